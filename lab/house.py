@@ -39,6 +39,16 @@ WORDS = frozenset({"view", "verb", "planned_as"})
 NAMED = frozenset({"SETS", "USUAL"})
 # Names under which a source, a row of one, or its kind goes by.
 SOURCES = frozenset({"source", "s", "settings", "row", "config", "answer"})
+# Modules that other programs and authors of plug-ins import, as the documents say.
+OFFERED = (
+    "halflife.dlt_source",
+    "halflife.policies.laws",
+    "halflife.scrapy",
+    "halflife.scrapy.middlewares",
+    "halflife.scrapy.requests",
+    "halflife.scrapy.revisits",
+    "halflife.sinks.laws",
+)
 # The file that finds the settings of a kind by its name, the usual one included.
 REGISTRY = ("config", "kinds.py")
 TEMPLATE = re.compile(
@@ -376,7 +386,7 @@ def unreached(root: Path, modules: list[Module]) -> dict[str, dict[str, int]]:
     project = root.parent
     beside = read_package(project, "lab")
     graph = import_graph([*modules, *beside])
-    entries = ["halflife", "halflife.__main__", *entry_modules(project)]
+    entries = ["halflife", "halflife.__main__", *OFFERED, *entry_modules(project)]
     product = reached(without_studies(graph), entries)
     verbs = reached(graph, entries)
     studied = reached(graph, [module.name for module in beside])

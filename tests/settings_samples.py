@@ -108,15 +108,28 @@ RESULTS = {
     "first_offset": span(0, 1),
     "cap": span(1, 10**6),
 }
-PAGES = {
+rules = st.lists(words, max_size=3).map(tuple)
+RAW = {  # every byte counts, so there are no rules for parts
     "pages": lists,
     "maps": lists,
     "text": st.sampled_from(["visible", "main", "raw"]),
+    "noise": share(0.0, 0.5),
+    "render": st.sampled_from(["", "browser"]),
+    "exclude": rules,
     "keep": st.booleans(),
     "most": span(1, 10**6),
     "discovery": share(),
 }
+PAGES = RAW | {
+    "text": st.sampled_from(["visible", "main"]),
+    "only": rules,
+    "ignore": rules,
+}
 CRAWL = {
+    "drop_query": rules,
+    "keep_query": rules,
+    "canonical": st.booleans(),
+    "languages": rules,
     "scope": st.one_of(
         st.sampled_from(["host", "folder"]),
         st.lists(urls, min_size=1, max_size=3).map(tuple),
@@ -173,7 +186,9 @@ LISTING = {
     "recall": share(0.01, 0.99),
     "confidence": share(0.01, 0.99),
 }
-LISTING_PAGED = {n: v for n, v in LISTING.items() if n != "total"} | PAGED | SINCE
+LISTING_PAGED = {n: v for n, v in LISTING.items() if n not in {"total", "complete"}}
+LISTING_PAGED |= PAGED | SINCE
+UNNAMED = {n: v for n, v in RECORDS.items() if n != "fields"}
 SEARCH = {
     "engine": st.sampled_from(["elasticsearch", "solr", "json", "html", "feed"]),
     "hits": lines,
@@ -222,8 +237,8 @@ attributes = st.one_of(
     ),
 )
 OWN = {  # what is needed, and what may be said besides; of a listing in two ways
-    "pages": [({}, PAGES), ({"start": urls}, PAGES | CRAWL)],
-    "site": [({"start": urls}, PAGES | CRAWL)],
+    "pages": [({}, PAGES), ({}, RAW), ({"start": urls}, PAGES | CRAWL)],
+    "site": [({"start": urls}, PAGES | CRAWL), ({"start": urls}, RAW | CRAWL)],
     "listing": [
         ({"url": urls}, RECORDS | LISTING | FUNCTION | {"urls": lists, "next": lines}),
         ({"page_url": st.just("http://a.example/{n}")}, RECORDS | LISTING),
@@ -235,7 +250,7 @@ OWN = {  # what is needed, and what may be said besides; of a listing in two way
                 "total_header": words,
                 "since": st.just("after={last}"),
             },
-            RECORDS | LISTING_PAGED,
+            UNNAMED | LISTING_PAGED,
         ),
         (
             {

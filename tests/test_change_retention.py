@@ -13,11 +13,12 @@ from halflife.core.item import Item
 from halflife.core.object_store import Listing
 from halflife.core.observation import Content, Looks
 from halflife.core.tracker import Tracker
-from halflife.stores import backup, ownership, schema
+from halflife.stores import backup, change_log, ownership, schema
 from halflife.stores.retention import Keep, clear
 from halflife.stores.sqlite import SqliteStore
 from store_looks import HEX, absent, present
 
+TRIGGER = next(one for one in change_log.STATEMENTS if "TRIGGER" in one)
 V9 = Path(__file__).with_name("state_v9")
 
 
@@ -129,13 +130,23 @@ def test_a_backup_has_the_changes_and_the_versions(path, tmp_path):
         assert other.verify() == []
 
 
-def test_verify_finds_a_version_that_cannot_be_read(path):
+def test_verify_finds_versions_and_changes_that_cannot_be_read(path):
     fill(path)
     with closing(sqlite3.connect(path)) as db:
-        db.execute("UPDATE page_body SET body = x'00'")
+        ((first, last),) = db.execute("SELECT min(id), max(id) FROM page_body")
+        db.execute("UPDATE page_body SET body = x'00' WHERE id = ?", (first,))
+        db.execute("UPDATE page_body SET hash = x'00' WHERE id = ?", (last,))
+        db.execute("REPLACE INTO change_removed VALUES (1, 10000)")
+        db.execute("DROP TRIGGER change_is_final")
+        db.execute("UPDATE change SET fields = '{' WHERE seq = 3")
+        db.execute(TRIGGER)
         db.commit()
     with SqliteStore.open(path) as store:
-        assert any("earlier version" in problem for problem in store.verify())
+        found = " ".join(store.verify())
+    assert "an earlier version of a page cannot be read" in found
+    assert "an earlier version of a page is not what it was" in found
+    assert "the fields of 1 changes cannot be read, from number 3 on" in found
+    assert "changes are kept that were removed already" in found
 
 
 @pytest.mark.parametrize("name", ["mixed", "crawl"])
@@ -164,7 +175,7 @@ def test_a_file_of_the_version_before_is_brought_up_to_date(name, path):
             tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
             for (table,) in tables.fetchall():
                 keys = db.execute(f"PRAGMA foreign_key_list({table})").fetchall()
-                assert all(to == "id" for _, _, _, _, to, *_ in keys), table
+                assert all(to for _, _, _, _, to, *_ in keys), table
     assert path.with_name("state.db.backup-v11").exists()
 
 

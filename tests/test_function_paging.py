@@ -93,6 +93,21 @@ def test_a_function_that_stops_before_the_end_has_not_read_all_of_it():
     assert listing.complete
 
 
+@pytest.mark.parametrize(("pages", "said"), [(3, ""), (1, "first page again")])
+def test_a_server_that_repeats_its_last_page_does_not_hold_a_function(pages, said):
+    def api(asked, now):
+        number = min(int(asked.url.query["p"]), pages)
+        return as_json({"objects": [{"_key": f"k{number}"}]})
+
+    read = reader(
+        "objects", paging={"kind": "page", "parameter": "p"}, records="objects"
+    )
+    listing, trouble, sent = looked(read, api)
+    assert (len(listing.records), len(sent)) == (pages, pages + 1)
+    assert said in trouble
+    assert listing.complete is (not said)
+
+
 def test_a_way_that_is_none_is_named_in_a_line():
     read = reader("objects", paging={"kind": "cursor", "parameter": "c"})
     listing, trouble, _ = looked(read, recorded.listing(objects(5), 25))

@@ -13,13 +13,13 @@ from halflife.kinds.listing import recorded, requests
 from halflife.kinds.listing.paging import (
     Cursor,
     LinkHeader,
+    ListingRequest,
     NextLink,
     Offset,
     PageAnswer,
     PageInAddress,
     PageNumber,
-    PageRequest,
-    Place,
+    TokenPlace,
     link_of,
     total_of,
 )
@@ -247,6 +247,47 @@ def test_several_addresses_are_paged_each_by_itself():
     assert (len(found.keys), found.complete, len(found.sent)) == (8, True, 4)
 
 
+def test_pages_that_are_known_from_another_address_do_not_end_a_list():
+    def api(asked, now):
+        page = int(asked.url.query["page"])
+        return jobs(
+            [["ab", "cd", ""], ["ab", "ef", ""]][asked.url.path == "/y"][page - 1]
+        )
+
+    text = "urls = ['BASE/x', 'BASE/y']\nrecords = 'jobs'\nkey = 'id'\n"
+    text += "paging = {kind = 'page', parameter = 'page'}"
+    found = read(source_of(text), api)
+    assert (sorted(found.keys), found.complete) == (list("abcdef"), True)
+
+
+def test_a_page_that_moved_back_while_the_list_was_read_does_not_end_it():
+    """Four records come in front after two pages: the third page has none new."""
+
+    def api(asked, now):
+        page = int(asked.url.query["page"])
+        rows = "abcdefgh" if page < 3 else "wxyzabcdefgh"
+        return jobs(rows[(page - 1) * 3 : page * 3])
+
+    text = JOBS + "paging = {kind = 'page', parameter = 'page'}"
+    found = read(source_of(text), api)
+    assert found.keys == list("abcdefgh")
+    assert len(found.sent) == 5  # the third has "cde" only, the fifth has nothing
+
+
+@pytest.mark.parametrize("beyond", ["last", "first"])
+def test_servers_that_answer_beyond_the_end_with_a_page_again_end(beyond):
+    def api(asked, now):
+        page = int(asked.url.query["page"])
+        pages = ["ab", "cd", "e"]
+        return jobs(
+            pages[page - 1] if page < 4 else pages[{"last": 2, "first": 0}[beyond]]
+        )
+
+    text = JOBS + "paging = {kind = 'page', parameter = 'page'}"
+    found = read(source_of(text), api)
+    assert (found.keys, found.complete, len(found.sent)) == (list("abcde"), True, 4)
+
+
 def test_plain_parameters_are_in_the_first_address_and_links_are_left_alone():
     def api(asked, now):
         return jobs("b") if "p" in asked.url.query else jobs("a", next="/jobs?p=2")
@@ -362,14 +403,17 @@ def answered(
     [
         (NextLink("next"), "http://a.example/jobs?p=2"),
         (LinkHeader(), "http://a.example/jobs?p=9"),
-        (Cursor("meta.cursor", Place("after")), "http://a.example/jobs?p=1&after=tok"),
-        (PageNumber(Place("p")), "http://a.example/jobs?p=2"),
-        (Offset(Place("p")), "http://a.example/jobs?p=3"),
+        (
+            Cursor("meta.cursor", TokenPlace("after")),
+            "http://a.example/jobs?p=1&after=tok",
+        ),
+        (PageNumber(TokenPlace("p")), "http://a.example/jobs?p=2"),
+        (Offset(TokenPlace("p")), "http://a.example/jobs?p=3"),
         (PageInAddress("http://a.example/jobs?p={n}"), "http://a.example/jobs?p=2"),
     ],
 )
 def test_any_way_of_paging_can_be_tried_on_an_answer(way, url):
-    asked = PageRequest("http://a.example/jobs?p=1")
+    asked = ListingRequest("http://a.example/jobs?p=1")
     answer = answered(Link='<?p=9>; rel="next"')
     assert way.following(asked, answer).url == url
     assert way.following(asked, answered({}, records=0)) is None
@@ -377,8 +421,8 @@ def test_any_way_of_paging_can_be_tried_on_an_answer(way, url):
 
 
 def test_a_cursor_is_put_deep_into_a_body_and_the_rest_stays():
-    asked = PageRequest("http://a.example/", "POST", {"a": {"b": 1}, "c": [2]})
-    after = Cursor("meta.cursor", Place(body="a.page.after")).following(
+    asked = ListingRequest("http://a.example/", "POST", {"a": {"b": 1}, "c": [2]})
+    after = Cursor("meta.cursor", TokenPlace(body="a.page.after")).following(
         asked, answered()
     )
     assert after.body == {"a": {"b": 1, "page": {"after": "tok"}}, "c": [2]}

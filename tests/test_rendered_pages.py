@@ -12,10 +12,14 @@ from halflife.core.errors import ConfigError
 from halflife.core.observation import Seen
 from halflife.core.request import Fetch
 from halflife.engine.bootstrap import writing
+from halflife.engine.diagnosis import examine
+from halflife.engine.once import sync as sync_once
+from halflife.engine.signals import Stop
 from halflife.kinds.pages import browser, page_sources
 from halflife.kinds.pages.reading_advice import advice
+from halflife.kinds.protocol import Errand
 from halflife.readers.script_pages import needs_script
-from site_parts import running, sync
+from site_parts import BEGAN, running, sync
 from web_parts import TODAY, Coins, make_gate
 
 CHROMIUM = next((n for n in browser.NAMES if browser.shutil.which(n)), "")
@@ -118,6 +122,15 @@ def test_a_budget_that_ends_within_a_page_ends_the_turn_and_not_the_page(tmp_pat
     assert purse.paid == 2
 
 
+async def report_of(config):
+    """Sync once, as the verb does; return its report."""
+    with writing(config) as store:
+        (report,) = await sync_once(
+            config, store, config.source, Errand(None, everything=True), Stop()
+        )
+    return report
+
+
 def test_a_page_without_text_is_reported_with_what_to_do(tmp_path):
     assert needs_script("text/html", SHELL.encode())
     assert not needs_script("text/html", b"<p>" + b"words " * 20 + SHELL.encode())
@@ -127,6 +140,12 @@ def test_a_page_without_text_is_reported_with_what_to_do(tmp_path):
         sync(config)
         with writing(config) as store:
             ((text, what),) = advice(store, config.source[0])
+        found = [one for one in examine(config, BEGAN) if one.about == "app"]
+        said = asyncio.run(report_of(config)).note
+    assert [(one.level, one.text, one.advice) for one in found] == [
+        ("note", text, what)
+    ]
+    assert said == text
     assert text == f"1 page shows no text without JavaScript, such as {site.url}/"
     assert 'render = "browser"' in what
 

@@ -17,9 +17,10 @@ from halflife.core.item import Item
 from halflife.core.object_store import Listing
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.tracker import Tracker
-from halflife.engine import deliveries
+from halflife.engine import deliveries, housekeeping
 from halflife.engine.sink_threads import LoopReader
 from halflife.sinks.webhook import KEY, SIGNATURE, SIGNED_AT
+from halflife.stores import retention
 from halflife.stores.memory import MemoryStore
 from halflife.stores.owner import Owner
 from sink_parts import NOW, Time, change, changes, deliver, lines, opened, settings
@@ -427,6 +428,23 @@ def test_changes_that_left_the_log_undelivered_are_named(kept, tmp_path):
     report = deliver(config, store)["file"]
     assert seqs(tmp_path / "changes.jsonl") == [1, 2, 6, 7, 8]
     assert report.trouble() == "3 changes left the log before they were delivered"
+
+
+def test_a_sink_that_falls_behind_what_is_kept_is_named(kept, tmp_path):
+    config, store = kept()
+    (tmp_path / "changes.jsonl").mkdir()
+    store.changes.append([change(str(n), at=NOW - 200.0) for n in range(3)])
+    store.changes.append(changes(2))
+    deliver(config, store)
+    retention.clear(store, housekeeping.limits(config), NOW)
+    (tmp_path / "changes.jsonl").rmdir()
+    store.sinks.retry("file", NOW)
+    report = deliver(config, store)["file"]
+    assert seqs(tmp_path / "changes.jsonl") == [4, 5]
+    assert "3 changes left the log" in report.trouble()
+    assert "[keep] changes_days" in report.advice
+    assert store.sinks.skip("file", NOW) == 3
+    assert deliver(config, store)["file"].trouble() == ""
 
 
 def test_a_log_that_was_emptied_is_named_and_later_changes_arrive(kept, tmp_path):

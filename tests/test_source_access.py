@@ -113,6 +113,25 @@ def test_basic_authentication_sends_name_and_password():
     assert (scheme, b64decode(coded).decode()) == ("Basic", f"ada:{CANARY}")
 
 
+def test_a_password_that_a_server_reads_and_repeats_is_not_kept():
+    def api(asked, now):
+        _, _, coded = asked.headers["Authorization"].partition(" ")
+        return as_json({"jobs": [{"id": 1, "who": b64decode(coded).decode()}]})
+
+    text = 'auth = {kind = "basic", user = "ada", password = {env = "CANARY"}}'
+    found = read(source_of(JOBS + text), api)
+    assert found.listing.records == {"1": {"id": 1, "who": "ada:***"}}
+
+
+@pytest.mark.parametrize("place", ["header", "body"])
+def test_a_login_that_repeats_our_password_is_not_quoted(place):
+    refusal = as_json({"error": f"no such client: {CANARY}"}, 400)
+    text = OAUTH.replace('scope = "jobs.read"', f'client = "{place}"')
+    world = {ORIGIN: lambda a, n: jobs("a"), LOGIN: lambda a, n: refusal}
+    found = read(source_of(text), sources=world)
+    assert "(no such client: ***)" in found.trouble
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

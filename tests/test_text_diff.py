@@ -81,3 +81,11 @@ def test_eight_megabytes_of_lines_that_differ_everywhere_take_seconds():
     blocks = differences(old, new)
     assert time.process_time() - began < 20
     assert applied(old, new, blocks) == new
+
+
+def test_lines_that_are_made_to_be_slow_take_a_moment():
+    old, new = ["a", "b"] * 350, ["b", "a", "a"] * 235
+    began = time.process_time()
+    blocks = differences(old, new)
+    assert time.process_time() - began < 10
+    assert applied(old, new, blocks) == new

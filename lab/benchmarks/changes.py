@@ -2,9 +2,10 @@
 
 Each store is told the same observations twice, with and without the search for changes
 and their writing; ``ratio`` is the processor time with them over that without, the
-smallest of several tries each. The listing is read again and again, and one record in
-twenty differs; of pages one in five. ``sync`` is a whole sync of a made-up site on the
-loopback, fetching included, which is what a user pays. Prints one line of JSON.
+smallest of several tries each: ``first`` while all pages and records are new, ``later``
+when one record of a listing in twenty differs, and one page in five. ``sync`` is a
+whole sync of a made-up site on the loopback, fetching included, which is what a user
+pays. Prints one line of JSON.
 
     .venv/bin/python lab/benchmarks/changes.py
     .venv/bin/python lab/benchmarks/changes.py --records 1000000 --formats jsonl csv
@@ -12,7 +13,6 @@ loopback, fetching included, which is what a user pays. Prints one line of JSON.
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 from unittest.mock import patch
 
 import numpy as np
@@ -35,9 +36,21 @@ from halflife.stores import Store
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 
+Spent: TypeAlias = tuple[float, float]
+
 PAGES, BATCH, ROUNDS = 5_000, 100, 4
 RECORDS, READS = 5_000, 8
 CHANGED, DIFFERS = 0.2, 0.05
+CHILD = """
+import json, re, sys, time
+began = time.perf_counter()
+from halflife.cli import main
+assert main(sys.argv[1:]) == 0
+peak = re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]
+print(json.dumps({"wall_s": round(time.perf_counter() - began, 1),
+                  "cpu_s": round(time.process_time(), 1),
+                  "peak_mb": round(int(peak) / 1024)}))
+"""
 BESIDE = "halflife.stores"
 
 
@@ -76,23 +89,25 @@ def batches(*, details: bool) -> list[Looks]:
     return made
 
 
-def append_pages(store: Store, looks: list[Looks]) -> float:
-    """Append observations; return the processor seconds."""
+def append_pages(store: Store, looks: list[Looks]) -> Spent:
+    """Append observations; return the processor seconds of the first, and the rest."""
     keys = dict.fromkeys(key for batch in looks for key in batch.keys)
     store.add([Item(key, "site", group="g") for key in keys])
     run = store.begin(["site"], 0.0, lease=1e6)
     store.evidence(["site"])
-    began = time.process_time()
+    times = [time.process_time()]
     for batch in looks:
         store.append(run, batch)
-    return time.process_time() - began
+        times.append(time.process_time())
+    first = times[PAGES // BATCH]
+    return first - times[0], times[-1] - first
 
 
-def save_records(store: Store) -> float:
-    """Read a listing again and again; return the processor seconds of all of it."""
+def save_records(store: Store) -> Spent:
+    """Read a listing again and again; return the seconds of the first and the rest."""
     rng, run = np.random.default_rng(1), store.begin(["cars"], 0.0, lease=1e6)
     price = np.zeros(RECORDS, np.intp)
-    began = time.process_time()
+    times = [time.process_time()]
     for day in range(READS):
         price += rng.random(RECORDS) < DIFFERS
         found = {f"car {i}": record(i, int(price[i])) for i in range(RECORDS)}
@@ -100,7 +115,8 @@ def save_records(store: Store) -> float:
         tracker = Tracker(known)
         tracker.take(Listing(float(day), found))
         store.save_register(run, "cars", tracker.news())
-    return time.process_time() - began
+        times.append(time.process_time())
+    return times[1] - times[0], times[-1] - times[1]
 
 
 def record(number: int, price: int) -> Attributes:
@@ -112,6 +128,26 @@ def record(number: int, price: int) -> Attributes:
         "town": f"town {number % 97}",
         "sold": number % 7 == 0,
     }
+
+
+def ratios(work: Callable[[Path], Spent], tries: int) -> dict[str, object]:
+    """Return what changes cost, while all is new and later on."""
+    told: list[Spent] = []
+    quiet: list[Spent] = []
+    for _ in range(tries):
+        with tempfile.TemporaryDirectory() as folder, silent():
+            quiet.append(work(Path(folder)))
+        with tempfile.TemporaryDirectory() as folder:
+            told.append(work(Path(folder)))
+    found: dict[str, object] = {}
+    for place, name in enumerate(("first", "later")):
+        with_, without = (min(one[place] for one in all_) for all_ in (told, quiet))
+        found[name] = {
+            "with_s": round(with_, 4),
+            "without_s": round(without, 4),
+            "ratio": round(with_ / without, 3),
+        }
+    return found
 
 
 def ratio(work: Callable[[Path], float], tries: int) -> dict[str, float]:
@@ -130,10 +166,10 @@ def ratio(work: Callable[[Path], float], tries: int) -> dict[str, float]:
     }
 
 
-def in_file(work: Callable[[Store], float]) -> Callable[[Path], float]:
+def in_file(work: Callable[[Store], Spent]) -> Callable[[Path], Spent]:
     """Return work on a state file of its own."""
 
-    def done(folder: Path) -> float:
+    def done(folder: Path) -> Spent:
         with SqliteStore.open(folder / "state.db", create=True) as store:
             store.skip_disk_syncs()
             return work(store)
@@ -172,19 +208,12 @@ def export(records: int, form: str, folder: Path) -> dict[str, float]:
             store.save_register(run, "cars", tracker.news())
             store.finish(run, 1.0)
     words = ["export", "cars", "--format", form, "--out", str(folder / "out")]
-    began = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-m", "halflife", *words], cwd=folder, check=True,
-        capture_output=True,
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, *words], cwd=folder, check=True,
+        capture_output=True, text=True,
     )  # fmt: skip
-    wall = time.perf_counter() - began
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     size = (folder / "out").stat().st_size
-    return {
-        "wall_s": round(wall, 1),
-        "peak_mb": round(used.ru_maxrss / 1024),
-        "bytes": size,
-    }
+    return {**json.loads(done.stdout.splitlines()[-1]), "bytes": size}
 
 
 def main() -> None:
@@ -197,12 +226,12 @@ def main() -> None:
     given = parser.parse_args()
     plain, whole = batches(details=False), batches(details=True)
     found: dict[str, object] = {
-        "memory_pages": ratio(
+        "memory_pages": ratios(
             lambda _: append_pages(MemoryStore(), plain), given.tries
         ),
-        "memory_records": ratio(lambda _: save_records(MemoryStore()), given.tries),
-        "file_pages": ratio(in_file(lambda s: append_pages(s, whole)), given.tries),
-        "file_records": ratio(in_file(save_records), given.tries),
+        "memory_records": ratios(lambda _: save_records(MemoryStore()), given.tries),
+        "file_pages": ratios(in_file(lambda s: append_pages(s, whole)), given.tries),
+        "file_records": ratios(in_file(save_records), given.tries),
     }
     if given.sync:
         found["sync"] = ratio(sync, given.tries)

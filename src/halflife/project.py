@@ -22,7 +22,7 @@ from halflife.core.errors import UsageError
 from halflife.core.forecast import Forecast
 from halflife.engine import bootstrap, change_feed, export_rows, once
 from halflife.engine.appraisal import Appraiser
-from halflife.engine.export_rows import Selection
+from halflife.engine.export_rows import ExportSelection
 from halflife.engine.quality_forecast import quality, quality_now
 from halflife.engine.signals import Stop
 from halflife.engine.wallet import Wallet
@@ -182,7 +182,7 @@ def records(
     """
     name = project.source(source).name
     with bootstrap.reading(project.config) as store:
-        yield from export_rows.rows(store, Selection(name, at))
+        yield from export_rows.rows(store, ExportSelection(name, at))
 
 
 def replay_store(

@@ -46,6 +46,7 @@ def test_a_sync_delivers_what_it_found_and_names_what_fails(settings, program):
     assert len(rows) > 5
     code, out, _ = program("sinks", "--json")
     log, bad = json.loads(out)["results"]
+    assert (log.pop("letters"), bad.pop("letters")) == ([], [])
     assert (code, log["behind"], log["trouble"]) == (0, 0, "")
     assert (bad["name"], bad["behind"], bad["cursor"]) == ("bad", len(rows), 0)
     assert bad["trouble"] == "1 tries failed: it exited with 1"
@@ -67,6 +68,20 @@ def test_what_failed_is_delivered_again_or_given_up(settings, program):
     assert (code, json.loads(out)["behind"]) == (0, 0)
     code, out, _ = program("sinks", "skip", "bad")
     assert (code, out) == (0, "bad: 0 changes given up\n")
+
+
+def test_changes_that_are_refused_are_listed(settings, program):
+    refuses = FAILS.replace('"/bin/false"', '"/bin/sh", "-c", "exit 65"')
+    settings.write_text(settings.read_text() + refuses + 'sources = ["demo"]\n')
+    program("sync", "--json", "--max-requests", "6")
+    (row,) = json.loads(program("sinks", "--json")[1])["results"]
+    assert row["dead"] == len(row["letters"]) > 0
+    assert row["trouble"] == f"{row['dead']} dead letters"
+    first = row["letters"][0]
+    assert (first["seq"], first["kind"]) == (1, "new")
+    assert first["trouble"] == "it exited with 65"
+    out = program("sinks", "skip", "bad", "--json")[1]
+    assert json.loads(out) == {"sink": "bad", "skipped": row["dead"]}
 
 
 def test_what_waits_is_delivered_although_the_budget_is_spent(settings, program):

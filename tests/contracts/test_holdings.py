@@ -37,6 +37,7 @@ def test_both_stores_give_the_same_records_now_then_and_ever(
             lambda held: held.record_history("cars", "a"),
         ):
             assert list(ask(one)) == list(ask(other))
+        assert list(one.fields("cars").items()) == list(other.fields("cars").items())
         assert one.sources_of("a") == other.sources_of("a")
         assert list(other.records("nobody")) == list(one.records("nobody")) == []
         now = {row.key: json.loads(row.text) for row in other.records("cars")}

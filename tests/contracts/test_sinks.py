@@ -162,4 +162,4 @@ def test_a_sink_keeps_the_laws(name, law, tmp_path):
     (point,) = entry_points(group="halflife.sinks", name=name)
     with TRIALS[name](tmp_path) as (table, read, more):
         settings = {"name": "x", "kind": name, **table}
-        law(laws.Trial(point.load(), settings, read, tmp_path, **more))
+        law(laws.SinkTrial(point.load(), settings, read, tmp_path, **more))

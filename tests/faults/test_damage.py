@@ -15,9 +15,9 @@ COUNT = int(os.environ.get("HALFLIFE_IMAGES", count(200, 100)))
 VERBS = ("verify", "doctor", "status", "plan", "alerts", "gc")
 # What is written down once, and has no other row to contradict it.
 ONCE = {
-    "alarm", "content", "host", "item", "item_group", "life", "linked", "message",
-    "note", "observation", "run", "snapshot", "source", "sqlite_sequence", "staged",
-    "version",
+    "alarm", "change", "content", "host", "item", "item_group", "life", "linked",
+    "message", "note", "observation", "page_version", "run", "snapshot", "source",
+    "sqlite_sequence", "staged", "version",
     "rolled", "rolled_until",  # where a later look has overruled it
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from halflife.alerts.schemas import (
     UNLIKELY,
     WATCHED,
     ColumnFill,
-    Difference,
+    SchemaDifference,
     Usual,
     chance,
     column,
@@ -199,7 +199,7 @@ def test_text_in_place_of_numbers_loses_something(before, after):
         return
     loses = before in firm and after not in firm
     text = f"'pay' holds {after} in place of {before}"
-    expected = Difference("pay", f"kind {after}", text, loses, loses)
+    expected = SchemaDifference("pay", f"kind {after}", text, loses, loses)
     assert differences(usual, seen) == [expected]
 
 

@@ -47,7 +47,8 @@ def settings(names, policies, requests=96, usual=""):
         pages = ", ".join(f'"{URLS[name]}/{i}"' for i in range(PAGES))
         named = f'policy = "{policies[name]}"\n' if name in policies else ""
         head = f'[[source]]\nname = "{name}"\nkind = "pages"\n'
-        lines.append(f"{head}{named}{HOME}pages = [{pages}]")
+        # Recorded pages have no noise, and what is fetched is what policies chose.
+        lines.append(f"{head}{named}{HOME}noise = 0.0\npages = [{pages}]")
     return "\n".join(lines) + "\n"
 
 

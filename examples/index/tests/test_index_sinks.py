@@ -60,7 +60,11 @@ def test_an_index_keeps_the_laws_of_sinks(kind, law, tmp_path):
         return change.kind not in {"held", "gone"} and not (early and change.key == "2")
 
     settings = {"name": "x", "kind": kind, "path": "index.db"}
-    law(laws.Trial(KINDS[kind], settings, read, tmp_path, complete=False, wants=wants))
+    law(
+        laws.SinkTrial(
+            KINDS[kind], settings, read, tmp_path, complete=False, wants=wants
+        )
+    )
 
 
 def deliver(sink, changes, held):

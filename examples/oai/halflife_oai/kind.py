@@ -7,7 +7,7 @@ from halflife.kinds.listing.kind import ListingKind
 from halflife.kinds.listing.runner import Read
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.protocol import Desk
-from halflife.recognition.guess import Guess, TrialAnswer
+from halflife.recognition.guess import SourceGuess, TrialAnswer
 from halflife.recordings.relations import Relation
 from halflife.stores import Store
 from halflife_oai.harvest import harvest
@@ -21,7 +21,7 @@ class OaiKind(ListingKind):
 
     Settings = OaiConfig
 
-    def recognise(self, answer: TrialAnswer) -> Sequence[Guess]:
+    def recognise(self, answer: TrialAnswer) -> Sequence[SourceGuess]:
         """Return how the answer of a repository could be kept."""
         return recognise(answer)
 

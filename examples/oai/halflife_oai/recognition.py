@@ -5,11 +5,11 @@ from urllib.parse import parse_qs, urlsplit
 from halflife.core.errors import SourceError
 from halflife.core.wording import count
 from halflife.readers.xml_stream import root_name
-from halflife.recognition.guess import SAMPLE, SURE, Guess, TrialAnswer
+from halflife.recognition.guess import SAMPLE, SURE, SourceGuess, TrialAnswer
 from halflife_oai.answers import read
 
 
-def recognise(answer: TrialAnswer) -> list[Guess]:
+def recognise(answer: TrialAnswer) -> list[SourceGuess]:
     """Return how the answer of a repository could be kept; nothing if it is none.
 
     Any answer will do: a base URL without a verb answers with an error of the protocol.
@@ -31,7 +31,7 @@ def recognise(answer: TrialAnswer) -> list[Guess]:
     deleted = said.rules.get("deletedRecord", "")
     told = count(len(kept), "record") if kept else "its records are listed by a harvest"
     return [
-        Guess(
+        SourceGuess(
             "oai",
             "OAI-PMH repository",
             SURE + 0.02,  # before any reader that takes it for some XML

@@ -51,7 +51,7 @@ class Usual(NamedTuple):
     looks: int = 1
 
 
-class Difference(NamedTuple):
+class SchemaDifference(NamedTuple):
     """Something that is different about records.
 
     Attributes:
@@ -116,7 +116,7 @@ def kind_of(value: Scalar) -> str:
 
 def differences(
     usual: Mapping[str, Usual], seen: Mapping[str, ColumnFill], unit: str = "records"
-) -> list[Difference]:
+) -> list[SchemaDifference]:
     """Return in what records, or what is counted else, differ from what is usual."""
     if not usual or not any(one.records for one in seen.values()):
         return []
@@ -132,13 +132,17 @@ def differences(
     return [one for one in found if one is not None]
 
 
-def _new(name: str, now: ColumnFill) -> Difference | None:
+def _new(name: str, now: ColumnFill) -> SchemaDifference | None:
     if now.share < USED or now.filled < _FEW:
         return None
-    return Difference(name, "new", f"a new column {name!r}", loses=False, holds=False)
+    return SchemaDifference(
+        name, "new", f"a new column {name!r}", loses=False, holds=False
+    )
 
 
-def _changed(name: str, before: Usual, now: ColumnFill, unit: str) -> Difference | None:
+def _changed(
+    name: str, before: Usual, now: ColumnFill, unit: str
+) -> SchemaDifference | None:
     """Return in what a column differs; the chance of fewer is binomial."""
     few = chance(now, before) < UNLIKELY
     if name == KEY:
@@ -146,21 +150,21 @@ def _changed(name: str, before: Usual, now: ColumnFill, unit: str) -> Difference
         if not few or missing <= KEYLESS * now.records:
             return None
         text = f"{missing} of {now.records} records have no usable key"
-        return Difference(name, "gone", text, holds=2 * missing >= now.records)
+        return SchemaDifference(name, "gone", text, holds=2 * missing >= now.records)
     if few and now.share < before.share / 2.0 and before.share >= USED:
         text = (
             f"{name!r} is empty or gone in {now.records - now.filled} of {now.records} "
             f"{unit}; it was filled in {before.share:.0%}"
         )
-        return Difference(name, "gone", text)
+        return SchemaDifference(name, "gone", text)
     if few and not now.filled:
         text = f"{name!r} is in no {unit} now; it was in {before.share:.0%}"
-        return Difference(name, "rare", text, loses=False, holds=False)
+        return SchemaDifference(name, "rare", text, loses=False, holds=False)
     if before.kind and now.kind and before.kind != now.kind:
         text = f"{name!r} holds {now.kind} in place of {before.kind}"
         many = min(now.filled, round(before.share * before.records)) >= _MANY
         loses = many and before.kind in _FIRM and now.kind in _LOOSE
-        return Difference(name, f"kind {now.kind}", text, loses, loses)
+        return SchemaDifference(name, f"kind {now.kind}", text, loses, loses)
     return None
 
 

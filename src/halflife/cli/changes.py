@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from halflife.config import Config
     from halflife.core.change import Change
-    from halflife.engine.versions import Version, VersionChoice
+    from halflife.engine.versions import ItemVersion, VersionChoice
     from halflife.stores import Store
 
 POLL = 0.3  # seconds between two looks for changes
@@ -186,7 +186,7 @@ def diff(
     _show_diff(before, after, found)
 
 
-def _show_diff(before: "Version", after: "Version", found: "Any") -> None:  # noqa: ANN401
+def _show_diff(before: "ItemVersion", after: "ItemVersion", found: "Any") -> None:  # noqa: ANN401
     from halflife.cli import show
 
     if found.note:
@@ -226,7 +226,7 @@ def choice(option: str, word: str) -> "VersionChoice":
 
 def version_of(
     config: "Config", store: "Store", key: str, chosen: "VersionChoice"
-) -> "Version":
+) -> "ItemVersion":
     """Return a version of the page or record that people mean."""
     from halflife.cli.answers import find_row
     from halflife.core.errors import UsageError
@@ -267,12 +267,12 @@ def export(  # noqa: PLR0913  (each is an option)
     from halflife.cli import show
     from halflife.config import Config
     from halflife.engine import bootstrap, export_files
-    from halflife.engine.export_rows import Selection
+    from halflife.engine.export_rows import ExportSelection
 
     settings = Config.load(Config.find(config))
     check_format(form, export_files.FORMATS)
     at = None if as_of is None else _moment("--as-of", as_of)
-    wanted = Selection(_source(settings, source), at, history)
+    wanted = ExportSelection(_source(settings, source), at, history)
     _check(form, wanted.history and at is not None, out, json=json)
     with bootstrap.reading(settings) as store:
         if out is None:

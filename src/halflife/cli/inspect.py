@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.config import Config, SourceConfig
-    from halflife.engine.versions import Version
+    from halflife.engine.versions import ItemVersion
     from halflife.stores import Store
 
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
@@ -394,16 +394,16 @@ def _get_source(store: "Store", name: str, version: str, form: str) -> None:
     """Print the records or pages of a source."""
     from halflife.cli import changes
     from halflife.engine.export_files import TEXTS
-    from halflife.engine.export_rows import Selection
+    from halflife.engine.export_rows import ExportSelection
 
     changes.check_format(form, TEXTS)
     at = changes.choice("--version", version)
     if at.back:
         raise UsageError("--version: of a source name a time, such as 7d or 2026-11-01")
-    changes.write(store, Selection(name, at.at), form)
+    changes.write(store, ExportSelection(name, at.at), form)
 
 
-def _get_one(found: "Version", form: str | None, *, json: bool) -> None:
+def _get_one(found: "ItemVersion", form: str | None, *, json: bool) -> None:
     """Print a page or a record."""
     from halflife.cli import changes, show
     from halflife.readers.text import readable, to_text

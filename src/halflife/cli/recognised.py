@@ -14,15 +14,15 @@ from halflife.core.errors import UsageError
 from halflife.engine import bootstrap
 from halflife.kinds.pages import discovery
 from halflife.kinds.trial import (
-    Trial,
     TrialCost,
+    TrialFetch,
     TrialWish,
     ask,
     expected_cost,
     free_name,
 )
 from halflife.net.addresses import host_of
-from halflife.recognition.guess import Corrections, Guess
+from halflife.recognition.guess import Corrections, SourceGuess
 
 if TYPE_CHECKING:
     from halflife.kinds.pages.discovery import Added
@@ -57,13 +57,13 @@ class AddWish:
     corrections: Corrections
     question: Path | None = None
 
-    def trial(self, config: Config) -> Trial:
+    def trial(self, config: Config) -> TrialFetch:
         """Return a trial of the address."""
         name = self.name or free_name(config, host_of(self.url), self.url, joins=True)
         given = {"weight": self.weight, "allow": self.allow, "headers": self.headers}
         told = {k: v for k, v in given.items() if v is not None}
         question = _read(self.question) if self.question else ""
-        return Trial(
+        return TrialFetch(
             TrialWish(self.url, name, told, self.kind, self.corrections, question)
         )
 
@@ -124,7 +124,7 @@ def add(
     return None
 
 
-def _show_page(path: Path, trial: Trial) -> None:
+def _show_page(path: Path, trial: TrialFetch) -> None:
     """Say what an address is that was added as a page or a map."""
     guess, config = trial.best, Config.load(path)
     source = next((s for s in config.source if s.name == trial.wish.name), None)
@@ -134,14 +134,14 @@ def _show_page(path: Path, trial: Trial) -> None:
         show.say()
 
 
-def _named(config: Config, trial: Trial) -> Trial:
+def _named(config: Config, trial: TrialFetch) -> TrialFetch:
     """Return a trial whose source has a name of its own."""
     wish = trial.wish
     named = free_name(config, wish.name, wish.url)
     return replace(trial, wish=replace(wish, name=named))
 
 
-def _write(path: Path, trial: Trial, *, yes: bool, json: bool) -> None:
+def _write(path: Path, trial: TrialFetch, *, yes: bool, json: bool) -> None:
     """Show what was recognised; write it if somebody agrees."""
     guess = _usable(trial)
     source = trial.wish.source(guess)
@@ -166,7 +166,7 @@ def _write(path: Path, trial: Trial, *, yes: bool, json: bool) -> None:
         raise typer.Exit(exits.USAGE)
 
 
-def _usable(trial: Trial) -> Guess:
+def _usable(trial: TrialFetch) -> SourceGuess:
     """Return how the address is kept; raise ``UsageError`` if it cannot be."""
     guess, wish = trial.best, trial.wish
     if guess is None and (wish.kind or wish.corrections.given):
@@ -195,7 +195,7 @@ def _agreed(path: Path) -> bool:
     return typer.confirm(f"write this to {path}?", default=True, err=True)
 
 
-def _show(trial: Trial, guess: Guess, source: SourceConfig) -> None:
+def _show(trial: TrialFetch, guess: SourceGuess, source: SourceConfig) -> None:
     """Say what an address is, and why."""
     show.say(show.plain(f"{trial.wish.url} is a {guess.what} (kind {source.kind})"))
     for part, why in guess.reasons.items():
@@ -210,7 +210,7 @@ def _show(trial: Trial, guess: Guess, source: SourceConfig) -> None:
     _sample(guess)
 
 
-def _sample(guess: Guess) -> None:
+def _sample(guess: SourceGuess) -> None:
     """Show the first records as a table."""
     if not guess.sample:
         return
@@ -227,7 +227,12 @@ def _cell(value: object) -> str:
 
 
 def _answer(
-    path: Path, trial: Trial, source: SourceConfig, cost: TrialCost, *, written: bool
+    path: Path,
+    trial: TrialFetch,
+    source: SourceConfig,
+    cost: TrialCost,
+    *,
+    written: bool,
 ) -> dict[str, object]:
     guess = trial.best
     row = {"url": trial.wish.url, "source": source.name, "kind": source.kind}
@@ -247,7 +252,7 @@ def _answer(
     }
 
 
-def _recognised(trial: Trial) -> dict[str, object]:
+def _recognised(trial: TrialFetch) -> dict[str, object]:
     best = trial.best
     return {
         "recognised": best.row() if best else {},
@@ -256,7 +261,7 @@ def _recognised(trial: Trial) -> dict[str, object]:
     }
 
 
-def _page_answer(path: Path, trial: Trial) -> dict[str, object]:
+def _page_answer(path: Path, trial: TrialFetch) -> dict[str, object]:
     """Return what a program is told of a page or a map that was added."""
     config = Config.load(path)
     source = next((s for s in config.source if s.name == trial.wish.name), None)

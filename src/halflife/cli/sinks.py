@@ -11,6 +11,9 @@ from halflife.cli.options import ConfigPath, Json
 if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.engine.deliveries import SinkReport
+    from halflife.stores import Store
+
+LETTERS = 20  # dead letters of a sink that are shown
 
 
 class SinkAction(StrEnum):
@@ -92,9 +95,10 @@ def _list(config: "Config", *, json: bool) -> None:
 
     with bootstrap.reading(config) as store:
         found = deliveries.reports(config, store)
+        dead = {one.settings.name: _dead(store, one) for one in found}
     rows = [row(report) for report in found]
     if json:
-        show.emit({"results": rows})
+        show.emit({"results": [r | {"letters": dead[str(r["name"])]} for r in rows]})
         return
     shown = ("name", "kind", "cursor", "behind", "delivered", "dead", "trouble")
     show.table([show.flat({n: one[n] for n in shown}) for one in rows])
@@ -103,6 +107,24 @@ def _list(config: "Config", *, json: bool) -> None:
     for report in found:
         if report.trouble():
             show.note(show.plain(f"{report.settings.name}: {report.advice}"))
+
+
+def _dead(store: "Store", report: "SinkReport") -> list[dict[str, object]]:
+    """Return the first dead letters of a sink."""
+    from halflife.cli import show
+
+    letters = store.sinks.dead(report.settings.name, LETTERS) if report.dead else []
+    return [
+        {
+            "seq": one.change.seq,
+            "source": one.change.source,
+            "key": one.change.key,
+            "kind": one.change.kind,
+            "at": show.date(one.at),
+            "trouble": one.trouble,
+        }
+        for one in letters
+    ]
 
 
 def _skip(config: "Config", name: str, *, json: bool) -> None:

@@ -12,7 +12,7 @@ from halflife.engine import bootstrap
 from halflife.kinds.pages.discovery import KeepWish
 from halflife.net.addresses import host_of
 from halflife.watchlists import changedetection, distill, opml, url_list, urlwatch
-from halflife.watchlists.watch import PartRules, Watch, Watchlist, read_bytes
+from halflife.watchlists.watch import PartRules, WatchEntry, Watchlist, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,9 +64,9 @@ def take_over(
 
 def _groups(
     found: Watchlist, name: str | None
-) -> "dict[tuple[str, PartRules], list[Watch]]":
+) -> "dict[tuple[str, PartRules], list[WatchEntry]]":
     """Return the addresses by their source: those of a host under the same rules."""
-    groups: dict[tuple[str, PartRules], list[Watch]] = {}
+    groups: dict[tuple[str, PartRules], list[WatchEntry]] = {}
     for watch in found.watches.values():
         home = name or host_of(watch.url)
         groups.setdefault((home, watch.rules), []).append(watch)

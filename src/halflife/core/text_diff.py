@@ -14,12 +14,12 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
 
-ALLOWANCE = 2_000_000  # pairs of lines that are compared one by one; about a second
+ALLOWANCE = 1_000_000  # pairs of lines that are compared one by one; about a second
 CONTEXT = 3  # lines shown around a difference
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-class Block(NamedTuple):
+class DiffBlock(NamedTuple):
     """Lines ``a:b`` of the old text that became lines ``c:d`` of the new one."""
 
     a: int
@@ -28,13 +28,13 @@ class Block(NamedTuple):
     d: int
 
 
-def differences(old: Sequence[str], new: Sequence[str]) -> list[Block]:
+def differences(old: Sequence[str], new: Sequence[str]) -> list[DiffBlock]:
     """Return the blocks in which two texts differ, in order.
 
     >>> differences("abcd", "abxd")
-    [Block(a=2, b=3, c=2, d=3)]
+    [DiffBlock(a=2, b=3, c=2, d=3)]
     """
-    found: list[Block] = []
+    found: list[DiffBlock] = []
     left = ALLOWANCE
     for part in _between_anchors(old, new):
         block = _trimmed(old, new, part)
@@ -46,28 +46,28 @@ def differences(old: Sequence[str], new: Sequence[str]) -> list[Block]:
             continue
         left -= size
         one, other = old[block.a : block.b], new[block.c : block.d]
-        for tag, a, b, c, d in SequenceMatcher(
-            None, one, other, autojunk=False
-        ).get_opcodes():
+        # In long blocks it passes over lines that are everywhere: with them it would
+        # take a time that grows with the cube of the length.
+        for tag, a, b, c, d in SequenceMatcher(None, one, other).get_opcodes():
             if tag != "equal":
                 shifted = (a + block.a, b + block.a, c + block.c, d + block.c)
-                found.append(Block(*shifted))
+                found.append(DiffBlock(*shifted))
     return found
 
 
-def _trimmed(old: Sequence[str], new: Sequence[str], block: Block) -> Block:
+def _trimmed(old: Sequence[str], new: Sequence[str], block: DiffBlock) -> DiffBlock:
     """Return a block without the lines at its ends that are equal."""
     a, b, c, d = block
     while a < b and c < d and old[a] == new[c]:
         a, c = a + 1, c + 1
     while a < b and c < d and old[b - 1] == new[d - 1]:
         b, d = b - 1, d - 1
-    return Block(a, b, c, d)
+    return DiffBlock(a, b, c, d)
 
 
-def _between_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
+def _between_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]:
     """Return what lies between lines that occur once in both, in the same order."""
-    whole = _trimmed(old, new, Block(0, len(old), 0, len(new)))
+    whole = _trimmed(old, new, DiffBlock(0, len(old), 0, len(new)))
     one, other = old[whole.a : whole.b], new[whole.c : whole.d]
     often, often_new = Counter(one), Counter(other)
     place = {line: i for i, line in enumerate(other) if often_new[line] == 1}
@@ -80,7 +80,7 @@ def _between_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
     edges = [(whole.a - 1, whole.c - 1), *anchors, (whole.b, whole.d)]
     for (a, c), (b, d) in pairwise(edges):
         if b > a + 1 or d > c + 1:
-            yield Block(a + 1, b, c + 1, d)
+            yield DiffBlock(a + 1, b, c + 1, d)
 
 
 def _ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -150,9 +150,9 @@ def _marked(old: str, new: str) -> str:
     return "".join([*parts, *one[last:]])
 
 
-def _grouped(blocks: Sequence[Block], context: int) -> Iterator[list[Block]]:
+def _grouped(blocks: Sequence[DiffBlock], context: int) -> Iterator[list[DiffBlock]]:
     """Return blocks that lie so near that they are shown together."""
-    group: list[Block] = []
+    group: list[DiffBlock] = []
     for block in blocks:
         if group and block.a - group[-1].b > 2 * context:
             yield group
@@ -162,7 +162,7 @@ def _grouped(blocks: Sequence[Block], context: int) -> Iterator[list[Block]]:
         yield group
 
 
-def _head(group: Sequence[Block], old: int, new: int, context: int) -> str:
+def _head(group: Sequence[DiffBlock], old: int, new: int, context: int) -> str:
     before, after = group[0], group[-1]
     a, c = max(before.a - context, 0), max(before.c - context, 0)
     b, d = min(after.b + context, old), min(after.d + context, new)

@@ -31,7 +31,7 @@ OUTAGE_LEAST = 10  # objects that a group must have for that to mean anything
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TrackedChange:
     """What a listing changed in what is known, counted in objects.
 
     Attributes:
@@ -127,7 +127,7 @@ class Tracker:
         """Take note of a snapshot that is broken, and so not a look."""
         self._snapshots.append(Snapshot(at, n, valid=False, complete=False, note=why))
 
-    def take(self, listing: Listing) -> Change:
+    def take(self, listing: Listing) -> TrackedChange:
         """Fold in a listing; they must come in the order in which they were made."""
         at, records = listing.at, listing.records
         self._in_order(at)
@@ -145,7 +145,7 @@ class Tracker:
         self._snapshots.append(
             Snapshot(at, n, missing, complete=listing.complete, note=note)
         )
-        return Change(
+        return TrackedChange(
             arrived=len(self._spells) - before[2],
             updated=len(self._versions) - before[1],
             missing=missing,

@@ -79,7 +79,10 @@ class SinkReport:
                 f"up: `halflife sinks skip {name}`"
             )
         if self.state.missed:
-            return "keep changes longer ([keep]), and deliver them anew from an export"
+            return (
+                "keep changes longer ([keep] changes_days), make up for them with "
+                f"`halflife export`, then `halflife sinks skip {name}`"
+            )
         return "nothing, if it is temporary: it is tried again"
 
 
@@ -250,6 +253,9 @@ class Courier:
         state, changes = self._read(before, newest)
         if not self._claim(before, state):
             return False
+        # Numbers are given without gaps: what is not there was removed from the log.
+        gaps = state.upto - state.cursor - len(changes)
+        done = replace(state, missed=state.missed + gaps)
         wanted = [change for change in changes if self._wants(change)]
         parked = self._parked_keys()
         fine = [c for c in wanted if (c.source, c.key) not in parked]
@@ -259,17 +265,17 @@ class Courier:
             if (c.source, c.key) in parked
         ]
         if not fine:
-            return self._move(state, 0, dead)
+            return self._move(done, 0, dead)
         first, reader = before.cursor + 1, self._reader()
         batch = Batch(self.settings.name, first, state.upto, fine, newest, reader)
         try:
             await self._hand_over(state, batch)
         except ChangeRefusedError as error:
-            return self._refused(state, fine, error, dead)
+            return self._refused(done, fine, error, dead)
         except DeliveryError as error:
             self._fail(state, error)
             return False
-        return self._move(state, len(fine), dead)
+        return self._move(done, len(fine), dead)
 
     def _reader(self) -> LoopReader:
         return LoopReader(self._store, asyncio.get_running_loop())
@@ -283,7 +289,8 @@ class Courier:
     ) -> bool:
         """Give a change up that stood alone; of several, find out which one it is."""
         if len(changes) > 1:
-            after = replace(state, alone=state.upto, upto=0)
+            before = self._book.state(state.name) or state  # nothing is missed yet
+            after = replace(before, alone=state.upto, upto=0)
             return self._book.save(state, after, self._owner)
         (change,) = changes
         if self._parked is not None:
@@ -299,12 +306,8 @@ class Courier:
             found = list(self._up_to(state.cursor, state.upto))
             return state, found
         found = self._store.changes.read(state.cursor, most)
-        if not found:  # they left the log; what came since ``newest`` was read did not
-            missed = state.missed + newest - state.cursor
-            return replace(state, upto=newest, missed=missed), []
-        last = found[-1].seq
-        gaps = last - state.cursor - len(found)
-        return replace(state, upto=last, missed=state.missed + gaps), found
+        # If there are none, they left the log; what came since ``newest`` did not.
+        return replace(state, upto=found[-1].seq if found else newest), found
 
     def _up_to(self, cursor: int, last: int) -> Iterator[Change]:
         while cursor < last:

@@ -10,7 +10,7 @@ import json
 import mimetypes
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import islice
@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from halflife.core.errors import UsageError
 from halflife.engine import export_rows
-from halflife.engine.export_rows import Selection
+from halflife.engine.export_rows import ExportSelection
 from halflife.stores import Store
+from halflife.stores.holdings import PageRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +31,7 @@ Write: TypeAlias = Callable[[bytes], Any]
 CHUNK = 20_000  # rows of Parquet in one group; 20 MB of usual records
 _LINES = 1000  # rows written at once
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_WIDEST = 2**63
 _LONGEST = 80  # letters of a key in the name of a file
 EXTRA = {"parquet": ("pyarrow", "parquet"), "warc": ("warcio", "warc")}
 TEXTS = ("jsonl", "json", "csv")  # formats that a terminal can show
@@ -37,7 +39,7 @@ FILES = ("parquet", "warc", "folder")
 FORMATS = (*TEXTS, *FILES)
 
 
-def save(store: Store, wanted: Selection, form: str, out: Path) -> int:
+def save(store: Store, wanted: ExportSelection, form: str, out: Path) -> int:
     """Write what is wanted to a file or folder; return how many rows."""
     if form == "folder":
         return _folder(store, wanted, out)
@@ -47,7 +49,7 @@ def save(store: Store, wanted: Selection, form: str, out: Path) -> int:
         return _BINARY[form](store, wanted, file)
 
 
-def write(store: Store, wanted: Selection, form: str, put: Write) -> int:
+def write(store: Store, wanted: ExportSelection, form: str, put: Write) -> int:
     """Write what is wanted as text; return how many rows."""
     return _TEXT[form](store, wanted, put)
 
@@ -69,7 +71,7 @@ def _whole(path: Path) -> Iterator[BinaryIO]:
             part.unlink(missing_ok=True)
 
 
-def _jsonl(store: Store, wanted: Selection, put: Write) -> int:
+def _jsonl(store: Store, wanted: ExportSelection, put: Write) -> int:
     lines, n = export_rows.lines(store, wanted), 0
     while some := list(islice(lines, _LINES)):
         put(("\n".join(some) + "\n").encode("utf-8", "replace"))
@@ -77,7 +79,7 @@ def _jsonl(store: Store, wanted: Selection, put: Write) -> int:
     return n
 
 
-def _json(store: Store, wanted: Selection, put: Write) -> int:
+def _json(store: Store, wanted: ExportSelection, put: Write) -> int:
     n = 0
     for line in export_rows.lines(store, wanted):
         put(((",\n" if n else "[\n") + line).encode("utf-8", "replace"))
@@ -86,47 +88,57 @@ def _json(store: Store, wanted: Selection, put: Write) -> int:
     return n
 
 
-def _csv(store: Store, wanted: Selection, put: Write) -> int:
+def _csv(store: Store, wanted: ExportSelection, put: Write) -> int:
     head, names = _columns(store, wanted)
+    flags = [i for i, kinds in enumerate(names.values(), len(head)) if bool in kinds]
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow([*head, *(_apart(name, head) for name in names)])
-    n = 0
-    for row in export_rows.rows(store, wanted):
-        fields = row.get("fields", row)
-        values = [row[name] for name in head] + [fields.get(name) for name in names]
-        table.writerow(map(_cell, values))
-        n += 1
-        if n % _LINES == 0:
-            put(buffer.getvalue().encode("utf-8", "replace"))
-            buffer.seek(0)
-            buffer.truncate()
+    rows, n = _flat(store, wanted, export_rows.date, list(names)), 0
+    while some := list(islice(rows, _LINES)):
+        for row in some:
+            for place in flags:
+                if isinstance(row[place], bool):  # as in JSON
+                    row[place] = "true" if row[place] else "false"
+        table.writerows(some)
+        n += len(some)
+        put(buffer.getvalue().encode("utf-8", "replace"))
+        buffer.seek(0)
+        buffer.truncate()
     put(buffer.getvalue().encode("utf-8", "replace"))
     return n
 
 
-def _cell(value: object) -> object:
-    """Return a value as a table shows it; true and false as in JSON."""
-    return json.dumps(value) if isinstance(value, bool) else value
-
-
 def _columns(
-    store: Store, wanted: Selection
+    store: Store, wanted: ExportSelection
 ) -> tuple[tuple[str, ...], dict[str, set[type]]]:
-    """Return the columns that every row has, and the fields with their types.
-
-    What fields there are is known only when all records were read.
-    """
+    """Return the columns that every row has, and the fields with their types."""
     head = ("key", *wanted.times)
     if not export_rows.has_records(store, wanted.source):
         return head, {name: {str} for name in export_rows.PAGE_FIELDS}
-    found: dict[str, set[type]] = {}
-    for record in export_rows.records(store, wanted):
-        for name, value in json.loads(record.text).items():
-            kinds = found.setdefault(name, set())
-            if value is not None:
-                kinds.add(type(value))
-    return head, found
+    return head, store.holdings.fields(wanted.source)
+
+
+def _flat(
+    store: Store,
+    wanted: ExportSelection,
+    shown: Callable[[float | None], Any],
+    names: Sequence[str],
+) -> Iterator[list[Any]]:
+    """Return rows as lists: the key, two times as they are to be shown, the fields."""
+    times: dict[float | None, Any] = {}
+    is_page = not export_rows.has_records(store, wanted.source)
+    found = (export_rows.pages if is_page else export_rows.records)(store, wanted)
+    for row in found:
+        for at in (row.begins, row.ends):
+            if at not in times:
+                times[at] = shown(at)
+        head = [row.key, times[row.begins], times[row.ends]]
+        if isinstance(row, PageRow):
+            yield [*head, row.digest, row.media_type, export_rows.text_of(row)]
+        else:
+            get = json.loads(row.text).get
+            yield [*head, *(get(name) for name in names)]
 
 
 def _apart(name: str, taken: Iterable[str]) -> str:
@@ -134,7 +146,7 @@ def _apart(name: str, taken: Iterable[str]) -> str:
     return f"field_{name}" if name in taken else name
 
 
-def _parquet(store: Store, wanted: Selection, file: BinaryIO) -> int:
+def _parquet(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
     import pyarrow as pa  # noqa: PLC0415  (an extra)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -143,38 +155,33 @@ def _parquet(store: Store, wanted: Selection, file: BinaryIO) -> int:
     columns = [(head[0], pa.string()), *((name, times) for name in head[1:])]
     columns += [(_apart(n, head), _arrow(kinds)) for n, kinds in names.items()]
     schema, n = pa.schema(columns), 0
-    rows = _flat(store, wanted, head, names)
+    rows = _flat(store, wanted, _milliseconds, list(names))
     with pq.ParquetWriter(file, schema, compression="zstd") as table:
         while some := list(islice(rows, CHUNK)):
-            table.write_batch(pa.RecordBatch.from_pylist(some, schema=schema))
+            arrays = [
+                pa.array(_plain(column, kind), kind)
+                for column, kind in zip(
+                    zip(*some, strict=True), schema.types, strict=True
+                )
+            ]
+            table.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
             n += len(some)
     return n
 
 
-def _flat(
-    store: Store, wanted: Selection, head: tuple[str, ...], names: dict[str, set[type]]
-) -> Iterator[dict[str, Any]]:
-    from datetime import datetime  # noqa: PLC0415
-
-    shown: dict[str | None, datetime | None] = {None: None}
-    texts = {name for name, kinds in names.items() if _is_mixed(kinds)}
-    for row in export_rows.rows(store, wanted):
-        fields = row.get("fields", row)
-        flat: dict[str, Any] = {"key": row["key"]}
-        for name in head[1:]:
-            if row[name] not in shown:
-                shown[row[name]] = datetime.fromisoformat(row[name])
-            flat[name] = shown[row[name]]
-        for name in names:
-            value = fields.get(name)
-            if name in texts and value is not None and not isinstance(value, str):
-                value = json.dumps(value)
-            flat[_apart(name, head)] = value
-        yield flat
+def _milliseconds(days: float | None) -> int | None:
+    return None if days is None else round(days * 86_400) * 1000
 
 
-def _is_mixed(kinds: set[type]) -> bool:
-    return not (len(kinds) == 1 or kinds == {int, float})
+def _plain(column: Sequence[Any], kind: "pa.DataType") -> Sequence[Any]:
+    """Return the values of a column; where types are mixed, all are texts."""
+    if str(kind) == "int64":
+        if any(v is not None and not -_WIDEST <= v < _WIDEST for v in column):
+            raise UsageError("a number is too large for Parquet; choose jsonl or csv")
+        return column
+    if str(kind) != "string":
+        return column
+    return [v if v is None or isinstance(v, str) else json.dumps(v) for v in column]
 
 
 def _arrow(kinds: set[type]) -> "pa.DataType":
@@ -187,7 +194,7 @@ def _arrow(kinds: set[type]) -> "pa.DataType":
     return pa.float64() if kinds and kinds <= {int, float} else pa.string()
 
 
-def _warc(store: Store, wanted: Selection, file: BinaryIO) -> int:
+def _warc(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
     from warcio.warcwriter import WARCWriter  # noqa: PLC0415  (an extra)
 
     if export_rows.has_records(store, wanted.source):
@@ -212,7 +219,7 @@ def _warc(store: Store, wanted: Selection, file: BinaryIO) -> int:
     return n
 
 
-def _folder(store: Store, wanted: Selection, out: Path) -> int:
+def _folder(store: Store, wanted: ExportSelection, out: Path) -> int:
     """Write a file for each record or page, and a list of them."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"--out: {out} is there already; name a new folder")
@@ -228,7 +235,7 @@ def _folder(store: Store, wanted: Selection, out: Path) -> int:
 
 
 def _files(
-    store: Store, wanted: Selection
+    store: Store, wanted: ExportSelection
 ) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
     first, last = wanted.times
     if export_rows.has_records(store, wanted.source):
@@ -259,12 +266,12 @@ def file_name(key: str, mark: str, ending: str) -> str:
     return f"{plain or 'x'}-{digest.hexdigest()}{ending}"
 
 
-_TEXT: dict[str, Callable[[Store, Selection, Write], int]] = {
+_TEXT: dict[str, Callable[[Store, ExportSelection, Write], int]] = {
     "jsonl": _jsonl,
     "json": _json,
     "csv": _csv,
 }
-_BINARY: dict[str, Callable[[Store, Selection, BinaryIO], int]] = {
+_BINARY: dict[str, Callable[[Store, ExportSelection, BinaryIO], int]] = {
     "parquet": _parquet,
     "warc": _warc,
 }

@@ -17,7 +17,7 @@ PAGE_FIELDS = ("digest", "media_type", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ExportSelection:
     """What is wanted of a source.
 
     Attributes:
@@ -49,21 +49,21 @@ def has_records(store: Store, source: str) -> bool:
     )
 
 
-def records(store: Store, wanted: Selection) -> Iterator[RecordRow]:
+def records(store: Store, wanted: ExportSelection) -> Iterator[RecordRow]:
     """Return the records that are wanted."""
     if wanted.history:
         return store.holdings.record_history(wanted.source)
     return store.holdings.records(wanted.source, wanted.at)
 
 
-def pages(store: Store, wanted: Selection) -> Iterator[PageRow]:
+def pages(store: Store, wanted: ExportSelection) -> Iterator[PageRow]:
     """Return the pages that are wanted."""
     if wanted.history:
         return store.holdings.page_history(wanted.source)
     return store.holdings.pages(wanted.source, wanted.at)
 
 
-def rows(store: Store, wanted: Selection) -> Iterator[dict[str, Any]]:
+def rows(store: Store, wanted: ExportSelection) -> Iterator[dict[str, Any]]:
     """Return what is wanted as one mapping a row."""
     if has_records(store, wanted.source):
         for record in records(store, wanted):
@@ -74,7 +74,7 @@ def rows(store: Store, wanted: Selection) -> Iterator[dict[str, Any]]:
         yield {**_head(page, wanted), **dict(zip(PAGE_FIELDS, told, strict=True))}
 
 
-def lines(store: Store, wanted: Selection) -> Iterator[str]:
+def lines(store: Store, wanted: ExportSelection) -> Iterator[str]:
     """Return what is wanted as one line of JSON a row.
 
     Records are not parsed on the way: there may be a million of them.
@@ -95,7 +95,7 @@ def lines(store: Store, wanted: Selection) -> Iterator[str]:
         )
 
 
-def _head(row: RecordRow | PageRow, wanted: Selection) -> dict[str, Any]:
+def _head(row: RecordRow | PageRow, wanted: ExportSelection) -> dict[str, Any]:
     first, last = wanted.times
     return {"key": row.key, first: date(row.begins), last: date(row.ends)}
 

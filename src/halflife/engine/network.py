@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from halflife.config import Config, Secret, SourceConfig
-from halflife.config.credentials import ClientAuth, ProxyConfig
+from halflife.config.credentials import BasicAuth, ClientAuth, ProxyConfig
 from halflife.core.errors import ConfigError
 from halflife.engine import redirects
 from halflife.engine.loop import Clock
@@ -108,7 +108,11 @@ def _credentials(
             f"source {source.name}: a secret header goes to one host only, and its "
             f"pages lie on {len(homes)}; make a source for each host"
         )
-    return Credentials(next(iter(homes)), private, hidden)
+    others: tuple[str, ...] = ()
+    if isinstance(source.auth, BasicAuth):  # a server reads it in the header
+        what = f"source {source.name}: auth.password"
+        others = (source.auth.password.look_up(what).reveal(),)
+    return Credentials(next(iter(homes)), private, hidden, others)
 
 
 def _grant(source: SourceConfig) -> Grant | None:

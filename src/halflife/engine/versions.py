@@ -32,7 +32,7 @@ CURRENT, PREVIOUS = VersionChoice(0), VersionChoice(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ItemVersion:
     """A version of a page or a record.
 
     Attributes:
@@ -49,7 +49,7 @@ class Version:
     fields: dict[str, Any] | None = None
 
 
-def page(store: Store, key: str, chosen: VersionChoice) -> Version:
+def page(store: Store, key: str, chosen: VersionChoice) -> ItemVersion:
     """Return a version of a page; raise ``UsageError`` if it is not kept."""
     kept = store.versions.of(key)
     if not kept:
@@ -58,16 +58,16 @@ def page(store: Store, key: str, chosen: VersionChoice) -> Version:
     content = store.versions.content(key, one)
     if content is None:
         raise UsageError(f"that version of {key} was just removed; try again")
-    return Version(key, one.at, content)
+    return ItemVersion(key, one.at, content)
 
 
-def record(store: Store, source: str, key: str, chosen: VersionChoice) -> Version:
+def record(store: Store, source: str, key: str, chosen: VersionChoice) -> ItemVersion:
     """Return a version of a record; raise ``UsageError`` if there is none."""
     rows = list(store.holdings.record_history(source, key))[::-1]
     if not rows:
         raise UsageError(f"{source} has no record {key!r}")
     one = rows[_place(key, [row.begins for row in rows], chosen)]
-    return Version(key, one.begins, fields=json.loads(one.text))
+    return ItemVersion(key, one.begins, fields=json.loads(one.text))
 
 
 def _place(key: str, times: Sequence[float], chosen: VersionChoice) -> int:
@@ -87,7 +87,7 @@ def _place(key: str, times: Sequence[float], chosen: VersionChoice) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class VersionDiff:
     """What differs between two versions.
 
     Attributes:
@@ -102,26 +102,26 @@ class Difference:
     note: str = ""
 
 
-def compare(old: Version, new: Version, *, words: bool = False) -> Difference:
+def compare(old: ItemVersion, new: ItemVersion, *, words: bool = False) -> VersionDiff:
     """Return what differs between two versions; by ``words`` if that is wanted."""
     if old.fields is not None and new.fields is not None:
-        return Difference(fields=differing(old.fields, new.fields))
+        return VersionDiff(fields=differing(old.fields, new.fields))
     if old.content is None or new.content is None:
         raise UsageError("a page and a record cannot be compared")
     return _texts(old.content, new.content, words=words)
 
 
-def _texts(old: Content, new: Content, *, words: bool) -> Difference:
+def _texts(old: Content, new: Content, *, words: bool) -> VersionDiff:
     from halflife.readers.text import readable  # noqa: PLC0415  (slow)
 
     sizes = f"{len(old.body)} bytes became {len(new.body)}"
     if max(len(old.body), len(new.body)) > LARGEST:
-        return Difference(note=f"too large to be compared: {sizes}")
+        return VersionDiff(note=f"too large to be compared: {sizes}")
     texts = [readable(one.media_type, one.body) for one in (old, new)]
     if texts[0] is None or texts[1] is None:
         kind = new.media_type or "a type that is not told"
         same = "nothing differs" if old.body == new.body else sizes
-        return Difference(note=f"not text but {kind}: {same}")
+        return VersionDiff(note=f"not text but {kind}: {same}")
     before, after = (text.splitlines() for text in texts if text is not None)
     told = by_words(before, after) if words else unified(before, after)
-    return Difference(lines=tuple(told))
+    return VersionDiff(lines=tuple(told))

@@ -46,7 +46,7 @@ from halflife.kinds.protocol import (
 from halflife.market.stand import Stand, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.readers.containment import is_own_state
-from halflife.recognition.guess import Guess, TrialAnswer
+from halflife.recognition.guess import SourceGuess, TrialAnswer
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
@@ -374,13 +374,15 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         call = lambda: self._kind.covers(source, address)  # noqa: E731
         return self._ask([source], "covers", none, call)
 
-    def recognise(self, answer: TrialAnswer) -> Sequence[Guess]:
+    def recognise(self, answer: TrialAnswer) -> Sequence[SourceGuess]:
         """Return how an answer could be kept; not at all if the kind fails at it."""
-        none: Sequence[Guess] = ()
+        none: Sequence[SourceGuess] = ()
         call = lambda: tuple(self._kind.recognise(answer))  # noqa: E731
         return self._ask((), "recognise", none, call)
 
-    def confirm(self, guess: Guess, first: TrialAnswer, second: TrialAnswer) -> Guess:
+    def confirm(
+        self, guess: SourceGuess, first: TrialAnswer, second: TrialAnswer
+    ) -> SourceGuess:
         """Return a guess with what the second page says; as it was if that fails."""
         call = lambda: self._kind.confirm(guess, first, second)  # noqa: E731
         return self._ask((), "confirm", guess, call)

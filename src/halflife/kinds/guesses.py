@@ -7,15 +7,15 @@ from halflife.core.errors import ConfigError
 from halflife.kinds.contained import ContainedKind
 from halflife.kinds.registry import kind_named
 from halflife.readers.xml_stream import root_name
-from halflife.recognition.guess import SURE, Guess, TrialAnswer
+from halflife.recognition.guess import SURE, SourceGuess, TrialAnswer
 
 # Formats that a kind of another package reads, by their root elements.
 PACKAGES = {b"OAI-PMH": ("oai", "OAI-PMH repository", "halflife-oai")}
 
 
-def recognise(answer: TrialAnswer) -> list[Guess]:
+def recognise(answer: TrialAnswer) -> list[SourceGuess]:
     """Return how an answer could be kept, the likeliest first."""
-    found: list[Guess] = []
+    found: list[SourceGuess] = []
     for kind in _kinds():  # a kind that builds on another may say the same again
         found += [guess for guess in kind.recognise(answer) if guess not in found]
     known = {guess.kind for guess in found}
@@ -36,11 +36,11 @@ def _kinds() -> Iterator[ContainedKind]:
             yield kind
 
 
-def _not_installed(answer: TrialAnswer) -> Sequence[Guess]:
+def _not_installed(answer: TrialAnswer) -> Sequence[SourceGuess]:
     """Return what would be recognised if its package were installed."""
     root = root_name(answer.body)
     if root not in PACKAGES:
         return ()
     kind, what, package = PACKAGES[root]
     reasons = {"format": f"its root element is {root.decode()}"}
-    return (Guess(kind, what, SURE, {}, reasons, package=package),)
+    return (SourceGuess(kind, what, SURE, {}, reasons, package=package),)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from halflife.engine.breakers import Breaker
     from halflife.kinds.page_view import PageRequest, PageTable, PageView, Panorama
     from halflife.kinds.protocol import Reading, Report, Step
-    from halflife.recognition.guess import Guess, TrialAnswer
+    from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.stores import Store
     from halflife.stores.forecasts import Issued
 
@@ -58,7 +58,7 @@ class Hooks(Generic[Source]):
 
     # How an address that somebody wants to add could be kept.
 
-    def recognise(self, answer: "TrialAnswer") -> "Sequence[Guess]":
+    def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
         """Return how an answer to a first request could be kept, the likeliest first.
 
         It reads nothing but the answer, which is that of a stranger.
@@ -67,8 +67,8 @@ class Hooks(Generic[Source]):
         return ()
 
     def confirm(
-        self, guess: "Guess", first: "TrialAnswer", second: "TrialAnswer"
-    ) -> "Guess":
+        self, guess: "SourceGuess", first: "TrialAnswer", second: "TrialAnswer"
+    ) -> "SourceGuess":
         """Return a guess of its own with what the second page of the list says."""
         del first, second
         return guess

@@ -36,7 +36,7 @@ from halflife.recognition.guess import (
     LIKELY,
     NOTHING,
     Corrections,
-    Guess,
+    SourceGuess,
     TrialAnswer,
 )
 from halflife.stores import Store
@@ -80,7 +80,7 @@ class TrialWish:
     corrections: Corrections = NOTHING
     question: str = ""
 
-    def source(self, guess: Guess) -> SourceConfig:
+    def source(self, guess: SourceGuess) -> SourceConfig:
         """Return the settings of a guess; raise ``UsageError`` if they cannot be."""
         try:
             table = {"name": self.name, **self.given, **guess.settings}
@@ -90,7 +90,7 @@ class TrialWish:
 
 
 @dataclass(slots=True)
-class Trial:
+class TrialFetch:
     """A trial of one address.
 
     Attributes:
@@ -101,11 +101,11 @@ class Trial:
     """
 
     wish: TrialWish
-    guesses: list[Guess] = field(default_factory=list)
+    guesses: list[SourceGuess] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
-    def best(self) -> Guess | None:
+    def best(self) -> SourceGuess | None:
         """How it is kept: the likeliest way of the kind that is wanted."""
         kind = self.wish.kind
         fitting = (g for g in self.guesses if not kind or g.kind == kind)
@@ -118,7 +118,7 @@ class Trial:
             self.best.settings
         )
 
-    def others(self) -> list[Guess]:
+    def others(self) -> list[SourceGuess]:
         """Return the ways in which it is not kept."""
         return [guess for guess in self.guesses if guess is not self.best]
 
@@ -136,7 +136,9 @@ class Trial:
         """
         url, asked = self.wish.url, {"query": self.wish.question, "variables": {}}
         table = {"kind": "listing", "url": url, "graphql": {"query": asked["query"]}}
-        access = network.access(self.wish.source(Guess("listing", "", 0.0, table)))
+        access = network.access(
+            self.wish.source(SourceGuess("listing", "", 0.0, table))
+        )
         payload = Payload("POST", dumps(asked).encode(), JSON)
         answer = await gate.ask(parse_url(url), payload, purse, access=access)
         if answer.status not in GOOD:
@@ -165,7 +167,7 @@ class Trial:
         if best is not None and best.second and best.usable:
             await self._confirm(gate, purse, best, first)
 
-    def _kinds(self, but: Guess) -> set[str]:
+    def _kinds(self, but: SourceGuess) -> set[str]:
         return {guess.kind for guess in self.guesses if guess.kind != but.kind}
 
     async def _recognise(self, answer: Answer) -> TrialAnswer:
@@ -178,7 +180,7 @@ class Trial:
         self,
         gate: Gate,
         purse: Purse,
-        page: Guess,
+        page: SourceGuess,
         first: TrialAnswer,
         *,
         again: bool = True,
@@ -210,7 +212,7 @@ class Trial:
         return seen
 
     async def _confirm(
-        self, gate: Gate, purse: Purse, guess: Guess, first: TrialAnswer
+        self, gate: Gate, purse: Purse, guess: SourceGuess, first: TrialAnswer
     ) -> None:
         """Ask for the second page, to see whether paging was guessed right."""
         if host_of(guess.second) != host_of(first.url):
@@ -227,7 +229,13 @@ class Trial:
         self.guesses[self.guesses.index(guess)] = better
 
     async def _ask(
-        self, gate: Gate, purse: Purse, guess: Guess, url: str, *, posted: bytes = b""
+        self,
+        gate: Gate,
+        purse: Purse,
+        guess: SourceGuess,
+        url: str,
+        *,
+        posted: bytes = b"",
     ) -> Answer | None:
         """Return another answer of the source; None if there is none, and note why."""
         try:
@@ -244,7 +252,7 @@ class Trial:
         return answer
 
 
-def ask(path: Path, trial: Trial) -> None:
+def ask(path: Path, trial: TrialFetch) -> None:
     """Ask an address the question of a trial, paid for and in its turn."""
     config = Config.load(path)
 
@@ -301,7 +309,7 @@ class TrialCost:
         return said if share <= 1 else f"{said}, so it will be read less often"
 
 
-def expected_cost(guess: Guess, config: Config) -> TrialCost:
+def expected_cost(guess: SourceGuess, config: Config) -> TrialCost:
     """Return what a source is expected to cost a month."""
     budget = max(round(config.budget.requests * MONTH / config.budget.days), 1)
     month = None if guess.reads is None else round(guess.reads * MONTH)

@@ -56,17 +56,19 @@ class Credentials:
     """Secret headers and parameters, and the one origin that may see them.
 
     Parameters are put into the query when a request is sent; no address that is kept
-    or shown holds them. ``veil`` takes all of it out of what comes back.
+    or shown holds them. ``veil`` takes all of it out of what comes back, and ``others``
+    too: what a server can read in the headers or the body, such as a password.
     """
 
     origin: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
+    others: tuple[str, ...] = field(default=(), repr=False)
     veil: Veil = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_lines(self.headers)
-        values = (*self.headers.values(), *self.parameters.values())
+        values = (*self.headers.values(), *self.parameters.values(), *self.others)
         object.__setattr__(self, "veil", Veil(values, self.parameters))
 
     @classmethod

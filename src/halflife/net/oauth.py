@@ -77,7 +77,7 @@ def with_token(access: Access, token: str) -> Access:
     """Return the terms on which a source is asked, with a token in them."""
     given = access.credentials or Credentials(next(iter(access.home), ""))
     headers = {**given.headers, "Authorization": f"Bearer {token}"}
-    terms = Credentials(given.origin, headers, given.parameters)
+    terms = replace(given, headers=headers)
     return replace(access, credentials=terms, grant=None)
 
 
@@ -101,7 +101,7 @@ def asking_for(access: Access, grant: Grant) -> Access:
         headers = {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
     return Access(
         allow=access.allow,
-        credentials=Credentials.of(grant.url, headers),
+        credentials=replace(Credentials.of(grant.url, headers), others=(grant.secret,)),
         headers={"Accept": "application/json"},
         robots=False,
         route=access.route,

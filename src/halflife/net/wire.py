@@ -29,6 +29,7 @@ _ETAG = re.compile(r"[\x21-\x7e]{1,256}")
 _OURS = frozenset({errno.ENETUNREACH, errno.ENETDOWN, socket.EAI_AGAIN})
 NO_NETWORK = "there seems to be no network"  # how every such complaint ends
 _LAST = {"Connection": "close"}  # the connection is of no use after the answer
+_PROXY_LOGIN = 407
 _REASON = 1 << 14  # bytes of a refusal that may say why
 
 
@@ -165,6 +166,11 @@ class Wire:
             raise Blameless(f"{url.raw_host}: the answer {error}") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise _trouble(url, error) from None
+        if answer.status == _PROXY_LOGIN and call.route.proxy:
+            raise Blameless(
+                f"{url.raw_host}: its proxy refused the connection; check user and "
+                "password under [source.proxy]"
+            )
         if answer.status not in _REDIRECTS:
             location = ""
         return Reply(answer, location, time() - began)

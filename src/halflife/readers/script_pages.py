@@ -1,12 +1,13 @@
 """Pages that show nothing without JavaScript."""
 
-import re
+from itertools import islice
 
-from halflife.readers.text import is_html, to_text, visible
+from halflife.readers.text import MARKUP, is_html, to_text
 
 LARGEST = 1 << 18  # bytes that are looked at; a page with more has text
 LEAST = 40  # characters of text without which a page shows nothing
-_TITLE = re.compile(r"<title\b[^>]*+>[^<]*+</title\s*+>", re.IGNORECASE)
+MOST_TAGS = 20_000  # after which a page is taken to have text
+_TITLES = ("</title", "</TITLE", "</Title")
 
 
 def needs_script(content_type: str, body: bytes) -> bool:
@@ -19,6 +20,16 @@ def needs_script(content_type: str, body: bytes) -> bool:
     """
     if len(body) > LARGEST or b"<script" not in body.lower():
         return False
-    if not is_html(content_type, body):
-        return False
-    return len(visible(_TITLE.sub("", to_text(content_type, body)))) < LEAST
+    return is_html(content_type, body) and not _has_text(to_text(content_type, body))
+
+
+def _has_text(page: str) -> bool:
+    """Say whether a page shows some text besides its title; stop when it does."""
+    at = seen = 0
+    for tag in islice(MARKUP.finditer(page), MOST_TAGS):
+        if not page.startswith(_TITLES, tag.start()):
+            seen += len(page[at : tag.start()].strip())
+        at = tag.end()
+        if seen >= LEAST:
+            return True
+    return seen + len(page[at : at + LARGEST].strip()) >= LEAST

@@ -25,7 +25,7 @@ _SPACE = b" \t\n\r\f\v"
 # of a page, or of the attributes of a tag: 700 kB can hold it up for half a minute.
 # Text needs no tree, and this pattern never looks at a character twice.
 _REST = r"""[^>=]*+(?:=(?:\s*+(?:"[^"]*+"|'[^']*+'))?+[^>=]*+)*+>?"""  # of a tag
-_MARKUP = re.compile(
+MARKUP = re.compile(
     rf"""<(?:
       [/?a-hj-mo-ru-zA-HJ-MO-RU-Z]{_REST}  # most tags: none of those below
     | !--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?)  # a comment
@@ -83,7 +83,7 @@ def visible(page: str) -> str:
     >>> visible("<title>A</title><script>x</script><p>one <b>two</b></p><!-- c -->")
     'A one two'
     """
-    return " ".join(unescape(_MARKUP.sub(" ", page)).split())
+    return " ".join(unescape(MARKUP.sub(" ", page)).split())
 
 
 def readable(content_type: str, body: bytes) -> str | None:
@@ -97,7 +97,7 @@ def readable(content_type: str, body: bytes) -> str | None:
     text = to_text(content_type, body)
     if not is_html(content_type, body):
         return text
-    plain = unescape(_MARKUP.sub(_break, text))
+    plain = unescape(MARKUP.sub(_break, text))
     lines = (" ".join(line.split()) for line in plain.split(_BREAK))
     return "\n".join(line for line in lines if line)
 
@@ -143,5 +143,5 @@ def digest(mode: str, content_type: str, body: bytes, raw: str) -> str:
     if mode == "main":
         text = str(trees.ask("main_text", page, small=0) if page else "")
     else:
-        text = unescape(_MARKUP.sub("", page))
+        text = unescape(MARKUP.sub("", page))
     return fingerprint(text.encode("utf-8", "replace").translate(None, _SPACE))

@@ -62,7 +62,7 @@ class TrialAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class SourceGuess:
     """One way in which an address could be kept.
 
     Attributes:

@@ -4,7 +4,7 @@
 
     @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
     def test_the_sink_keeps_the_laws(law, tmp_path):
-        law(laws.Trial(MySink, {"name": "x", "kind": "mine", ...}, read, tmp_path))
+        law(laws.SinkTrial(MySink, {"name": "x", "kind": "mine", ...}, read, tmp_path))
 
 ``read`` returns source, key and number of each change that arrived, in the order in
 which it arrived. A sink that keeps only what is current returns what it can tell; then
@@ -49,7 +49,7 @@ class FixedReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SinkTrial:
     """A sink to be tried.
 
     Attributes:
@@ -90,7 +90,7 @@ def batch(changes: Sequence[Change], sink: str = "x") -> Batch:
     return Batch(sink, first, last, changes, CHANGES[-1].seq, FixedReader())
 
 
-def delivers_in_order(trial: Trial) -> None:
+def delivers_in_order(trial: SinkTrial) -> None:
     """Check that all changes arrive, and those of a key in their order."""
     sink = trial.open()
     for start in range(0, len(CHANGES), 2):
@@ -99,7 +99,7 @@ def delivers_in_order(trial: Trial) -> None:
     _check(trial, CHANGES, repeats=False)
 
 
-def goes_on_after_it_was_closed(trial: Trial) -> None:
+def goes_on_after_it_was_closed(trial: SinkTrial) -> None:
     """Check that nothing is lost between two uses."""
     for start in range(0, len(CHANGES), 3):
         sink = trial.open()
@@ -108,7 +108,7 @@ def goes_on_after_it_was_closed(trial: Trial) -> None:
     _check(trial, CHANGES, repeats=False)
 
 
-def stands_a_second_delivery(trial: Trial) -> None:
+def stands_a_second_delivery(trial: SinkTrial) -> None:
     """Check that a batch which is delivered twice does no harm."""
     for start in range(0, len(CHANGES), 4):
         for _ in range(2):
@@ -118,7 +118,7 @@ def stands_a_second_delivery(trial: Trial) -> None:
     _check(trial, CHANGES, repeats=True)
 
 
-def keeps_what_was_delivered_without_a_close(trial: Trial) -> None:
+def keeps_what_was_delivered_without_a_close(trial: SinkTrial) -> None:
     """Check that what was delivered is durable at once, as before a crash."""
     sink = trial.open()
     sink.deliver(batch(CHANGES[:5]))
@@ -127,7 +127,7 @@ def keeps_what_was_delivered_without_a_close(trial: Trial) -> None:
     sink.close()
 
 
-def may_be_closed_twice(trial: Trial) -> None:
+def may_be_closed_twice(trial: SinkTrial) -> None:
     """Check that closing does no harm, also without anything delivered."""
     sink = trial.open()
     sink.cancel()
@@ -136,7 +136,7 @@ def may_be_closed_twice(trial: Trial) -> None:
     assert isinstance(sink, Sink)
 
 
-def _check(trial: Trial, changes: Sequence[Change], *, repeats: bool) -> None:
+def _check(trial: SinkTrial, changes: Sequence[Change], *, repeats: bool) -> None:
     found, expected = list(trial.read()), trial.expected(changes)
     if not repeats and trial.complete:
         assert sorted(found, key=lambda one: one[2]) == expected, found

@@ -33,6 +33,7 @@ def problems(db: sqlite3.Connection) -> list[str]:
         columns.problems(db),
         _held(db),
         _copies(db),
+        _changes(db),
         _ledger(db),
         _runs(db),
         _lives(db),
@@ -103,11 +104,27 @@ def _copies(db: sqlite3.Connection) -> Iterator[str]:
             zlib.decompress(body)
         except zlib.error as error:
             yield f"the copy of {key} cannot be read: {error}"
-    for (body,) in db.execute("SELECT body FROM page_body"):
+    for name, packed in db.execute("SELECT hash, body FROM page_body"):
         try:
-            page_versions.unpacked(body)
+            body = page_versions.unpacked(packed)
         except ValueError as error:
             yield f"an earlier version of a page cannot be read: {error}"
+        else:
+            if page_versions.hash_of(body) != name:
+                yield "an earlier version of a page is not what it was"
+
+
+def _changes(db: sqlite3.Connection) -> Iterator[str]:
+    query = (
+        "SELECT count(*), min(seq) FROM change"
+        " WHERE NOT json_valid(fields) OR json_type(fields) <> 'object'"
+    )
+    many, first = db.execute(query).fetchone()
+    if many:
+        yield f"the fields of {many} changes cannot be read, from number {first} on"
+    ahead = "SELECT 1 FROM change_removed WHERE seq >= (SELECT min(seq) FROM change)"
+    if db.execute(ahead).fetchone():
+        yield "changes are kept that were removed already"
 
 
 def _ledger(db: sqlite3.Connection) -> Iterator[str]:

@@ -9,7 +9,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from halflife.stores import page_versions
 from halflife.stores.tables import unpack
@@ -63,6 +63,14 @@ _SEEN = """
 SELECT seen FROM observation WHERE item = ? AND at <= ? AND seen < 2
 ORDER BY at DESC, id DESC LIMIT 1
 """
+_FIELDS = f"""
+SELECT DISTINCT j.key, j.type FROM life, json_each(life.attributes) AS j
+WHERE +life.source = {_MINE}
+UNION
+SELECT j.key, j.type FROM life JOIN version ON version.life = life.id,
+    json_each(version.attributes) AS j WHERE +life.source = {_MINE}
+"""  # noqa: S608
+_TYPES = {"integer": int, "real": float, "true": bool, "false": bool, "null": None}
 _NAMED = """
 SELECT DISTINCT source.name FROM life JOIN source ON source.id = life.source
 WHERE key = ? ORDER BY 1
@@ -125,6 +133,10 @@ class Holdings(Protocol):
         """Return all versions of the records of a source, or of one of them."""
         ...
 
+    def fields(self, source: str) -> dict[str, set[type]]:
+        """Return the fields that records of a source have or had, and their types."""
+        ...
+
     def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
         """Return the pages that are there, or as far as is kept were at a moment."""
         ...
@@ -175,6 +187,20 @@ class HoldingRows:
             if last is not None:
                 yield last
 
+    def fields(self, source: str) -> dict[str, set[type]]:
+        """Return the fields that records of a source have or had, and their types."""
+        first = next(self.record_history(source), None)
+        found: dict[str, set[type]] = {}
+        if first is not None:  # in the order of a record
+            found = {name: set() for name in json.loads(first.text)}
+        with self._store.looking() as db:
+            for name, kind in sorted(db.execute(_FIELDS, (source,))):
+                kept = found.setdefault(name, set())
+                one = _TYPES.get(kind, str)
+                if one is not None:
+                    kept.add(one)
+        return found
+
     def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
         """Return the pages that are there, or as far as is kept were at a moment."""
         if at is not None:
@@ -207,7 +233,7 @@ class HoldingRows:
 
 def _rows(
     db: sqlite3.Connection, query: str, given: Sequence[object]
-) -> Iterator[Sequence[object]]:
+) -> Iterator[Sequence[Any]]:
     cursor = db.execute(query, given)
     while rows := cursor.fetchmany(CHUNK):
         yield from rows
@@ -278,6 +304,18 @@ class MemoryHoldings:
                     for (at, text), end in zip(told, ends, strict=True)
                 ],
             )
+
+    def fields(self, source: str) -> dict[str, set[type]]:
+        """Return the fields that records of a source have or had, and their types."""
+        found: dict[str, set[type]] = {}
+        for row in self.record_history(source):
+            for name, value in json.loads(row.text).items():
+                kept = found.setdefault(name, set())
+                if value is not None:
+                    kept.add(type(value))
+        first = next(self.record_history(source), None)
+        own = {} if first is None else json.loads(first.text)
+        return {name: found[name] for name in [*own, *sorted(found.keys() - own)]}
 
     def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
         """Return the pages that are there, or as far as is kept were at a moment."""

@@ -141,7 +141,7 @@ def _archive(db: sqlite3.Connection, item: int, row: tuple[Any, ...]) -> None:
 
     at, digest, raw, kind, packed = row
     body = zlib.decompress(packed)
-    name = blake2b(body, digest_size=16).digest()
+    name = hash_of(body)
     if not db.execute("SELECT 1 FROM page_body WHERE hash = ?", (name,)).fetchone():
         db.execute(_ADD_BODY, (name, zstandard.compress(body, LEVEL)))
     db.execute(_ADD, (item, at, digest, raw, kind, name))
@@ -171,6 +171,11 @@ def _remove(db: sqlite3.Connection, rows: list[tuple[int, int]]) -> int:
     db.executemany("DELETE FROM page_version WHERE id = ?", [(n,) for n, _ in rows])
     db.executemany(_UNUSED, [(body,) for body in {body for _, body in rows}])
     return len(rows)
+
+
+def hash_of(body: bytes) -> bytes:
+    """Return the name under which a body is kept once."""
+    return blake2b(body, digest_size=16).digest()
 
 
 def unpacked(body: bytes) -> bytes:

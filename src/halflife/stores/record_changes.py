@@ -9,7 +9,7 @@ import json
 import math
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from halflife.core.change import Change, ChangeKind
@@ -28,7 +28,7 @@ WHERE life = ? AND attributes IS NOT NULL ORDER BY seen_from DESC LIMIT 1
 _SEEN = "SELECT 1 FROM version WHERE life = ? AND seen_from = ?"
 
 
-class Lives(Protocol):
+class KnownLives(Protocol):
     """What is known of lives before the news."""
 
     def has_ended(self, key: str, spell: int) -> bool | None:
@@ -100,11 +100,13 @@ class LivesInMemory:
         if self._latest is None:  # the versions of a life are in their order
             told = (v for v in self.versions.values() if v.attributes is not None)
             self._latest = {(v.key, v.spell): v.attributes or {} for v in told}
+        if (key, spell) in self._latest:
+            return self._latest[key, spell]
         first = self.spells.get((key, spell))
-        return self._latest.get((key, spell), first and first.attributes)
+        return None if first is None else first.attributes
 
 
-def find(source: str, news: Register, before: Lives) -> list[Change]:
+def find(source: str, news: Register, before: KnownLives) -> list[Change]:
     """Return what news changes, in the order in which it was observed."""
     looks = [s.at for s in news.snapshots if s.valid]
     began = looks[0] if looks else -NEVER
@@ -119,19 +121,21 @@ def find(source: str, news: Register, before: Lives) -> list[Change]:
 
 
 def _of_life(
-    source: str, spell: Spell, before: Lives, looks: Sequence[float]
+    source: str, spell: Spell, before: KnownLives, looks: Sequence[float]
 ) -> Iterator[Change]:
     had_ended = before.has_ended(spell.key, spell.spell)
     if had_ended is None:
         kind: ChangeKind = "returned" if spell.spell else "new"
-        yield Change(spell.first_seen, source, spell.key, kind, whole(spell.attributes))
+        yield Change(
+            spell.first_seen, source, spell.key, kind, NewFields(spell.attributes)
+        )
     if spell.gone_by < NEVER and not had_ended:
         later = bisect_right(looks, spell.gone_by)  # that confirmed it
         at = looks[later] if later < len(looks) else spell.gone_by
         yield Change(at, source, spell.key, "gone")
 
 
-def _of_versions(source: str, news: Register, before: Lives) -> Iterator[Change]:
+def _of_versions(source: str, news: Register, before: KnownLives) -> Iterator[Change]:
     if not news.versions:
         return
     now: dict[tuple[str, int], Attributes] = {}
@@ -164,7 +168,7 @@ def replaced(source: str, old: Register, new: Register, at: float) -> list[Chang
     for key, attributes in taken.items():
         if key not in held:
             kind: ChangeKind = "returned" if key in known else "new"
-            found.append(Change(at, source, key, kind, whole(attributes)))
+            found.append(Change(at, source, key, kind, NewFields(attributes)))
         elif fields := differing(held[key], attributes):
             found.append(Change(at, source, key, "changed", fields))
     return found
@@ -195,12 +199,25 @@ def accepted(source: str, news: Register, waiting: float | None) -> list[Change]
     return [Change(waiting or 0.0, source, WHOLE, "accepted")] if believed else []
 
 
-def whole(attributes: Attributes) -> dict[str, tuple[Any, Any]]:
-    """Return all fields of a record that was not there before."""
-    return {
-        name: (None, plain(value) if value.__class__ is float else value)
-        for name, value in attributes.items()
-    }
+class NewFields(Mapping[str, tuple[Any, Any]]):
+    """All fields of a record that was not there before; made when they are read."""
+
+    __slots__ = ("_attributes",)
+
+    def __init__(self, attributes: Attributes) -> None:
+        self._attributes = attributes
+
+    def __getitem__(self, name: str) -> tuple[Any, Any]:
+        return None, plain(self._attributes[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attributes)
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def differing(old: Attributes, new: Attributes) -> dict[str, tuple[Any, Any]]:

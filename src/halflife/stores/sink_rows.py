@@ -237,12 +237,14 @@ class SinkRows:
     def skip(self, name: str, now: float) -> int:
         """Give up what a sink does not take; return how many changes that are.
 
-        These are its dead letters, and the batch under way if its last try failed.
+        These are its dead letters, the batch under way if its last try failed, and
+        what it missed.
         """
         with self._store.together() as db:
             state = _known(db, name)
             query = "DELETE FROM dead_letter WHERE sink = ?"
-            gone = db.execute(query, (name,)).rowcount
+            gone = db.execute(query, (name,)).rowcount + state.missed
+            state = replace(state, missed=0)
             if state.tries and state.upto > state.cursor:
                 query = "SELECT count(*) FROM change WHERE seq > ? AND seq <= ?"
                 gone += _count(db, query, (state.cursor, state.upto))
@@ -250,14 +252,6 @@ class SinkRows:
             state = replace(state.again(now), trouble="", skipped=state.skipped + gone)
             _overwrite(db, state)
         return gone
-
-    def forget(self, besides: Iterable[str]) -> int:
-        """Drop the sinks that are no more; return how many there were."""
-        unnamed = "NOT IN (SELECT value FROM json_each(?))"
-        names = (json.dumps(list(besides)),)
-        with self._store.together() as db:
-            db.execute(f"DELETE FROM dead_letter WHERE sink {unnamed}", names)  # noqa: S608
-            return db.execute(f"DELETE FROM sink WHERE name {unnamed}", names).rowcount  # noqa: S608
 
 
 def _states(

@@ -33,7 +33,7 @@ NO_RULES = PartRules()
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchEntry:
     """An address that is watched.
 
     Attributes:
@@ -59,7 +59,7 @@ class Watchlist:
 
     """
 
-    watches: dict[str, Watch] = field(default_factory=dict)
+    watches: dict[str, WatchEntry] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     ignored: dict[str, int] = field(default_factory=dict)
 
@@ -82,7 +82,7 @@ class Watchlist:
         known = self.watches.get(key)
         if known is not None:
             feed, rules = feed or known.feed, known.rules
-        self.watches[key] = Watch(key, feed, rules)
+        self.watches[key] = WatchEntry(key, feed, rules)
         return True
 
     def refuse(self, what: str, why: str) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -14,6 +14,7 @@ from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.engine import bootstrap, held_answers, once
 from halflife.engine.signals import Stop
+from halflife.kinds.pages import pushed_hints
 from halflife.kinds.protocol import Errand
 from halflife.readers.containment import describe
 from halflife.web import showcase, words
@@ -85,6 +86,12 @@ def sync(config: Config, name: str) -> str:
         done = asyncio.run(once.sync(config, store, chosen, Errand(), Stop()))
     said = [report.note or report.result.words() for report in done if report.result]
     return "; ".join(said)
+
+
+def push(config: Config, urls: Sequence[str]) -> pushed_hints.PushOutcome:
+    """Keep hints that pages have changed, until their sources' next turns."""
+    with bootstrap.writing(config) as store:
+        return pushed_hints.push(store, config, urls, bootstrap.clock())
 
 
 def accept(config: Config, run: int) -> str:

@@ -109,6 +109,7 @@ class ProjectPages:
             Route("/decide", self.decide, methods=["POST"]),
             Route("/demo", self.demo, methods=["POST"]),
             Route("/leave", self.leave, methods=["POST"]),
+            Route("/push.json", self.push, methods=["POST"]),
         ]
 
     def page(self, name: str, request: Request) -> Response:
@@ -206,6 +207,17 @@ class ProjectPages:
         else:
             raise UsageError("a verdict is accept, retry or keep")
         return _back("inbox")
+
+    async def push(self, request: Request) -> Response:
+        """Take in that pages have changed: IndexNow's ``urlList``."""
+        try:
+            body = json.loads(await request.body())
+            urls = [str(url) for url in body["urlList"]]
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise UsageError('send JSON: {"urlList": ["https://..."]}') from None
+        config = await run_in_threadpool(self.board.config)
+        done = await run_in_threadpool(actions.push, config, urls)
+        return as_json(asdict(done), 202 if done.accepted else 200)
 
     async def demo(self, request: Request) -> Response:
         """Make up a world, keep it, and show that."""

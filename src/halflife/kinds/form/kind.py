@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.kinds.page_view import PageRequest, PageView
-    from halflife.recognition.guess import Guess, TrialAnswer
+    from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 FIRST_SHARE = 0.25  # of what is left, for the first look
@@ -126,7 +126,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
     checked_by = "records drawn at random"
     unchecked = "no record was drawn to check it in the last 30 days"
 
-    def recognise(self, answer: "TrialAnswer") -> "Sequence[Guess]":
+    def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
         """Return how an answer could be kept as a source of this kind."""
         from halflife.kinds.form import recognition  # noqa: PLC0415  (only `add`)
 

@@ -3,10 +3,10 @@
 from halflife.core.errors import SourceError
 from halflife.kinds.form.description import DescribedForm, described
 from halflife.readers.text import is_html, to_text
-from halflife.recognition.guess import VAGUE, Guess, TrialAnswer
+from halflife.recognition.guess import VAGUE, SourceGuess, TrialAnswer
 
 
-def recognise(answer: TrialAnswer) -> list[Guess]:
+def recognise(answer: TrialAnswer) -> list[SourceGuess]:
     """Return the form of a web page, if an address can ask it."""
     if answer.corrections.given or not is_html(answer.content_type, answer.body):
         return []
@@ -16,7 +16,7 @@ def recognise(answer: TrialAnswer) -> list[Guess]:
         return []
     asks = ", ".join(f"{one.name} ({one.kind})" for one in found.attributes)
     return [
-        Guess(
+        SourceGuess(
             "form",
             "page with a search form",
             VAGUE,

@@ -14,7 +14,7 @@ from halflife.alerts.schemas import ColumnFill
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.forms import Interface, ResultPage
 from halflife.core.object_store import Attributes, Listing, Register
-from halflife.core.tracker import Change, Tracker
+from halflife.core.tracker import TrackedChange, Tracker
 from halflife.core.wording import count
 from halflife.engine import rhythms
 from halflife.engine.threads import submit
@@ -285,7 +285,7 @@ class _Notes:
         self._copy = copy
         self._fresh: dict[str, Attributes] = {}
         self._answers = 0
-        self._before = Change()
+        self._before = TrackedChange()
         self._told = ColumnFill(0, 0)  # answers that told the number of hits
 
     def search_begins(self, crawl: "Crawling") -> None:
@@ -402,8 +402,8 @@ def tried(store: NoteBook, source: FormConfig) -> list[TriedQuery]:
     return FORM_QUERIES.load(store, source.name) or []
 
 
-def _summed(one: Change, two: Change) -> Change:
-    return Change(
+def _summed(one: TrackedChange, two: TrackedChange) -> TrackedChange:
+    return TrackedChange(
         one.arrived + two.arrived,
         one.updated + two.updated,
         two.missing,

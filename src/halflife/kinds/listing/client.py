@@ -1,6 +1,6 @@
 """Listings over the web: all their pages, as one look at a set source."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -16,11 +16,11 @@ from halflife.core.object_store import Attributes, Listing
 from halflife.core.wording import count
 from halflife.kinds.listing.paging import (
     PLAIN,
+    ListingRequest,
     NextLink,
     Once,
     PageAnswer,
     PageInAddress,
-    PageRequest,
     Paging,
     total_of,
 )
@@ -69,7 +69,7 @@ class ListingSettings:
     access: Access = field(default_factory=Access)
     max_pages: int = 100
     complete: bool = True
-    request: PageRequest = PLAIN
+    request: ListingRequest = PLAIN
     parameters: Mapping[str, str] = field(default_factory=dict)
     paging: Paging | None = None
     total: str = ""
@@ -85,7 +85,7 @@ class ListingSettings:
             return PageInAddress(self.page_url)
         return NextLink(self.reader.next) if self.reader.next else Once()
 
-    def firsts(self) -> list[PageRequest]:
+    def firsts(self) -> list[ListingRequest]:
         """Return the requests that it begins with."""
         urls = self.urls or ((self.page_url,) if self.page_url else ())
         first = self.way.first
@@ -240,7 +240,7 @@ async def _pages(
     """Read page after page into the walk; yield how many new records each had."""
     for first in settings.firsts():
         part = _Part(settings, walk)
-        asked: PageRequest | None = first
+        asked: ListingRequest | None = first
         while asked is not None:
             part.check(asked)
             try:
@@ -249,9 +249,8 @@ async def _pages(
                 if not (settings.way.counts and part.pages):
                     raise
                 break  # some servers answer 404 to the page after the last one
-            new = walk.add(page)
-            yield new
-            asked = part.following(asked, page, answer, new)
+            yield walk.add(page)
+            asked = part.following(asked, page, answer)
 
 
 class _Part:
@@ -261,10 +260,12 @@ class _Part:
         self._settings, self._walk = settings, walk
         self._before = walk.total  # of the addresses before
         self._seen: dict[tuple[str, str, str], int] = {}
-        self._first = frozenset[str]()
+        self._keys = set[str]()
+        self._first: AbstractSet[str] = frozenset()
+        self._last: AbstractSet[str] = frozenset()
         self.pages = self.rows = 0
 
-    def check(self, asked: PageRequest) -> None:
+    def check(self, asked: ListingRequest) -> None:
         """Raise if the same was asked before: it would go on for ever."""
         if asked.mark in self._seen:
             again = self._seen[asked.mark]
@@ -275,8 +276,8 @@ class _Part:
         self._seen[asked.mark] = len(self._seen) + 1
 
     def following(
-        self, asked: PageRequest, page: RecordPage, answer: PageAnswer, new: int
-    ) -> PageRequest | None:
+        self, asked: ListingRequest, page: RecordPage, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Return the request for the next page; None at the end."""
         settings, way = self._settings, self._settings.way
         self.pages += 1
@@ -288,20 +289,28 @@ class _Part:
             return way.following(asked, answer)
         if total is not None and self.rows >= total:
             return None
-        self._check_repeated(asked, page, new)
-        return way.following(asked, answer) if new else None
+        return None if self._is_over(asked, page) else way.following(asked, answer)
 
-    def _check_repeated(self, asked: PageRequest, page: RecordPage, new: int) -> None:
-        """Raise if the second page is the first one again: it is not known to go on."""
-        if self.pages == 1:
-            self._first = frozenset(page.records)
-        again = page.records and self._first == page.records.keys()
-        if self.pages == 2 and again and not new:
+    def _is_over(self, asked: ListingRequest, page: RecordPage) -> bool:
+        """Say whether a counted list is over: its last page comes again, or its first.
+
+        A page of records that are known is not enough: if others came in front while it
+        was read, the list goes on after it. Raise if the second page is the first one
+        again: then it is not known whether it goes on.
+        """
+        here, known = page.records.keys(), len(self._keys)
+        first, last = self._first, self._last
+        self._keys |= here
+        self._first, self._last = first or frozenset(here), here
+        if self.pages == 1 or not here or len(self._keys) > known:
+            return False
+        if self.pages == 2 and here == first:
             raise SourceError(
                 f"{shown(asked.url)}: it answers with its first page again, so that "
                 "there may be others that are not read; check how it is paged, or say "
                 "with total where it reports the number of its records"
             )
+        return here <= last or here == first
 
     def _total(self, page: RecordPage, answer: PageAnswer) -> int | None:
         """Return how many records the settings say that it reports."""
@@ -343,7 +352,7 @@ async def _page(
     gate: Gate,
     settings: ListingSettings,
     purse: Purse,
-    asked: PageRequest,
+    asked: ListingRequest,
     walk: ListingWalk,
 ) -> tuple[RecordPage, PageAnswer]:
     if walk.pages >= settings.max_pages:

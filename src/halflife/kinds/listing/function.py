@@ -34,10 +34,10 @@ from halflife.core.errors import (
 from halflife.core.object_store import Listing
 from halflife.kinds.listing.client import ListingWalk
 from halflife.kinds.listing.paging import (
+    ListingRequest,
     NextLink,
     Once,
     PageAnswer,
-    PageRequest,
     Paging,
 )
 from halflife.kinds.listing.request_settings import PagingConfig
@@ -114,7 +114,7 @@ class Session:
         self, url: str, *, headers: Mapping[str, str] | None = None
     ) -> Response:
         """Fetch a URL; raise ``SourceError`` unless it answers with a page."""
-        return await self._ask(PageRequest(url), headers)
+        return await self._ask(ListingRequest(url), headers)
 
     async def post(
         self,
@@ -125,10 +125,10 @@ class Session:
         headers: Mapping[str, str] | None = None,
     ) -> Response:
         """Send a body as JSON, or as a ``form``; otherwise as ``get``."""
-        return await self._ask(PageRequest(url, "POST", body, form), headers)
+        return await self._ask(ListingRequest(url, "POST", body, form), headers)
 
     async def _ask(
-        self, asked: PageRequest, headers: Mapping[str, str] | None = None
+        self, asked: ListingRequest, headers: Mapping[str, str] | None = None
     ) -> Response:
         self.requests += 1
         answer = await self._gate.ask(
@@ -157,16 +157,18 @@ class Session:
         ``next`` is a JMESPath: where a page says how it goes on, as a link. Another
         way is given as ``paging``, with the keys that the settings have:
         ``{"kind": "cursor", "at": "meta.next", "parameter": "after"}``. Where pages or
-        records are counted, ``records`` says where the records are; the last page is
-        the first without any. A ``body`` is sent as JSON with each request.
+        records are counted, ``records`` says where the records are; the list ends with
+        a page without any, or with one that is the page before again. A ``body`` is
+        sent as JSON with each request.
 
         Raise ``SourceError`` if the pages lead in a circle. If a list goes on after the
         ``most`` pages, what was read is not taken for all of it.
         """
         way = _way(next, paging)
         method = "GET" if body is None else "POST"
-        asked: PageRequest | None = way.first(PageRequest(url, method, body))
+        asked: ListingRequest | None = way.first(ListingRequest(url, method, body))
         seen: set[tuple[str, str, str]] = set()
+        last = b""
         while asked is not None:
             if asked.mark in seen:
                 where = shown(asked.url)
@@ -176,8 +178,21 @@ class Session:
                 return
             seen.add(asked.mark)
             page = await self._ask(asked)
+            if way.counts and page.body == last:
+                _check_end(asked, len(seen))
+                return
+            last = page.body
             yield page
             asked = way.following(asked, _answer(page, records))
+
+
+def _check_end(asked: ListingRequest, number: int) -> None:
+    """Raise if the page that came twice in a row is the first one."""
+    if number == 2:
+        raise SourceError(
+            f"{shown(asked.url)}: it answers with its first page again; check how it "
+            "is paged"
+        )
 
 
 def _way(link: str, paging: Mapping[str, Any] | None) -> Paging:

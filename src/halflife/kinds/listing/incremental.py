@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from halflife.core.object_store import Listing, Scalar
 from halflife.core.store import NoteBook
 from halflife.kinds.listing.client import ListingSettings
-from halflife.kinds.listing.paging import Place
+from halflife.kinds.listing.paging import TokenPlace
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.net.dates import SECONDS
 from halflife.readers.text import fingerprint
@@ -48,7 +48,7 @@ def newer(
         value = value.replace(f"{{{place}}}", str(one))
     if name.startswith(_IN_BODY):
         alone = said.get(pattern[1:-1], value)  # in JSON a number is not its text
-        put = Place(body=name.removeprefix(_IN_BODY)).put(how.request, alone)
+        put = TokenPlace(body=name.removeprefix(_IN_BODY)).put(how.request, alone)
         return replace(how, request=put, newer=True)
     return replace(how, parameters={**how.parameters, name: value}, newer=True)
 

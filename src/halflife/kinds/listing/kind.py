@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from halflife.kinds.listing.recorded import RecordedListing
     from halflife.kinds.page_view import PageRequest, PageView
-    from halflife.recognition.guess import Guess, TrialAnswer
+    from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.recordings.relations import Relation
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
@@ -72,15 +72,15 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     checked_by = "whole looks"
     unchecked = "no two whole looks followed each other in the last 30 days"
 
-    def recognise(self, answer: "TrialAnswer") -> "Sequence[Guess]":
+    def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
         """Return how an answer could be kept as a source of this kind."""
         from halflife.kinds.listing import recognition  # noqa: PLC0415  (only `add`)
 
         return recognition.recognise(answer)
 
     def confirm(
-        self, guess: "Guess", first: "TrialAnswer", second: "TrialAnswer"
-    ) -> "Guess":
+        self, guess: "SourceGuess", first: "TrialAnswer", second: "TrialAnswer"
+    ) -> "SourceGuess":
         """Return a guess with what the second page says of its paging."""
         from halflife.kinds.listing import recognition  # noqa: PLC0415  (only `add`)
 

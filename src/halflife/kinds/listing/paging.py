@@ -29,7 +29,7 @@ Find: TypeAlias = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
-class PageRequest:
+class ListingRequest:
     """What is asked for one page.
 
     Attributes:
@@ -59,7 +59,7 @@ class PageRequest:
         return self.method, self.url, dumps(self.body, sort_keys=True)
 
 
-PLAIN = PageRequest("")  # what a request holds if the settings say nothing
+PLAIN = ListingRequest("")  # what a request holds if the settings say nothing
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,13 @@ class Paging(Protocol):
         """Whether the list ends with a page that has nothing, or nothing new."""
         ...
 
-    def first(self, asked: PageRequest) -> PageRequest:
+    def first(self, asked: ListingRequest) -> ListingRequest:
         """Return the request for the first page."""
         ...
 
-    def following(self, asked: PageRequest, answer: PageAnswer) -> PageRequest | None:
+    def following(
+        self, asked: ListingRequest, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Return the request for the next page; None at the end."""
         ...
 
@@ -111,11 +113,13 @@ class Once:
     wanted: tuple[str, ...] = ()
     counts: bool = False
 
-    def first(self, asked: PageRequest) -> PageRequest:
+    def first(self, asked: ListingRequest) -> ListingRequest:
         """Return the request as it is."""
         return asked
 
-    def following(self, asked: PageRequest, answer: PageAnswer) -> PageRequest | None:
+    def following(
+        self, asked: ListingRequest, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Return None: there is no other page."""
         del asked, answer
         return None
@@ -127,7 +131,7 @@ class NextLink:
 
     >>> paging = NextLink("links.next")
     >>> answer = PageAnswer("http://a.example/jobs", find=lambda _: "?after=7")
-    >>> paging.following(PageRequest("http://a.example/jobs"), answer).url
+    >>> paging.following(ListingRequest("http://a.example/jobs"), answer).url
     'http://a.example/jobs?after=7'
     """
 
@@ -139,11 +143,13 @@ class NextLink:
         """The link."""
         return (self.at,)
 
-    def first(self, asked: PageRequest) -> PageRequest:
+    def first(self, asked: ListingRequest) -> ListingRequest:
         """Return the request as it is."""
         return asked
 
-    def following(self, asked: PageRequest, answer: PageAnswer) -> PageRequest | None:
+    def following(
+        self, asked: ListingRequest, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Follow the link."""
         link = answer.find(self.at)
         return follow(asked, answer, str(link)) if link else None
@@ -154,7 +160,7 @@ class LinkHeader:
     """The address of the next page stands in the header ``Link`` (RFC 8288).
 
     >>> answer = PageAnswer("http://a.example/", {"Link": '</?p=2>; rel="next"'})
-    >>> LinkHeader().following(PageRequest("http://a.example/"), answer).url
+    >>> LinkHeader().following(ListingRequest("http://a.example/"), answer).url
     'http://a.example/?p=2'
     """
 
@@ -162,18 +168,20 @@ class LinkHeader:
     counts: bool = False
     wanted: tuple[str, ...] = ()
 
-    def first(self, asked: PageRequest) -> PageRequest:
+    def first(self, asked: ListingRequest) -> ListingRequest:
         """Return the request as it is."""
         return asked
 
-    def following(self, asked: PageRequest, answer: PageAnswer) -> PageRequest | None:
+    def following(
+        self, asked: ListingRequest, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Follow the link of the relation."""
         link = link_of(answer.headers, self.relation)
         return follow(asked, answer, link) if link else None
 
 
 @dataclass(frozen=True)
-class Place:
+class TokenPlace:
     """Where something is put in a request.
 
     Attributes:
@@ -185,7 +193,7 @@ class Place:
     parameter: str = ""
     body: str = ""
 
-    def put(self, asked: PageRequest, value: str | float) -> PageRequest:
+    def put(self, asked: ListingRequest, value: str | float) -> ListingRequest:
         """Return the request with a value there."""
         if self.parameter:
             given = {self.parameter: str(value)}
@@ -194,7 +202,7 @@ class Place:
         body = _deeper(asked.body or {}, names, value)
         return replace(asked, body=body)
 
-    def get(self, asked: PageRequest) -> object:
+    def get(self, asked: ListingRequest) -> object:
         """Return what stands there; None if nothing does."""
         if self.parameter:
             return parameter(asked.url, self.parameter)
@@ -203,7 +211,7 @@ class Place:
             found = found.get(name) if isinstance(found, Mapping) else None
         return found
 
-    def number(self, asked: PageRequest, usual: int) -> int:
+    def number(self, asked: ListingRequest, usual: int) -> int:
         """Return the number that stands there."""
         found = self.get(asked)
         return int(found) if isinstance(found, str | int) else usual
@@ -231,7 +239,7 @@ class Cursor:
     """
 
     at: str
-    into: Place
+    into: TokenPlace
     more: str = ""
     counts: bool = False
 
@@ -240,11 +248,13 @@ class Cursor:
         """The token, and whether there is more."""
         return (self.at, self.more) if self.more else (self.at,)
 
-    def first(self, asked: PageRequest) -> PageRequest:
+    def first(self, asked: ListingRequest) -> ListingRequest:
         """Return the request as it is: the first page needs no token."""
         return asked
 
-    def following(self, asked: PageRequest, answer: PageAnswer) -> PageRequest | None:
+    def following(
+        self, asked: ListingRequest, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Send the token back.
 
         Raise ``SourceError`` if there is more and no token, or one of no use.
@@ -272,16 +282,18 @@ class Cursor:
 class PageNumber:
     """Pages are counted; the list ends with a page that has nothing new."""
 
-    into: Place
+    into: TokenPlace
     start: int = 1
     counts: bool = True
     wanted: tuple[str, ...] = ()
 
-    def first(self, asked: PageRequest) -> PageRequest:
+    def first(self, asked: ListingRequest) -> ListingRequest:
         """Ask for the first page."""
         return self.into.put(asked, self.start)
 
-    def following(self, asked: PageRequest, answer: PageAnswer) -> PageRequest | None:
+    def following(
+        self, asked: ListingRequest, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Ask for the page after this one, as long as there was anything on it."""
         if not answer.records:
             return None
@@ -297,11 +309,13 @@ class PageInAddress:
     counts: bool = True
     wanted: tuple[str, ...] = ()
 
-    def first(self, asked: PageRequest) -> PageRequest:
+    def first(self, asked: ListingRequest) -> ListingRequest:
         """Ask for the first page."""
         return replace(asked, url=self._url(self.start))
 
-    def following(self, asked: PageRequest, answer: PageAnswer) -> PageRequest | None:
+    def following(
+        self, asked: ListingRequest, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Ask for the page after this one, as long as there was anything on it."""
         if not answer.records:
             return None
@@ -330,20 +344,22 @@ class Offset:
 
     """
 
-    into: Place
+    into: TokenPlace
     limit: int = 0
-    limit_into: Place = Place("limit")
+    limit_into: TokenPlace = TokenPlace("limit")
     start: int = 0
     counts: bool = True
     wanted: tuple[str, ...] = ()
 
-    def first(self, asked: PageRequest) -> PageRequest:
+    def first(self, asked: ListingRequest) -> ListingRequest:
         """Ask for the first records."""
         if self.limit:
             asked = self.limit_into.put(asked, self.limit)
         return self.into.put(asked, self.start)
 
-    def following(self, asked: PageRequest, answer: PageAnswer) -> PageRequest | None:
+    def following(
+        self, asked: ListingRequest, answer: PageAnswer
+    ) -> ListingRequest | None:
         """Ask for the records after these, as long as there were any."""
         if not answer.records:
             return None
@@ -351,7 +367,9 @@ class Offset:
         return self.into.put(asked, skipped + answer.records)
 
 
-def follow(asked: PageRequest, answer: PageAnswer, link: str) -> PageRequest | None:
+def follow(
+    asked: ListingRequest, answer: PageAnswer, link: str
+) -> ListingRequest | None:
     """Return the request for the page at a link; it must lie on the same host.
 
     The link of a button that does nothing (``#``) leads nowhere, and in HTML neither

@@ -25,7 +25,7 @@ from halflife.recognition.guess import (
     SAMPLE,
     USABLE,
     VAGUE,
-    Guess,
+    SourceGuess,
     TrialAnswer,
 )
 from halflife.recognition.header_hints import header_hints
@@ -50,7 +50,7 @@ class _Found:
     why: str = ""
 
 
-def recognise(answer: TrialAnswer) -> list[Guess]:
+def recognise(answer: TrialAnswer) -> list[SourceGuess]:
     """Return how an answer could be kept as a listing, the likeliest first."""
     try:
         if is_html(answer.content_type, answer.body):
@@ -68,7 +68,7 @@ def recognise(answer: TrialAnswer) -> list[Guess]:
     return _arrays(answer, document)
 
 
-def _feed(answer: TrialAnswer) -> list[Guess]:
+def _feed(answer: TrialAnswer) -> list[SourceGuess]:
     """Return how the entries of a feed could be kept as records."""
     settings = {"kind": "listing", "url": answer.url, "format": "feed", "key": "id"}
     key = answer.corrections.key
@@ -80,7 +80,7 @@ def _feed(answer: TrialAnswer) -> list[Guess]:
     }
     table = {**settings, "key": key or "id", "complete": False}
     score = LIKELY if key else USABLE + 0.1
-    guess = Guess("listing", "entries of a feed", score, table, reasons, reads=1)
+    guess = SourceGuess("listing", "entries of a feed", score, table, reasons, reads=1)
     return [replace(_read(answer, guess), hints=header_hints(answer))]
 
 
@@ -173,7 +173,7 @@ def _table(answer: TrialAnswer) -> _Found | None:
     return _Found("csv", RecordList("", records, size), None, why)
 
 
-def _guess(answer: TrialAnswer, found: _Found) -> Guess:
+def _guess(answer: TrialAnswer, found: _Found) -> SourceGuess:
     """Return how records are kept, with everything as their reader will read it."""
     key, why_key = _key(answer, found.where)
     seen = ListAnswer(
@@ -191,7 +191,7 @@ def _guess(answer: TrialAnswer, found: _Found) -> Guess:
     if total.many is not None:
         place = f"the header {total.where}" if total.header else repr(total.where)
         reasons["total"] = f"{place} says {total.many}"
-    guess = Guess(
+    guess = SourceGuess(
         "listing",
         _WHAT[found.format],
         LIKELY,
@@ -304,7 +304,7 @@ def _second_body(answer: TrialAnswer, goes_on: PagingGuess) -> bytes:
     return dumps({"query": answer.question, "variables": variables}).encode()
 
 
-def _read(answer: TrialAnswer, guess: Guess) -> Guess:
+def _read(answer: TrialAnswer, guess: SourceGuess) -> SourceGuess:
     """Return a guess with what its reader makes of the answer."""
     try:
         page = read_page(guess, answer)
@@ -321,7 +321,7 @@ def _read(answer: TrialAnswer, guess: Guess) -> Guess:
     return replace(guess, sample=_shown(shown), reasons=reasons, records=kept)
 
 
-def read_page(guess: Guess, answer: TrialAnswer) -> RecordPage:
+def read_page(guess: SourceGuess, answer: TrialAnswer) -> RecordPage:
     """Return the records of a page as a source with the guessed settings reads them.
 
     Raise ``SourceError`` if it cannot.
@@ -339,7 +339,9 @@ def read_page(guess: Guess, answer: TrialAnswer) -> RecordPage:
     return reader.read(answer.body, answer.content_type, name)
 
 
-def check_second(guess: Guess, first: TrialAnswer, second: TrialAnswer) -> Guess:
+def check_second(
+    guess: SourceGuess, first: TrialAnswer, second: TrialAnswer
+) -> SourceGuess:
     """Return a guess with what the second page says of its paging."""
     reasons = dict(guess.reasons)
     try:
@@ -384,7 +386,7 @@ def _hints(answer: TrialAnswer, where: RecordList) -> tuple[str, ...]:
     return (*header_hints(answer), *said)
 
 
-def _arrays(answer: TrialAnswer, document: object) -> list[Guess]:
+def _arrays(answer: TrialAnswer, document: object) -> list[SourceGuess]:
     """Return where rows that are lists can be had as objects, if that is known.
 
     Datasette before 1.0 answers so unless it is asked for another shape.
@@ -397,11 +399,11 @@ def _arrays(answer: TrialAnswer, document: object) -> list[Guess]:
         return []
     instead = paging.with_parameter(answer.url, "_shape", "objects")
     reasons = {"format": "Datasette: its rows are lists; as objects they have names"}
-    return [Guess("listing", "table of Datasette", USABLE + 0.05, {}, reasons,
+    return [SourceGuess("listing", "table of Datasette", USABLE + 0.05, {}, reasons,
                   missing=("records",), instead=instead)]  # fmt: skip
 
 
-def _html(answer: TrialAnswer) -> list[Guess]:
+def _html(answer: TrialAnswer) -> list[SourceGuess]:
     """Return how a web page could be kept as a list of what it links to."""
     given = answer.corrections
     text = to_text(answer.content_type, answer.body)
@@ -429,5 +431,7 @@ def _html(answer: TrialAnswer) -> list[Guess]:
         "paging": f"{where!r} leads to the next page" if where else "no next page",
     }
     score = LIKELY if given.given else VAGUE + 0.05
-    guess = Guess("listing", "list in a web page", score, settings, reasons, reads=1)
+    guess = SourceGuess(
+        "listing", "list in a web page", score, settings, reasons, reads=1
+    )
     return [replace(_read(answer, guess), hints=header_hints(answer))]

@@ -5,12 +5,12 @@ from halflife.kinds.listing.client import ListingSettings
 from halflife.kinds.listing.paging import (
     Cursor,
     LinkHeader,
+    ListingRequest,
     NextLink,
     Offset,
     PageNumber,
-    PageRequest,
     Paging,
-    Place,
+    TokenPlace,
 )
 from halflife.kinds.listing.request_settings import (
     CursorPaging,
@@ -53,21 +53,21 @@ def settings(source: ListingConfig, access: Access) -> ListingSettings:
     )
 
 
-def request(source: ListingConfig) -> PageRequest:
+def request(source: ListingConfig) -> ListingRequest:
     """Return what every request holds beside its address."""
     if source.graphql:
         asked = {"query": source.graphql.query, "variables": source.graphql.variables}
-        return PageRequest("", "POST", asked)
+        return ListingRequest("", "POST", asked)
     if source.body or source.method == "POST":
-        return PageRequest("", "POST", source.body, source.body_format == "form")
-    return PageRequest("")
+        return ListingRequest("", "POST", source.body, source.body_format == "form")
+    return ListingRequest("")
 
 
 def paging(source: ListingConfig) -> Paging | None:
     """Return how a listing goes on, if its settings say so by a table."""
     if source.graphql and source.graphql.cursor:
         asked = source.graphql
-        into = Place(body=f"variables.{asked.variable}")
+        into = TokenPlace(body=f"variables.{asked.variable}")
         return Cursor(asked.cursor, into, asked.has_more)
     return None if source.paging is None else way_of(source.paging)
 
@@ -80,11 +80,11 @@ def way_of(given: SettingsTable) -> Paging:
         case HeaderPaging(relation=relation):
             return LinkHeader(relation)
         case CursorPaging():
-            return Cursor(given.at, Place(given.parameter, given.body), given.more)
+            return Cursor(given.at, TokenPlace(given.parameter, given.body), given.more)
         case PagePaging():
-            return PageNumber(Place(given.parameter, given.body), given.first)
+            return PageNumber(TokenPlace(given.parameter, given.body), given.first)
         case OffsetPaging():
-            into = Place(given.parameter, given.body)
-            size = Place(given.limit_parameter, given.limit_body)
+            into = TokenPlace(given.parameter, given.body)
+            size = TokenPlace(given.limit_parameter, given.limit_body)
             return Offset(into, given.limit, size, given.first)
     raise TypeError(f"{type(given).__name__} is no way of paging")

@@ -9,7 +9,7 @@ from halflife.config.answers import RecordsConfig
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError, UsageError
 from halflife.core.object_store import Listing, Register
-from halflife.core.tracker import Change, Tracker
+from halflife.core.tracker import TrackedChange, Tracker
 from halflife.core.wording import count
 from halflife.engine import bootstrap, costs, network, rhythms
 from halflife.engine.leased_session import Visitor
@@ -51,7 +51,7 @@ class Looked:
     run: int
     requests: int = 0
     listed: int = 0
-    change: Change = field(default_factory=Change)
+    change: TrackedChange = field(default_factory=TrackedChange)
     trouble: str = ""
     held: str = ""
     newer: bool = False

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from halflife.alerts.schemas import (
     ColumnFill,
-    Difference,
+    SchemaDifference,
     columns,
     differences,
     learned,
@@ -60,7 +60,7 @@ def look(store: NoteBook, source: RecordsConfig, listing: Listing) -> str:
     found = differences(memory.usual, seen)
     if memory.usual and not seen and source.records:
         text = f"nothing is found at {source.records!r}"
-        found = [Difference("records", "gone", text)]
+        found = [SchemaDifference("records", "gone", text)]
     _save(store, source, after(memory, seen, found, listing.at), RECORDS)
     return "; ".join(one.text for one in found if one.holds)
 
@@ -93,7 +93,7 @@ def accept(store: NoteBook, source: SourceConfig, listing: Listing) -> None:
 def after(
     memory: AnswerMemory,
     seen: Mapping[str, ColumnFill],
-    found: Iterable[Difference],
+    found: Iterable[SchemaDifference],
     now: float,
 ) -> AnswerMemory:
     """Return what is remembered after one more look."""
@@ -120,7 +120,7 @@ def after(
     )
 
 
-def _name(one: Difference) -> str:
+def _name(one: SchemaDifference) -> str:
     return f"{one.column}: {one.what}"
 
 

@@ -324,7 +324,7 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
     found = await _new(visit, answer, at, raw, lens)
     if memory is not None and found:
         memory.keep(landed, lens, found[-1 if landed != key else 0].digest)
-        if visit.site.text != "raw":
+        if visit.site.text != "raw" and (held is None or memory.is_empty(landed)):
             empty = needs_script(answer.content_type, answer.body)
             memory.note_script(landed, needed=empty)
     return found
@@ -344,6 +344,16 @@ def _lens(visit: _Visit, key: str) -> Lens:
         return Lens(visit.site.reading)
     held = visit.fetch.held if key == visit.fetch.key else memory.held(key)
     return memory.lens(key, held)
+
+
+async def observe(
+    fetch: Fetch, source: str, site: SiteSettings, answer: Answer, at: float
+) -> list[Observation]:
+    """Return what an answer shows that others have fetched; the page itself is first.
+
+    Of the pages that a map names, those follow that its limits admit.
+    """
+    return await _seen(_Visit(fetch, parse_url(fetch.key), source, site), answer, at)
 
 
 async def _new(

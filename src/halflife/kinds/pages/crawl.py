@@ -279,14 +279,16 @@ async def turns(
     told: Callable[[Looks], None] = lambda _: None,
     *,
     found: int = 0,
+    since: float | None = None,
 ) -> "SyncOutcome":
     """Turn until no more pages are found, or the budget or ``most`` is spent.
 
     Each turn brings pages that the next may look at; no page is looked at twice. A
     turn that was all redirects, and saw nothing, gets some more to see where they end.
-    ``found`` pages became known just before.
+    ``found`` pages became known just before; what was looked at from ``since`` on is
+    done.
     """
-    began = keeper.since
+    began = keeper.since if since is None else since
     outcome = await keeper.turn(requests, told, since=began)
     outcome.found += found
     last = outcome

@@ -22,7 +22,7 @@ from halflife.net.addresses import canonical, host_of
 from halflife.stores import Run, Store
 
 if TYPE_CHECKING:
-    from halflife.kinds.trial import Trial
+    from halflife.kinds.trial import TrialFetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def wished(path: Path, wish: KeepWish) -> Config:
 
 
 def add(
-    path: Path, wish: KeepWish, *, check: bool, trial: "Trial | None" = None
+    path: Path, wish: KeepWish, *, check: bool, trial: "TrialFetch | None" = None
 ) -> list[Added]:
     """Add what can be looked at to the settings, and to what is known.
 
@@ -140,7 +140,7 @@ def add(
     return found
 
 
-def _probe(path: Path, wish: KeepWish, trial: "Trial | None") -> list[Added]:
+def _probe(path: Path, wish: KeepWish, trial: "TrialFetch | None") -> list[Added]:
     """Look at each URL once; what was seen of the good ones is kept."""
     config = wished(path, wish)
     chosen = config.named(list(dict.fromkeys(map(wish.home, wish.urls))))
@@ -164,7 +164,7 @@ def _probe(path: Path, wish: KeepWish, trial: "Trial | None") -> list[Added]:
 
 
 async def _look(
-    config: Config, store: Store, run: Run, wish: KeepWish, trial: "Trial | None"
+    config: Config, store: Store, run: Run, wish: KeepWish, trial: "TrialFetch | None"
 ) -> dict[str, list[Observation]]:
     """Return what each URL showed: the page itself, then the pages it lists."""
     wallet = Wallet(store, config.budget)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -43,10 +43,6 @@ from halflife.stores import Run, Store, held_pages
 from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch, HeldPage
 from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
 
-if TYPE_CHECKING:
-    from halflife.kinds.pages.client import PageClient
-    from halflife.kinds.pages.site import SitePages
-
 NOTE = "not believed yet: "  # the note of a failed observation begins so
 MOST_ACCEPTED = 50  # texts of a source that are remembered as believed
 RECENT = 1000  # changes of this process that later ones are compared with
@@ -58,9 +54,17 @@ SAME_AS_HELD = "its text is that of other pages which are held"
 MOVED = "moved for good"  # a server that says so means it
 
 
-def guarded(
-    inner: "PageClient | SitePages", store: Store, run: Run, clock: Clock
-) -> "Guarded":
+class PageSource(Protocol):
+    """Fetches pages."""
+
+    def perform(
+        self, requests: Sequence[Request], now: float, purse: Purse
+    ) -> AsyncGenerator[Looks]:
+        """Fetch pages; yield what was seen as it comes in."""
+        ...
+
+
+def guarded(inner: PageSource, store: Store, run: Run, clock: Clock) -> "Guarded":
     """Return a source of pages whose doubtful answers are put aside."""
     return Guarded(inner, store, run, clock)
 
@@ -76,9 +80,7 @@ class _Before:
 class Guarded:
     """Passes on what a source of pages observed, as far as it is to be believed."""
 
-    def __init__(
-        self, inner: "PageClient | SitePages", store: Store, run: Run, clock: Clock
-    ) -> None:
+    def __init__(self, inner: PageSource, store: Store, run: Run, clock: Clock) -> None:
         self._inner, self._store, self._run, self._clock = inner, store, run, clock
         self._held = store.held_answers
         self._rows: dict[str, HeldPage] = {}

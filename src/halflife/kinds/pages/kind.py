@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from halflife.kinds.page_view import PageRequest, PageView
     from halflife.kinds.pages.panorama import PagesPanorama
-    from halflife.recognition.guess import Guess, TrialAnswer
+    from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 RARE = 1000.0  # days between two looks at all pages, at most
@@ -65,7 +65,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
     known_as = "pages"
     checked_by = "pages drawn at random"
 
-    def recognise(self, answer: "TrialAnswer") -> "Sequence[Guess]":
+    def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
         """Return how an answer could be kept as a source of this kind."""
         from halflife.kinds.pages import recognition  # noqa: PLC0415  (only `add`)
 

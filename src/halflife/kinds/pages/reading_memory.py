@@ -160,6 +160,10 @@ class ReadingMemory:
             if VERSION.load(self._store, self._source, number) != note:
                 VERSION.save(self._store, note, self._source, number)
 
+    def is_empty(self, key: str) -> bool:
+        """Say whether a page showed nothing without JavaScript."""
+        return key in self._empty
+
     def note_script(self, key: str, *, needed: bool) -> None:
         """Remember whether a page shows nothing without JavaScript."""
         if needed == (key in self._empty):

@@ -11,7 +11,7 @@ from halflife.recognition.guess import (
     SAMPLE,
     SURE,
     USABLE,
-    Guess,
+    SourceGuess,
     TrialAnswer,
 )
 from halflife.recognition.header_hints import header_hints
@@ -26,7 +26,7 @@ _WHAT = {
 }
 
 
-def recognise(answer: TrialAnswer) -> list[Guess]:
+def recognise(answer: TrialAnswer) -> list[SourceGuess]:
     """Return how an answer could be kept as a page, or as a map of pages."""
     if answer.corrections.given:  # they speak of records
         return []
@@ -36,7 +36,7 @@ def recognise(answer: TrialAnswer) -> list[Guess]:
     return _page(answer)
 
 
-def _map(answer: TrialAnswer, listed: MapEntries) -> Guess:
+def _map(answer: TrialAnswer, listed: MapEntries) -> SourceGuess:
     dated = sum(entry.modified is not None for entry in listed.entries)
     many = len(listed.entries)
     what = "maps" if listed.kind == "sitemapindex" else "pages"
@@ -47,7 +47,7 @@ def _map(answer: TrialAnswer, listed: MapEntries) -> Guess:
     if listed.left_out:
         reasons["trouble"] = f"{listed.left_out} entries are on other hosts or no URLs"
     dates = f"dates of {dated} of {many} {what} (lastmod or updated)"
-    return Guess(
+    return SourceGuess(
         "pages",
         _WHAT[listed.kind],
         SURE,
@@ -61,7 +61,7 @@ def _map(answer: TrialAnswer, listed: MapEntries) -> Guess:
     )
 
 
-def _page(answer: TrialAnswer) -> list[Guess]:
+def _page(answer: TrialAnswer) -> list[SourceGuess]:
     html = is_html(answer.content_type, answer.body)
     text = to_text(answer.content_type, answer.body) if html else ""
     hints, instead = list(header_hints(answer)), ""
@@ -76,7 +76,7 @@ def _page(answer: TrialAnswer) -> list[Guess]:
     heading = title(text)
     reasons = {"format": "a web page" if html else "nothing else reads it: a document"}
     return [
-        Guess(
+        SourceGuess(
             "pages",
             "page" if html else "document",
             PAGE if html else USABLE,

@@ -22,6 +22,7 @@ from halflife.kinds.pages import (
     guard,
     map_discovery,
     page_sources,
+    pushed_hints,
     topics,
 )
 from halflife.kinds.pages.host_capacity import Rooms
@@ -190,6 +191,7 @@ class Keeper:
             self._count(looks, outcome)
             told(looks)
 
+        pushed_hints.take(self.wallet.store, self.run)
         purse = WindowPurse(self.wallet, self.run, requests, clock=self.clock)
         self._purse = purse
         try:

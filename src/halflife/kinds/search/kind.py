@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.kinds.page_view import PageRequest, PageTable, PageView
-    from halflife.recognition.guess import Guess, TrialAnswer
+    from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.replay.recorded_source import RecordedHistory
 
 RARE = 1000.0  # days between two summaries, at most
@@ -123,7 +123,7 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
     checked_by = "looks at the database"
     unchecked = "no look has told whether its summary held in the last year"
 
-    def recognise(self, answer: "TrialAnswer") -> "Sequence[Guess]":
+    def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
         """Return how an answer could be kept as a source of this kind."""
         from halflife.kinds.search import recognition  # noqa: PLC0415  (only `add`)
 

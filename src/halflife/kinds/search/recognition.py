@@ -8,12 +8,12 @@ from halflife.kinds.search.description import (
     read_description,
 )
 from halflife.readers.text import is_html, to_text
-from halflife.recognition.guess import SURE, VAGUE, Guess, TrialAnswer
+from halflife.recognition.guess import SURE, VAGUE, SourceGuess, TrialAnswer
 
 FEEDS = frozenset({"application/atom+xml", "application/rss+xml"})
 
 
-def recognise(answer: TrialAnswer) -> list[Guess]:
+def recognise(answer: TrialAnswer) -> list[SourceGuess]:
     """Return how an answer says that its site can be searched."""
     if answer.corrections.given:
         return []
@@ -23,18 +23,18 @@ def recognise(answer: TrialAnswer) -> list[Guess]:
         return []
     there = linked(to_text(answer.content_type, answer.body), answer.url)
     why = {"format": f"the page names an OpenSearch description, {there}"}
-    vague = Guess("search", "page of a site with a search", VAGUE, {}, why)
+    vague = SourceGuess("search", "page of a site with a search", VAGUE, {}, why)
     return [vague] if there else []
 
 
-def _described(answer: TrialAnswer) -> Guess:
+def _described(answer: TrialAnswer) -> SourceGuess:
     try:
         found = read_description(answer.body, answer.url)
     except SourceError as error:
         why = {"format": "an OpenSearch description", "trouble": str(error)}
-        return Guess("search", "OpenSearch description", SURE, {}, why)
+        return SourceGuess("search", "OpenSearch description", SURE, {}, why)
     html = "html" in found.type
-    return Guess(
+    return SourceGuess(
         "search",
         "OpenSearch description",
         SURE,

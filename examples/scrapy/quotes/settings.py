@@ -1,0 +1,10 @@
+"""The settings of the Scrapy tutorial; the last three lines are all that is new."""
+
+BOT_NAME = "quotes"
+SPIDER_MODULES = ["quotes.spiders"]
+NEWSPIDER_MODULE = "quotes.spiders"
+ROBOTSTXT_OBEY = True
+
+ADDONS = {"halflife.scrapy.Addon": 500}
+HALFLIFE_BUDGET = "1000/day"
+HALFLIFE_STATE = "halflife.db"

@@ -1,0 +1,92 @@
+"""Being told that pages have changed, as IndexNow does it: a push is a hint.
+
+Whoever has the token of the service may say which pages have changed. That is not
+believed at once: it is a hint like a sitemap's date, kept until the next turn, and
+worth what the hints of its host have proved to be worth.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from halflife.config import Config
+from halflife.core.errors import UsageError
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.kinds.pages.settings import PagesConfig
+from halflife.stores import Run, Store
+from halflife.stores.notes.pushed_hints import PUSHED_HINTS
+
+MOST_URLS = 10_000  # of one push, as in IndexNow
+MOST_WAITING = 10_000  # of a source, until its next turn
+
+
+@dataclass(frozen=True, slots=True)
+class PushOutcome:
+    """What became of a push.
+
+    Attributes:
+        accepted: Pages that are kept, and will be fetched sooner if hints proved true.
+        unknown: Addresses of pages that no source keeps; they are forgotten.
+        full: Pages for which there was no room until the next turn.
+
+    """
+
+    accepted: int = 0
+    unknown: int = 0
+    full: int = 0
+
+
+def push(store: Store, config: Config, urls: Sequence[str], now: float) -> PushOutcome:
+    """Keep hints that pages have changed; pages that nobody keeps are passed over."""
+    from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
+
+    if len(urls) > MOST_URLS:
+        raise UsageError(f"a push has at most {MOST_URLS} addresses")
+    mine = {source.name for source in PagesConfig.among(config.source)}
+    by_source: dict[str, dict[str, None]] = {}
+    unknown = 0
+    for url in dict.fromkeys(urls):
+        try:
+            key = canonical(url)
+        except UsageError:
+            key = ""
+        owner = store.source_of(key) if key else None
+        if owner in mine and owner is not None:
+            by_source.setdefault(owner, {})[key] = None
+        else:
+            unknown += 1
+    accepted = full = 0
+    for name, keys in by_source.items():
+        taken = _kept(store, name, keys, now)
+        accepted, full = accepted + taken, full + len(keys) - taken
+    return PushOutcome(accepted, unknown, full)
+
+
+def _kept(store: Store, source: str, keys: Iterable[str], now: float) -> int:
+    waiting = PUSHED_HINTS.load(store, source) or {}
+    taken = 0
+    for key in keys:
+        if key in waiting or len(waiting) < MOST_WAITING:
+            waiting[key] = now
+            taken += 1
+    PUSHED_HINTS.save(store, waiting, source)
+    return taken
+
+
+def take(store: Store, run: Run) -> int:
+    """Write hints that were pushed into the log of a run; return how many.
+
+    They are removed once they are written: a crash between the two writes them again,
+    which changes nothing.
+    """
+    many = 0
+    for source in run.sources:
+        waiting = PUSHED_HINTS.load(store, source)
+        if not waiting:
+            continue
+        hints = (
+            Observation(key, at, Seen.HINT, modified=at) for key, at in waiting.items()
+        )
+        store.append(run, Looks.of(hints))
+        PUSHED_HINTS.remove(store, source)
+        many += len(waiting)
+    return many

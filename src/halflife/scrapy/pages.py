@@ -1,0 +1,138 @@
+"""The pages of a spider as a source: the loop says which, Scrapy fetches them."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+
+from halflife.core.budget import Purse
+from halflife.core.errors import SourceError
+from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.request import Fetch, Request
+from halflife.kinds.pages.client import SiteSettings, observe
+from halflife.net.access import Answer
+from halflife.readers.containment import contained
+
+LINGER = 0.02  # seconds in which answers are gathered to be written down at once
+
+
+class SpiderPages:
+    """Hands pages to Scrapy and passes on what they showed.
+
+    A page that answered well counts once the spider's callback has read it to the end
+    (``finish``): what the spider did not get to see is asked for again.
+
+    Args:
+        name: The source that the pages belong to.
+        site: How they are read.
+        send: Hands a page to Scrapy; raises ``SourceError`` if that cannot be.
+        concurrency: Pages that are under way or not yet written down, at most.
+        clock: The time in days.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        site: SiteSettings,
+        send: Callable[[str], None],
+        *,
+        concurrency: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self._name, self._site, self._send = name, site, send
+        self._concurrency, self._clock = concurrency, clock
+        self._held: dict[str, Observation | None] = {}  # of pages the loop asked for
+        self._expected: set[str] = set()  # pages of which nothing is known yet
+        self._shown: dict[str, list[Observation]] = {}  # read, not yet by the spider
+        self._ready: list[Observation] = []
+        self._wake = asyncio.Event()
+        self.purse: Purse | None = None
+
+    async def perform(
+        self, requests: Sequence[Request], now: float, purse: Purse
+    ) -> AsyncGenerator[Looks]:
+        """Have pages fetched; yield what was seen as it comes in, in small groups."""
+        del now
+        self.purse = purse
+        rest = deque(requests)
+        while rest or self._held or self._ready:
+            self._send_some(rest, purse)
+            if looks := await self._gathered():
+                yield Looks.of(looks)
+
+    def _send_some(self, rest: deque[Request], purse: Purse) -> None:
+        """Hand over as many pages as may be under way."""
+        if purse.left <= 0:
+            rest.clear()
+        while rest and len(self._held) < self._concurrency:
+            fetch = rest.popleft()
+            self._held[fetch.key] = fetch.held
+            self.expect(fetch.key)
+            try:
+                self._send(fetch.key)
+            except SourceError as error:
+                self.fail(fetch.key, str(error))
+
+    async def _gathered(self) -> list[Observation]:
+        """Return what was seen since the last time; wait for something if need be."""
+        if self._held and not self._ready:
+            self._wake.clear()
+            await self._wake.wait()
+        if self._held:
+            await asyncio.sleep(LINGER)
+        looks, self._ready = self._ready, []
+        return looks
+
+    def expect(self, key: str) -> None:
+        """Take note that a page is on its way; what comes of it counts once."""
+        self._expected.add(key)
+
+    def is_under_way(self, key: str) -> bool:
+        """Say whether the loop asked for this page and waits for it."""
+        return key in self._held
+
+    async def show(
+        self, key: str, answer: Answer, held: Callable[[], Observation | None]
+    ) -> Observation:
+        """Read an answer; return what it shows of the page.
+
+        ``held`` gives the last good look at a page that the loop did not ask for.
+        """
+        before = self._held[key] if key in self._held else held()
+        try:
+            with contained(key):
+                fetch = Fetch(key, before)
+                looks = await observe(
+                    fetch, self._name, self._site, answer, self._clock()
+                )
+        except SourceError as error:
+            return self.fail(key, str(error))
+        self._shown[key] = looks
+        if looks[0].seen is not Seen.PRESENT:  # there is nothing for a callback to read
+            self.finish(key)
+        return looks[0]
+
+    def finish(self, key: str) -> None:
+        """Pass on what was seen of a page; nothing if it was dropped on the way."""
+        self._expected.discard(key)
+        self._held.pop(key, None)
+        self._ready += self._shown.pop(key, [])
+        self._wake.set()
+
+    def fail(self, key: str, why: str) -> Observation:
+        """Pass on that a page could not be fetched, or not be read by the spider."""
+        look = Observation(key, self._clock(), Seen.FAILED, note=why)
+        if key in self._expected:  # Scrapy tells of one failure more than once
+            self._shown[key] = [look]
+            self.finish(key)
+        return look
+
+    def drop(self, key: str) -> None:
+        """Pass on nothing of a page: it was not asked for after all."""
+        self._shown.pop(key, None)
+        self.finish(key)
+
+    def finish_all(self) -> None:
+        """Let go of all pages: Scrapy has nothing under way any more."""
+        for key in [*self._expected]:
+            self.finish(key)

@@ -1,0 +1,169 @@
+"""Which requests of a spider are for pages that are kept, and how to ask again.
+
+A revisit may be due although no page led to it in this crawl: the page that links to it
+was not worth a request. So how the spider asked for a page is remembered.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from halflife.core.errors import SourceError, UsageError
+from halflife.core.item import Item
+from halflife.net.addresses import canonical, host_of
+from halflife.stores import Store
+from halflife.stores.notes.spider_request import (
+    SPIDER_REQUEST,
+    SpiderRequest,
+    number_of,
+)
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+
+KEY = "halflife_key"  # on a request: the page that it is for
+SKIP = "halflife"  # on a request of the spider: False if it is not for a page to keep
+# What Scrapy itself writes on requests, which says nothing of the page.
+_PASSING = frozenset(
+    {
+        KEY, "depth", "is_start_request", "download_latency", "download_timeout",
+        "download_slot", "retry_times", "redirect_times", "redirect_ttl",
+        "redirect_urls", "redirect_reasons", "dont_cache", "verified_dont_cache",
+    }
+)  # fmt: skip
+# What may hold secrets, which never get into the state.
+_SECRET = frozenset({"proxy", "http_user", "http_pass", "cookiejar"})
+
+
+class PageRequests:
+    """The requests by which a spider asks for pages: in this crawl, and before.
+
+    Args:
+        spider: The spider.
+        store: Where pages become known.
+        name: The source that they belong to.
+        weight: How much they matter.
+        is_followed: Says whether Scrapy would follow a request at all.
+
+    """
+
+    def __init__(
+        self,
+        spider: "Spider",
+        store: Store,
+        name: str,
+        *,
+        weight: float = 1.0,
+        is_followed: Callable[["Request"], bool] = lambda _: True,
+    ) -> None:
+        self._spider, self._store, self._name = spider, store, name
+        self._weight, self._is_followed = weight, is_followed
+        self._asked: dict[str, Request] = {}  # in this crawl, and not yet sent
+        self._found: dict[str, SpiderRequest] = {}  # not yet written down
+
+    def key_of(self, request: "Request", *, start: bool = False) -> str:
+        """Return the page that a request is for; empty if it is not for one we keep.
+
+        A request is not if it does more than ask for an address (another method, a
+        body, headers, cookies, what may be secret), is not to be filtered (as start
+        requests are not), or calls what is no method of the spider.
+        """
+        plain = request.method == "GET" and not request.body and not request.cookies
+        own = {name for name in request.headers if name != b"Referer"}
+        if not plain or own or _SECRET & request.meta.keys():
+            return ""
+        if request.meta.get(SKIP) is False or (request.dont_filter and not start):
+            return ""
+        try:
+            key, asked = canonical(request.url), self._plain(request)
+        except (UsageError, ValueError, TypeError):
+            return ""
+        if not start and not self._is_followed(request):
+            return ""
+        if self._store.source_of(key) not in {None, self._name}:
+            return ""  # another spider keeps it
+        self._found[key] = asked
+        return key
+
+    def keep(self, key: str, request: "Request") -> None:
+        """Hold a request back until its page is worth it."""
+        self._asked.setdefault(key, request)
+
+    def write(self) -> None:
+        """Make pages known that were asked for, and how they are asked for."""
+        if not self._found:
+            return
+        found, self._found = self._found, {}
+        with self._store.together():
+            new = [key for key in found if self._store.source_of(key) is None]
+            self._store.add(
+                Item(key, self._name, weight=self._weight, group=host_of(key))
+                for key in new
+            )
+            for key, asked in found.items():
+                self._note(key, asked)
+
+    def _note(self, key: str, asked: SpiderRequest) -> None:
+        """Write down how a page is asked for, if that is news."""
+        number = number_of(key)
+        before = SPIDER_REQUEST.load(self._store, self._name, number)
+        if before is not None:
+            asked = replace(asked, depth=min(asked.depth, before.depth))
+        if asked != before:
+            SPIDER_REQUEST.save(self._store, asked, self._name, number)
+
+    def request(self, key: str) -> "Request":
+        """Return the request for a page; raise ``SourceError`` if there is none."""
+        asked = self._asked.pop(key, None)
+        mark = {KEY: key, "dont_cache": True}
+        if asked is None:
+            asked = self._again(key)
+        if not self._is_followed(asked):
+            raise SourceError(f"{host_of(key)}: outside of the spider's domains")
+        return asked.replace(dont_filter=True, meta={**asked.meta, **mark})
+
+    def _again(self, key: str) -> "Request":
+        """Return a request as the spider made it before."""
+        from scrapy import Request  # noqa: PLC0415
+
+        known = SPIDER_REQUEST.load(self._store, self._name, number_of(key))
+        known = known or SpiderRequest()
+        return Request(
+            self._store.url_of(key),
+            callback=self._method(known.callback),
+            errback=self._method(known.errback),
+            cb_kwargs=dict(known.arguments),
+            meta={**known.meta, "depth": known.depth},
+        )
+
+    def _method(self, name: str) -> Callable[..., Any] | None:
+        if not name:
+            return None
+        found = getattr(self._spider, name, None)
+        if not callable(found):
+            raise SourceError(f"the spider has no method {name!r} any more")
+        return found  # type: ignore[no-any-return]
+
+    def _plain(self, request: "Request") -> SpiderRequest:
+        """Return what is remembered of a request; raise ``ValueError``, ``TypeError``.
+
+        Both say that it holds what cannot be written down.
+        """
+        row = request.to_dict(spider=self._spider)
+        meta = {k: v for k, v in request.meta.items() if k not in _PASSING}
+        return SpiderRequest(
+            callback=row["callback"] or "",
+            errback=row["errback"] or "",
+            depth=int(request.meta.get("depth", 0)),
+            arguments=_as_json(request.cb_kwargs),
+            meta=_as_json(meta),
+        )
+
+
+def _as_json(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value as it will be read back; raise if it would not be the same."""
+    read: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
+    if read != value:
+        raise ValueError("JSON cannot hold it")
+    return read

@@ -1,0 +1,51 @@
+"""From the settings of a Scrapy project to those of halflife."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from halflife.config import Config, problem
+from halflife.core.errors import ConfigError
+
+STATE = "halflife.db"
+_BUDGET = re.compile(r"(\d+)\s*(?:/|per)\s*(hour|day|week|month)")
+
+
+def config_of(settings: Mapping[str, Any], spider: str) -> Config:
+    """Return the settings by which a spider's pages are kept.
+
+    ``HALFLIFE_SOURCE`` holds further keys of the source, as in ``halflife.toml``.
+    Raise ``ConfigError`` if they cannot be used.
+    """
+    state = Path(settings.get("HALFLIFE_STATE") or STATE).absolute()
+    source = {"kind": "pages", **(settings.get("HALFLIFE_SOURCE") or {})}
+    table: dict[str, Any] = {
+        "path": state.with_suffix(".toml"),
+        "store": state.name,
+        "budget": budget_of(settings.get("HALFLIFE_BUDGET")),
+        "source": [{**source, "name": spider}],
+    }
+    if policy := settings.get("HALFLIFE_POLICY"):
+        table["policy"] = {"name": policy}
+    try:
+        return Config.model_validate(table)
+    except ValidationError as error:
+        raise ConfigError(f"HALFLIFE settings: {problem(error, table)}") from None
+
+
+def budget_of(text: object) -> dict[str, Any]:
+    """Return the table of a budget such as ``1000/day``.
+
+    >>> budget_of("50 per hour")
+    {'requests': 50, 'per': 'hour'}
+    """
+    found = _BUDGET.fullmatch(str(text or "").strip())
+    if found is None:
+        raise ConfigError(
+            f"HALFLIFE_BUDGET must be like '1000/day' (or /hour, /week, /month), "
+            f"got {text!r}"
+        )
+    return {"requests": int(found[1]), "per": found[2]}

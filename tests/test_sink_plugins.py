@@ -1,0 +1,123 @@
+"""Sinks that plug-ins bring: found by entry points, and contained when they fail."""
+
+import shutil
+import sqlite3
+import sys
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from halflife.config import Config
+from halflife.core.errors import ConfigError
+from sink_parts import change, changes, deliver, lines, opened, settings
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "index"
+COUNTER = """
+from typing import ClassVar, Literal
+from halflife.config.sinks import SinkConfig
+
+class CounterConfig(SinkConfig):
+    kind: Literal["counter"]
+    upto: int = 3
+
+class Counter:
+    Settings: ClassVar = CounterConfig
+    got = []
+    def __init__(self, settings, outlet): self.settings = settings
+    def open(self): pass
+    def deliver(self, batch):
+        if len(self.got) >= self.settings.upto:
+            raise ValueError("the password is hunter2")
+        self.got.extend(batch.changes)
+    def close(self): raise RuntimeError
+    def cancel(self): pass
+
+class Nothing:
+    Settings = CounterConfig
+    def __init__(self, settings, outlet): pass
+"""
+USED = '[[sink]]\nname = "c"\nkind = "counter"\nbatch = 1\n'
+FILE = '[[sink]]\nname = "f"\nkind = "jsonl"\npath = "f.jsonl"\n'
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a plug-in as pip would: a module, and a folder of metadata."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+
+    def put(points, code=COUNTER):
+        (site / "counter_sink.py").write_text(code)
+        info = site / "halflife_counter-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: halflife-counter\nVersion: 1.0\n"
+        )
+        (info / "entry_points.txt").write_text(f"[halflife.sinks]\n{points}\n")
+        monkeypatch.delitem(sys.modules, "counter_sink", raising=False)
+        return site
+
+    return put
+
+
+def test_a_sink_of_a_plug_in_that_fails_stops_no_other(install, tmp_path):
+    install("counter = counter_sink:Counter")
+    config = settings(tmp_path, USED + FILE)
+    with opened(config) as store:
+        store.changes.append(changes(5))
+        found = deliver(config, store)
+    assert found["c"].state.delivered == 3
+    said = found["c"].trouble()
+    assert said.startswith("1 tries failed: an error of the sink: ValueError in ")
+    assert "hunter2" not in said
+    assert len(lines(tmp_path / "f.jsonl")) == 5
+
+
+def test_what_makes_no_sink_is_the_trouble_of_its_sink(install, tmp_path):
+    install("counter = counter_sink:Nothing")
+    config = settings(tmp_path, USED)
+    with opened(config) as store:
+        store.changes.append(changes(1))
+        said = deliver(config, store)["c"].trouble()
+    assert said == "1 tries failed: the kind of sink 'counter' makes no sink"
+
+
+@pytest.mark.parametrize(
+    ("points", "code", "said"),
+    [
+        ("counter = counter_sink:Counter", "1 / 0", "cannot be imported: ZeroDivision"),
+        (
+            "counter = counter_sink:Counter",
+            "Counter = 3",
+            "has no Settings, a subclass",
+        ),
+    ],
+)
+def test_a_plug_in_that_is_broken_is_named_in_one_line(install, points, code, said):
+    install(points, code)
+    with pytest.raises(ConfigError) as caught:
+        Config.parse(USED)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_example_is_found_as_a_plug_in_and_keeps_an_index(install, tmp_path):
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())
+    points = project["project"]["entry-points"]["halflife.sinks"]
+    site = install("".join(f"{name} = {value}\n" for name, value in points.items()))
+    shutil.copytree(EXAMPLE / "halflife_index", site / "halflife_index")
+    table = '[[sink]]\nname = "s"\nkind = "fts5"\npath = "s.db"\n'
+    config = settings(tmp_path, table)
+    with opened(config) as store:
+        store.changes.append(
+            [change("1", title="warm bread"), change("2", title="soup")]
+        )
+        assert deliver(config, store)["s"].trouble() == ""
+        store.changes.append([change("2", "gone")])
+        deliver(config, store)
+    with closing(sqlite3.connect(tmp_path / "s.db")) as db:
+        query = "SELECT key FROM document WHERE document MATCH 'bread OR soup'"
+        assert db.execute(query).fetchall() == [("1",)]
