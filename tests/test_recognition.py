@@ -32,7 +32,7 @@ JSON = st.recursive(
     ),
     max_leaves=30,
 )
-NAMES = st.text("abcxyz-. @'\"\\é", min_size=1, max_size=6)
+NAMES = st.text("abcxyz-. @'\"\\é\x1b\n", min_size=1, max_size=6)
 
 
 def answer(body, content_type="application/json", url=URL, headers=None, **better):

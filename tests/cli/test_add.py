@@ -196,3 +196,13 @@ def test_a_person_is_told_what_a_sitemap_offers_and_costs(empty, server, told):
     assert "changes: dates of 3 of 3 pages" in out
     assert "cost: 4 requests for a full read" in out
     assert out.split()[-2:] == ["map", "3"]
+
+
+def test_what_a_stranger_wrote_gives_no_orders_to_a_terminal(empty, server, told):
+    odd = "\x1b]0;x\x07\u202e"
+    body = {odd: [{"id": n, odd: odd} for n in range(3)]}
+    server.pages["/x"] = ("application/json", json.dumps(body).encode())
+    code, out, err = told("add", f"{server.url}/x", *ALLOW)
+    assert code == 2
+    assert "3 objects" in out
+    assert all(c.isprintable() or c == "\n" for c in out + err)

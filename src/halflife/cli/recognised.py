@@ -149,7 +149,9 @@ def _write(path: Path, trial: TrialFetch, *, yes: bool, json: bool) -> None:
     if not json:
         _show(trial, guess, source)
         show.say(f"cost: {cost.words()}")
-        show.say(f"\n{source_text(source)}")
+        show.say()
+        for line in source_text(source).splitlines():
+            show.say(show.plain(line))
     written = yes or (not json and _agreed(path))
     if written:
         config = add_sources(path, [source])
@@ -214,7 +216,9 @@ def _sample(guess: SourceGuess) -> None:
         return
     names = list(guess.sample[0])[:COLUMNS]
     show.say()
-    show.table([{n: _cell(record.get(n)) for n in names} for record in guess.sample])
+    show.table(
+        [{_cell(n): _cell(record.get(n)) for n in names} for record in guess.sample]
+    )
 
 
 def _cell(value: object) -> str:

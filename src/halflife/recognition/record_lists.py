@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from json import dumps
 from typing import Any
 
 DEPTH = 6  # names from the root to a list; the deepest seen (GraphQL) has 5
@@ -53,8 +54,7 @@ def quoted(name: str) -> str:
     >>> quoted("items"), quoted("hydra:member")
     ('items', '"hydra:member"')
     """
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return name if _BARE.fullmatch(name) else f'"{escaped}"'
+    return name if _BARE.fullmatch(name) else dumps(name, ensure_ascii=False)
 
 
 def find_lists(document: object) -> list[RecordList]:
