@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from halflife.core.errors import ConfigError
+from halflife.core.errors import ConfigError, SourceError
 from halflife.core.observation import Seen
 from halflife.scrapy.settings import budget_of, config_of
+from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 from quote_site import QuoteSite, served
 from scrapy_worker import EXAMPLE, begin, crawl, read
@@ -59,6 +60,10 @@ def test_three_lines_in_the_settings_make_the_tutorial_spider_revisit(site, tmp_
     assert len((folder / "out.jsonl").read_text().splitlines()) == 24
     assert site.asked.total() == 17  # robots.txt is paid as well
     assert charged(folder) == 17
+    verb += [
+        "-s",
+        "HALFLIFE_BUDGET=100/week",
+    ]  # a request has come in after 100 minutes
     again = subprocess.run(verb, cwd=folder, capture_output=True, text=True, check=True)
     assert "'halflife/saved': 15" in again.stderr  # no income yet: the start alone
     assert site.asked.total() == 19
@@ -144,6 +149,64 @@ def _killed_at(site: QuoteSite, instant: int, folder: Path, budget: str) -> None
     if process.is_alive():
         os.kill(process.pid, signal.SIGKILL)
     process.join(30)
+
+
+@needs_scrapy
+def test_only_plain_requests_are_kept_and_no_secret_gets_into_the_state():
+    from scrapy import Request, Spider  # noqa: PLC0415
+
+    from halflife.scrapy.requests import PageRequests  # noqa: PLC0415
+
+    store, spider, url = MemoryStore(), Spider("s"), "http://a.example/x"
+    asked = PageRequests(spider, store, "s")
+    others = [
+        Request(url, method="POST"),
+        Request(url, headers={"Authorization": "Bearer secret"}),
+        Request(url, cookies={"session": "secret"}),
+        Request(url, meta={"proxy": "http://user:secret@proxy.example"}),
+        Request(url, meta={"halflife": False}),
+        Request(url, dont_filter=True),
+        Request(url, callback=lambda response: None),
+        Request(url, cb_kwargs={"what": object()}),
+        Request("data:,text"),
+    ]
+    assert [asked.key_of(one) for one in others] == [""] * len(others)
+    asked.write()
+    assert store.item_count(["s"]) == 0
+
+
+@needs_scrapy
+def test_a_page_is_asked_for_again_as_the_spider_asked_for_it():
+    from scrapy import Request, Spider  # noqa: PLC0415
+
+    from halflife.scrapy.requests import PageRequests  # noqa: PLC0415
+
+    class Two(Spider):
+        name = "two"
+
+        def parse_author(self, response, name):
+            del response, name
+
+    store, spider = MemoryStore(), Two()
+    asked = PageRequests(spider, store, "two")
+    given = Request(
+        "http://a.example/x#top",
+        callback=spider.parse_author,
+        cb_kwargs={"name": "Ann"},
+        meta={"page": 3, "depth": 4, "download_latency": 0.1},
+    )
+    key = asked.key_of(given)
+    asked.write()
+    again = PageRequests(spider, store, "two").request(key)
+    assert again.url == key == "http://a.example/x"
+    assert again.callback == spider.parse_author
+    assert again.cb_kwargs == {"name": "Ann"}
+    assert (again.meta["page"], again.meta["depth"]) == (3, 4)
+    assert "download_latency" not in again.meta
+    assert again.dont_filter  # or JOBDIR would take a revisit for a duplicate
+    del Two.parse_author
+    with pytest.raises(SourceError, match="no method 'parse_author' any more"):
+        PageRequests(spider, store, "two").request(key)
 
 
 @pytest.mark.parametrize("text", ["", None, "many", "1000", "10/year", "-3/day"])

@@ -6,5 +6,5 @@ NEWSPIDER_MODULE = "quotes.spiders"
 ROBOTSTXT_OBEY = True
 
 ADDONS = {"halflife.scrapy.Addon": 500}
-HALFLIFE_BUDGET = "1000/day"
+HALFLIFE_BUDGET = "7000/week"
 HALFLIFE_STATE = "halflife.db"

@@ -3,7 +3,7 @@
 Three lines in the settings of a Scrapy project::
 
     ADDONS = {"halflife.scrapy.Addon": 500}
-    HALFLIFE_BUDGET = "1000/day"
+    HALFLIFE_BUDGET = "7000/week"
     HALFLIFE_STATE = "halflife.db"
 
 The spider stays as it is. The pages that it asks for are fetched by the engine of

@@ -28,8 +28,11 @@ def config_of(settings: Mapping[str, Any], spider: str) -> Config:
         "budget": budget_of(settings.get("HALFLIFE_BUDGET")),
         "source": [{**source, "name": spider}],
     }
-    if policy := settings.get("HALFLIFE_POLICY"):
-        table["policy"] = {"name": policy}
+    chosen = {
+        "name": settings.get("HALFLIFE_POLICY"),
+        "objective": settings.get("HALFLIFE_OBJECTIVE"),
+    }
+    table["policy"] = {key: value for key, value in chosen.items() if value}
     try:
         return Config.model_validate(table)
     except ValidationError as error:
