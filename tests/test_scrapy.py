@@ -155,10 +155,10 @@ def _killed_at(site: QuoteSite, instant: int, folder: Path, budget: str) -> None
 def test_only_plain_requests_are_kept_and_no_secret_gets_into_the_state():
     from scrapy import Request, Spider  # noqa: PLC0415
 
-    from halflife.scrapy.requests import PageRequests  # noqa: PLC0415
+    from halflife.scrapy.requests import RequestBook  # noqa: PLC0415
 
     store, spider, url = MemoryStore(), Spider("s"), "http://a.example/x"
-    asked = PageRequests(spider, store, "s")
+    asked = RequestBook(spider, store, "s")
     others = [
         Request(url, method="POST"),
         Request(url, headers={"Authorization": "Bearer secret"}),
@@ -179,7 +179,7 @@ def test_only_plain_requests_are_kept_and_no_secret_gets_into_the_state():
 def test_a_page_is_asked_for_again_as_the_spider_asked_for_it():
     from scrapy import Request, Spider  # noqa: PLC0415
 
-    from halflife.scrapy.requests import PageRequests  # noqa: PLC0415
+    from halflife.scrapy.requests import RequestBook  # noqa: PLC0415
 
     class Two(Spider):
         name = "two"
@@ -188,7 +188,7 @@ def test_a_page_is_asked_for_again_as_the_spider_asked_for_it():
             del response, name
 
     store, spider = MemoryStore(), Two()
-    asked = PageRequests(spider, store, "two")
+    asked = RequestBook(spider, store, "two")
     given = Request(
         "http://a.example/x#top",
         callback=spider.parse_author,
@@ -197,7 +197,7 @@ def test_a_page_is_asked_for_again_as_the_spider_asked_for_it():
     )
     key = asked.key_of(given)
     asked.write()
-    again = PageRequests(spider, store, "two").request(key)
+    again = RequestBook(spider, store, "two").request(key)
     assert again.url == key == "http://a.example/x"
     assert again.callback == spider.parse_author
     assert again.cb_kwargs == {"name": "Ann"}
@@ -206,7 +206,7 @@ def test_a_page_is_asked_for_again_as_the_spider_asked_for_it():
     assert again.dont_filter  # or JOBDIR would take a revisit for a duplicate
     del Two.parse_author
     with pytest.raises(SourceError, match="no method 'parse_author' any more"):
-        PageRequests(spider, store, "two").request(key)
+        RequestBook(spider, store, "two").request(key)
 
 
 @pytest.mark.parametrize("text", ["", None, "many", "1000", "10/year", "-3/day"])
@@ -217,9 +217,11 @@ def test_a_budget_that_cannot_be_read_is_refused_with_an_example(text):
 
 def test_settings_of_the_source_are_those_of_halflife_toml():
     given = {"HALFLIFE_BUDGET": "5/hour", "HALFLIFE_SOURCE": {"text": "main"}}
-    config = config_of(given, "news")
+    config, _ = config_of(given, "news")
     assert (config.budget.requests, config.budget.per) == (5, "hour")
     assert (config.source[0].name, config.source[0].text) == ("news", "main")
     assert config.policy.name == "champion"
     with pytest.raises(ConfigError, match="txt"):
         config_of({**given, "HALFLIFE_SOURCE": {"txt": "main"}}, "news")
+    with pytest.raises(ConfigError, match="kept as pages only"):
+        config_of({**given, "HALFLIFE_SOURCE": {"kind": "listing"}}, "news")

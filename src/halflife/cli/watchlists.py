@@ -12,7 +12,7 @@ from halflife.engine import bootstrap
 from halflife.kinds.pages.discovery import KeepWish
 from halflife.net.addresses import host_of
 from halflife.watchlists import changedetection, distill, opml, url_list, urlwatch
-from halflife.watchlists.watch import PartRules, WatchEntry, Watchlist, read_bytes
+from halflife.watchlists.watch import WatchedParts, WatchEntry, Watchlist, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,16 +64,16 @@ def take_over(
 
 def _groups(
     found: Watchlist, name: str | None
-) -> "dict[tuple[str, PartRules], list[WatchEntry]]":
+) -> "dict[tuple[str, WatchedParts], list[WatchEntry]]":
     """Return the addresses by their source: those of a host under the same rules."""
-    groups: dict[tuple[str, PartRules], list[WatchEntry]] = {}
+    groups: dict[tuple[str, WatchedParts], list[WatchEntry]] = {}
     for watch in found.watches.values():
         home = name or host_of(watch.url)
         groups.setdefault((home, watch.rules), []).append(watch)
     return groups
 
 
-def _free(home: str, rules: PartRules, known: "Sequence[SourceConfig]") -> str:
+def _free(home: str, rules: WatchedParts, known: "Sequence[SourceConfig]") -> str:
     """Return a name that is free, or that of pages under the same rules."""
     taken = {one.name for one in known if one.part_rules != rules}
     numbered = (f"{home}-{n}" for n in range(2, len(taken) + 3))

@@ -36,7 +36,7 @@ _PASSING = frozenset(
 _SECRET = frozenset({"proxy", "http_user", "http_pass", "cookiejar"})
 
 
-class PageRequests:
+class RequestBook:
     """The requests by which a spider asks for pages: in this crawl, and before.
 
     Args:

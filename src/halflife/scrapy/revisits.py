@@ -21,11 +21,10 @@ from halflife.kinds.pages import belief_notes, crawl, guard, page_sources, topic
 from halflife.kinds.pages.client import SiteSettings
 from halflife.kinds.pages.map_limits import MapLimits
 from halflife.kinds.pages.runner import Keeper
-from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.access import Answer
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.scrapy.pages import SpiderPages
-from halflife.scrapy.requests import KEY, PageRequests
+from halflife.scrapy.requests import KEY, RequestBook
 from halflife.scrapy.settings import config_of
 
 if TYPE_CHECKING:
@@ -43,14 +42,13 @@ class Revisits:
         if crawler.spider is None or crawler.stats is None:
             raise ConfigError("the add-on needs a crawl with a spider")
         self._crawler, self._stats = crawler, crawler.stats
-        self._config = config_of(crawler.settings, crawler.spider.name)
-        (self._source,) = PagesConfig.among(self._config.source)
+        self._config, self._source = config_of(crawler.settings, crawler.spider.name)
         self._name = self._source.name
         self._store = bootstrap.writing(self._config, _LOG.warning)
         self._run = self._store.begin([self._name], self.clock(), lease=LEASE)
         self._evidence = self._store.evidence(self._run.sources)
         self._belief = bootstrap.belief(self._config, self._store, [self._source])
-        self._requests = PageRequests(
+        self._requests = RequestBook(
             crawler.spider,
             self._store,
             self._name,

@@ -3,25 +3,30 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
 from halflife.config import Config, problem
 from halflife.core.errors import ConfigError
 
+if TYPE_CHECKING:
+    from halflife.kinds.pages.settings import PagesConfig
+
 STATE = "halflife.db"
 _BUDGET = re.compile(r"(\d+)\s*(?:/|per)\s*(hour|day|week|month)")
 
 
-def config_of(settings: Mapping[str, Any], spider: str) -> Config:
-    """Return the settings by which a spider's pages are kept.
+def config_of(settings: Mapping[str, Any], spider: str) -> "tuple[Config, PagesConfig]":
+    """Return the settings by which a spider's pages are kept, and their source.
 
     ``HALFLIFE_SOURCE`` holds further keys of the source, as in ``halflife.toml``.
     Raise ``ConfigError`` if they cannot be used.
     """
     state = Path(settings.get("HALFLIFE_STATE") or STATE).absolute()
     source = {"kind": "pages", **(settings.get("HALFLIFE_SOURCE") or {})}
+    if source["kind"] != "pages":
+        raise ConfigError("HALFLIFE_SOURCE: a spider's pages are kept as pages only")
     table: dict[str, Any] = {
         "path": state.with_suffix(".toml"),
         "store": state.name,
@@ -34,9 +39,10 @@ def config_of(settings: Mapping[str, Any], spider: str) -> Config:
     }
     table["policy"] = {key: value for key, value in chosen.items() if value}
     try:
-        return Config.model_validate(table)
+        config = Config.model_validate(table)
     except ValidationError as error:
         raise ConfigError(f"HALFLIFE settings: {problem(error, table)}") from None
+    return config, cast("PagesConfig", config.source[0])
 
 
 def budget_of(text: object) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from halflife.core.errors import UsageError
 from halflife.readers.json_document import load_json
-from halflife.watchlists.watch import MOST, PartRules, Watchlist, decode
+from halflife.watchlists.watch import MOST, WatchedParts, Watchlist, decode
 
 ENTRY = 16 << 20  # bytes of one file in a backup
 MOST_FILTERS = 100  # of one watch
@@ -53,11 +53,11 @@ def _take(found: Watchlist, watch: object) -> None:
         found.ignore({said for key, said in IGNORED.items() if _holds(given.get(key))})
 
 
-def _rules(found: Watchlist, given: Mapping[str, object]) -> PartRules:
+def _rules(found: Watchlist, given: Mapping[str, object]) -> WatchedParts:
     """Return the filters of a watch that can be followed here."""
     only = [*_list(given.get("include_filters")), *_list(given.get("css_filter"))]
     ignore = _list(given.get("subtractive_selectors"))
-    return PartRules(
+    return WatchedParts(
         found.usable(_renamed(rule) for rule in only),
         found.usable(_renamed(rule) for rule in ignore),
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from halflife.core.errors import UsageError
 from halflife.readers.json_document import load_json
-from halflife.watchlists.watch import NO_RULES, PartRules, Watchlist, decode
+from halflife.watchlists.watch import NO_RULES, WatchedParts, Watchlist, decode
 
 MOST_PARTS = 20  # selections, frames or parts of one monitor
 FEEDS = frozenset({"feed", "rss", "atom"})
@@ -30,7 +30,7 @@ def read(body: bytes) -> Watchlist:
     return found
 
 
-def _rules(found: Watchlist, config: object) -> PartRules:
+def _rules(found: Watchlist, config: object) -> WatchedParts:
     """Return the parts of its page that a monitor watches."""
     if isinstance(config, str):
         try:
@@ -43,7 +43,7 @@ def _rules(found: Watchlist, config: object) -> PartRules:
         for frame in _objects(selection, "frames"):
             only += map(_rule, _objects(frame, "includes"))
             ignore += map(_rule, _objects(frame, "excludes"))
-    return PartRules(found.usable(only), found.usable(ignore))
+    return WatchedParts(found.usable(only), found.usable(ignore))
 
 
 def _objects(value: object, name: str) -> list[Mapping[str, object]]:

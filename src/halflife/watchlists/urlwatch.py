@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from halflife.core.errors import UsageError
-from halflife.watchlists.watch import PartRules, Watchlist, decode
+from halflife.watchlists.watch import WatchedParts, Watchlist, decode
 
 LARGEST = 2 << 20  # bytes; 5000 jobs with filters take 1 MB
 DEEPEST = 50  # levels of lists and mappings
@@ -60,7 +60,7 @@ def _take(found: Watchlist, job: Mapping[str, Any]) -> None:
             found.ignore(["browsers"])
 
 
-def _rules(found: Watchlist, job: Mapping[str, Any]) -> PartRules:
+def _rules(found: Watchlist, job: Mapping[str, Any]) -> WatchedParts:
     """Return the filters of a job that choose parts of a page.
 
     Filters that make text of a page say nothing that is not done here anyway.
@@ -78,7 +78,7 @@ def _rules(found: Watchlist, job: Mapping[str, Any]) -> PartRules:
                 ignore.append(_rule(name, table["exclude"]))
         elif name not in PLAIN:
             found.ignore(["filters"])
-    return PartRules(found.usable(only), found.usable(ignore))
+    return WatchedParts(found.usable(only), found.usable(ignore))
 
 
 def _step(step: object) -> tuple[str, object]:

@@ -16,7 +16,7 @@ RULES = 100  # of one page, as settings have it
 SHOWN = 100  # characters of what is wrong with an entry
 
 
-class PartRules(NamedTuple):
+class WatchedParts(NamedTuple):
     """Which parts of a page count, as settings write it.
 
     Attributes:
@@ -29,7 +29,7 @@ class PartRules(NamedTuple):
     ignore: tuple[str, ...] = ()
 
 
-NO_RULES = PartRules()
+NO_RULES = WatchedParts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class WatchEntry:
 
     url: str
     feed: bool = False
-    rules: PartRules = NO_RULES
+    rules: WatchedParts = NO_RULES
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Watchlist:
     ignored: dict[str, int] = field(default_factory=dict)
 
     def add(
-        self, url: object, *, feed: bool = False, rules: PartRules = NO_RULES
+        self, url: object, *, feed: bool = False, rules: WatchedParts = NO_RULES
     ) -> bool:
         """Add an address; return whether it can be kept.
 
