@@ -8,6 +8,14 @@ from pathlib import Path
 from typing import Any
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "scrapy"
+PRELOADED = [
+    "halflife.scrapy.middlewares",
+    "scrapy.core.engine",
+    "scrapy.crawler",
+    "scrapy.downloadermiddlewares.cookies",
+    "scrapy.extensions.feedexport",
+    "scrapy.squeues",
+]  # none of which chooses a reactor
 QUIET = {
     "LOG_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
@@ -20,9 +28,7 @@ QUIET = {
 def begin(folder: Path, address: str, **settings: Any) -> BaseProcess:
     """Begin to crawl a site; what the spider reads goes to files in the folder."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["scrapy.crawler", "scrapy.core.engine", "halflife.scrapy.middlewares"]
-    )
+    context.set_forkserver_preload(PRELOADED)
     given = {**QUIET, "HALFLIFE_STATE": str(folder / "halflife.db"), **settings}
     process = context.Process(target=_crawl, args=(str(folder), address, given))
     process.start()
