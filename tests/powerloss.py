@@ -80,12 +80,19 @@ def write(files: dict[str, bytes], folder: Path) -> None:
 
 
 def cuts(
-    events: Sequence[Event], folder: Path, numbers: Iterable[int], seed: int = 0
+    events: Sequence[Event],
+    folder: Path,
+    numbers: Iterable[int],
+    seed: int = 0,
+    since: int = 0,
 ) -> Iterator[tuple[Path, str]]:
-    """Cut the power at random moments; yield the files after, and what was promised."""
+    """Cut the power at random moments; yield the files after, and what was promised.
+
+    None is cut before so many events.
+    """
     for number in numbers:
         rng = Random(seed * 1_000_003 + number)
-        before = events[: rng.randint(0, len(events))]
+        before = events[: rng.randint(since, len(events))]
         place = folder / f"cut{number}"
         write(disk_after(before, rng), place)
         promises = b"".join(e.data for e in before if e.what == "promise")

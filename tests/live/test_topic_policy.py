@@ -33,7 +33,7 @@ def site():
 
 
 def crawled(site, folder, policy):
-    config = settings(site, folder, f'policy = "{policy}"')
+    config = settings(site, folder, f'policy = "{policy}"\nnoise = 0.0')
     sync(config)
     return config
 
