@@ -8,6 +8,9 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
 
+# Tests wait for sockets and sleeps a third of their time: one worker more than cores.
+WORKERS ?= $(shell expr $$(nproc) + 1)
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers
 
@@ -28,7 +31,7 @@ demo: setup  ## keep a small web site fresh on a budget, offline, in under a min
 	@$(BIN)/halflife demo
 
 test: setup  ## run every test
-	@$(BIN)/pytest -n auto --dist worksteal
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
 	@HALFLIFE_FAULTS=full $(BIN)/pytest -n 2 --dist worksteal --timeout 900 --durations 15 -m faults tests/faults
