@@ -1,9 +1,10 @@
 """The API for programs: what the page says, within the scope of a token."""
 
-import http.client
+import asyncio
 import json
 import shutil
 import sqlite3
+import threading
 import time
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -18,8 +19,10 @@ from halflife.cli import main
 from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.engine import bootstrap
+from halflife.engine.export_rows import ExportSelection
 from halflife.stores.change_log import remove_before
 from halflife.web import record_stream
+from halflife.web.record_stream import RecordStream
 from halflife.web.server import ServeWish, prepare
 from sink_parts import changes, opened, settings
 
@@ -222,17 +225,41 @@ def test_records_are_those_of_an_export(full, made, capsys, source):
     assert then != told
 
 
-def test_many_records_come_in_parts_and_an_ended_visit_ends_the_reading(made, visit):
-    here, sizes = visit(made), []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_stream, "PART", 100)
-        with closing(http.client.HTTPConnection(here.host, timeout=30)) as line:
-            line.request("GET", "/api/v1/records/jobs", headers=here.bearer)
-            answer = line.getresponse()
-            sizes.append(len(answer.read1()))
-        whole = api(here, "records/jobs").text
-    assert sizes[0] < len(whole)
-    assert whole == api(here, "records/jobs").text
+def threads():
+    return [one for one in threading.enumerate() if one.name.startswith("records")]
+
+
+def gone(found):
+    for one in found:
+        one.join(5.0)
+    return not any(one.is_alive() for one in found)
+
+
+def test_many_records_come_in_parts_and_an_ended_visit_ends_the_reading(
+    made, monkeypatch
+):
+    monkeypatch.setattr(record_stream, "PART", 100)
+    rows = RecordStream(Config.load(made), ExportSelection("jobs"))
+
+    async def some():
+        await rows.begin()
+        parts = rows.parts()
+        found = [await anext(parts) for _ in range(3)]
+        mine = threads()
+        await parts.aclose()
+        return found, mine
+
+    found, mine = asyncio.run(some())
+    assert all(100 <= len(part) < 400 for part in found)
+    assert all(json.loads(line) for line in b"".join(found).splitlines())
+    assert mine
+    assert gone(mine)
+
+
+def test_nothing_goes_on_reading_after_an_answer(full):
+    for path, status in (("records/jobs", 200), ("records/library", 404)):
+        assert api(full, path).status == status
+    assert gone(threads())
 
 
 def test_a_diff_is_that_of_the_verb(full, made, capsys):

@@ -92,6 +92,7 @@ class Api:
         since = ApiParameter("since", "After this number, or since a time in ISO 8601.")
         most = {"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL}
         about = "What changed, oldest first; `next` is where to go on."
+        given: tuple[ApiParameter, ...]
         given = (since, source, ApiParameter("most", "How many at most.", most))
         yield ApiRoute("GET", "/changes", "changes", about, self.changes, given)
         about = "What is held of a source, one JSON object a line."
