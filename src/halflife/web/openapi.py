@@ -95,7 +95,7 @@ def _said(route: ApiRoute) -> dict[str, Any]:
         "security": [{"token": [route.scope]}],
         "parameters": [_parameter(route, one) for one in route.parameters],
         "responses": {
-            "200" if route.method == "GET" else "202": {
+            "200" if route.method == "GET" else "2XX": {
                 "description": route.about,
                 "content": {route.media_type: {}},
             },
