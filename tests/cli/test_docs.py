@@ -18,6 +18,7 @@ from halflife.config import (
 )
 from halflife.config.alerts import AlertConfig, KeepConfig
 from halflife.config.credentials import BasicAuth, BearerAuth, ClientAuth, ProxyConfig
+from halflife.config.serve import TokenConfig
 from halflife.config.sinks import sink_kinds, sink_settings
 from halflife.kinds.form.settings import AttributeConfig, FormConfig
 from halflife.kinds.listing.request_settings import (
@@ -38,7 +39,7 @@ ROOT = DOCS.parent
 BOOK = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 TABLES = {
     "path", "budget", "policy", "fetch", "keep", "audit", "alert", "sink", "source",
-    "headers",
+    "headers", "serve",
 }  # fmt: skip
 
 
@@ -79,6 +80,7 @@ def test_every_exit_code_is_in_the_reference():
         AttributeConfig,
         AlertConfig,
         KeepConfig,
+        TokenConfig,
         BasicAuth,
         BearerAuth,
         ClientAuth,

@@ -178,10 +178,7 @@ def diff(
         )
     found = versions.compare(before, after, words=words)
     if json:
-        ends = {"from": show.date(before.begins), "to": show.date(after.begins)}
-        fields = {n: list(pair) for n, pair in (found.fields or {}).items()}
-        told = {"lines": list(found.lines), "fields": fields, "note": found.note}
-        show.emit({"key": before.key, **ends, **told})
+        show.emit(versions.row(before, after, found))
         return
     _show_diff(before, after, found)
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from halflife.config.alerts import Alerts, KeepConfig
 from halflife.config.kinds import BUILT_IN, USUAL, Source, settings_of
+from halflife.config.serve import ServeConfig
 from halflife.config.sinks import Sink, check_sinks, sink_settings
 from halflife.config.source import SourceConfig
 from halflife.config.values import FromEnv, Line, Secret, SettingsTable
@@ -28,7 +29,13 @@ NAME = "halflife.toml"
 _TOLD = {("alert",), ("sink",)}  # tables whose addresses may be secret
 WINDOW_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0}
 
-_SECRETS = {"headers", "parameters", "auth", "proxy"}  # tables that are never shown
+_SECRETS = {
+    "headers",
+    "parameters",
+    "auth",
+    "proxy",
+    "token",
+}  # tables that are never shown
 _WAYS = {"FromEnv", "FromFile", "ProxyConfig", "function-after[_http_url(), str]"}
 _TAGGED = ("auth", "paging")  # tables of several kinds: which one follows in a path
 
@@ -88,6 +95,7 @@ class Config(SettingsTable):
     fetch: FetchConfig = FetchConfig()
     keep: KeepConfig = KeepConfig()
     audit: AuditConfig = AuditConfig()
+    serve: ServeConfig = ServeConfig()
     alert: Alerts = ()
     sink: tuple[Sink, ...] = Field(default=(), strict=False)
     source: tuple[Source, ...] = Field(default=(), strict=False)

@@ -8,6 +8,7 @@ from typing import Any
 from halflife.core.errors import UsageError
 from halflife.core.observation import Content
 from halflife.core.text_diff import by_words, unified
+from halflife.engine.export_rows import date
 from halflife.stores import Store
 from halflife.stores.record_changes import differing
 
@@ -109,6 +110,18 @@ def compare(old: ItemVersion, new: ItemVersion, *, words: bool = False) -> Versi
     if old.content is None or new.content is None:
         raise UsageError("a page and a record cannot be compared")
     return _texts(old.content, new.content, words=words)
+
+
+def row(old: ItemVersion, new: ItemVersion, found: VersionDiff) -> dict[str, object]:
+    """Return what differs between two versions as answers in JSON write it."""
+    return {
+        "key": old.key,
+        "from": date(old.begins),
+        "to": date(new.begins),
+        "lines": list(found.lines),
+        "fields": {name: list(pair) for name, pair in (found.fields or {}).items()},
+        "note": found.note,
+    }
 
 
 def _texts(old: Content, new: Content, *, words: bool) -> VersionDiff:

@@ -1,6 +1,5 @@
 """The app: its addresses, and how answers become pages."""
 
-import json
 import secrets
 import sys
 import tempfile
@@ -12,7 +11,6 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -24,11 +22,12 @@ from halflife.core.errors import HalflifeError, UsageError
 from halflife.engine import bootstrap
 from halflife.study import league, svg
 from halflife.web import actions, pages, source_page, verdicts, words
-from halflife.web.actions import Deeds
+from halflife.web.actions import Deeds, Job
+from halflife.web.api import Api
 from halflife.web.board import Board
-from halflife.web.charts import ChartFigure
-from halflife.web.guard import Guard
-from halflife.web.pages import Answer, Params
+from halflife.web.guard import API, Guard, ScopedToken
+from halflife.web.pages import Answer, Params  # noqa: TC001  (as below)
+from halflife.web.replies import as_json, read_json
 from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
 
 TITLES = {
@@ -56,6 +55,7 @@ class AppSetting:
         hosts: Values of ``Host`` that are answered.
         cookie: The name of the cookie.
         league: A file with a league; None: one beside the settings.
+        tokens: Further tokens, for the API.
 
     """
 
@@ -64,6 +64,7 @@ class AppSetting:
     hosts: tuple[str, ...]
     cookie: str = "halflife"
     league: Path | None = None
+    tokens: tuple[ScopedToken, ...] = ()
 
 
 class ProjectPages:
@@ -110,6 +111,7 @@ class ProjectPages:
             Route("/demo", self.demo, methods=["POST"]),
             Route("/leave", self.leave, methods=["POST"]),
             Route("/push.json", self.push, methods=["POST"]),
+            *Api(self).routes(),
         ]
 
     def page(self, name: str, request: Request) -> Response:
@@ -181,38 +183,47 @@ class ProjectPages:
     async def sync(self, request: Request) -> Response:
         """Begin a sync."""
         name = str((await request.form()).get("source", ""))
+        await self.start_sync(name)
+        return _back("source", name)
+
+    async def start_sync(self, name: str) -> Job:
+        """Begin a sync of a source; raise ``UsageError`` if there is none."""
         config = await run_in_threadpool(self.board.config)
         config.named([name])
-        self.deeds.start(f"sync {name}", lambda: actions.sync(config, name), name)
-        return _back("source", name)
+        return self.deeds.start(
+            f"sync {name}", lambda: actions.sync(config, name), name
+        )
 
     async def decide(self, request: Request) -> Response:
         """Accept, retry or keep what a sync put aside."""
         form = await request.form()
         run = pages.whole(str(form.get("run", "")), 0)
-        verdict = str(form.get("verdict", ""))
+        await self.start_verdict(run, str(form.get("verdict", "")))
+        return _back("inbox")
+
+    async def start_verdict(self, run: int, verdict: str) -> Job:
+        """Begin to carry out what a person decided about a run."""
         config = await run_in_threadpool(self.board.config)
         if verdict == "accept":
-            self.deeds.start(f"accept run {run}", lambda: actions.accept(config, run))
-        elif verdict == "keep":
-            self.deeds.start(
+            return self.deeds.start(
+                f"accept run {run}", lambda: actions.accept(config, run)
+            )
+        if verdict == "keep":
+            return self.deeds.start(
                 f"keep what we have, not run {run}",
                 lambda: f"{actions.keep(config, run)}: the copy stays as it is",
             )
-        elif verdict == "retry":
+        if verdict == "retry":
             seen = await run_in_threadpool(self.board.glance)
-            name = next((s.source for s in seen.waiting if s.run == run), "")
-            config.named([name])
-            self.deeds.start(f"sync {name}", lambda: actions.sync(config, name), name)
-        else:
-            raise UsageError("a verdict is accept, retry or keep")
-        return _back("inbox")
+            return await self.start_sync(
+                next((s.source for s in seen.waiting if s.run == run), "")
+            )
+        raise UsageError("a verdict is accept, retry or keep")
 
     async def push(self, request: Request) -> Response:
         """Take in that pages have changed: IndexNow's ``urlList``."""
         try:
-            body = json.loads(await request.body())
-            urls = [str(url) for url in body["urlList"]]
+            urls = [str(url) for url in (await read_json(request))["urlList"]]
         except (ValueError, TypeError, LookupError, RecursionError):
             raise UsageError('send JSON: {"urlList": ["https://..."]}') from None
         config = await run_in_threadpool(self.board.config)
@@ -241,7 +252,8 @@ class ProjectPages:
         """Answer with what went wrong, and what to do."""
         status, said = _fault(error)
         answer = {"status": status, "said": words.plain(said)}
-        if request.url.path.endswith(".json"):
+        path = request.url.path
+        if path.endswith(".json") or path.startswith(API):
             return as_json(answer, status)
         html = self.render("error.html", title=str(status), answer=answer)
         return Response(html, status, media_type="text/html")
@@ -262,7 +274,8 @@ def _fault(error: Exception) -> tuple[int, str]:
 
 
 def _params(request: Request) -> dict[str, str]:
-    return {name: value[:200] for name, value in request.query_params.items()}
+    given = {**request.query_params, **request.path_params}
+    return {name: value[:200] for name, value in given.items()}
 
 
 def _back(page: str, name: str = "") -> Response:
@@ -273,25 +286,6 @@ def _back(page: str, name: str = "") -> Response:
 def _day(said: str | None) -> str:
     """Return an ISO date for people, to the minute."""
     return "-" if said is None else f"{said[:10]} {said[11:16]} UTC"
-
-
-def as_json(answer: Answer, status: int = 200) -> Response:
-    """Return an answer as JSON; charts become their tables."""
-    text = json.dumps(words.finite(_plain(answer)), allow_nan=False, indent=1)
-    return Response(text, status, media_type="application/json")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, ChartFigure):
-        about = {"name": value.name, "title": value.title, "about": value.about}
-        return {**about, "table": _plain(dict(value.table))}
-    if isinstance(value, Markup):
-        return None  # a drawing
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items() if not isinstance(v, Markup)}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return value
 
 
 def static(request: Request) -> Response:
@@ -319,7 +313,8 @@ def create(setting: AppSetting) -> tuple[Starlette, Guard]:
         },
     )
     app.state.site = site
-    return app, Guard(app, setting.token, setting.hosts, setting.cookie)
+    guard = Guard(app, setting.token, setting.hosts, setting.cookie, setting.tokens)
+    return app, guard
 
 
 def hosts(bind: str, port: int, more: Iterable[str] = ()) -> tuple[str, ...]:

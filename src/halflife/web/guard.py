@@ -2,15 +2,22 @@
 
 import hmac
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SAFE = frozenset({"GET", "HEAD"})
+API = "/api/"  # addresses for programs, which get their errors as JSON
 LARGEST = 8192  # bytes of a form
 HEADERS = {
     "content-security-policy": (
@@ -29,6 +36,25 @@ UNKNOWN = (
     "401: this page needs the token that `halflife serve` printed.\n"
     "Open the whole address from the terminal: it ends with ?token=...\n"
 )
+UNNAMED = "send `Authorization: Bearer TOKEN` with a token of this server"
+ONLY_READS = 'this token may only read; that needs one with scope = "act"'
+COOKIE_ALONE = (
+    "send `Authorization: Bearer TOKEN`: a cookie alone sets nothing going here"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedToken:
+    """A token for the API alone.
+
+    Attributes:
+        value: The secret.
+        acts: Whether it may set things going; else it may only read.
+
+    """
+
+    value: str = field(repr=False)
+    acts: bool = False
 
 
 class Guard:
@@ -41,20 +67,28 @@ class Guard:
     * What changes anything must come from a page of ours: ``Sec-Fetch-Site``, or
       ``Origin`` where a browser does not send that. A bearer token needs neither:
       no other site can send it.
+    * Further tokens open the API alone, each within its scope. What changes anything
+      there needs a token in the header: a cookie is not enough.
 
     Args:
         app: What is guarded.
         token: The secret.
         hosts: Values of ``Host`` that are answered.
         cookie: What the cookie is called.
+        tokens: Further tokens, for the API.
 
     """
 
     def __init__(
-        self, app: ASGIApp, token: str, hosts: Iterable[str], cookie: str
+        self,
+        app: ASGIApp,
+        token: str,
+        hosts: Iterable[str],
+        cookie: str,
+        tokens: Iterable[ScopedToken] = (),
     ) -> None:
         self.app, self._token, self._cookie = app, token, cookie
-        self._hosts = frozenset(hosts)
+        self._hosts, self._scoped = frozenset(hosts), tuple(tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the app answer."""
@@ -76,19 +110,47 @@ class Guard:
         await (answer or self.app)(scope, receive, sealed)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        headers, method = Headers(scope=scope), scope["method"]
+        headers = Headers(scope=scope)
         if headers.get("host", "") not in self._hosts:
             return _said(421, "421: this is not the host you are looking for\n")
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if self._is(bearer):
             return self._too_large(headers)
+        if scope["path"].startswith(API):
+            return self._refusal_of_api(scope, headers, bearer)
+        return self._refusal_of_page(scope, headers)
+
+    def _refusal_of_page(self, scope: Scope, headers: Headers) -> Response | None:
+        """Say why a request without the header is refused."""
         if not self._is(self._kept(headers)):
             return self._first(scope) or _said(401, UNKNOWN)
-        if method in SAFE:
+        if scope["method"] in SAFE:
             return self._first(scope)  # no address with a token stays in the bar
         if not _ours(headers):
             return _said(403, "403: only pages of this very server may do that\n")
         return self._too_large(headers)
+
+    def _refusal_of_api(
+        self, scope: Scope, headers: Headers, bearer: str
+    ) -> Response | None:
+        """Say why a request to the API without the page's own token is refused."""
+        reads = scope["method"] in SAFE
+        given = self._scope_of(bearer)
+        if given is not None:
+            if reads or given.acts:
+                return self._too_large(headers)
+            return _said_as_json(403, ONLY_READS)
+        if not self._is(self._kept(headers)):
+            return self._first(scope) or _said_as_json(401, UNNAMED)
+        return self._first(scope) if reads else _said_as_json(403, COOKIE_ALONE)
+
+    def _scope_of(self, given: str) -> ScopedToken | None:
+        """Return the further token that was sent; it takes as long for each."""
+        found = None
+        for one in self._scoped:
+            if hmac.compare_digest(given.encode(), one.value.encode()):
+                found = one
+        return found
 
     def _is(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())
@@ -135,3 +197,8 @@ def _ours(headers: Headers) -> bool:
 def _said(status: int, text: str) -> Response:
     assert HTTPStatus(status)
     return PlainTextResponse(text, status)
+
+
+def _said_as_json(status: int, said: str) -> Response:
+    headers = {"www-authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse({"status": status, "said": said}, status, headers)

@@ -13,8 +13,10 @@ from types import FrameType
 import uvicorn
 from starlette.applications import Starlette
 
-from halflife.core.errors import UsageError
+from halflife.config import Config
+from halflife.core.errors import ConfigError, UsageError
 from halflife.web.app import AppSetting, create, hosts
+from halflife.web.guard import ScopedToken
 
 BYTES = 32  # of a token
 
@@ -103,12 +105,13 @@ def prepare(wish: ServeWish) -> RunningServer:
             f"--bind {wish.bind}: other machines could reach it, without encryption; "
             "say --expose too if that is meant"
         )
+    tokens = _tokens(wish.config)
     listening = _listen(wish)
     port = int(listening.getsockname()[1])
     token = secrets.token_urlsafe(BYTES)
     allowed = hosts(wish.bind, port, wish.names)
     app, guard = create(
-        AppSetting(wish.config, token, allowed, f"halflife-{port}", wish.league)
+        AppSetting(wish.config, token, allowed, f"halflife-{port}", wish.league, tokens)
     )
     server = Server(
         uvicorn.Config(
@@ -124,6 +127,18 @@ def prepare(wish: ServeWish) -> RunningServer:
     )
     name = f"[{wish.bind}]" if ":" in wish.bind else wish.bind
     return RunningServer(f"http://{name}:{port}/?token={token}", app, server, listening)
+
+
+def _tokens(path: Path) -> tuple[ScopedToken, ...]:
+    """Return the further tokens that the settings name; raise ``ConfigError``."""
+    try:
+        given = Config.load(path).serve.token
+    except ConfigError:
+        return ()  # there are none yet, or the pages say what is wrong with them
+    found = [(one, one.secret().reveal()) for one in given]
+    if len({value for _, value in found}) < len(found):
+        raise ConfigError(f"{path}: serve.token: two tokens have the same value")
+    return tuple(ScopedToken(value, one.scope == "act") for one, value in found)
 
 
 def _listen(wish: ServeWish) -> socket.socket:

@@ -1,0 +1,45 @@
+"""Settings of ``halflife serve``: further tokens, each with what it may do."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from halflife.config.values import Line, Secret, SecretOnly, SettingsTable
+from halflife.core.errors import ConfigError
+
+_TOKEN = re.compile(r"[\x21-\x7e]{16,512}")  # what a header carries unchanged
+
+
+class TokenConfig(SettingsTable):
+    """A token for a program: ``read`` may ask, ``act`` may also set things going."""
+
+    name: Annotated[Line, Field(min_length=1)]
+    scope: Literal["read", "act"] = "read"
+    token: SecretOnly = Field(repr=False)
+
+    def secret(self) -> Secret:
+        """Return the token; raise ``ConfigError`` if it is not known or too short."""
+        what = f"serve.token {self.name}: token"
+        found = self.token.look_up(what)
+        if not _TOKEN.fullmatch(found.reveal()):
+            raise ConfigError(
+                f"{what} must be 16 to 512 letters, digits and signs without spaces"
+            )
+        return found
+
+
+def _unique(tokens: tuple[TokenConfig, ...]) -> tuple[TokenConfig, ...]:
+    names = [one.name for one in tokens]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two tokens are named {name!r}; rename one of them")
+    return tokens
+
+
+class ServeConfig(SettingsTable):
+    """Who besides the page itself may use its API."""
+
+    token: Annotated[
+        tuple[TokenConfig, ...], AfterValidator(_unique), Field(strict=False)
+    ] = ()

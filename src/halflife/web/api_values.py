@@ -1,0 +1,67 @@
+"""What programs write in an address of the API, as values; else the answer is 400."""
+
+from datetime import UTC, datetime
+
+from starlette.exceptions import HTTPException
+
+from halflife.engine.versions import VersionChoice
+
+LONGEST = 15  # digits of a number
+MANY = 100  # moments of one forecast
+FARTHEST = 3650.0  # days ahead
+
+
+def is_whole(word: str) -> bool:
+    """Say whether a word is a number of no more digits than make sense.
+
+    >>> is_whole("12"), is_whole("-1"), is_whole("²"), is_whole("9" * 99)
+    (True, False, False, False)
+    """
+    return word.isascii() and word.isdecimal() and len(word) <= LONGEST
+
+
+def whole(name: str, word: str, least: int, most: int) -> int:
+    """Return a whole number within bounds."""
+    if not is_whole(word) or not least <= int(word) <= most:
+        said = f"{name}: give a whole number from {least} to {most}"
+        raise HTTPException(400, said)
+    return int(word)
+
+
+def moment(name: str, word: str) -> float:
+    """Return a time in ISO 8601 in days since the epoch; UTC unless it says so.
+
+    >>> moment("as_of", "2024-01-01"), moment("as_of", "2024-01-01T18:00:00 06:00")
+    (19723.0, 19723.5)
+    """
+    day, then, time = word.strip().partition("T")
+    try:  # in an address a plus sign stands for a space
+        found = datetime.fromisoformat(day + then + time.replace(" ", "+"))
+        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        return found.timestamp() / 86400
+    except (ValueError, OverflowError):
+        said = f"{name}: give a time such as 2024-01-31 or 2024-01-31T18:00:00Z"
+        raise HTTPException(400, said) from None
+
+
+def version(name: str, word: str) -> VersionChoice:
+    """Return which version is meant: so many back, or the one of a time."""
+    if is_whole(word):
+        return VersionChoice(int(word))
+    return VersionChoice(at=moment(name, word))
+
+
+def days(name: str, text: str) -> list[float]:
+    """Return days from now, ascending, out of a list that commas separate.
+
+    >>> days("days", "7,0,0.5")
+    [0.0, 0.5, 7.0]
+    """
+    try:
+        found = sorted({float(word) for word in text.split(",")})
+    except ValueError:
+        found = []
+    if not 0 < len(found) <= MANY or not all(0 <= one <= FARTHEST for one in found):
+        said = f"{name}: give up to {MANY} numbers from 0 to {FARTHEST:g}, as in 0,1,7"
+        raise HTTPException(400, said)
+    return found
