@@ -3,7 +3,14 @@
 import pytest
 
 from halflife.core.search import Document, SearchAnswer
-from halflife.probing.query_check import ALIKE, NONSENSE, UNMET, WATCHED, QueryCheck
+from halflife.probing.query_check import (
+    ALIKE,
+    MET,
+    NONSENSE,
+    UNMET,
+    WATCHED,
+    QueryCheck,
+)
 
 
 def shown(keys, total=None, words=(), *, whole=True):
@@ -119,13 +126,14 @@ def test_snippets_do_not_say_what_a_document_lacks():
     assert database.asked == []
 
 
-def test_the_tenth_answer_is_the_last_that_is_watched():
-    fine = [(f"q{i}", shown([f"k{i}"], i, (f"q{i}",))) for i in range(2)]
+def test_the_tenth_answer_is_the_last_and_then_most_must_hold_what_was_asked():
+    fine = [(f"q{i}", shown([f"k{i}"], i, (f"q{i}",))) for i in range(9)]
     wrong = [(f"w{i}", shown([f"x{i}"], i, ("z",))) for i in range(20)]
-    two = ("v", shown("xy", None, ("z",)))
-    assert WATCHED == 10
-    tenth, later = Database(), Database()
-    heard(tenth, *fine, *wrong[:7], two)  # 2 of 11 hold what was asked for
+    assert (WATCHED, MET) == (10, 0.8)
+    ninth, tenth, later = Database(), Database(), Database()
+    heard(ninth, *fine[:7], *wrong[:2])
+    assert ninth.asked == []
+    heard(tenth, *fine[:7], *wrong[:3])  # 7 of 10 hold what was asked for
     assert tenth.asked == [NONSENSE]
-    heard(later, *fine, *wrong[:8], two, *wrong)  # 2 of 10 do, and that was it
+    heard(later, *fine[:8], *wrong[:2], *wrong)  # 8 of 10 do, and that was it
     assert later.asked == []

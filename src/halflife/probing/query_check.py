@@ -12,6 +12,7 @@ from halflife.core.search import SearchAnswer
 ALIKE = 3  # answers with documents that must all be the same to be suspicious
 WATCHED = 10  # answers with documents after which a database is taken to heed queries
 UNMET = 0.2  # of the documents shown in full hold the words asked for, at most
+MET = 0.8  # at least after the last answer: by chance, frequent words are met often
 NONSENSE = "qzxvjwkyqzpf"  # a word that no document holds
 
 
@@ -48,16 +49,17 @@ class QueryCheck:
         self._shown += len(whole)
         self._met += sum(words <= set(document.words) for document in whole)
         self._done = len(self._heard) >= WATCHED
-        if len(self._heard) >= ALIKE and self._suspicious():
+        if len(self._heard) >= ALIKE and self._suspicious(MET if self._done else UNMET):
             self._done = True
             self.ignored = self._is_ignored()
 
-    def _suspicious(self) -> bool:
+    def _suspicious(self, held: float) -> bool:
+        """Say whether answers are alike, or too few documents hold what was asked."""
         answers = [answer for _, answer in self._heard]
         first = answers[0]
         same = all(_keys(answer) == _keys(first) for answer in answers)
         told = first.total is not None and all(a.total == first.total for a in answers)
-        return same or told or self._met < UNMET * self._shown
+        return same or told or self._met < held * self._shown
 
     def _is_ignored(self) -> bool:
         query, first = self._heard[0]
