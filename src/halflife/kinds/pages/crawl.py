@@ -313,8 +313,13 @@ def _led_astray(outcome: "SyncOutcome") -> bool:
 def owners(
     store: Store, sources: Iterable[SourceConfig], evidence: Evidence
 ) -> Mapping[str, str]:
-    """Return the source of each page; nothing if every page was seen."""
+    """Return the source of each page that was never seen."""
     names = [source.name for source in PagesConfig.among(sources)]
     if not names or evidence.looks.all():
         return {}
-    return {item.key: item.source for item in store.items(names)}
+    rows = store.rows_by_source(names, evidence)
+    return {
+        evidence.keys[row]: name
+        for name, mine in rows.items()
+        for row in mine[evidence.looks[mine] == 0].tolist()
+    }
