@@ -52,6 +52,10 @@ FROM item JOIN source ON source.id = source JOIN item_group ON item_group.id = g
 WHERE source IN CHOSEN ORDER BY item.id
 """
 _NUMBERS = "SELECT source, id FROM item WHERE source IN CHOSEN ORDER BY id"
+_RANGES = (
+    "SELECT source, count(*), min(id), max(id) FROM item"
+    " WHERE source IN CHOSEN GROUP BY source"
+)
 # A hint counts when it was written by a run that covers the item's source: while
 # another holds the lease on that source, nobody else may touch what it knows.
 _LOOKS = """
@@ -137,6 +141,18 @@ def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
 
 def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:
     """Return the numbers of each source's items, ascending."""
+    names = dict(db.execute("SELECT id, name FROM source").fetchall())
+    found = [row for rows in chunks(db, _RANGES, sources) for row in rows]
+    if all(last - first + 1 == many for _, many, first, last in found):
+        # Found one after the other, as a million pages of one site are.
+        return {names[c]: np.arange(a, b + 1, dtype=np.intp) for c, _, a, b in found}
+    return _each_number(db, sources, names)
+
+
+def _each_number(
+    db: sqlite3.Connection, sources: Sequence[str], names: dict[int, str]
+) -> dict[str, Ints]:
+    """Return the same where the numbers of sources lie among one another."""
     codes, numbers = [np.zeros(0, np.int32)], [np.zeros(0, np.intp)]
     for rows in chunks(db, _NUMBERS, sources):
         code, number = zip(*rows, strict=True)
@@ -146,7 +162,6 @@ def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:
     order = np.argsort(source, kind="stable")
     present, first = np.unique(source[order], return_index=True)
     mine = np.split(np.concatenate(numbers)[order], first[1:])
-    names = dict(db.execute("SELECT id, name FROM source").fetchall())
     found = zip(present.tolist(), mine, strict=False)  # nothing is one part, too
     return {names[code]: rows for code, rows in found}
 
