@@ -82,11 +82,9 @@ def quotas(share: Floats, most: Floats, requests: float) -> Floats:
     array([30., 90.,  2.])
     """
     taken = _level(share, most, requests)
-    rest = requests - float(taken.sum())
+    full = float(most[share > 0].sum())
     left = np.where(share > 0, 0.0, most)
-    if rest <= 1e-9 or not left.any():
-        return taken
-    return taken + _level(left, left, rest)
+    return taken + _level(left, left, requests - full) if requests > full else taken
 
 
 def _level(share: Floats, most: Floats, requests: float) -> Floats:
