@@ -7,7 +7,7 @@ import pytest
 
 import halflife
 from halflife.kinds.listing import function, recorded
-from halflife.kinds.listing.recorded_paging import PAGINGS
+from halflife.kinds.listing.recorded_pagination import PAGINGS
 from halflife.net.access import Access, GateSettings
 from halflife.net.gate import Gate
 from halflife.replay.world import RecordedTransport, as_json

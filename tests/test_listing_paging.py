@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.kinds.listing import recorded, requests
-from halflife.kinds.listing.paging import (
+from halflife.kinds.listing.pagination import (
     Cursor,
     LinkHeader,
     ListingRequest,
@@ -23,7 +23,7 @@ from halflife.kinds.listing.paging import (
     link_of,
     total_of,
 )
-from halflife.kinds.listing.recorded_paging import PAGINGS
+from halflife.kinds.listing.recorded_pagination import PAGINGS
 from halflife.net.access import Access
 from halflife.readers.expressions import compiled
 from halflife.replay.world import RecordedAnswer, as_json

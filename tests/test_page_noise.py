@@ -28,7 +28,7 @@ from halflife.readers.noise_masks import (
     hide,
     is_needed,
 )
-from halflife.readers.page_reading import PageReading
+from halflife.readers.page_text import PageReading
 from halflife.readers.part_rules import PartRules
 from halflife.readers.text_blocks import Block, read_blocks
 from halflife.stores.memory import MemoryStore

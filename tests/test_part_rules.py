@@ -9,7 +9,7 @@ from halflife.config import Config
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.observation import Content
 from halflife.kinds.pages import page_sources
-from halflife.readers.page_reading import PageReading
+from halflife.readers.page_text import PageReading
 from halflife.readers.part_rules import LONGEST, PartRules
 from halflife.readers.text import digest, fingerprint
 from halflife.readers.text_blocks import Block, joined, read_blocks

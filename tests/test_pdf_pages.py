@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("pypdf")
 
 from halflife.core.observation import Content
-from halflife.readers import page_reading
-from halflife.readers.page_reading import PageReading
+from halflife.readers import page_text
+from halflife.readers.page_text import PageReading
 from halflife.readers.part_rules import PartRules
 from halflife.readers.text_blocks import joined
 
@@ -67,6 +67,6 @@ def test_of_a_pdf_without_readable_text_every_byte_counts(body):
 
 
 def test_without_the_extra_every_byte_of_a_pdf_counts(monkeypatch):
-    monkeypatch.setattr(page_reading, "reads_pdf", lambda: False)
+    monkeypatch.setattr(page_text, "reads_pdf", lambda: False)
     assert digest_of(pdf("a")) == "raw"
     assert PageReading().name == "visible"

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from halflife.kinds.guesses import recognise
 from halflife.kinds.listing.recognition import check_second, read_page
 from halflife.recognition.guess import Corrections, TrialAnswer
-from halflife.recognition.paging import (
+from halflife.recognition.pagination import (
     ListAnswer,
     find_paging,
     find_total,

@@ -32,7 +32,7 @@ PAGE_READERS = [
     "halflife.kinds.pages.client:parse_url",
     "halflife.kinds.pages.client:fingerprint",
     "halflife.kinds.pages.client:may_be_map",
-    "halflife.readers.page_reading:digest",
+    "halflife.readers.page_text:digest",
     "halflife.readers.text:to_text",
 ]
 SITE_READERS = [
@@ -322,7 +322,7 @@ def test_one_hostile_page_does_not_cripple_the_others_in_a_service(
     path.with_name("halflife.db").unlink()
     sick = f'[[source]]\nname = "sick"\n{HOME}pages = ["{server.url}/xKeyError"]\n'
     path = write(sick, healthy, requests='3600\nper = "hour"')
-    inject(monkeypatch, "halflife.readers.page_reading:digest")
+    inject(monkeypatch, "halflife.readers.page_text:digest")
     play = Play(path).run(0.02)
     beside = sum(r.sources["docs"].looks for _, r in play.results)
     assert beside >= 0.9 * looks
@@ -350,7 +350,7 @@ def test_an_audit_goes_on_past_a_page_that_breaks_a_reader(
         name = f"/x{error}"
         kind, body = server.pages[name]
         server.pages[name] = (kind, body + b"<p>new</p>")
-    inject(monkeypatch, "halflife.readers.page_reading:digest")
+    inject(monkeypatch, "halflife.readers.page_text:digest")
     with sqlite3.connect(path.with_name("halflife.db")) as db:
         db.execute("UPDATE note SET body = '0.0' WHERE kind = 'income_spent_until'")
     assert main(["sync"]) == 0
@@ -376,7 +376,7 @@ def test_debug_shows_the_traceback_of_a_contained_error(
 ):
     urls = furnish(server, "body")
     write(f'[[source]]\nname = "docs"\n{HOME}pages = {json.dumps(urls)}\n')
-    inject(monkeypatch, "halflife.readers.page_reading:digest")
+    inject(monkeypatch, "halflife.readers.page_text:digest")
     assert main(["sync", "--all", "--debug"]) == 0
     said = capsys.readouterr().err
     assert "Traceback" in said

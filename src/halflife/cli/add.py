@@ -186,20 +186,20 @@ def _add_one(
     json: bool,
 ) -> None:
     """Fetch one address, recognise what it is, and add it."""
-    from halflife.cli import recognised
+    from halflife.cli import recognition
     from halflife.kinds.pages import discovery as pages_discovery
     from halflife.recognition.guess import Corrections
 
     header, kind, better, question = said
     (url,) = pages_discovery.gathered(wish.words, None)
-    added = recognised.add(
+    added = recognition.add(
         path,
-        recognised.AddWish(
+        recognition.AddWish(
             url,
             wish.name,
             wish.weight,
             wish.allow,
-            recognised.parse_headers(header or []),
+            recognition.parse_headers(header or []),
             kind or "",
             Corrections(**{name: value or "" for name, value in better.items()}),
             question,

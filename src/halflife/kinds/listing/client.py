@@ -14,7 +14,7 @@ from halflife.core.errors import (
 )
 from halflife.core.object_store import Attributes, Listing
 from halflife.core.wording import count
-from halflife.kinds.listing.paging import (
+from halflife.kinds.listing.pagination import (
     PLAIN,
     ListingRequest,
     NextLink,

@@ -33,7 +33,7 @@ from halflife.core.errors import (
 )
 from halflife.core.object_store import Listing
 from halflife.kinds.listing.client import ListingWalk
-from halflife.kinds.listing.paging import (
+from halflife.kinds.listing.pagination import (
     ListingRequest,
     NextLink,
     Once,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from halflife.core.object_store import Listing, Scalar
 from halflife.core.store import NoteBook
 from halflife.kinds.listing.client import ListingSettings
-from halflife.kinds.listing.paging import TokenPlace
+from halflife.kinds.listing.pagination import TokenPlace
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.net.dates import SECONDS
 from halflife.readers.text import fingerprint

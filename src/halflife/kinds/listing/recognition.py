@@ -19,7 +19,7 @@ from halflife.readers.maps import may_be_map
 from halflife.readers.page_hints import find_hints
 from halflife.readers.records import RecordPage, RecordReader
 from halflife.readers.text import is_html, to_text
-from halflife.recognition import paging
+from halflife.recognition import pagination
 from halflife.recognition.guess import (
     LIKELY,
     SAMPLE,
@@ -29,7 +29,7 @@ from halflife.recognition.guess import (
     TrialAnswer,
 )
 from halflife.recognition.header_hints import header_hints
-from halflife.recognition.paging import ListAnswer, PagingGuess, TotalGuess
+from halflife.recognition.pagination import ListAnswer, PagingGuess, TotalGuess
 from halflife.recognition.record_keys import check_key, find_keys
 from halflife.recognition.record_lists import RecordList, at_path, find_lists
 
@@ -179,7 +179,7 @@ def _guess(answer: TrialAnswer, found: _Found) -> SourceGuess:
     seen = ListAnswer(
         answer.url, found.document, answer.headers, found.where.path, found.where.size
     )
-    total = paging.find_total(seen)
+    total = pagination.find_total(seen)
     goes_on = _paging(answer, seen, total.many)
     settings = _settings(answer, found, key, goes_on) | _total(total, found)
     reasons = {
@@ -199,7 +199,9 @@ def _guess(answer: TrialAnswer, found: _Found) -> SourceGuess:
         reasons,
         records=found.where.size,
         total=total.many,
-        reads=paging.pages_of(total.many, found.where.size) if goes_on.second else 1,
+        reads=pagination.pages_of(total.many, found.where.size)
+        if goes_on.second
+        else 1,
         hints=_hints(answer, found.where),
         second=goes_on.second,
         second_body=_second_body(answer, goes_on) if answer.question else b"",
@@ -227,8 +229,8 @@ def _key(answer: TrialAnswer, where: RecordList) -> tuple[str, str]:
 def _paging(answer: TrialAnswer, seen: ListAnswer, total: int | None) -> PagingGuess:
     given = answer.corrections.next
     if not given:
-        return paging.find_paging(seen, total)
-    return PagingGuess(paging.NEXT_LINK, given, why="as you said")
+        return pagination.find_paging(seen, total)
+    return PagingGuess(pagination.NEXT_LINK, given, why="as you said")
 
 
 def _settings(
@@ -248,7 +250,7 @@ def _settings(
         settings["complete"] = False
     if answer.question:
         return settings | {"graphql": _question(answer.question, goes_on)}
-    if goes_on.style == paging.NEXT_LINK:
+    if goes_on.style == pagination.NEXT_LINK:
         settings["next"] = goes_on.where
     elif goes_on.style and goes_on.second:
         settings["paging"] = _PAGING[goes_on.style](goes_on)
@@ -256,18 +258,18 @@ def _settings(
 
 
 _PAGING: dict[str, Callable[[PagingGuess], dict[str, object]]] = {
-    paging.LINK_HEADER: lambda _: {"kind": "header"},
-    paging.CURSOR: lambda way: {
+    pagination.LINK_HEADER: lambda _: {"kind": "header"},
+    pagination.CURSOR: lambda way: {
         "kind": "cursor",
         "at": way.where,
         "parameter": way.param,
     },
-    paging.PAGE_NUMBER: lambda way: {
+    pagination.PAGE_NUMBER: lambda way: {
         "kind": "page",
         "parameter": way.param,
         "first": way.first,
     },
-    paging.OFFSET: lambda way: {
+    pagination.OFFSET: lambda way: {
         "kind": "offset",
         "parameter": way.param,
         "first": way.first,
@@ -288,7 +290,7 @@ def _question(question: str, goes_on: PagingGuess) -> dict[str, object]:
     table: dict[str, object] = {"query": question}
     declared = _VARIABLE.findall(question)
     usual = [name for name in ("after", "cursor", goes_on.param) if name in declared]
-    if goes_on.style == paging.CURSOR and usual:
+    if goes_on.style == pagination.CURSOR and usual:
         table |= {"cursor": goes_on.where}
         table |= {"variable": usual[0]} if usual[0] != "after" else {}
     return table
@@ -397,7 +399,7 @@ def _arrays(answer: TrialAnswer, document: object) -> list[SourceGuess]:
     known = isinstance(columns, list) and "primary_keys" in document
     if not (known and isinstance(rows, list) and "_shape=" not in answer.url):
         return []
-    instead = paging.with_parameter(answer.url, "_shape", "objects")
+    instead = pagination.with_parameter(answer.url, "_shape", "objects")
     reasons = {"format": "Datasette: its rows are lists; as objects they have names"}
     return [SourceGuess("listing", "table of Datasette", USABLE + 0.05, {}, reasons,
                   missing=("records",), instead=instead)]  # fmt: skip

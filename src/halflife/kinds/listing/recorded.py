@@ -7,7 +7,7 @@ from typing import Self, overload
 import numpy as np
 
 from halflife.core.object_store import NEVER, Attributes
-from halflife.kinds.listing.recorded_paging import PAGINGS
+from halflife.kinds.listing.recorded_pagination import PAGINGS
 from halflife.recordings.relations import Relation
 from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store

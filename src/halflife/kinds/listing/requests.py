@@ -2,7 +2,7 @@
 
 from halflife.config.values import SettingsTable
 from halflife.kinds.listing.client import ListingSettings
-from halflife.kinds.listing.paging import (
+from halflife.kinds.listing.pagination import (
     Cursor,
     LinkHeader,
     ListingRequest,

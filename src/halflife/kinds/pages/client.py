@@ -35,7 +35,7 @@ from halflife.net.gate import Gate
 from halflife.net.rounds import JobRound
 from halflife.readers.containment import contained, read_in_thread
 from halflife.readers.maps import MapEntry, may_be_map, read_map
-from halflife.readers.page_reading import PageReading
+from halflife.readers.page_text import PageReading
 from halflife.readers.part_rules import PartRules
 from halflife.readers.script_pages import needs_script
 from halflife.readers.text import check_mode, fingerprint, is_html, media_type

@@ -13,7 +13,7 @@ from halflife.net.access import Answer
 from halflife.readers.containment import read_in_thread
 from halflife.readers.maps import may_be_map
 from halflife.readers.noise_masks import Mask
-from halflife.readers.page_reading import PageReading
+from halflife.readers.page_text import PageReading
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ page is read: on the settings (``text``, ``only``, ``ignore``) and on the noise 
 masked. When that changes, digests of one and the same page differ. So a page that was
 last read otherwise is fetched whole, what we hold of it is read anew, and if the two
 are the same, the page keeps the digest it is known by; what that is by the new reading
-is written down (``stores.notes.page_reading``). Without a copy to read anew
+is written down (``stores.notes.page_versions``). Without a copy to read anew
 (``keep = false``) the first reading counts as unchanged.
 """
 
@@ -19,12 +19,12 @@ from urllib.parse import urlsplit
 from halflife.core.observation import Content, Observation, Seen
 from halflife.net.addresses import host_of
 from halflife.readers.noise_masks import Mask, find_clocks, find_noise, hide, is_needed
-from halflife.readers.page_reading import PageReading
+from halflife.readers.page_text import PageReading
 from halflife.readers.text import fingerprint
 from halflife.readers.text_blocks import Block
 from halflife.stores import Store
 from halflife.stores.notes.page_noise import NOISE, NoiseNote, TemplateNoise
-from halflife.stores.notes.page_reading import (
+from halflife.stores.notes.page_versions import (
     READING,
     VERSION,
     ReadingNote,
