@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from halflife.core import keys as module
 from halflife.core.keys import UNKNOWN, Chosen, Keys, Places
@@ -36,10 +37,41 @@ def test_names_given_at_the_beginning_are_found_like_those_that_come_later(
 
 def test_names_of_one_hash_are_told_apart(monkeypatch, recent):
     monkeypatch.setattr(module, "hash", len, raising=False)
+    monkeypatch.setattr(module, "SCANS", 0)
     names = ["b", "aa", "c", "bb", "a", "cc", "d", "abc"]
     places = Places(Keys(names))
     assert [places.row(name) for name in names] == list(range(8))
     assert [places.row(name) for name in ("e", "dd", "", "abcd")] == [None] * 4
+
+
+@given(
+    st.lists(st.text("ab", max_size=4), min_size=1, max_size=30, unique=True),
+    st.lists(st.text("ab", max_size=4), max_size=20),
+    st.sampled_from([0, 3, 100]),
+    st.sampled_from([1, 2, 1000]),
+)
+def test_a_name_is_found_in_the_text_as_by_its_hash(names, asked, scans, misses):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "RECENT", 0)
+        patch.setattr(module, "SCANS", scans)
+        patch.setattr(module, "MISSES", misses)
+        places = Places(Keys(names))
+        for name in [*asked, *names]:
+            wanted = names.index(name) if name in names else None
+            assert places.row(name) == wanted
+
+
+def test_hashes_are_sorted_for_the_ninth_name_or_one_that_is_in_too_many(monkeypatch):
+    monkeypatch.setattr(module, "RECENT", 0)
+    names = [f"a{number}" for number in range(2000)]
+    places = Places(Keys(names))
+    assert [places.row(name) for name in names[:8]] == list(range(8))
+    assert places._hash.size == 0
+    assert places.row(names[8]) == 8
+    assert places._hash.size == 2000
+    other = Places(Keys(names))
+    assert other.row("a") is None  # a part of all of them
+    assert other._hash.size == 2000
 
 
 def test_names_are_shown_up_to_the_fifth():

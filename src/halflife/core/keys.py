@@ -11,7 +11,10 @@ from halflife.core.arrays import Ints
 
 _CODEC = "utf-8", "surrogatepass"  # whatever a text is, it comes back
 RECENT = 100_000  # names that may wait in a dict until they are sorted in
+SCANS = 8  # names that are looked for in the text before hashes are sorted
+MISSES = 1000  # other names with a name in them, after which it is given up
 UNKNOWN = -1
+UNDECIDED = -2
 _BLOCK = 65_536
 
 
@@ -153,15 +156,17 @@ class Places:
     """Where each name stands in a sequence of names.
 
     Names that came lately are in a dict; all others are found by their hashes, which
-    are sorted: 12 bytes a name where a dict and its texts take 190.
+    are sorted: 12 bytes a name where a dict and its texts take 190. That takes most of
+    a second for a million names, so the first few are looked for in the text itself.
     """
 
-    __slots__ = ("_hash", "_recent", "_row", "_sorted", "keys")
+    __slots__ = ("_hash", "_recent", "_row", "_scans", "_sorted", "keys")
 
     def __init__(self, keys: Keys) -> None:
         self.keys = keys
         self._recent: dict[str, int] = {}
         self._sorted = 0  # names that the sorted hashes cover
+        self._scans = 0  # names that were looked for in the text
         self._hash, self._row = np.zeros(0, np.int64), np.zeros(0, np.int32)
         self._waiting(0)
 
@@ -194,6 +199,11 @@ class Places:
 
     def _search(self, name: str) -> int | None:
         if self._hash.size < self._sorted:
+            if self._scans < SCANS and name:
+                self._scans += 1
+                found = self._scan(name)
+                if found != UNDECIDED:
+                    return found
             self._sort()
         value = hash(name)
         at = int(np.searchsorted(self._hash, value))
@@ -203,6 +213,20 @@ class Places:
                 return row
             at += 1
         return None
+
+    def _scan(self, name: str) -> int | None:
+        """Look for a name in the text; it may be part of too many others to tell."""
+        text, end = self.keys.text, self.keys.end[: self._sorted + 1]
+        wanted, at, last = name.encode(*_CODEC), 0, int(end[-1])
+        for _ in range(MISSES):
+            at = text.find(wanted, at, last)
+            if at < 0:
+                return None
+            row = int(np.searchsorted(end, at, "right")) - 1
+            if end[row] == at and end[row + 1] == at + len(wanted):
+                return row
+            at = int(end[row + 1])
+        return UNDECIDED
 
     def _waiting(self, old: int, names: Sequence[str] | None = None) -> None:
         """Put names from ``old`` on where they are found until they are sorted in."""
