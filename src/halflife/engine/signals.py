@@ -115,7 +115,7 @@ class Watchdog:
         signal.set_wakeup_fd(self._loops)
         self._mouth.close()  # the thread reads the end of it
         if not self._first:
-            self._thread.join()
+            self._thread.join(_TICK)  # no longer: a signal may come at this moment
 
     def _watch(self) -> None:
         open_ = True
@@ -134,8 +134,6 @@ class Watchdog:
             heard = self._ears.recv(64)
         except TimeoutError:
             return True
-        with suppress(OSError):  # the loop may be closed just now
-            os.write(self._loops, heard)
         asked = [n for n in heard if n in {signal.SIGINT, signal.SIGTERM}]
         now = time.monotonic()
         for number in asked:
@@ -144,6 +142,9 @@ class Watchdog:
             else:
                 self._first, self._heard = number, now
                 self._computed = time.process_time()
+        # Passed on last: a loop that ends at once finds out here that it was asked to.
+        with suppress(OSError):  # the loop may be closed just now
+            os.write(self._loops, heard)
         return bool(heard)
 
     def _show_life(self) -> None:
