@@ -82,7 +82,7 @@ async def _serve(
     """Run the service until it is told to stop."""
     import sys
 
-    from halflife.engine import logs
+    from halflife.engine import logs, targets
     from halflife.engine.reload import Settings
     from halflife.engine.service import Outside, Service
 
@@ -91,6 +91,7 @@ async def _serve(
 
     outside = Outside(told=told, audits=True)
     service = Service(Settings(config, names), store, stop, outside)
+    targets.get_ready(config.named(names))  # while a thread reads what is known
     handler = logs.set_up(as_json=json or not sys.stderr.isatty())
     try:
         await _watched(service, port)
