@@ -89,6 +89,7 @@ async def _serve(
     json: bool,
 ) -> None:
     """Run the service until it is told to stop."""
+    from halflife.engine import targets
     from halflife.engine.reload import Settings
     from halflife.engine.service import Outside, Service
 
@@ -97,6 +98,7 @@ async def _serve(
 
     outside = Outside(told=told, audits=True)
     service = Service(Settings(config, names), store, stop, outside)
+    targets.get_ready(config.named(names))  # while a thread reads what is known
     await _watched(service, port)
 
 
