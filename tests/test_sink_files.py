@@ -4,6 +4,7 @@ import json
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from halflife.core.change import Change
 from halflife.core.observation import Content
 from halflife.sinks import files, laws
 from halflife.sinks.atom import AtomConfig, AtomFeed
+from halflife.sinks.event import as_lines
 from halflife.sinks.jsonl import JsonLines, JsonLinesConfig
 from halflife.sinks.parquet import ParquetConfig, ParquetFolder
 from halflife.sinks.protocol import Batch, DeliveryError, Outlet
@@ -43,6 +45,30 @@ def test_a_line_that_a_crash_cut_off_is_removed(tmp_path, cut):
     sink.deliver(laws.batch(laws.CHANGES[2:4]))
     sink.close()
     assert [row["seq"] for row in lines(path)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("before", [0, 2])
+@pytest.mark.parametrize("kept", range(8))
+def test_what_a_file_has_of_a_batch_is_not_written_twice(tmp_path, before, kept):
+    old, new = laws.CHANGES[:before], laws.CHANGES[before:]
+    whole = as_lines(old + new[:kept]) + b'{"seq":99'
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(whole)
+    for _ in range(2):
+        sink = jsonl(tmp_path)
+        sink.deliver(laws.batch(new))
+        sink.close()
+    assert path.read_bytes() == as_lines(old + new)
+
+
+def test_changes_of_another_log_with_the_same_numbers_are_written(tmp_path):
+    other = [replace(change, at=change.at + 1.0) for change in laws.CHANGES]
+    for some in (laws.CHANGES[:4], other[:4], other[:2], other[2:4]):
+        sink = jsonl(tmp_path)
+        sink.deliver(laws.batch(some))
+        sink.close()
+    found = (tmp_path / "f.jsonl").read_bytes()
+    assert found == as_lines([*laws.CHANGES[:4], *other[:4], *other[:2], *other[2:4]])
 
 
 def test_a_long_line_that_was_cut_off_is_found(tmp_path):

@@ -93,6 +93,8 @@ def test_kill_9_loses_no_change_and_keeps_the_order_of_each_key(
     assert {s.cursor for s in states.values()} == {log[-1].seq}
     assert [s.missed + s.skipped for s in states.values()] == [0, 0, 0]
     check_lines(read(tmp_path / "file.jsonl"), log)
+    once = [seq for _, _, seq, _ in read(tmp_path / "file.jsonl")]
+    assert once == [change.seq for change in log]  # no line twice
     check_lines(read(tmp_path / "prog.jsonl"), log)
     for source, expected in sink_truth.versions(log).items():
         assert tables.versions(source) == expected
