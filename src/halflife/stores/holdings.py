@@ -70,7 +70,10 @@ UNION
 SELECT j.key, j.type FROM life JOIN version ON version.life = life.id,
     json_each(version.attributes) AS j WHERE +life.source = {_MINE}
 """  # noqa: S608
-_TYPES = {"integer": int, "real": float, "true": bool, "false": bool, "null": None}
+_TYPES = {
+    "integer": int, "real": float, "true": bool, "false": bool, "null": None,
+    "array": list, "object": dict,
+}  # fmt: skip
 _NAMED = """
 SELECT DISTINCT source.name FROM life JOIN source ON source.id = life.source
 WHERE key = ? ORDER BY 1
