@@ -238,6 +238,7 @@ STEPS: tuple[Step, ...] = (
     change_log.create,
     _readable,
     sink_rows.create,
+    change_log.ease_check,
 )  # step n makes version n + 1 out of version n
 
 
