@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from halflife.core.errors import UsageError
+from halflife.core.observation import Content
 from halflife.engine import export_rows
 from halflife.engine.export_rows import ExportSelection
 from halflife.stores import Store
@@ -114,27 +115,19 @@ def _parquet(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
 
 
 def _warc(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
-    from warcio.warcwriter import WARCWriter  # noqa: PLC0415  (an extra)
+    from halflife.sinks.warc_records import ArchiveFile  # noqa: PLC0415  (an extra)
 
     if export_rows.has_records(store, wanted.source):
         raise UsageError(
             f"{wanted.source} has records, and a WARC holds pages; choose jsonl, csv "
             "or parquet"
         )
-    writer, n = WARCWriter(file, gzip=True), 0
+    archive, n = ArchiveFile(file, f"{wanted.source}.warc.gz", {}), 0
     for page in export_rows.pages(store, wanted):
-        if page.body is None:
-            continue
-        record = writer.create_warc_record(
-            page.key,
-            "resource",
-            payload=io.BytesIO(page.body),
-            warc_content_type=page.media_type or "application/octet-stream",
-            warc_headers_dict={"WARC-Date": export_rows.date(page.begins)},
-        )
-        writer.write_record(record)
-        record.raw_stream.close()  # a copy that the writer made to count its bytes
-        n += 1
+        if page.body is not None:
+            content = Content(page.media_type, page.body, page.head)
+            archive.add(page.key, export_rows.date(page.begins) or "", content)
+            n += 1
     return n
 
 
