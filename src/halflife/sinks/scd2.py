@@ -132,8 +132,8 @@ class VersionedTables:
                 found.add(name, column, kind)
         if not found.table:
             there = sa.inspect(db)
-            taken = [*there.get_table_names(), *there.get_view_names()]
-            taken = {name.lower() for name in taken}
+            names = (*there.get_table_names(), *there.get_view_names())
+            taken = {name.lower() for name in names}
             found.table = table_name(source, self._prefix, taken)
             self._note(db, source, "", found.table, "table")
         self._columns[source] = found
