@@ -31,6 +31,7 @@ from halflife.kinds.pages.validators import (
 )
 from halflife.net.access import Access, Answer
 from halflife.net.addresses import host_of, parse_url, shown
+from halflife.net.answer_head import head_of
 from halflife.net.gate import Gate
 from halflife.net.rounds import JobRound
 from halflife.readers.containment import contained, read_in_thread
@@ -414,7 +415,8 @@ def _page(
         matters = lens.digest(Content(answer.content_type, answer.body), raw)
     else:
         matters = fingerprint(listed.encode())
-    content = Content(media_type(answer.content_type), answer.body)
+    kind, head = media_type(answer.content_type), head_of(answer)
+    content = Content(kind, answer.body, head) if visit.site.keep else None
     direct = is_direct(visit.url, answer)
     return Observation(
         key=visit.fetch.key,
@@ -425,7 +427,7 @@ def _page(
         etag=answer.etag if direct else "",
         modified=answer.modified if direct else None,
         note=_moved(answer),
-        content=content if visit.site.keep else None,
+        content=content,
     )
 
 
