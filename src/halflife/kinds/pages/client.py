@@ -19,6 +19,7 @@ from halflife.core.errors import SourceError
 from halflife.core.item import Item
 from halflife.core.observation import MOVED, Content, Looks, Observation, Seen
 from halflife.core.request import Fetch, Request
+from halflife.kinds.pages.hubs import HubMemory
 from halflife.kinds.pages.links import matches, spelled
 from halflife.kinds.pages.map_limits import MapLimits
 from halflife.kinds.pages.noise_probe import NoiseProbe
@@ -61,6 +62,7 @@ class SiteSettings:
         memory: How pages were read before; without one each reading stands alone.
         moment: Seconds between two fetches that show what is noise.
         validators: Whose "not modified" is believed; everyone's without it.
+        hubs: Which hubs pages name; None if nobody subscribes.
         spell: Returns the key under which a crawl knows a URL.
         exclude: Patterns of addresses; what a map names and they fit is left out.
         render: Returns an answer as a browser shows it; None takes it as it came.
@@ -78,6 +80,7 @@ class SiteSettings:
     memory: ReadingMemory | None = None
     moment: float = 2.0
     validators: ValidatorMemory | None = None
+    hubs: HubMemory | None = None
     spell: Callable[[str], str] = spelled
     exclude: tuple[str, ...] = ()
     render: Callable[[Answer, Purse, Access], Awaitable[Answer]] | None = None
@@ -138,7 +141,7 @@ class PageClient:
                 if batch:
                     yield Looks.of(batch)
         for site in {visit.source: visit.site for visit in visits}.values():
-            for memory in (site.memory, site.validators):
+            for memory in (site.memory, site.validators, site.hubs):
                 if memory is not None:
                     memory.save()
 
@@ -221,7 +224,7 @@ class _Errand:
                 found = await _seen(visit, answer, self._gate.clock())
                 if memory is not None and await self._learns(visit, answer, found):
                     found = await _seen(visit, answer, self._gate.clock())
-                _learn_trust(visit, asked, answer, found)
+                _learn(visit, asked, answer, found)
                 return found
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
@@ -277,11 +280,13 @@ class _Errand:
         return await probe.learn(visit.url, answer, found[0], visit.fetch.held)
 
 
-def _learn_trust(
+def _learn(
     visit: _Visit, asked: Conditions, answer: Answer, found: Sequence[Observation]
 ) -> None:
-    """Learn from an answer whether the host's validators told the truth."""
+    """Learn from an answer which hub it names, and whether validators were true."""
     trust, held = visit.site.validators, visit.fetch.held
+    if visit.site.hubs and is_direct(visit.url, answer) and answer.status == 200:
+        visit.site.hubs.learn(visit.fetch.key, answer)
     if trust is None or held is None or held.seen is not Seen.PRESENT or not found:
         return
     if is_direct(visit.url, answer) and answer.status == 200:

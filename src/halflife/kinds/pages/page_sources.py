@@ -11,9 +11,12 @@ from halflife.core.errors import ConfigError
 from halflife.engine import network
 from halflife.kinds.pages import crawl, map_discovery
 from halflife.kinds.pages.client import PageClient, SiteSettings
+from halflife.kinds.pages.hubs import HubDesk, HubMemory
 from halflife.kinds.pages.reading_memory import ReadingMemory
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.validators import ValidatorMemory
+from halflife.net.access import Access
+from halflife.net.addresses import networks
 from halflife.net.gate import Gate
 from halflife.readers.part_rules import PartRules
 from halflife.stores import Store
@@ -93,6 +96,21 @@ class Ownership:
         return self._source[key]
 
 
+def hub_desk(
+    gate: Gate, config: Config, store: Store, chosen: Iterable[PagesConfig]
+) -> HubDesk | None:
+    """Return what subscribes at hubs, if the settings say where these reach us."""
+    if not config.serve.callback:
+        return None
+    terms = {
+        source.name: Access(
+            allow=networks(source.allow), robots=False, route=network.route(source)
+        )
+        for source in chosen
+    }
+    return HubDesk(store, gate, terms)
+
+
 def pages(
     gate: Gate,
     config: Config,
@@ -118,7 +136,9 @@ def pages(
         for source in chosen:
             read = memory(source, sites[source.name], store, gate.clock)
             trust = ValidatorMemory(store, source.name)
-            one = replace(sites[source.name], memory=read, validators=trust)
+            base = config.serve.callback
+            hubs = HubMemory(store, source.name, base) if base else None
+            one = replace(sites[source.name], memory=read, validators=trust, hubs=hubs)
             sites[source.name] = one
             if source.crawls:
                 sites[source.name] = crawl.following(source, sites[source.name])

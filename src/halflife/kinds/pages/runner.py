@@ -26,6 +26,7 @@ from halflife.kinds.pages import (
     topics,
 )
 from halflife.kinds.pages.host_capacity import Rooms
+from halflife.kinds.pages.hubs import HubDesk, announced_first
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
 from halflife.net.troubles import with_address
@@ -135,6 +136,7 @@ class Keeper:
         finders = {source.name for source in crawl.find_pages(config.source)}
         self.crawls = not finders.isdisjoint(run.sources)
         self.unread: set[str] = set()  # pages that are to be fetched for their links
+        self.hubs: HubDesk | None = None  # subscribes to pages, if it may
 
     @property
     def since(self) -> float:
@@ -195,7 +197,9 @@ class Keeper:
         purse = WindowPurse(self.wallet, self.run, requests, clock=self.clock)
         self._purse = purse
         try:
-            await self.loop.turn(
+            if self.hubs is not None:
+                await self.hubs.begin_turn(purse, self.clock())
+            await self._loop().turn(
                 self.run,
                 purse,
                 self._rng,
@@ -208,6 +212,11 @@ class Keeper:
         outcome.requests, outcome.found = purse.spent, len(self._evidence) - known
         self._since = None
         return outcome
+
+    def _loop(self) -> Loop:
+        """Return the loop; what hubs announced may be on no short list."""
+        announced = self.hubs is not None and self.hubs.first
+        return replace(self.loop, shortlist=None) if announced else self.loop
 
     def _count(self, looks: Looks, outcome: SyncOutcome) -> None:
         for look in looks:
@@ -224,7 +233,10 @@ class Keeper:
             else:
                 row = self._evidence.row(look.key)
                 tally.looks += 1
-                tally.changed += int(row is not None and self._evidence.changed[row])
+                changed = row is not None and bool(self._evidence.changed[row])
+                tally.changed += int(changed)
+                if self.hubs is not None:
+                    self.hubs.learn(look.key, look.at, changed=changed)
 
     def paused(self) -> tuple[int, float]:
         """Return how many items wait after a failure, and the days until one may.
@@ -277,15 +289,14 @@ async def keeping(
             parts_left = map_discovery.Parts(config, store, chosen, clock)
             policy = crawl.policy(strategy.policy, chosen, owner, parts_left)
             unread = crawl.unread(store, chosen)
-            policy = crawl.read_first(policy, unread)
+            hubs = page_sources.hub_desk(gate, config, store, chosen)
+            policy = announced_first(crawl.read_first(policy, unread), hubs)
             believed = topics.with_topics(
                 crawl.belief(belief, chosen), strategy, store, run.sources
             )
-            many = len(store.evidence(run.sources)) >= MANY
-            few = Shortlist(believed, policy) if many else None
-            loop = Loop(source, store, believed, policy, few)
-            keeper = Keeper(config, store, run, loop, clock)
-            keeper.unread = unread
+            loop = Loop(source, store, believed, policy)
+            keeper = Keeper(config, store, run, _shortened(loop, run), clock)
+            keeper.unread, keeper.hubs = unread, hubs
             yield keeper
         belief_notes.remember(store, belief)
     except StoreError:
@@ -293,3 +304,10 @@ async def keeping(
         raise
     finally:
         store.finish(run, clock(), done=done)
+
+
+def _shortened(loop: Loop, run: Run) -> Loop:
+    """Return a loop that plans from a short list, if there are many pages."""
+    if len(loop.store.evidence(run.sources)) < MANY:
+        return loop
+    return replace(loop, shortlist=Shortlist(loop.belief, loop.policy))
