@@ -38,17 +38,21 @@ def _unique(tokens: tuple[TokenConfig, ...]) -> tuple[TokenConfig, ...]:
     return tokens
 
 
-def _hub_callback(url: str) -> str:
+def _without_query(url: str) -> str:
     parts = urlsplit(url)
     if parts.query or parts.fragment:
-        raise ValueError("callback must be an address without ? and #")
+        raise ValueError("must be an address without ? and #")
     return url
 
 
-class ServeConfig(SettingsTable):
-    """Who besides the page itself may use it, and where hubs reach it."""
+PublicUrl = Annotated[Url, AfterValidator(_without_query)]
 
-    callback: Annotated[Url, AfterValidator(_hub_callback)] | None = None
+
+class ServeConfig(SettingsTable):
+    """Who besides the page itself may use it, and where others reach it."""
+
+    callback: PublicUrl | None = None
+    indexnow: PublicUrl | None = None
     token: Annotated[
         tuple[TokenConfig, ...], AfterValidator(_unique), Field(strict=False)
     ] = ()

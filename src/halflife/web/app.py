@@ -26,7 +26,7 @@ from halflife.web import actions, pages, source_page, verdicts, words
 from halflife.web.actions import Deeds, Job
 from halflife.web.api import Api
 from halflife.web.board import Board
-from halflife.web.callbacks import HubCallbacks
+from halflife.web.callbacks import INDEXNOW, HubCallbacks, KeyedPushes
 from halflife.web.guard import API, Guard, Opening, ScopedToken
 from halflife.web.pages import Answer, Params  # noqa: TC001  (as below)
 from halflife.web.replies import as_json, read_json
@@ -78,6 +78,7 @@ class ProjectPages:
         self.board = Board(setting.config)
         self.deeds = Deeds(self.board.forget)
         self.hubs = HubCallbacks(self.board.config)
+        self.pushes = KeyedPushes(self.board.config)
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
             "overview": pages.overview,
             "sources": pages.sources,
@@ -116,6 +117,7 @@ class ProjectPages:
             Route("/demo", self.demo, methods=["POST"]),
             Route("/leave", self.leave, methods=["POST"]),
             Route("/push.json", self.push, methods=["POST"]),
+            Route(INDEXNOW, self.pushes.answer, methods=["GET", "POST"]),
             Route(PATH + "{token}", self.hubs.answer, methods=["GET", "POST"]),
             *Api(self).routes(),
         ]

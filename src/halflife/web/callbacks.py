@@ -1,4 +1,8 @@
-"""Where hubs reach us: open to all, so everything is limited and checked."""
+"""Where others reach us: open to all, so everything is limited and checked.
+
+Hubs (WebSub) verify subscriptions and tell of changes; whoever speaks for a host tells
+which of its pages have changed (IndexNow).
+"""
 
 import hashlib
 import hmac
@@ -12,16 +16,29 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from halflife.config import Config
+from halflife.core.errors import UsageError
 from halflife.engine import bootstrap
-from halflife.kinds.pages import hub_callbacks
+from halflife.kinds.pages import hub_callbacks, key_files
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores.notes.subscriptions import Subscription
+from halflife.web import words
+from halflife.web.replies import read_json
 
+INDEXNOW = "/indexnow"
 LARGEST = 16 << 20  # bytes of a content: as large as a page may be
 BURST, REFILL = 20.0, 1.0 / 60.0  # requests about one subscription: at once, a second
 STRANGERS, FREE = 100.0, 1.0  # requests about subscriptions that are not known here
 MOST_NAMES = 4096  # subscriptions whose requests are counted
+PUSHES, MORE = 60.0, 0.1  # keyed pushes: at once, a second
+LARGEST_PUSH = 1 << 20  # bytes: some thousand addresses
 RETRY = {"retry-after": "60"}
+SAID = {
+    key_files.ACCEPTED: "taken in",
+    key_files.PENDING: "taken in; the key file will be fetched",
+    key_files.UNPROVEN: "the key file does not hold this key",
+    key_files.FOREIGN: "these pages are not of the host, or the key not for them",
+    key_files.CROWDED: "too many pushes wait for a proof of their key",
+}
 
 
 @dataclass(slots=True)
@@ -145,3 +162,47 @@ async def _digest(request: Request, signed: "hmac.HMAC") -> str | None:
     except ClientDisconnect:
         return None
     return plain.hexdigest()[:32]
+
+
+class KeyedPushes:
+    """Takes pushes from whoever proves to speak for a host.
+
+    Args:
+        config: Returns the settings as they are now.
+
+    """
+
+    def __init__(self, config: Callable[[], Config]) -> None:
+        self._config, self._writing = config, threading.Lock()
+        self.limit = RateLimit(PUSHES, MORE)
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a sender, with the statuses of IndexNow."""
+        if not self.limit.admits(""):
+            return PlainTextResponse("429: too often\n", 429, RETRY)
+        try:
+            push = await _push(request)
+        except (ValueError, RecursionError, UsageError) as error:
+            return PlainTextResponse(f"400: {words.plain(str(error))}\n", 400)
+        status = key_files.FOREIGN
+        if push is not None:
+            status = await run_in_threadpool(self._submit, push)
+        text = f"{status}: {SAID.get(status, '')}\n"
+        return PlainTextResponse(text, status, RETRY if status == 429 else None)
+
+    def _submit(self, push: key_files.KeyedPush) -> int:
+        config = self._config()
+        if not config.serve.indexnow:
+            return key_files.UNPROVEN
+        with self._writing, bootstrap.writing(config) as store:
+            return key_files.submit(store, config, push, bootstrap.clock())
+
+
+async def _push(request: Request) -> key_files.KeyedPush | None:
+    """Return what was pushed; raise ``UsageError`` or ``ValueError`` if that is odd."""
+    if request.method == "GET":
+        return key_files.read_push(dict(request.query_params))
+    said = await read_json(request, LARGEST_PUSH)
+    if not isinstance(said, dict):
+        raise UsageError('send JSON: {"host": ..., "key": ..., "urlList": [...]}')
+    return key_files.read_push(said)

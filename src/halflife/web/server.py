@@ -19,6 +19,7 @@ from halflife.core.errors import ConfigError, UsageError
 from halflife.kinds.pages.hubs import PATH
 from halflife.net.addresses import host_of
 from halflife.web.app import AppSetting, create, hosts
+from halflife.web.callbacks import INDEXNOW
 from halflife.web.guard import Opening, ScopedToken
 
 BYTES = 32  # of a token
@@ -150,10 +151,10 @@ def _settings(path: Path) -> ServeConfig:
 
 
 def _opening(given: ServeConfig) -> Opening:
-    """Return what is open to all: the callbacks of hubs, if there are any."""
-    if not given.callback:
-        return Opening()
-    return Opening((PATH,), frozenset({host_of(given.callback)}))
+    """Return what is open to all: callbacks of hubs, and pushes that show a key."""
+    places = ((PATH, given.callback), (INDEXNOW, given.indexnow))
+    public = [(path, host_of(url)) for path, url in places if url]
+    return Opening(tuple(p for p, _ in public), frozenset(h for _, h in public))
 
 
 def _tokens(path: Path, settings: ServeConfig) -> tuple[ScopedToken, ...]:

@@ -12,6 +12,7 @@ from halflife.engine import network
 from halflife.kinds.pages import crawl, map_discovery
 from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.kinds.pages.hubs import HubDesk, HubMemory
+from halflife.kinds.pages.key_files import KeyDesk
 from halflife.kinds.pages.reading_memory import ReadingMemory
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.validators import ValidatorMemory
@@ -96,19 +97,28 @@ class Ownership:
         return self._source[key]
 
 
-def hub_desk(
+def callers(
     gate: Gate, config: Config, store: Store, chosen: Iterable[PagesConfig]
-) -> HubDesk | None:
-    """Return what subscribes at hubs, if the settings say where these reach us."""
-    if not config.serve.callback:
-        return None
+) -> tuple[HubDesk | None, KeyDesk | None]:
+    """Return what deals with those who call us, as far as the settings let them.
+
+    They are asked on the terms of each source, without its secrets.
+    """
+    given = config.serve
+    if not (given.callback or given.indexnow):
+        return None, None
     terms = {
         source.name: Access(
-            allow=networks(source.allow), robots=False, route=network.route(source)
+            allow=networks(source.allow),
+            robots=source.robots,
+            route=network.route(source),
         )
         for source in chosen
     }
-    return HubDesk(store, gate, terms)
+    return (
+        HubDesk(store, gate, terms) if given.callback else None,
+        KeyDesk(store, gate, terms) if given.indexnow else None,
+    )
 
 
 def pages(

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,6 +34,9 @@ from halflife.net.troubles import with_address
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.readers.containment import is_mishandled
 from halflife.stores import Run, Store
+
+if TYPE_CHECKING:
+    from halflife.kinds.pages.key_files import KeyDesk
 
 SHORTEST_NAP = 5.0  # seconds between two turns, at least
 LONGEST_NAP = 3600.0
@@ -137,6 +141,7 @@ class Keeper:
         self.crawls = not finders.isdisjoint(run.sources)
         self.unread: set[str] = set()  # pages that are to be fetched for their links
         self.hubs: HubDesk | None = None  # subscribes to pages, if it may
+        self.keys: KeyDesk | None = None  # proves who pushes, if they may
 
     @property
     def since(self) -> float:
@@ -193,12 +198,13 @@ class Keeper:
             self._count(looks, outcome)
             told(looks)
 
-        pushed_hints.take(self.wallet.store, self.run)
         purse = WindowPurse(self.wallet, self.run, requests, clock=self.clock)
         self._purse = purse
         try:
-            if self.hubs is not None:
-                await self.hubs.begin_turn(purse, self.clock())
+            for desk in (self.hubs, self.keys):
+                if desk is not None:
+                    await desk.begin_turn(purse, self.clock())
+            pushed_hints.take(self.wallet.store, self.run)
             await self._loop().turn(
                 self.run,
                 purse,
@@ -289,14 +295,14 @@ async def keeping(
             parts_left = map_discovery.Parts(config, store, chosen, clock)
             policy = crawl.policy(strategy.policy, chosen, owner, parts_left)
             unread = crawl.unread(store, chosen)
-            hubs = page_sources.hub_desk(gate, config, store, chosen)
-            policy = announced_first(crawl.read_first(policy, unread), hubs)
+            callers = page_sources.callers(gate, config, store, chosen)
+            policy = announced_first(crawl.read_first(policy, unread), callers[0])
             believed = topics.with_topics(
                 crawl.belief(belief, chosen), strategy, store, run.sources
             )
             loop = Loop(source, store, believed, policy)
             keeper = Keeper(config, store, run, _shortened(loop, run), clock)
-            keeper.unread, keeper.hubs = unread, hubs
+            keeper.unread, (keeper.hubs, keeper.keys) = unread, callers
             yield keeper
         belief_notes.remember(store, belief)
     except StoreError:
