@@ -26,6 +26,7 @@ from halflife.kinds.pages import (
     pushed_hints,
     topics,
 )
+from halflife.kinds.pages.cache_promises import Promised, save_all
 from halflife.kinds.pages.host_capacity import Rooms
 from halflife.kinds.pages.hubs import HubDesk, announced_first
 from halflife.kinds.pages.settings import PagesConfig
@@ -142,6 +143,7 @@ class Keeper:
         self.unread: set[str] = set()  # pages that are to be fetched for their links
         self.hubs: HubDesk | None = None  # subscribes to pages, if it may
         self.keys: KeyDesk | None = None  # proves who pushes, if they may
+        self.promised: Promised | None = None  # which pages say to stay as they are
 
     @property
     def since(self) -> float:
@@ -163,6 +165,8 @@ class Keeper:
         income = 0 if self._part else income
         self._part = income is not None
         now, known = self.clock(), self._evidence
+        if self.promised is not None:
+            self.promised.is_on = not everything
         if everything:
             first = len(known) + np.unique(known.group).size
         else:
@@ -286,24 +290,25 @@ async def keeping(
             network.way_out(config, store, clock, shared) as gate,
             page_sources.rendering(gate, chosen) as browser,
         ):
-            owner = page_sources.Ownership(store)
-            pages = page_sources.pages(
-                gate, config, chosen, owner, store=store, renderer=browser
-            )
+            owner, given = page_sources.Ownership(store), (gate, config, chosen)
+            pages = page_sources.pages(*given, owner, store=store, renderer=browser)
             crawled = crawl.crawl(pages, store, chosen, owner)
             source = guard.guarded(crawled, store, run, clock)
-            parts_left = map_discovery.Parts(config, store, chosen, clock)
-            policy = crawl.policy(strategy.policy, chosen, owner, parts_left)
+            left = map_discovery.Parts(config, store, chosen, clock)
+            policy = crawl.policy(strategy.policy, chosen, owner, left)
             unread = crawl.unread(store, chosen)
             callers = page_sources.callers(gate, config, store, chosen)
             policy = announced_first(crawl.read_first(policy, unread), callers[0])
             believed = topics.with_topics(
                 crawl.belief(belief, chosen), strategy, store, run.sources
             )
-            loop = Loop(source, store, believed, policy)
-            keeper = Keeper(config, store, run, _shortened(loop, run), clock)
-            keeper.unread, (keeper.hubs, keeper.keys) = unread, callers
+            promised = Promised(believed, pages.promises)
+            loop = _shortened(Loop(source, store, promised, policy), run)
+            keeper = Keeper(config, store, run, loop, clock)
+            keeper.unread, keeper.promised = unread, promised
+            keeper.hubs, keeper.keys = callers
             yield keeper
+            save_all(pages.promises)
         belief_notes.remember(store, belief)
     except StoreError:
         done = False  # what the disk cut off goes on when it works again
