@@ -5,7 +5,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
@@ -20,12 +20,14 @@ from starlette.routing import BaseRoute, Route
 
 from halflife.core.errors import HalflifeError, UsageError
 from halflife.engine import bootstrap
+from halflife.kinds.pages.hubs import PATH
 from halflife.study import league, svg
 from halflife.web import actions, pages, source_page, verdicts, words
 from halflife.web.actions import Deeds, Job
 from halflife.web.api import Api
 from halflife.web.board import Board
-from halflife.web.guard import API, Guard, ScopedToken
+from halflife.web.callbacks import INDEXNOW, HubCallbacks, KeyedPushes
+from halflife.web.guard import API, Guard, Opening, ScopedToken
 from halflife.web.pages import Answer, Params  # noqa: TC001  (as below)
 from halflife.web.replies import as_json, read_json
 from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
@@ -56,6 +58,7 @@ class AppSetting:
         cookie: The name of the cookie.
         league: A file with a league; None: one beside the settings.
         tokens: Further tokens, for the API.
+        opening: What is open to all.
 
     """
 
@@ -65,6 +68,7 @@ class AppSetting:
     cookie: str = "halflife"
     league: Path | None = None
     tokens: tuple[ScopedToken, ...] = ()
+    opening: Opening = field(default_factory=Opening)
 
 
 class ProjectPages:
@@ -73,6 +77,8 @@ class ProjectPages:
     def __init__(self, setting: AppSetting) -> None:
         self.board = Board(setting.config)
         self.deeds = Deeds(self.board.forget)
+        self.hubs = HubCallbacks(self.board.config)
+        self.pushes = KeyedPushes(self.board.config)
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
             "overview": pages.overview,
             "sources": pages.sources,
@@ -111,6 +117,8 @@ class ProjectPages:
             Route("/demo", self.demo, methods=["POST"]),
             Route("/leave", self.leave, methods=["POST"]),
             Route("/push.json", self.push, methods=["POST"]),
+            Route(INDEXNOW, self.pushes.answer, methods=["GET", "POST"]),
+            Route(PATH + "{token}", self.hubs.answer, methods=["GET", "POST"]),
             *Api(self).routes(),
         ]
 
@@ -313,7 +321,14 @@ def create(setting: AppSetting) -> tuple[Starlette, Guard]:
         },
     )
     app.state.site = site
-    guard = Guard(app, setting.token, setting.hosts, setting.cookie, setting.tokens)
+    guard = Guard(
+        app,
+        setting.token,
+        setting.hosts,
+        setting.cookie,
+        setting.tokens,
+        setting.opening,
+    )
     return app, guard
 
 

@@ -57,6 +57,20 @@ class ScopedToken:
     acts: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What anybody may ask for, without a token.
+
+    Attributes:
+        paths: What such addresses begin with; nothing is open if there are none.
+        hosts: Values of ``Host`` that are answered there besides the usual ones.
+
+    """
+
+    paths: tuple[str, ...] = ()
+    hosts: frozenset[str] = frozenset()
+
+
 class Guard:
     """Lets a request through if it names a known host, has the token, and is ours.
 
@@ -69,6 +83,8 @@ class Guard:
       no other site can send it.
     * Further tokens open the API alone, each within its scope. What changes anything
       there needs a token in the header: a cookie is not enough.
+    * What the settings open to the public, such as the callbacks of hubs, needs none:
+      those addresses check for themselves who asks.
 
     Args:
         app: What is guarded.
@@ -76,6 +92,7 @@ class Guard:
         hosts: Values of ``Host`` that are answered.
         cookie: What the cookie is called.
         tokens: Further tokens, for the API.
+        opening: What is open to all.
 
     """
 
@@ -86,9 +103,11 @@ class Guard:
         hosts: Iterable[str],
         cookie: str,
         tokens: Iterable[ScopedToken] = (),
+        opening: "Opening | None" = None,
     ) -> None:
         self.app, self._token, self._cookie = app, token, cookie
         self._hosts, self._scoped = frozenset(hosts), tuple(tokens)
+        self._opening = opening or Opening()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the app answer."""
@@ -111,7 +130,13 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if headers.get("host", "") not in self._hosts:
+        host = headers.get("host", "")
+        known = host in self._hosts
+        if scope["path"].startswith(self._opening.paths) and (
+            known or host.lower() in self._opening.hosts
+        ):
+            return None  # whoever answers there checks for itself
+        if not known:
             return _said(421, "421: this is not the host you are looking for\n")
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if self._is(bearer):
