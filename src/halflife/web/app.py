@@ -118,7 +118,7 @@ class ProjectPages:
         """Answer with a page."""
         jobs = self.deeds.jobs  # before the survey, which then knows what they did
         seen = self.board.glance()
-        first = not seen.config.source and name not in ALWAYS
+        first = not seen.rows and name not in ALWAYS
         later = (
             name in BELIEVED if seen.working else name == "what-if" and not seen.priced
         )

@@ -3,7 +3,7 @@
 import math
 
 from halflife.config import Config, SourceConfig
-from halflife.engine import deliveries, held_answers
+from halflife.engine import deliveries, held_answers, stored_sources
 from halflife.engine.wallet import Wallet
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
@@ -22,11 +22,13 @@ def take(config: Config, store: Store, now: float) -> Survey:
     waiting = tuple(held_answers.waiting(store))
     held = {one.source: one.why for one in waiting}
     wallet = Wallet(store, config.budget)
+    sources = stored_sources.everything(config, store)
     return Survey(
         config=config,
         now=now,
-        rows=tuple(_row(one, held.get(one.name)) for one in config.source),
+        rows=tuple(_row(one, held.get(one.name)) for one in sources),
         casts={},
+        sources=sources,
         waiting=waiting,
         spent=wallet.spent(now),
         days=by_day(store, now),
@@ -34,7 +36,7 @@ def take(config: Config, store: Store, now: float) -> Survey:
         sinks=tuple(deliveries.reports(config, store)),
         working=True,
         total=store.item_count(),
-        _place={source.name: i for i, source in enumerate(config.source)},
+        _place={source.name: i for i, source in enumerate(sources)},
     )
 
 
@@ -47,4 +49,5 @@ def _row(source: SourceConfig, held: str | None) -> SourceRow:
         why=held or WHY,
         target=level(source),
         items=math.nan,
+        imported=not stored_sources.has_address(source),
     )

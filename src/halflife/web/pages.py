@@ -52,6 +52,7 @@ def told(row: SourceRow, now: float) -> Answer:
         "rate": row.rate,
         "items": row.items,
         "failing": row.failing,
+        "imported": row.imported,
         "last": row.last,
         "last_look": words.date(row.last),
         "sync_by": words.date(row.sync_by),
@@ -105,7 +106,7 @@ def overview(seen: Survey, _: Params) -> Answer:
 
 def _measures(seen: Survey) -> list[Answer]:
     """Return the quality of each kind in all: sources count by their weights."""
-    weight = {source.name: source.weight for source in seen.config.source}
+    weight = {source.name: source.weight for source in seen.sources}
     found = []
     for measure in ("freshness", "recall", "content", "summary"):
         mine = [r for r in seen.rows if r.measure == measure and not math.isnan(r.mean)]

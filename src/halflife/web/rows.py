@@ -9,6 +9,7 @@ from halflife.config import SourceConfig
 from halflife.core.forecast import Forecast
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import SURE
+from halflife.engine.stored_sources import WHY as NO_ADDRESS, has_address
 from halflife.kinds.page_view import SourceStanding
 from halflife.kinds.protocol import Description
 from halflife.kinds.registry import kind_of
@@ -38,6 +39,7 @@ class SourceRow:
         items: Pages or objects; nan if nobody has counted them yet.
         failing: Pages whose last fetch failed.
         last: The last good fetch; -inf if none.
+        imported: Whether only its history is known, and not where it is.
 
     """
 
@@ -55,10 +57,13 @@ class SourceRow:
     items: float = 0
     failing: int = 0
     last: float = -math.inf
+    imported: bool = False
 
 
 def level(source: SourceConfig) -> float:
     """Return the quality that is asked for; nan if none is."""
+    if not has_address(source):
+        return math.nan
     asked = [t.level for t in source.targets if t.measure != "age"]
     wanted = kind_of(source).wanted(source)
     if not asked and wanted is not None:
@@ -92,6 +97,7 @@ def _row(source: SourceConfig, about: Description) -> SourceRow:
         rate=about.rate,
         items=about.items,
         last=about.last,
+        imported=not has_address(source),
     )
 
 
@@ -121,6 +127,8 @@ def _health(row: SourceRow, now: float, held: str) -> tuple[str, str]:
         )
     if math.isnan(row.mean):
         return "unknown", row.why or "no page was fetched yet"
+    if row.imported:
+        return "no target", NO_ADDRESS
     if math.isnan(row.target):
         return "no target", "nothing says how good it has to be"
     return _against_target(row, now)

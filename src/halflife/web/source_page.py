@@ -45,7 +45,7 @@ def source(seen: Survey, params: Params) -> Answer:
         "more_addresses": max(len(settings.addresses) - 3, 0),
         "targets": [str(target) for target in settings.targets],
         "held_run": held[0] if held else None,
-        "syncs": not kind_of(settings).not_synced,
+        "syncs": not (row.imported or kind_of(settings).not_synced),
         "verb": kind_of(settings).verb,
         **answer,
         "runs": [_run(one) for one in ran],

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from halflife.config import Config, SourceConfig
 from halflife.core.forecast import Forecast
-from halflife.engine import appraisal, deliveries, held_answers
+from halflife.engine import appraisal, deliveries, held_answers, stored_sources
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
@@ -31,7 +31,9 @@ class Survey:
     Attributes:
         config: The settings.
         now: The moment, in days.
-        rows: One a source, in the order of the settings.
+        rows: One a source: those of the settings in their order, then those that only
+            the state file knows.
+        sources: The settings of each, in the same order.
         casts: The quality of each source from now on if nothing is done.
         waiting: Answers that wait for a decision.
         spent: Requests spent in the budget's window.
@@ -49,6 +51,7 @@ class Survey:
     now: float
     rows: tuple[SourceRow, ...]
     casts: dict[str, Forecast]
+    sources: tuple[SourceConfig, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     spent: int = 0
     days: tuple[int, ...] = ()
@@ -67,7 +70,7 @@ class Survey:
 
     def source(self, name: str) -> SourceConfig:
         """Return the settings of a source that is there."""
-        return self.config.source[self._place[name]]
+        return self.sources[self._place[name]]
 
     def panorama(self, source: SourceConfig) -> Panorama | None:
         """Return all sources of a source's kind at once, if it has such a view."""
@@ -114,13 +117,15 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     held = {one.source: one.why for one in waiting}
     appraiser = Appraiser(config, store, now, memo)
     panoramas = _panoramas(appraiser, config.source)
-    told = [_told(appraiser, source, panoramas) for source in config.source]
+    sources = stored_sources.everything(config, store)
+    told = [_told(appraiser, source, panoramas) for source in sources]
     found = {row.name: row for row, _ in told}
-    casts = _trusted(appraiser, {row.name: cast for row, cast in told if cast})
+    known_casts = {row.name: cast for row, cast in told if cast}
+    casts = _trusted(appraiser, sources, known_casts)
     vast = {kind for kind, one in panoramas.items() if one.is_vast}
     quick = [source for source in config.source if kind_of(source) not in vast]
     known = [appraiser.known(source) for source in quick]
-    place = {source.name: i for i, source in enumerate(config.source)}
+    place = {source.name: i for i, source in enumerate(sources)}
     wallet = Wallet(store, config.budget)
     return Survey(
         config=config,
@@ -130,6 +135,7 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
             for name in place
         ),
         casts={name: cast for name, cast in casts.items() if cast.mean.size},
+        sources=sources,
         waiting=waiting,
         spent=wallet.spent(now),
         days=by_day(store, now),
@@ -161,18 +167,20 @@ def _told(
 ) -> tuple[SourceRow, Forecast | None]:
     """Return a source, and its quality from now on."""
     wide = panoramas.get(kind_of(source))
-    if wide is None:
+    if wide is None or source.name not in wide.standings:
         return rows.alone(appraiser, source)
     return rows.seen_together(source, wide.standings[source.name])
 
 
 def _trusted(
-    appraiser: Appraiser, casts: Mapping[str, Forecast]
+    appraiser: Appraiser,
+    sources: Sequence[SourceConfig],
+    casts: Mapping[str, Forecast],
 ) -> dict[str, Forecast]:
     """Return forecasts as far as they are trusted."""
-    sources = {source.name: source for source in appraiser.config.source}
+    named = {source.name: source for source in sources}
     return {
-        name: appraiser.trust(sources[name]).forecast(cast)
+        name: appraiser.trust(named[name]).forecast(cast)
         for name, cast in casts.items()
     }
 

@@ -159,7 +159,7 @@ def audit(seen: Survey, _: Params) -> Answer:
             found.append(judge(store, name, seen.now))
             told += kept.settled(name, seen.now - WINDOW)[-PAGE:]
             checks.append(kept.checks(name, seen.now - WINDOW))
-    kinds = {source.name: source.kind for source in seen.config.source}
+    kinds = {source.name: source.kind for source in seen.sources}
     rows = [
         _judged(one, kinds.get(one.source, ""), seen.now)
         for one in found
@@ -206,7 +206,7 @@ def _judged(one: SourceAudit, kind: str, now: float) -> Answer:
         "source": one.source,
         "measure": one.measure,
         "kind": kind,
-        "found_by": kind_named(kind).checked_by,
+        "found_by": kind_named(kind).checked_by if kind else "",
         "checked": one.checked if one.how == "checks" else one.looked,
         "quality": one.quality._asdict() if one.quality else None,
         "believed": one.believed._asdict() if one.believed else None,
