@@ -21,7 +21,7 @@ from halflife.engine import (
 )
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.bound_widening import FULL, Trust
-from halflife.engine.quality_forecast import quality_now
+from halflife.engine.quality_forecast import quality_now, stated
 from halflife.kinds.registry import kind_of
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.stores import Store
@@ -343,6 +343,7 @@ def forecast_rows(
         unchanged = forecast(each, asked.now, own, confidence).precision
     most = {"gone": float(cast.size), "new": math.inf}
     bands = {m: _doubted(asked, getattr(cast, m), most.get(m, 1.0)) for m in METRICS}
+    bands["recall"] = _recalled(asked, own, confidence)
     unchanged = _doubted(asked, unchanged, 1.0)
     rows = []
     for i, wait in enumerate(ahead):
@@ -366,6 +367,19 @@ def _doubted(asked: SetQuestion, band: "Band", most: float) -> "Band":
     """Return bounds as wide as they have to be, given how far they are trusted."""
     low, high = asked.trust.band(*band, most=most)
     return band._replace(low=low, high=high)
+
+
+def _recalled(asked: SetQuestion, own: Sequence[float], confidence: float) -> "Band":
+    """Return the recall that every surface states (``engine.quality_forecast``)."""
+    from halflife.core.forecast import Forecast
+    from halflife.models.recall_curve import recall
+    from halflife.models.setquality import Band
+
+    passed = asked.now - asked.copied
+    ages = passed + np.asarray(own, np.float64)
+    band = recall(asked.collection, ages, confidence)
+    cast = stated(Forecast("recall", ages, *band, confidence), asked.trust)
+    return Band(cast.mean, cast.low, cast.high)
 
 
 def counted(figure: object) -> str:

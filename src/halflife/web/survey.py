@@ -11,6 +11,7 @@ from halflife.engine import appraisal, deliveries, held_answers, stored_sources
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
+from halflife.engine.quality_forecast import stated
 from halflife.engine.wallet import Wallet
 from halflife.kinds.contained import ContainedKind
 from halflife.kinds.page_view import Panorama, Planned
@@ -80,7 +81,7 @@ class Survey:
     def together(self) -> Mapping[str, Forecast]:
         """The quality of all items of a kind from now on, by what it is called."""
         found = (one.together for one in self.panoramas.values())
-        return {cast.measure: cast for cast in found if cast is not None}
+        return {cast.measure: cast.unfetched() for cast in found if cast is not None}
 
     @cached_property
     def steps(self) -> list[Planned]:
@@ -180,8 +181,7 @@ def _trusted(
     """Return forecasts as far as they are trusted."""
     named = {source.name: source for source in sources}
     return {
-        name: appraiser.trust(named[name]).forecast(cast)
-        for name, cast in casts.items()
+        name: stated(cast, appraiser.trust(named[name])) for name, cast in casts.items()
     }
 
 
