@@ -319,7 +319,8 @@ def forecast(  # noqa: PLR0913  (each is an option)
 
     ahead = sorted({words.days("--at", word) for word in at or () if word})
     moments = [0.0, *ahead] if ahead else answers.moments(days)
-    if alone := plans.forecast_alone(sources or (), config):
+    picked = since is not None or where is not None
+    if not picked and (alone := plans.forecast_alone(sources or (), config)):
         plans.tell_forecast(alone, config, moments, json=json)
         return
     found = sets.meant(sources or (), config)

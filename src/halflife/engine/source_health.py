@@ -1,6 +1,6 @@
 """How each source is now, as far as anybody has to be told."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import floor, inf, nan
@@ -17,6 +17,7 @@ from halflife.engine import (
     held_answers,
     redirects,
     scheduler,
+    stored_sources,
     targets,
     zones,
 )
@@ -109,6 +110,12 @@ class HealthJudge:
     def now(self, source: SourceConfig) -> Forecast | None:
         """Return the quality of a source's copy at this moment; None if not known."""
         return quality_now(self._appraiser, source)
+
+    def qualities(self, chosen: Sequence[SourceConfig]) -> dict[str, Forecast]:
+        """Return the same of sources, and of those that only the state file knows."""
+        extra = stored_sources.stored(self._config, self._appraiser.store)
+        found = {one.name: self.now(one) for one in (*chosen, *extra)}
+        return {name: cast for name, cast in found.items() if cast is not None}
 
     def _relief(self, source: SourceConfig, health: Health) -> tuple[float, str]:
         """Return the days until a source can be looked at, and what is in the way."""
