@@ -32,7 +32,6 @@ from halflife.market.targets import Target
 from halflife.stores import Store
 
 LONGEST = 300  # characters that are told of what is wrong with the settings
-_EXACT = 30  # halvings that find when some of the budget is there again
 
 
 class HealthJudge:
@@ -212,13 +211,4 @@ def whole(
 
 def refill(wallet: Wallet, now: float) -> float:
     """Return the days until a spent budget has room again, if nothing is spent."""
-    if wallet.room(now):
-        return 0.0
-    none, some = 0.0, wallet.budget.days
-    for _ in range(_EXACT):
-        middle = (none + some) / 2.0
-        if wallet.room(now + middle):
-            some = middle
-        else:
-            none = middle
-    return some
+    return wallet.refill(now)

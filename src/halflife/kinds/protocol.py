@@ -244,6 +244,8 @@ class Errand:
         everything: Whether all items are looked at, not those that are worth most.
         told: Hears how many items were fetched, each time some were.
         income: What the sources get of the requests that have come in; None: all.
+        draws: Whether somebody waits for it, so that what the window has left may be
+            spent before it has come in.
 
     """
 
@@ -251,6 +253,7 @@ class Errand:
     everything: bool = False
     told: Callable[[int], None] = lambda _: None
     income: int | None = None
+    draws: bool = False
 
 
 class Worker(Protocol):

@@ -22,7 +22,7 @@ from halflife.core.errors import HalflifeError, UsageError
 from halflife.engine import bootstrap
 from halflife.study import league, svg
 from halflife.web import actions, pages, source_page, verdicts, words
-from halflife.web.actions import Deeds, Job
+from halflife.web.actions import Deeds, Done, Job
 from halflife.web.api import Api
 from halflife.web.board import Board
 from halflife.web.guard import API, Guard, ScopedToken
@@ -211,7 +211,7 @@ class ProjectPages:
         if verdict == "keep":
             return self.deeds.start(
                 f"keep what we have, not run {run}",
-                lambda: f"{actions.keep(config, run)}: the copy stays as it is",
+                lambda: actions.keep(config, run),
             )
         if verdict == "retry":
             seen = await run_in_threadpool(self.board.glance)
@@ -237,10 +237,10 @@ class ProjectPages:
             self.deeds.start("demo", self._demo)
         return _back("overview")
 
-    def _demo(self) -> str:
+    def _demo(self) -> Done:
         folder = Path(tempfile.mkdtemp(prefix="halflife-demo-"))
         self.board.visit(actions.demo(folder))
-        return f"a made-up world was kept for 20 days; it lies in {folder}"
+        return Done(f"a made-up world was kept for 20 days; it lies in {folder}")
 
     async def leave(self, request: Request) -> Response:
         """Show one's own sources again."""

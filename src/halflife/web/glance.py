@@ -21,7 +21,6 @@ def take(config: Config, store: Store, now: float) -> Survey:
     """
     waiting = tuple(held_answers.waiting(store))
     held = {one.source: one.why for one in waiting}
-    wallet = Wallet(store, config.budget)
     sources = stored_sources.everything(config, store)
     return Survey(
         config=config,
@@ -30,9 +29,8 @@ def take(config: Config, store: Store, now: float) -> Survey:
         casts={},
         sources=sources,
         waiting=waiting,
-        spent=wallet.spent(now),
+        spend=Wallet(store, config.budget).spend(now),
         days=by_day(store, now),
-        wait=wallet.next_income(now),
         sinks=tuple(deliveries.reports(config, store)),
         working=True,
         total=store.item_count(),

@@ -52,12 +52,29 @@ def told(row: SourceRow, now: float) -> Answer:
         "rate": row.rate,
         "items": row.items,
         "failing": row.failing,
+        "failure": _failure(row, now),
         "imported": row.imported,
         "last": row.last,
         "last_look": words.date(row.last),
         "sync_by": words.date(row.sync_by),
         "wait": row.sync_by - now,
         "bar": charts.bar(row.mean, row.low, row.high, row.target),
+    }
+
+
+def _failure(row: SourceRow, now: float) -> Answer | None:
+    """Return why a source, or some of it, cannot be fetched."""
+    one = row.failure
+    if one is None:
+        return None
+    return {
+        "reason": one.reason,
+        "heading": one.heading,
+        "said": words.plain(one.said),
+        "since": words.date(one.since),
+        "for": now - one.since,
+        "tried": words.date(one.tried),
+        "items": one.items,
     }
 
 
@@ -78,10 +95,11 @@ def overview(seen: Survey, _: Params) -> Answer:
         "budget": {
             "requests": budget.requests,
             "per": budget.per,
-            "spent": seen.spent,
-            "left": max(budget.requests - seen.spent, 0),
-            "next": seen.wait,
+            "spent": seen.spend.spent,
+            "left": seen.spend.left,
+            "next": seen.spend.wait,
         },
+        "spend": spending(seen),
         "health": {w: healths[w] for w in HEALTHS if w != PENDING or seen.working},
         "sources": len(rows),
         "waiting": len(seen.waiting),
@@ -101,6 +119,25 @@ def overview(seen: Survey, _: Params) -> Answer:
             }
             for one in seen.sinks
         ],
+    }
+
+
+def spending(seen: Survey) -> Answer:
+    """Return what can be spent now, when more is available, and what is allowed."""
+    one, budget = seen.spend, seen.config.budget
+    return {
+        "now": one.now,
+        "sync_now": one.drawn,
+        "next": one.wait,
+        "next_at": words.date(seen.now + one.wait),
+        "window": {
+            "requests": budget.requests,
+            "per": budget.per,
+            "spent": one.spent,
+            "left": one.left,
+            "refill": one.refill,
+            "refill_at": words.date(seen.now + one.refill),
+        },
     }
 
 
@@ -225,9 +262,10 @@ def asked(source: str, step: Step) -> Answer:
 
 def _fetches(seen: Survey, every: float) -> list[Answer]:
     """Return the items that are fetched next; a request is available every so often."""
+    ready = max(seen.spend.now - 1, 0)  # have come in already
     return [
         {
-            "at": words.date(seen.now + seen.wait + k * every),
+            "at": words.date(seen.now + seen.spend.wait + max(k - ready, 0) * every),
             "source": one.source,
             "item": words.plain(one.item),
             "gain": one.gain,

@@ -12,7 +12,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
 from halflife.engine.quality_forecast import stated
-from halflife.engine.wallet import Wallet
+from halflife.engine.wallet import Spend, Wallet
 from halflife.kinds.contained import ContainedKind
 from halflife.kinds.page_view import Panorama, Planned
 from halflife.kinds.protocol import Known, Memo
@@ -37,11 +37,10 @@ class Survey:
         sources: The settings of each, in the same order.
         casts: The quality of each source from now on if nothing is done.
         waiting: Answers that wait for a decision.
-        spent: Requests spent in the budget's window.
+        spend: What can be spent, and when.
         days: Requests spent on each of the last days, the latest last.
         panoramas: All sources of a kind at once, by kind, where it has such a view.
         known: What requests buy at sources, where that is quick to say.
-        wait: Days until the next request is available.
         working: Whether what is believed is still being worked out, and not here.
         total: About how many items there are, as long as it is.
         sinks: How the sinks stand that get what changed.
@@ -54,11 +53,10 @@ class Survey:
     casts: dict[str, Forecast]
     sources: tuple[SourceConfig, ...] = ()
     waiting: tuple[Waiting, ...] = ()
-    spent: int = 0
+    spend: Spend = Spend(0, 0, 0.0, 0, 0, 0.0)  # noqa: RUF009  (a value)
     days: tuple[int, ...] = ()
     panoramas: Mapping[ContainedKind, Panorama] = field(default_factory=dict)
     known: tuple[Known, ...] = ()
-    wait: float = 0.0
     working: bool = False
     total: int = 0
     sinks: tuple[SinkReport, ...] = ()
@@ -127,7 +125,6 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     quick = [source for source in config.source if kind_of(source) not in vast]
     known = [appraiser.known(source) for source in quick]
     place = {source.name: i for i, source in enumerate(sources)}
-    wallet = Wallet(store, config.budget)
     return Survey(
         config=config,
         now=now,
@@ -138,11 +135,10 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         casts={name: cast for name, cast in casts.items() if cast.mean.size},
         sources=sources,
         waiting=waiting,
-        spent=wallet.spent(now),
+        spend=Wallet(store, config.budget).spend(now),
         days=by_day(store, now),
         panoramas=panoramas,
         known=tuple(known),
-        wait=wallet.next_income(now),
         sinks=tuple(deliveries.reports(config, store)),
         _place=place,
     )
@@ -170,7 +166,8 @@ def _told(
     wide = panoramas.get(kind_of(source))
     if wide is None or source.name not in wide.standings:
         return rows.alone(appraiser, source)
-    return rows.seen_together(source, wide.standings[source.name])
+    standing = wide.standings[source.name]
+    return rows.seen_together(appraiser.store, source, standing)
 
 
 def _trusted(

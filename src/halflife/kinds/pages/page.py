@@ -13,6 +13,7 @@ from halflife.kinds.page_view import (
     PageRequest,
     PageView,
     Row,
+    RunFailure,
     TableColumn,
     Timeline,
 )
@@ -66,6 +67,7 @@ def page(asked: PageRequest[PagesConfig]) -> PageView:
             "folder", GROUP_COLUMNS, item_groups.of_pages(keys, rate, stale)
         ),
         timelines=_observed(asked.reading.store, evidence.number[rows], view.now),
+        failures=_failures(asked.reading.store, evidence.number[rows], view.now),
     )
 
 
@@ -98,6 +100,9 @@ def _items(wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
 
 def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
     """Say what is believed of pages, in plain sentences."""
+    if not looks.sum() and failing:
+        pages = count(failing, "page")
+        return [f"No fetch has succeeded yet: the last one failed for {pages}."]
     if not looks.sum():
         return ["No page was fetched yet; nothing is believed of its pages."]
     low, middle, high = np.quantile(rate, [0.1, 0.5, 0.9]).tolist()
@@ -128,6 +133,17 @@ def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
             "tried less often."
         )
     return said
+
+
+def _failures(store: Store, numbers: Ints, now: float) -> list[RunFailure]:
+    """Return what failed in runs of the last days, and how often."""
+    some = numbers[numbers >= 0][:MOST].tolist()
+    found: dict[tuple[int, str], RunFailure] = {}
+    for one in store.reports.failures(some, now - DAYS):
+        before = found.get((one.run, one.note))
+        times = 1 if before is None else before.times + 1
+        found[one.run, one.note] = RunFailure(one.run, one.at, one.note, times)
+    return list(found.values())
 
 
 def _observed(store: Store, numbers: Ints, now: float) -> list[Timeline]:
