@@ -156,12 +156,13 @@ class SourceStanding(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """An item that would be fetched next."""
+    """An item that would be fetched next; ``fails`` if its last fetch failed."""
 
     source: str
     item: str
     gain: float
     why: str
+    fails: bool = False
 
 
 class Panorama(Protocol):

@@ -7,7 +7,7 @@ from halflife.engine import deliveries, held_answers, stored_sources
 from halflife.engine.wallet import Wallet
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
-from halflife.web.rows import PENDING, SourceRow, level
+from halflife.web.rows import PENDING, SourceRow, is_default, level
 from halflife.web.survey import Survey, by_day
 
 WHY = "how good its copy is has not been worked out yet"
@@ -46,6 +46,7 @@ def _row(source: SourceConfig, held: str | None) -> SourceRow:
         health="held" if held else PENDING,
         why=held or WHY,
         target=level(source),
+        assumed=is_default(source),
         items=math.nan,
         imported=not stored_sources.has_address(source),
     )

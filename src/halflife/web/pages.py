@@ -7,10 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from halflife.core.errors import UsageError
 from halflife.engine import bootstrap, held_answers
 from halflife.engine.held_answers import Waiting
+from halflife.kinds.page_view import Planned
 from halflife.kinds.protocol import Reading, Step
 from halflife.kinds.registry import kind_of
+from halflife.net.addresses import origin, parse_url
+from halflife.net.pacing import closed_for
+from halflife.stores import Store
 from halflife.web import charts, words
 from halflife.web.rows import PENDING, WORST, SourceRow
 from halflife.web.survey import Survey
@@ -49,6 +54,7 @@ def told(row: SourceRow, now: float) -> Answer:
         "measure": row.measure,
         "quality": None if math.isnan(row.mean) else figure,
         "target": row.target,
+        "target_is_default": row.assumed,
         "rate": row.rate,
         "items": row.items,
         "failing": row.failing,
@@ -217,8 +223,8 @@ def whole(text: str, otherwise: int) -> int:
 def plan(seen: Survey, _: Params) -> Answer:
     """Return what the next day is for: fetches, best first, and queries to forms."""
     config, pace = seen.config, seen.config.budget.pace
-    looks = _fetches(seen, 1.0 / pace)
     with bootstrap.reading(config) as store:
+        looks = _fetches(seen, store, 1.0 / pace)
         queries = _queries(Reading(config, store, seen.now))
     # Of a source whose items are planned one by one, the plan says when each is due.
     planned = {row["source"] for row in queries}
@@ -235,7 +241,31 @@ def plan(seen: Survey, _: Params) -> Answer:
         "results": looks,
         "queries": queries,
         "sets": soon,
+        "due": _due(seen, looks),
     }
+
+
+def _due(seen: Survey, looks: Sequence[Answer]) -> list[Answer]:
+    """Return the sources that fall below their targets within a day, soonest first.
+
+    And when the plan comes to each: requests go where they gain most, which need not
+    be where a target is missed first.
+    """
+    first: dict[str, str] = {}
+    for one in looks:
+        first.setdefault(one["source"], one["at"])
+    due = (r for r in seen.rows if r.sync_by - seen.now <= 1.0)
+    return [
+        {
+            "source": row.name,
+            "sync_by": words.date(row.sync_by),
+            "wait": row.sync_by - seen.now,
+            "health": row.health,
+            "why": words.plain(row.why),
+            "planned_at": None if row.health == "held" else first.get(row.name),
+        }
+        for row in sorted(due, key=ORDERS["sync-by"])[:PAGE]
+    ]
 
 
 def _queries(reading: Reading) -> list[Answer]:
@@ -260,19 +290,56 @@ def asked(source: str, step: Step) -> Answer:
     }
 
 
-def _fetches(seen: Survey, every: float) -> list[Answer]:
-    """Return the items that are fetched next; a request is available every so often."""
+def _fetches(seen: Survey, store: Store, every: float) -> list[Answer]:
+    """Return the items that are fetched next; a request is available every so often.
+
+    Of the items of a host that fail one is tried, when the host may be asked again;
+    the others wait for what comes of that.
+    """
     ready = max(seen.spend.now - 1, 0)  # have come in already
-    return [
-        {
-            "at": words.date(seen.now + seen.spend.wait + max(k - ready, 0) * every),
-            "source": one.source,
-            "item": words.plain(one.item),
-            "gain": one.gain,
-            "why": words.plain(one.why),
-        }
-        for k, one in enumerate(seen.steps)
-    ]
+    steps, others = _tried(seen.steps)
+    found = []
+    for k, one in enumerate(steps):
+        wait = seen.spend.wait + max(k - ready, 0) * every
+        host = store.host(_host(one.item))
+        closed = 0.0 if host is None else closed_for(host, seen.now)
+        if max(wait, closed) > 1.0:
+            continue  # not within a day
+        found.append(
+            {
+                "at": words.date(seen.now + max(wait, closed)),
+                "source": one.source,
+                "item": words.plain(one.item),
+                "gain": one.gain,
+                "why": words.plain(one.why),
+                "fails": one.fails,
+                "others": others.get((one.source, _host(one.item)), 0),
+            }
+        )
+    return sorted(found, key=lambda row: str(row["at"]))
+
+
+def _host(item: str) -> str:
+    """Return the host that an item is asked for at, as the gate names it."""
+    try:
+        return origin(parse_url(item))
+    except UsageError:
+        return ""
+
+
+def _tried(
+    steps: Sequence[Planned],
+) -> tuple[list[Planned], Counter[tuple[str, str]]]:
+    """Return steps with one for each host that fails, and how many wait for that."""
+    kept, others, seen = list[Planned](), Counter[tuple[str, str]](), set[object]()
+    for one in steps:
+        place = one.source, _host(one.item)
+        if one.fails and place in seen:
+            others[place] += 1
+            continue
+        seen |= {place} if one.fails else set()
+        kept.append(one)
+    return kept, others
 
 
 def inbox(seen: Survey, _: Params) -> Answer:

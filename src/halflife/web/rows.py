@@ -37,6 +37,7 @@ class SourceRow:
         low: The lower bound.
         high: The upper bound.
         target: What is asked for; nan if nothing is.
+        assumed: Whether that is what its kind asks for where the settings do not.
         sync_by: When the lower bound falls below it; inf if never, nan if unknown.
         rate: Changes (of pages), or arrivals (of sets), a day; nan if unknown.
         items: Pages or objects; nan if nobody has counted them yet.
@@ -56,6 +57,7 @@ class SourceRow:
     low: float = math.nan
     high: float = math.nan
     target: float = math.nan
+    assumed: bool = False
     sync_by: float = math.nan
     rate: float = math.nan
     items: float = 0
@@ -74,6 +76,16 @@ def level(source: SourceConfig) -> float:
     if not asked and wanted is not None:
         asked = [wanted]
     return max(asked, default=math.nan)
+
+
+def is_default(source: SourceConfig) -> bool:
+    """Say whether the quality that is asked for stands nowhere in the settings."""
+    asked = any(target.measure != "age" for target in source.targets)
+    kind = kind_of(source)
+    own = kind.level(source) is not None
+    return (
+        has_address(source) and not (asked or own) and kind.wanted(source) is not None
+    )
 
 
 def seen_together(
@@ -103,6 +115,7 @@ def _row(source: SourceConfig, about: Description) -> SourceRow:
         source.kind,
         about.measure,
         target=level(source),
+        assumed=is_default(source),
         why=about.why,
         rate=about.rate,
         items=about.items,

@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from halflife.engine import bootstrap
-from halflife.engine.audit_report import WINDOW, YEAR, SourceAudit, judge
+from halflife.engine import audit_report, bootstrap
+from halflife.engine.audit_report import (
+    WINDOW,
+    YEAR,
+    SourceAudit,
+    judge,
+    scores_of,
+)
 from halflife.kinds.registry import kind_named
-from halflife.models.calibration import reliability
+from halflife.models.calibration import reliability, within
 from halflife.stores.forecasts import Checks, Issued
 from halflife.study import league as drawing
 from halflife.web import charts, words
@@ -157,7 +163,7 @@ def audit(seen: Survey, _: Params) -> Answer:
         names, waiting = kept.audited(seen.now - YEAR, PAGE)
         for name in names:
             found.append(judge(store, name, seen.now))
-            told += kept.settled(name, seen.now - WINDOW)[-PAGE:]
+            told += audit_report.recent(store, name, seen.now)[-PAGE:]
             checks.append(kept.checks(name, seen.now - WINDOW))
     kinds = {source.name: source.kind for source in seen.sources}
     rows = [
@@ -171,6 +177,7 @@ def audit(seen: Survey, _: Params) -> Answer:
         "share": seen.config.audit.share,
         "waiting": waiting,
         "told": sum(one.scored for one in found),
+        "within": sum(round(one.coverage.mean * one.scored) for one in found),
         "checked": sum(one.checked for one in found),
         "results": rows,
         "figures": _audit_figures(told, checks),
@@ -184,7 +191,7 @@ def _audit_figures(
     if told:
         mean = np.array([one.mean for one in told])
         found = np.array([one.found or 0.0 for one in told])
-        inside = np.array([one.low <= (one.found or 0.0) <= one.high for one in told])
+        inside = within(scores_of(told))  # as the table counts them
         figures.append(charts.told(mean, found, inside))
     if any(one.at.size for one in checks):
         believed = np.concatenate([one.believed for one in checks])
@@ -211,6 +218,7 @@ def _judged(one: SourceAudit, kind: str, now: float) -> Answer:
         "quality": one.quality._asdict() if one.quality else None,
         "believed": one.believed._asdict() if one.believed else None,
         "forecasts": one.scored,
+        "within": round(coverage.mean * one.scored),
         "coverage": coverage._asdict() if one.scored else None,
         "meant": MEANT,
         "trust": one.trust.factor,

@@ -124,7 +124,10 @@ class PagesPanorama:
         plan = self.outlook.plan(most)[:most]
         code, names = self.owned.code, list(self.names)
         rows, gains = plan.rows.tolist(), plan.gain.tolist()
+        fails = self.outlook.evidence.failures > 0
         return [
-            Planned(names[int(code[row])], key, gain, plan.reason(row))
+            Planned(
+                names[int(code[row])], key, gain, plan.reason(row), bool(fails[row])
+            )
             for key, row, gain in zip(plan.keys, rows, gains, strict=True)
         ]
