@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -42,6 +43,8 @@ TITLES = {
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 ALWAYS = frozenset({"league"})  # pages that are something without a source
 BELIEVED = frozenset({"plan", "what-if"})  # pages that are nothing without a belief
+WORTH_IT = 1024  # bytes from which on an answer is compressed: it fits a packet below
+QUICK = 4  # of zlib's levels: 90 % of what the highest saves, in a third of its time
 STATIC = Path(__file__).parent / "static"
 
 
@@ -313,7 +316,9 @@ def create(setting: AppSetting) -> tuple[Starlette, Guard]:
         },
     )
     app.state.site = site
-    guard = Guard(app, setting.token, setting.hosts, setting.cookie, setting.tokens)
+    # No answer holds a secret of ours: see docs/decisions/compressed-pages.md.
+    small = GZipMiddleware(app, minimum_size=WORTH_IT, compresslevel=QUICK)
+    guard = Guard(small, setting.token, setting.hosts, setting.cookie, setting.tokens)
     return app, guard
 
 
