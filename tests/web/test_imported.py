@@ -116,3 +116,17 @@ def test_a_name_that_neither_has_is_said_with_those_of_the_state(imported):
     project = halflife.open_project(imported)
     with pytest.raises(halflife.HalflifeError, match="the state file also has flats"):
         halflife.forecast(project, "flots")
+
+
+def test_a_history_is_read_once_for_all_visits_of_a_page(imported, monkeypatch):
+    from halflife.stores import lifetimes  # noqa: PLC0415
+    from halflife.web import source_page  # noqa: PLC0415
+
+    read, asked = lifetimes.collection, []
+    seen = board.Board(imported).survey()
+    monkeypatch.setattr(
+        lifetimes, "collection", lambda *given: asked.append(1) or read(*given)
+    )
+    first, second = (source_page.source(seen, {"name": "flats"}) for _ in range(2))
+    assert len(asked) == 1
+    assert first["items_shown"] == second["items_shown"]

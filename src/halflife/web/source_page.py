@@ -90,7 +90,7 @@ def _shown(
     items = 0 if math.isnan(row.items) else int(row.items)
     view = kind_of(settings).page(
         PageRequest(
-            Reading(seen.config, store, seen.now),
+            Reading(seen.config, store, seen.now, seen.shown),
             settings,
             Description(row.measure, items, row.last, row.rate),
             seen.panorama(settings),

@@ -44,6 +44,7 @@ class Survey:
         working: Whether what is believed is still being worked out, and not here.
         total: About how many items there are, as long as it is.
         sinks: How the sinks stand that get what changed.
+        shown: What was read for pages of this survey.
 
     """
 
@@ -60,6 +61,7 @@ class Survey:
     working: bool = False
     total: int = 0
     sinks: tuple[SinkReport, ...] = ()
+    shown: Memo = field(default_factory=Memo)
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> SourceRow | None:
