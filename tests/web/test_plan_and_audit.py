@@ -104,3 +104,10 @@ def test_audits_of_a_source_that_was_removed_are_still_shown(world, seen, tmp_pa
 
 def test_no_source_has_a_default_that_its_kind_does_not_know(seen):
     assert not any(rows.is_default(source) for source in seen.sources)
+
+
+def test_what_if_states_the_quality_of_today_beside_the_long_run(seen):
+    rows_of = verdicts.what_if(seen, {})["results"]
+    assert rows_of
+    for row in rows_of:
+        assert row["quality_today"] == pytest.approx(seen.row(row["source"]).mean)

@@ -115,17 +115,22 @@ def overview(seen: Survey, _: Params) -> Answer:
             told(row, seen.now) for row in sorted(due, key=ORDERS["sync-by"])[:NEXT]
         ],
         "figures": figures,
-        "sinks": [
-            {
-                "name": one.settings.name,
-                "behind": one.behind,
-                "dead": one.dead,
-                "trouble": one.trouble(),
-                "advice": one.advice,
-            }
-            for one in seen.sinks
-        ],
+        "sinks": _sinks(seen),
     }
+
+
+def _sinks(seen: Survey) -> list[Answer]:
+    """Return how the sinks stand that get what changed."""
+    return [
+        {
+            "name": one.settings.name,
+            "behind": one.behind,
+            "dead": one.dead,
+            "trouble": one.trouble(),
+            "advice": one.advice,
+        }
+        for one in seen.sinks
+    ]
 
 
 def spending(seen: Survey) -> Answer:

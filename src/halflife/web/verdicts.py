@@ -25,7 +25,7 @@ from halflife.study import league as drawing
 from halflife.web import charts, words
 from halflife.web.charts import ChartFigure
 from halflife.web.pages import PAGE, Answer, Params, whole
-from halflife.web.slider import Bought, Slider
+from halflife.web.slider import Bought
 from halflife.web.survey import Survey
 
 MEANT = 0.95  # the confidence of forecasts
@@ -65,7 +65,7 @@ def what_if(seen: Survey, params: Params) -> Answer:
         "figures": [],
     }
     if slider.worths:
-        answer |= _compared(slider, now, then)
+        answer |= _compared(seen, now, then)
         budgets = np.linspace(0.0, 1.0, POINTS) ** 2 * most / budget.days
         here, there = (budget.pace, now.total), (asked / budget.days, then.total)
         drawn = charts.buys(budgets, slider.curve(budgets), here, there)
@@ -73,8 +73,14 @@ def what_if(seen: Survey, params: Params) -> Answer:
     return answer
 
 
-def _compared(slider: Slider, now: Bought, then: Bought) -> Answer:
-    """Return who gains and who loses, most first."""
+def _compared(seen: Survey, now: Bought, then: Bought) -> Answer:
+    """Return who gains and who loses, most first.
+
+    What a budget buys is a mean over the long run; ``quality_today`` is that of the
+    copy as it is, as every page states it.
+    """
+    slider = seen.slider
+    copy = {row.name: row.mean for row in seen.rows}
     change = then.quality - now.quality
     rows = np.argsort(-np.abs(change), kind="stable")[:PAGE]
     results = [
@@ -83,6 +89,7 @@ def _compared(slider: Slider, now: Bought, then: Bought) -> Answer:
             "measure": slider.worths[i].measure,
             "requests_now": float(now.requests[i]),
             "requests_then": float(then.requests[i]),
+            "quality_today": copy[slider.worths[i].source],
             "quality_now": float(now.quality[i]),
             "quality_then": float(then.quality[i]),
             "change": float(change[i]),
