@@ -114,6 +114,10 @@ def test_a_sync_that_fails_says_why_everywhere(
     for wrong in ("was fetched yet", "never looked", "no page was", "Nobody"):
         assert wrong not in page
     assert "never succeeded" in page
+    if what == PAGES:
+        (item,) = one["items_shown"]
+        assert reason_of(item["trouble"]) == reason
+        assert item["trouble"] in page
     assert HEADINGS[reason] in here.get("/sources").text
     assert HEADINGS[reason] in here.get("/overview").text
     if what != FORM:

@@ -81,6 +81,10 @@ def test_an_imported_source_has_the_same_quality_in_every_answer(
         assert told["recall"][bound] == close
         assert getattr(library.quality, bound)[0] == close
     assert here.get("/overview.json").json["sources"] == 1
+    lines = here.get("/api/v1/records/flats").text.splitlines()
+    assert len(lines) == row["items"]
+    assert here.get("/api/v1/changes?source=flats").status == 200
+    assert here.get("/api/v1/records/flots").status == 404
 
 
 def halflife_words():

@@ -60,7 +60,7 @@ def page(asked: PageRequest[PagesConfig]) -> PageView:
     return PageView(
         card=_card(rate, looks, changes, failing),
         columns=COLUMNS,
-        items=_items(wide, rows[shown], stale[shown]),
+        items=_items(asked.reading.store, wide, rows[shown], stale[shown]),
         number=number,
         pages=pages,
         parts=LinkedParts(
@@ -81,8 +81,12 @@ def _stale(wide: PagesPanorama, rows: Ints) -> Floats:
     return np.where(held, 1.0 - alive, 1.0)
 
 
-def _items(wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
+def _items(store: Store, wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
     view, evidence = wide.outlook.view, wide.outlook.evidence
+    last = {
+        row: store.failure_notes([(view.keys[row], float(evidence.tried_at[row]))])
+        for row in rows[evidence.failures[rows] > 0].tolist()
+    }
     return [
         {
             "item": view.keys[row],
@@ -91,7 +95,8 @@ def _items(wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
             "looks": int(view.looks[row]),
             "changes": int(view.changes[row]),
             "last_look": float(evidence.last_at[row]),
-            "failing": bool(evidence.failures[row] > 0),
+            "failing": row in last,
+            "trouble": next(iter(last.get(row, ())), ""),
             "held": bool(view.held[row]),
         }
         for row, chance in zip(rows.tolist(), stale.tolist(), strict=True)
