@@ -13,9 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from halflife.core.arrays import Ints
 from halflife.core.change import Change
 from halflife.core.errors import UsageError
-from halflife.core.lifetimes import Collection
+from halflife.core.lifetimes import Collection, Lives
 from halflife.core.object_store import (
     NEVER,
     Attributes,
@@ -24,6 +25,7 @@ from halflife.core.object_store import (
     Snapshot,
     Spell,
     Version,
+    columns,
 )
 from halflife.core.store import Run, Staged
 from halflife.stores import change_log, record_changes
@@ -126,14 +128,24 @@ def names(db: sqlite3.Connection) -> list[str]:
 def collection(db: sqlite3.Connection, name: str) -> Collection:
     """Return the history of a set source; raise ``UsageError`` if there is none."""
     source = _source(db, name)
-    snapshots = list(_snapshots(db, source))
-    ids, spells = _spells(db, source)
+    whole = [s.at for s in _snapshots(db, source) if s.valid and s.complete]
+    ids, lives = _lives(db, source)
     found = db.execute(_VERSIONS.format(""), (source,)).fetchall()
     versions = np.array(found, dtype=np.float64).reshape(-1, 2)
-    bare = Register(snapshots, spells).collection(name)
     # Numbers are handed out in order, so rows are found by searching.
-    row = np.searchsorted(np.array(ids, dtype=np.intp), versions[:, 0].astype(np.intp))
-    return replace(bare, changed=row, changed_at=versions[:, 1].copy())
+    row = np.searchsorted(ids, versions[:, 0].astype(np.intp))
+    looks = np.array(whole, dtype=np.float64)
+    return Collection(name, looks, lives, row, versions[:, 1].copy())
+
+
+def _lives(db: sqlite3.Connection, source: int) -> tuple[Ints, Lives]:
+    """Return lives as columns, and their numbers; of very many it is quick."""
+    rows = db.execute(_LIVES, (source,)).fetchall()
+    ids, keys, _, *times, _, texts = zip(*rows, strict=True) if rows else [()] * 9
+    before, first, last, gone = (np.array(one, dtype=np.float64) for one in times)
+    attributes = columns(json.loads(f"[{','.join(texts)}]"))
+    lives = Lives(tuple(keys), before, first, last, gone, attributes)
+    return np.array(ids, dtype=np.intp), lives
 
 
 def read(db: sqlite3.Connection, name: str) -> Register:

@@ -259,7 +259,9 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         from halflife.kinds import object_page  # noqa: PLC0415
         from halflife.kinds.page_view import PageView  # noqa: PLC0415
 
-        known = self.lifetimes(asked.reading.store, asked.source)
+        store, source = asked.reading.store, asked.source
+        read = lambda: self.lifetimes(store, source)  # noqa: E731
+        known = asked.reading.memo.history(source.name, read)
         if known is None:
             return PageView()
         now, group = asked.reading.now, asked.source.group

@@ -185,6 +185,11 @@ class Keeper:
             self.wallet.use(income, now)
         return requests
 
+    def drawn(self) -> int:
+        """Return what somebody who waits may have spent on these pages at once."""
+        wanted = len(self._evidence) + np.unique(self._evidence.group).size
+        return self.wallet.draw(self.clock(), wanted)
+
     async def turn(
         self,
         requests: int,
