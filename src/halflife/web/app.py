@@ -28,6 +28,7 @@ from halflife.web import (
     diff_page,
     items_page,
     pages,
+    remote_text,
     source_page,
     verdicts,
     words,
@@ -110,6 +111,7 @@ class ProjectPages:
         self._templates.filters["day"] = _day
         self._templates.filters["show_change"] = changes_page.show
         self._templates.filters["show_cell"] = items_page.cell
+        self._templates.filters["web_link"] = remote_text.link
 
     def routes(self) -> list[BaseRoute]:
         """Return every address there is."""

@@ -23,7 +23,7 @@ from halflife.web.pages import Answer, Params
 from halflife.web.remote_text import link, reveal, said, shorten
 from halflife.web.survey import Survey
 
-READ = 4 << 20  # bytes of a body whose text is taken out of it; 0.3 s of each
+READ = 3 << 20  # bytes of a body whose text is taken out of it; 0.25 s of each
 COMPARED = 2 << 20  # characters of a text that is compared
 BROKEN = 0.001  # share of characters that cannot be read, from which a page is said so
 SHOWN = 20_000  # characters of a value of a record
