@@ -112,6 +112,7 @@ class ProjectPages:
         self._templates.filters["show_change"] = changes_page.show
         self._templates.filters["show_cell"] = items_page.cell
         self._templates.filters["web_link"] = remote_text.link
+        self._templates.filters["utc"] = changes_page.utc
 
     def routes(self) -> list[BaseRoute]:
         """Return every address there is."""

@@ -160,6 +160,15 @@ def exact(days: float) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{micro % 10**6:06}Z"
 
 
+def utc(text: str) -> str:
+    """Return a moment in ISO 8601 as plain text, for places where no element may stand.
+
+    >>> utc("2023-12-31T18:00:00Z")
+    '2023-12-31 18:00 UTC'
+    """
+    return f"{text[:10]} {text[11:16]} UTC"
+
+
 def _differing(
     store: Store, key: str, pair: tuple[PageVersion, ...]
 ) -> list[tuple[str, str]]:
