@@ -159,7 +159,8 @@ def _rows(
     value = wanted.sort if wanted.sort in COLUMNS else "key"
     if field != wanted.sort:
         value, given["field"] = "fields ->> :field", _path(field)
-    value = f"ifnull({value}, {_NONE})"
+    if value != "key":  # of which the index knows the order
+        value = f"ifnull({value}, {_NONE})"
     sign, order = ("<", "DESC") if wanted.down else (">", "ASC")
     test = ""
     if after is not None:
