@@ -34,11 +34,10 @@ SELECT item.id AS id, key, NULL AS first_seen,
 FROM item LEFT JOIN evidence ON evidence.item = item.id
 WHERE +item.source = (SELECT id FROM source WHERE name = :source)
 """
-_HAS_PAGES = """
-SELECT EXISTS (SELECT 1 FROM item
+_HAS_RECORDS = """
+SELECT EXISTS (SELECT 1 FROM life
     WHERE source = (SELECT id FROM source WHERE name = ?))
 """
-_HAS_RECORDS = _HAS_PAGES.replace("FROM item", "FROM life")
 _STATES = {
     "there": "gone_by IS NULL",
     "gone": "gone_by IS NOT NULL",
@@ -122,14 +121,14 @@ def every(store: "Tables", wanted: ItemFilter) -> Iterator[ItemRow]:
 
 
 def are_pages(store: "Tables", source: str) -> bool:
-    """Say whether the items of a source are pages, not records."""
+    """Say whether the items of a source are pages: it has no records."""
     with store.looking() as db:
         return _are_pages(db, source)
 
 
 def _are_pages(db: sqlite3.Connection, source: str) -> bool:
     (records,) = db.execute(_HAS_RECORDS, (source,)).fetchone()
-    return not records and bool(db.execute(_HAS_PAGES, (source,)).fetchone()[0])
+    return not records
 
 
 def _base(db: sqlite3.Connection, wanted: ItemFilter) -> tuple[str, dict[str, Any]]:
@@ -159,7 +158,8 @@ def _rows(
     value = wanted.sort if wanted.sort in COLUMNS else "key"
     if field != wanted.sort:
         value, given["field"] = "fields ->> :field", _path(field)
-    if value != "key":  # of which the index knows the order
+    # The index knows the order of the keys of a source's records, not of its pages.
+    if value != "key" or _are_pages(db, wanted.source):
         value = f"ifnull({value}, {_NONE})"
     sign, order = ("<", "DESC") if wanted.down else (">", "ASC")
     test = ""
