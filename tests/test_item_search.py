@@ -71,7 +71,9 @@ def test_items_are_found_by_what_became_of_them(store):
     assert count("pages", "gone") == 1
     assert count("pages", "failing") == 1
     assert count("pages", "there") == 39
-    assert count("list", "there") + count("list", "gone") == count("list", "all")
+    states = ("there", "missing", "gone")
+    assert [count("list", state) for state in states] == [100, 1, 2]
+    assert count("list", "all") == 103
     assert count("nobody", "all") == 0
 
 
@@ -92,4 +94,4 @@ def test_text_is_found_in_keys_and_fields_in_either_case(store, text):
 def test_the_name_of_a_field_is_only_a_name(store):
     for name in ('x" OR 1', "$", "a.b", "'; DROP TABLE life; --", "[0]"):
         wanted = ItemFilter("list", sort=f"field:{name}")
-        assert len(walk(store, wanted, 50)) > 90
+        assert len(walk(store, wanted, 50)) == 100

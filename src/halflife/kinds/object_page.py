@@ -89,7 +89,7 @@ def _card(known: Collection, about: Description) -> list[str]:
         came = about.rate * days
         spread = 1.96 * math.sqrt(max(came, 1.0)) / days
         said.append(
-            f"{count(about.rate, 'object')} a day arrive, give or take "
+            f"Arrivals: {count(about.rate, 'object')} a day, give or take "
             f"{number(spread, 2)} (95 %)."
         )
     if ended and spent > 0:

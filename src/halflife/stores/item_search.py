@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
 
-ItemState: TypeAlias = Literal["there", "gone", "failing", "all"]
+ItemState: TypeAlias = Literal["there", "missing", "gone", "failing", "all"]
 Place: TypeAlias = tuple[str | int | float | None, int]  # of a row: its value, its id
 
 _LATEST = """coalesce((SELECT attributes FROM version WHERE life = life.id
@@ -22,7 +22,7 @@ _LATEST = """coalesce((SELECT attributes FROM version WHERE life = life.id
 _RECORDS = f"""
 SELECT id, key, first_seen, last_seen, gone_by, {_LATEST} AS fields,
     (SELECT count(*) FROM version WHERE life = life.id) AS changes,
-    0 AS failures
+    0 AS failures, missing_since
 FROM life WHERE source = (SELECT id FROM source WHERE name = :source)
 """  # noqa: S608  (constants)
 _PAGES = """
@@ -30,7 +30,7 @@ SELECT item.id AS id, key, NULL AS first_seen,
     CASE WHEN looks > 0 THEN last_at END AS last_seen,
     CASE WHEN seen = 1 THEN last_at END AS gone_by, NULL AS fields,
     coalesce(changes, 0) AS changes,
-    coalesce(failures, 0) AS failures
+    coalesce(failures, 0) AS failures, NULL AS missing_since
 FROM item LEFT JOIN evidence ON evidence.item = item.id
 WHERE +item.source = (SELECT id FROM source WHERE name = :source)
 """
@@ -39,7 +39,8 @@ SELECT EXISTS (SELECT 1 FROM life
     WHERE source = (SELECT id FROM source WHERE name = ?))
 """
 _STATES = {
-    "there": "gone_by IS NULL",
+    "there": "gone_by IS NULL AND missing_since IS NULL",
+    "missing": "gone_by IS NULL AND missing_since IS NOT NULL",
     "gone": "gone_by IS NOT NULL",
     "failing": "failures > 0",
     "all": "1",
@@ -79,6 +80,7 @@ class ItemRow(NamedTuple):
         fields: The fields of a record as last seen; None of a page.
         changes: How often it changed.
         failures: Fetches that have failed in a row since it was last seen.
+        missing_since: The answer that first lacked a record that may still be there.
         place: Where it stands in the order.
 
     """
@@ -90,6 +92,7 @@ class ItemRow(NamedTuple):
     fields: dict[str, Any] | None
     changes: int
     failures: int
+    missing_since: float | None
     place: Place
 
 
@@ -171,10 +174,10 @@ def _rows(
         f" ORDER BY value {order}, id {order} LIMIT {most:d}"
     )
     for row in db.execute(query, given):
-        number, key, first, last, gone, text, changes, failures, *_, at = row
+        number, key, first, last, gone, text, *counts, _, at = row
         fields = None if text is None else json.loads(text)
         place = (None if isinstance(at, bytes) else at, number)
-        yield ItemRow(key, first, last, gone, fields, changes, failures, place)
+        yield ItemRow(key, first, last, gone, fields, *counts, place)
 
 
 def _path(field: str) -> str:

@@ -40,6 +40,7 @@ TITLES = {
 }
 STATES = {
     "there": "there now",
+    "missing": "missing from the last answer",
     "gone": "gone",
     "failing": "failing",
     "all": "all, past and present",
@@ -59,6 +60,7 @@ def items(seen: Survey, params: Params) -> Answer:
     fields = list(
         dict.fromkeys(name for row in found.rows for name in row.fields or ())
     )
+    other = "missing" if are_pages else "failing"
     return {
         "at": words.date(seen.now),
         "title": f"Items of {wanted.source}",
@@ -66,7 +68,7 @@ def items(seen: Survey, params: Params) -> Answer:
         "pages": are_pages,
         "q": reveal(wanted.text),
         "state": wanted.state,
-        "states": {k: v for k, v in STATES.items() if are_pages or k != "failing"},
+        "states": {k: v for k, v in STATES.items() if k != other},
         "sort": wanted.sort,
         "order": "desc" if wanted.down else "asc",
         "columns": _columns(wanted, fields[:SHOWN], are_pages=are_pages),
@@ -171,6 +173,7 @@ def _row(row: ItemRow, names: Sequence[str]) -> Answer:
         "first_seen": words.date(row.first_seen),
         "last_seen": words.date(row.last_seen),
         "gone_by": words.date(row.gone_by),
+        "missing_since": words.date(row.missing_since),
         "changes": row.changes,
         "failures": row.failures,
         "fields": {name: fields[name] for name in names if name in fields},
@@ -217,7 +220,7 @@ def _parts(config: Config, wanted: ItemFilter, form: str) -> Generator[bytes]:
 
 
 def _csv(rows: Iterator[ItemRow], fields: Sequence[str]) -> Iterator[str]:
-    own = ["key", "first_seen", "last_seen", "gone_by", "changes"]
+    own = ["key", "first_seen", "last_seen", "gone_by", "missing_since", "changes"]
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow([*own, *map(_harmless, fields)])

@@ -27,6 +27,7 @@ from halflife.web.charts import MEASURES, ChartFigure
 
 PAST = 30.0  # days that are shown
 FARTHEST, NEAREST = 14.0, 1.0  # days ahead that are shown
+AHEAD = 0.25  # of the past that is shown; so much of the future is shown at least
 STEPS = 90  # into which the past is parted
 # The width of the screen from which each is shown is in ``static/changes.css``.
 SIZES = {"wide": (1180.0, 320.0), "middle": (640.0, 300.0), "narrow": (340.0, 280.0)}
@@ -62,7 +63,8 @@ class QualityTimeline:
         known = [one.due for one in self.past] + [row.at for row in self.observed]
         first = min([*known, self.now - 1.0])
         wait = self.sync_by - self.now
-        far = 2.0 * wait if 0.0 < wait < math.inf else 0.25 * (self.now - first)
+        far = 2.0 * wait if 0.0 < wait < math.inf else 0.0
+        far = max(far, AHEAD * (self.now - first))
         far = min(max(far, NEAREST), FARTHEST) if self.cast is not None else 0.0
         return first, self.now + far
 
@@ -196,9 +198,9 @@ class _Plot:
 
     def _dates(self) -> Iterator[str]:
         """Return dates below, as many as there is room."""
-        most = max(int((self.wide - LEFT - RIGHT) / 72), 2)
+        most = max(int((self.wide - LEFT - RIGHT) / 66), 2)
         days = self.last - self.first
-        step = next((s for s in (1, 2, 5, 7, 14, 30) if days / s <= most), 60)
+        step = next((s for s in (1, 2, 5, 7, 10, 14, 30) if days / s <= most), 60)
         y = self.high - 8
         for day in range(math.ceil(self.first), math.floor(self.last) + 1):
             x = self.across(float(day))
