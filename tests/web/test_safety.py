@@ -16,7 +16,8 @@ ROUTES = {
     "/source.json", "/plan", "/plan.json", "/what-if", "/what-if.json", "/inbox",
     "/inbox.json", "/league", "/league.json", "/audit", "/audit.json", "/jobs.json",
     "/ready.json", "/copy", "/static/{name}", "/sync", "/decide", "/demo", "/leave",
-    "/push.json", "/websub/{token}", "/indexnow",
+    "/push.json", "/websub/{token}", "/indexnow", "/changes",
+    "/changes.json", "/changes.atom", "/diff", "/diff.json", "/items", "/items.json", "/items/all.{form}",
 }  # fmt: skip
 API = {
     f"/api/v1/{path}"
@@ -32,7 +33,11 @@ WRITING = {"/sync", "/decide", "/demo", "/leave", "/push.json", *OPENED}
 
 
 def filled(path):
-    return path.replace("{name}", "halflife.css").replace("{source}", "handbook")
+    return (
+        path.replace("{name}", "halflife.css")
+        .replace("{source}", "handbook")
+        .replace("{form}", "csv")
+    )
 
 
 def routes(visitor):

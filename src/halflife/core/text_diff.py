@@ -28,14 +28,18 @@ class DiffBlock(NamedTuple):
     d: int
 
 
-def differences(old: Sequence[str], new: Sequence[str]) -> list[DiffBlock]:
+def differences(
+    old: Sequence[str], new: Sequence[str], allowance: int = ALLOWANCE
+) -> list[DiffBlock]:
     """Return the blocks in which two texts differ, in order.
+
+    At most ``allowance`` pairs are compared one by one.
 
     >>> differences("abcd", "abxd")
     [DiffBlock(a=2, b=3, c=2, d=3)]
     """
     found: list[DiffBlock] = []
-    left = ALLOWANCE
+    left = allowance
     for part in _between_anchors(old, new):
         block = _trimmed(old, new, part)
         size = (block.b - block.a) * (block.d - block.c)

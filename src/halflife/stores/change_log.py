@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from halflife.core.change import CHANGE_KINDS, Change, ChangeKind, NewFields
+from halflife.stores import change_search
+from halflife.stores.change_search import ChangeFilter, ChangeSlice
 from halflife.stores.leases import source_id
 
 if TYPE_CHECKING:
@@ -136,6 +138,16 @@ class ChangeRows:
         with self._store.looking() as db:
             rows = db.execute(_READ, (after, json.dumps(list(sources)), most))
             return [_change(*row) for row in rows]
+
+    def older(self, wanted: ChangeFilter, before: int, most: int) -> ChangeSlice:
+        """Return the newest changes that are wanted before a number."""
+        with self._store.looking() as db:
+            return change_search.older(db, wanted, before, most)
+
+    def newer(self, wanted: ChangeFilter, after: int, most: int) -> ChangeSlice:
+        """Return the oldest changes that are wanted after a number, newest first."""
+        with self._store.looking() as db:
+            return change_search.newer(db, wanted, after, most)
 
     def last(self) -> int:
         """Return the number of the newest change ever written; 0 if none was."""

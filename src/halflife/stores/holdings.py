@@ -43,8 +43,10 @@ FROM life WHERE +source = {_MINE} AND first_seen <= ?2
 _HISTORY = f"""
 SELECT life.id, key, first_seen, gone_by, life.attributes, seen_from, version.attributes
 FROM life LEFT JOIN version ON version.life = life.id AND version.attributes IS NOT NULL
-WHERE +life.source = {_MINE} AND (?2 IS NULL OR key = ?2) ORDER BY life.id, seen_from
+WHERE +life.source = {_MINE} ORDER BY life.id, seen_from
 """  # noqa: S608
+# Of one record the index of keys leads to its lives.
+_HISTORY_OF = _HISTORY.replace("+life.source", "key = ?2 AND life.source")
 _PAGES = f"""
 SELECT item.id, item.key, evidence.last_at, evidence.digest, content.at,
     content.media_type, content.body, content.head
@@ -183,7 +185,8 @@ class HoldingRows:
         """Return all versions of the records of a source, or of one of them."""
         with self._store.looking() as db:
             life, last = None, None
-            for row in _rows(db, _HISTORY, (source, key)):
+            given = (source,) if key is None else (source, key)
+            for row in _rows(db, _HISTORY if key is None else _HISTORY_OF, given):
                 number, name, first, gone, text, seen_from, later = row
                 if number != life:
                     if last is not None:

@@ -22,7 +22,7 @@ from halflife.stores import Store
 from halflife.web import api_values, words
 from halflife.web.guard import API
 from halflife.web.openapi import ApiParameter, ApiRoute, describe
-from halflife.web.record_stream import RecordStream
+from halflife.web.record_stream import RecordStream, exported
 from halflife.web.replies import as_json, read_json
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Api:
         await run_in_threadpool(_check, config, name)
         as_of = request.query_params.get("as_of")
         at = None if as_of is None else api_values.moment("as_of", as_of)
-        rows = RecordStream(config, ExportSelection(name, at))
+        rows = RecordStream(exported(config, ExportSelection(name, at)))
         await rows.begin()
         return StreamingResponse(rows.parts(), media_type="application/x-ndjson")
 

@@ -23,7 +23,18 @@ from halflife.core.errors import HalflifeError, UsageError
 from halflife.engine import bootstrap
 from halflife.kinds.pages.hubs import PATH
 from halflife.study import league, svg
-from halflife.web import actions, pages, source_page, verdicts, words
+from halflife.web import (
+    actions,
+    atom,
+    changes_page,
+    diff_page,
+    items_page,
+    pages,
+    remote_text,
+    source_page,
+    verdicts,
+    words,
+)
 from halflife.web.actions import Deeds, Done, Job
 from halflife.web.api import Api
 from halflife.web.board import Board
@@ -35,6 +46,7 @@ from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
 
 TITLES = {
     "overview": "Overview",
+    "changes": "What changed",
     "sources": "Sources",
     "plan": "Plan",
     "what-if": "What if",
@@ -47,6 +59,7 @@ ALWAYS = frozenset({"league"})  # pages that are something without a source
 BELIEVED = frozenset({"plan", "what-if"})  # pages that are nothing without a belief
 WORTH_IT = 1024  # bytes from which on an answer is compressed: it fits a packet below
 QUICK = 4  # of zlib's levels: 90 % of what the highest saves, in a third of its time
+LONG = {"item": 4096, "cursor": 8192}  # characters of what may be long in an address
 STATIC = Path(__file__).parent / "static"
 
 
@@ -84,6 +97,9 @@ class ProjectPages:
         self.pushes = KeyedPushes(self.board.config)
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
             "overview": pages.overview,
+            "changes": changes_page.changes,
+            "diff": diff_page.diff,
+            "items": items_page.items,
             "sources": pages.sources,
             "source": source_page.source,
             "plan": pages.plan,
@@ -102,6 +118,10 @@ class ProjectPages:
         for name in ("share", "count", "span", "moment", "date", "ago", "plain"):
             self._templates.filters[name] = getattr(words, name)
         self._templates.filters["day"] = _day
+        self._templates.filters["show_change"] = changes_page.show
+        self._templates.filters["show_cell"] = items_page.cell
+        self._templates.filters["web_link"] = remote_text.link
+        self._templates.filters["utc"] = changes_page.utc
 
     def routes(self) -> list[BaseRoute]:
         """Return every address there is."""
@@ -114,6 +134,8 @@ class ProjectPages:
             Route("/jobs.json", self.jobs),
             Route("/ready.json", self.ready),
             Route("/copy", self.copy),
+            Route("/changes.atom", self.feed),
+            Route("/items/all.{form}", self.items),
             Route("/static/{name}", static),
             Route("/sync", self.sync, methods=["POST"]),
             Route("/decide", self.decide, methods=["POST"]),
@@ -141,7 +163,8 @@ class ProjectPages:
             page=name,
             working=seen.working or later,
             total=seen.total,
-            title=TITLES.get(name) or str(answer.get("source", "Source")),
+            title=TITLES.get(name)
+            or str(answer.get("title") or answer.get("source", "Source")),
             answer=answer,
             now=seen.now,
             settings=seen.config.path,
@@ -190,6 +213,20 @@ class ProjectPages:
             "content-security-policy": "default-src 'none'; sandbox",
         }
         return Response(content.body, media_type="text/plain", headers=headers)
+
+    def feed(self, request: Request) -> Response:
+        """Answer with what changed as an Atom feed."""
+        seen = self.board.glance()
+        answer = changes_page.changes(seen, _params(request))
+        base = str(request.base_url).rstrip("/")
+        text = atom.feed(answer, base, str(seen.config.store_path))
+        return Response(text.encode(), media_type=atom.TYPE)
+
+    async def items(self, request: Request) -> Response:
+        """Answer with all items of a source that an address asks for, as a file."""
+        seen = await run_in_threadpool(self.board.glance)
+        form = request.path_params["form"]
+        return await items_page.download(seen, _params(request), form)
 
     async def sync(self, request: Request) -> Response:
         """Begin a sync."""
@@ -286,7 +323,7 @@ def _fault(error: Exception) -> tuple[int, str]:
 
 def _params(request: Request) -> dict[str, str]:
     given = {**request.query_params, **request.path_params}
-    return {name: value[:200] for name, value in given.items()}
+    return {name: value[: LONG.get(name, 200)] for name, value in given.items()}
 
 
 def _back(page: str, name: str = "") -> Response:
@@ -306,7 +343,7 @@ def static(request: Request) -> Response:
     if name not in known:
         raise HTTPException(404)
     text = known[name].read_text(encoding="utf-8")
-    if name.endswith(".css"):
+    if name == "halflife.css":
         text += svg.STYLE + league.STYLE
     kind = TYPES[known[name].suffix]
     return Response(text, media_type=kind, headers={"cache-control": "max-age=60"})

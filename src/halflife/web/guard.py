@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SAFE = frozenset({"GET", "HEAD"})
 API = "/api/"  # addresses for programs, which get their errors as JSON
+FEED = "/changes.atom"  # what feed readers ask for; they send no headers of their own
 LARGEST = 8192  # bytes of a form
 HEADERS = {
     "content-security-policy": (
@@ -103,6 +104,8 @@ class Guard:
       there needs a token in the header: a cookie is not enough.
     * What the settings open to the public, such as the callbacks of hubs, needs none:
       those addresses check for themselves who asks.
+    * A further token that may only read also opens the feed of changes, in a header or
+      in the address: feed readers keep nothing else.
 
     Args:
         app: What is guarded.
@@ -161,6 +164,10 @@ class Guard:
             return self._too_large(headers)
         if scope["path"].startswith(API):
             return self._refusal_of_api(scope, headers, bearer)
+        if scope["path"] == FEED and scope["method"] in SAFE:
+            given = self._scope_of(bearer) or self._scope_of(_in_address(scope))
+            if given is not None and not given.acts:
+                return None
         return self._refusal_of_page(scope, headers)
 
     def _refusal_of_page(self, scope: Scope, headers: Headers) -> Response | None:
@@ -226,8 +233,7 @@ class Guard:
     def _first(self, scope: Scope) -> Response | None:
         """Take the token out of the address and into a cookie."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"))
-        given = [value for name, value in pairs if name == "token"]
-        if scope["method"] != "GET" or not given or not self._is(given[0]):
+        if scope["method"] != "GET" or not self._is(_in_address(scope)):
             return None
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
         path = "/" + scope["path"].lstrip("/\\")  # never another host
@@ -242,6 +248,12 @@ class Guard:
         if not size.isdecimal() or int(size) > LARGEST:
             return _said(413, "413: that is too much\n")
         return None
+
+
+def _in_address(scope: Scope) -> str:
+    """Return the token in the address of a request; empty if there is none."""
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"))
+    return next((value for name, value in pairs if name == "token"), "")
 
 
 def _ours(headers: Headers) -> bool:
