@@ -53,7 +53,8 @@ def items(seen: Survey, params: Params) -> Answer:
     """Return some items of a source as the address asks for them."""
     wanted = _wanted(seen, params)
     with bootstrap.reading(seen.config) as store:
-        found, turned, are_pages = ItemSlice([], 0, None), {}, False
+        found, are_pages = ItemSlice([], 0, None), False
+        turned: Answer = {}
         if isinstance(store, SqliteStore):
             found, turned = _turned(store, wanted, params)
             are_pages = item_search.are_pages(store, wanted.source)
