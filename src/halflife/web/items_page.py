@@ -14,6 +14,7 @@ from halflife.config import Config
 from halflife.core.errors import UsageError
 from halflife.engine import bootstrap
 from halflife.stores import item_search
+from halflife.stores.connection import Tables
 from halflife.stores.item_search import (
     COLUMNS,
     ItemFilter,
@@ -22,7 +23,6 @@ from halflife.stores.item_search import (
     ItemState,
     Place,
 )
-from halflife.stores.sqlite import SqliteStore
 from halflife.web import words
 from halflife.web.pages import Answer, Params
 from halflife.web.record_stream import RecordStream, gathered
@@ -52,10 +52,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
 def items(seen: Survey, params: Params) -> Answer:
     """Return some items of a source as the address asks for them."""
     wanted = _wanted(seen, params)
-    with bootstrap.reading(seen.config) as store:
+    with bootstrap.state_file(seen.config) as store:
         found, are_pages = ItemSlice([], 0, None), False
         turned: Answer = {}
-        if isinstance(store, SqliteStore):
+        if store is not None:
             found, turned = _turned(store, wanted, params)
             are_pages = item_search.are_pages(store, wanted.source)
     fields = list(
@@ -82,7 +82,7 @@ def items(seen: Survey, params: Params) -> Answer:
 
 
 def _turned(
-    store: SqliteStore, wanted: ItemFilter, params: Params
+    store: Tables, wanted: ItemFilter, params: Params
 ) -> tuple[ItemSlice, Answer]:
     """Return the items of one page, and where the pages beside it begin."""
     place = _place(params)
@@ -210,10 +210,10 @@ async def download(seen: Survey, params: Params, form: str) -> Response:
 
 
 def _parts(config: Config, wanted: ItemFilter, form: str) -> Generator[bytes]:
-    with bootstrap.reading(config) as store:
+    with bootstrap.state_file(config) as store:
         rows: Iterator[ItemRow] = iter(())
         fields: list[str] = []
-        if isinstance(store, SqliteStore):
+        if store is not None:
             rows = item_search.every(store, wanted)
             if form == "csv" and not item_search.are_pages(store, wanted.source):
                 fields = list(store.holdings.fields(wanted.source))
