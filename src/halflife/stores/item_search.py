@@ -174,10 +174,11 @@ def _rows(
         f" ORDER BY value {order}, id {order} LIMIT {most:d}"
     )
     for row in db.execute(query, given):
-        number, key, first, last, gone, text, *counts, _, at = row
+        number, key, first, last, gone, text, changes, failures, missing, _, at = row
         fields = None if text is None else json.loads(text)
         place = (None if isinstance(at, bytes) else at, number)
-        yield ItemRow(key, first, last, gone, fields, *counts, place)
+        times = first, last, gone
+        yield ItemRow(key, *times, fields, changes, failures, missing, place)
 
 
 def _path(field: str) -> str:

@@ -191,7 +191,7 @@ def compare(old: Content, new: Content) -> Answer:
     if texts[0] is None or texts[1] is None:
         kind = reveal(new.media_type) or "of a type that its server does not name"
         return _nothing(f"This is no text but {kind}: {change}.", sizes)
-    if max(map(len, texts)) > COMPARED:
+    if max(len(texts[0]), len(texts[1])) > COMPARED:
         return _nothing(f"Too long to be compared here: {change}.", sizes)
     found = side_by_side.compare(texts[0].splitlines(), texts[1].splitlines())
     return {
