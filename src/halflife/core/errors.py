@@ -2,6 +2,7 @@
 
 HalflifeError
     ConfigError       the settings cannot be used as written
+        SettingsChanged  somebody else has written them meanwhile
     UsageError        the call names something that does not exist
     NotFitted         a model was asked before it was fitted
     StoreError        the state file cannot be used
@@ -24,6 +25,10 @@ class HalflifeError(Exception):
 
 class ConfigError(HalflifeError):
     """The settings cannot be used as written."""
+
+
+class SettingsChanged(ConfigError):
+    """The settings are other than those for which a change was made."""
 
 
 class UsageError(HalflifeError):
