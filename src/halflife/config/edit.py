@@ -140,7 +140,7 @@ def _set(table: Any, values: Mapping[str, object]) -> None:  # noqa: ANN401  (of
     """Change, add and take out keys of a table."""
     import tomlkit  # noqa: PLC0415
 
-    added = {}
+    added: dict[str, Any] = {}
     for key, value in values.items():
         if key not in table:
             added |= {} if value is None else {key: _in_line(value)}

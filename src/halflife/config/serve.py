@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from halflife.config.values import Line, Secret, SecretOnly, SettingsTable
+from halflife.config.values import Cidr, Line, Secret, SecretOnly, SettingsTable
 from halflife.core.errors import ConfigError
 
 _TOKEN = re.compile(r"[\x21-\x7e]{16,512}")  # what a header carries unchanged
@@ -38,7 +38,12 @@ def _unique(tokens: tuple[TokenConfig, ...]) -> tuple[TokenConfig, ...]:
 
 
 class ServeConfig(SettingsTable):
-    """Who besides the page itself may use its API."""
+    """Who besides the page itself may use its API, and what may be added there.
+
+    An address in the networks of ``allow`` may be added although it is not public.
+    """
+
+    allow: tuple[Cidr, ...] = Field(default=(), strict=False)
 
     token: Annotated[
         tuple[TokenConfig, ...], AfterValidator(_unique), Field(strict=False)

@@ -23,12 +23,16 @@ from halflife.engine import bootstrap
 from halflife.study import league, svg
 from halflife.web import actions, pages, source_page, verdicts, words
 from halflife.web.actions import Deeds, Job
+from halflife.web.add_page import AddPage
 from halflife.web.api import Api
 from halflife.web.board import Board
+from halflife.web.edit_page import EditPage
 from halflife.web.guard import API, Guard, ScopedToken
 from halflife.web.pages import Answer, Params  # noqa: TC001  (as below)
 from halflife.web.replies import as_json, read_json
+from halflife.web.settings_desk import SettingsDesk
 from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
+from halflife.web.trials import Trials
 
 TITLES = {
     "overview": "Overview",
@@ -38,6 +42,8 @@ TITLES = {
     "inbox": "Inbox",
     "league": "League",
     "audit": "Audit",
+    "add": "Add",
+    "edit": "Settings",
 }
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 ALWAYS = frozenset({"league"})  # pages that are something without a source
@@ -73,6 +79,8 @@ class ProjectPages:
     def __init__(self, setting: AppSetting) -> None:
         self.board = Board(setting.config)
         self.deeds = Deeds(self.board.forget)
+        self.desk = SettingsDesk(lambda: self.board.path, self.board.forget)
+        self.trials = Trials(lambda: None)
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
             "overview": pages.overview,
             "sources": pages.sources,
@@ -111,6 +119,8 @@ class ProjectPages:
             Route("/demo", self.demo, methods=["POST"]),
             Route("/leave", self.leave, methods=["POST"]),
             Route("/push.json", self.push, methods=["POST"]),
+            *AddPage(self).routes(),
+            *EditPage(self).routes(),
             *Api(self).routes(),
         ]
 
@@ -295,7 +305,7 @@ def static(request: Request) -> Response:
     if name not in known:
         raise HTTPException(404)
     text = known[name].read_text(encoding="utf-8")
-    if name.endswith(".css"):
+    if name == "halflife.css":
         text += svg.STYLE + league.STYLE
     kind = TYPES[known[name].suffix]
     return Response(text, media_type=kind, headers={"cache-control": "max-age=60"})
