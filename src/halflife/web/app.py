@@ -21,7 +21,14 @@ from starlette.routing import BaseRoute, Route
 from halflife.core.errors import HalflifeError, UsageError
 from halflife.engine import bootstrap
 from halflife.study import league, svg
-from halflife.web import actions, pages, source_page, verdicts, words
+from halflife.web import (
+    actions,
+    pages,
+    source_page,
+    verdicts,
+    what_if_page,
+    words,
+)
 from halflife.web.actions import Deeds, Job
 from halflife.web.add_page import AddPage
 from halflife.web.api import Api
@@ -86,7 +93,7 @@ class ProjectPages:
             "sources": pages.sources,
             "source": source_page.source,
             "plan": pages.plan,
-            "what-if": verdicts.what_if,
+            "what-if": what_if_page.what_if,
             "inbox": pages.inbox,
             "league": lambda seen, _: verdicts.league(seen, setting.league),
             "audit": verdicts.audit,
@@ -113,6 +120,7 @@ class ProjectPages:
             Route("/jobs.json", self.jobs),
             Route("/ready.json", self.ready),
             Route("/copy", self.copy),
+            Route("/what-if.svg", self.picture),
             Route("/static/{name}", static),
             Route("/sync", self.sync, methods=["POST"]),
             Route("/decide", self.decide, methods=["POST"]),
@@ -189,6 +197,16 @@ class ProjectPages:
             "content-security-policy": "default-src 'none'; sandbox",
         }
         return Response(content.body, media_type="text/plain", headers=headers)
+
+    def picture(self, request: Request) -> Response:
+        """Answer with what a budget buys, as a picture to share."""
+        drawn = what_if_page.picture(self.board.survey(), _params(request))
+        headers = {
+            "content-disposition": 'attachment; filename="what-if.svg"',
+            "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+            "sandbox",
+        }
+        return Response(drawn, media_type="image/svg+xml", headers=headers)
 
     async def sync(self, request: Request) -> Response:
         """Begin a sync."""

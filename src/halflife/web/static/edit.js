@@ -99,3 +99,75 @@ async function watch() {
   setTimeout(watch, 500);
 }
 setTimeout(watch, 300);
+
+// What-if: the slider and the number are one; Back goes to the budget before.
+const asked = document.querySelector("form[data-budget]");
+let asking_for = null;
+
+async function imagine(url, push) {
+  if (asking_for) asking_for.abort();
+  asking_for = new AbortController();
+  const here = document.getElementById("bought");
+  here.classList.add("busy");
+  if (push && url !== location.pathname + location.search) history.pushState(null, "", url);
+  try {
+    const answer = await fetch(url, { signal: asking_for.signal, credentials: "same-origin" });
+    if (!answer.ok) throw new Error(answer.status);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const there = page.getElementById("bought");
+    const open = [...here.querySelectorAll("details")].map((one) => one.open);
+    there.querySelectorAll("details").forEach((one, i) => { one.open = open[i] || false; });
+    document.getElementById("bought").replaceWith(there);
+    const slider = document.getElementById("budget");
+    slider.max = page.getElementById("budget").max;
+    slider.value = document.getElementById("asked").value;
+  } catch (error) {
+    if (error.name !== "AbortError") location.assign(url);
+  }
+}
+
+if (asked) {
+  const slider = document.getElementById("budget");
+  const number = document.getElementById("asked");
+  const address = () => asked.getAttribute("action") + "?budget=" + number.value;
+  let soon = 0;
+  slider.addEventListener("input", () => { number.value = slider.value; });
+  number.addEventListener("input", () => { slider.value = number.value; });
+  asked.addEventListener("input", () => {
+    clearTimeout(soon);
+    if (number.checkValidity()) soon = setTimeout(() => imagine(address(), false), 90);
+  });
+  const settle = () => {
+    clearTimeout(soon);
+    if (number.reportValidity()) imagine(address(), true);
+  };
+  asked.addEventListener("change", settle);
+  asked.addEventListener("submit", (event) => { event.preventDefault(); settle(); });
+  window.addEventListener("popstate", () => {
+    const budget = new URLSearchParams(location.search).get("budget") || asked.dataset.budget;
+    number.value = budget;
+    slider.value = budget;
+    imagine(location.pathname + location.search, false);
+  });
+}
+
+// A picture is drawn by the browser out of the SVG: no other program is needed for it.
+async function png(url) {
+  const text = await (await fetch(url, { credentials: "same-origin" })).text();
+  const image = new Image();
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = 2 * image.naturalWidth;
+  canvas.height = 2 * image.naturalHeight;
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  const link = document.createElement("a");
+  link.href = canvas.toDataURL("image/png");
+  link.download = "what-if.png";
+  link.click();
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-png]");
+  if (button) png(button.dataset.png);
+});
