@@ -87,6 +87,7 @@ COMMON = {
         st.lists(st.just("age p99 <= 1 d"), max_size=2).map(tuple),
     ),
     "max_requests": span(1, 10**6),
+    "paused": st.booleans(),
     "window": st.just("22:00-06:00 Europe/Berlin"),
     "min_interval": st.sampled_from(["30 min", "6 h"]),
     "max_interval": st.sampled_from(["2 d", "1 w"]),

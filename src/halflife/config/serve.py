@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from halflife.config.values import Line, Secret, SecretOnly, SettingsTable, Url
+from halflife.config.values import Cidr, Line, Secret, SecretOnly, SettingsTable, Url
 from halflife.core.errors import ConfigError
 
 _TOKEN = re.compile(r"[\x21-\x7e]{16,512}")  # what a header carries unchanged
@@ -49,8 +49,12 @@ PublicUrl = Annotated[Url, AfterValidator(_without_query)]
 
 
 class ServeConfig(SettingsTable):
-    """Who besides the page itself may use it, and where others reach it."""
+    """Who besides the page itself may use it, where others reach it, what it may add.
 
+    An address in the networks of ``allow`` may be added although it is not public.
+    """
+
+    allow: tuple[Cidr, ...] = Field(default=(), strict=False)
     callback: PublicUrl | None = None
     indexnow: PublicUrl | None = None
     token: Annotated[

@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from halflife.core.errors import Refused, SourceError, Unreachable
+from halflife.core.errors import NotPublic, Refused, SourceError, Unreachable
 from halflife.net.access import DIRECT, Answer, GateSettings, Route
 from halflife.net.addresses import AddressInfo, Blocked, Network, guarded
 from halflife.net.dates import from_http
@@ -384,7 +384,7 @@ def _trouble(url: URL, error: Exception) -> SourceError:
     cause = getattr(error, "os_error", error)
     if isinstance(cause, Blocked):
         text = "its address is not public; name its network in the source's allow"
-        return Refused(f"{url.raw_host}: {text}")
+        return NotPublic(f"{url.raw_host}: {text}")
     if getattr(cause, "errno", None) in _OURS:
         return Offline(f"{url.raw_host}: {NO_NETWORK}")
     kind, text = next((k, t) for base, k, t in _TROUBLES if isinstance(error, base))

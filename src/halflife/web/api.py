@@ -24,6 +24,7 @@ from halflife.web.guard import API
 from halflife.web.openapi import ApiParameter, ApiRoute, describe
 from halflife.web.record_stream import RecordStream, exported
 from halflife.web.replies import as_json, read_json
+from halflife.web.settings_api import SettingsApi
 
 if TYPE_CHECKING:
     from halflife.web.app import ProjectPages
@@ -56,7 +57,8 @@ class Api:
 
     def __init__(self, site: "ProjectPages") -> None:
         self._site = site
-        self.table = (*self._shown(), *self._held(), *self._done())
+        more = SettingsApi(site).table()
+        self.table = (*self._shown(), *self._held(), *self._done(), *more)
 
     def routes(self) -> list[BaseRoute]:
         """Return every address."""

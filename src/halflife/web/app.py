@@ -33,16 +33,21 @@ from halflife.web import (
     remote_text,
     source_page,
     verdicts,
+    what_if_page,
     words,
 )
 from halflife.web.actions import Deeds, Done, Job
+from halflife.web.add_page import AddPage
 from halflife.web.api import Api
 from halflife.web.board import Board
 from halflife.web.callbacks import INDEXNOW, HubCallbacks, KeyedPushes
+from halflife.web.edit_page import EditPage
 from halflife.web.guard import API, Guard, Opening, ScopedToken
 from halflife.web.pages import Answer, Params  # noqa: TC001  (as below)
 from halflife.web.replies import as_json, read_json
+from halflife.web.settings_desk import SettingsDesk
 from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
+from halflife.web.trials import Trials
 
 TITLES = {
     "overview": "Overview",
@@ -53,6 +58,8 @@ TITLES = {
     "inbox": "Inbox",
     "league": "League",
     "audit": "Audit",
+    "add": "Add",
+    "edit": "Settings",
 }
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 ALWAYS = frozenset({"league"})  # pages that are something without a source
@@ -95,6 +102,8 @@ class ProjectPages:
         self.deeds = Deeds(self.board.forget)
         self.hubs = HubCallbacks(self.board.config)
         self.pushes = KeyedPushes(self.board.config)
+        self.desk = SettingsDesk(lambda: self.board.path, self.board.forget)
+        self.trials = Trials(lambda: None)
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
             "overview": pages.overview,
             "changes": changes_page.changes,
@@ -103,7 +112,7 @@ class ProjectPages:
             "sources": pages.sources,
             "source": source_page.source,
             "plan": pages.plan,
-            "what-if": verdicts.what_if,
+            "what-if": what_if_page.what_if,
             "inbox": pages.inbox,
             "league": lambda seen, _: verdicts.league(seen, setting.league),
             "audit": verdicts.audit,
@@ -136,6 +145,7 @@ class ProjectPages:
             Route("/copy", self.copy),
             Route("/changes.atom", self.feed),
             Route("/items/all.{form}", self.items),
+            Route("/what-if.svg", self.picture),
             Route("/static/{name}", static),
             Route("/sync", self.sync, methods=["POST"]),
             Route("/decide", self.decide, methods=["POST"]),
@@ -144,6 +154,8 @@ class ProjectPages:
             Route("/push.json", self.push, methods=["POST"]),
             Route(INDEXNOW, self.pushes.answer, methods=["GET", "POST"]),
             Route(PATH + "{token}", self.hubs.answer, methods=["GET", "POST"]),
+            *AddPage(self).routes(),
+            *EditPage(self).routes(),
             *Api(self).routes(),
         ]
 
@@ -227,6 +239,16 @@ class ProjectPages:
         seen = await run_in_threadpool(self.board.glance)
         form = request.path_params["form"]
         return await items_page.download(seen, _params(request), form)
+
+    def picture(self, request: Request) -> Response:
+        """Answer with what a budget buys, as a picture to share."""
+        drawn = what_if_page.picture(self.board.survey(), _params(request))
+        headers = {
+            "content-disposition": 'attachment; filename="what-if.svg"',
+            "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+            "sandbox",
+        }
+        return Response(drawn, media_type="image/svg+xml", headers=headers)
 
     async def sync(self, request: Request) -> Response:
         """Begin a sync."""
