@@ -82,7 +82,7 @@ async def _serve(
     """Run the service until it is told to stop."""
     import sys
 
-    from halflife.engine import logs
+    from halflife.engine import heartbeat, logs
     from halflife.engine.reload import Settings
     from halflife.engine.service import Outside, Service
 
@@ -93,7 +93,8 @@ async def _serve(
     service = Service(Settings(config, names), store, stop, outside)
     handler = logs.set_up(as_json=json or not sys.stderr.isatty())
     try:
-        await _watched(service, port)
+        async with heartbeat.beating(service.status, store, service.clock):
+            await _watched(service, port)
     finally:
         logs.end(handler)
 

@@ -1,14 +1,17 @@
 """Who may ask: a door before the whole app, shut unless there is a reason to open."""
 
 import hmac
+from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import (
+    HTMLResponse,
     JSONResponse,
     PlainTextResponse,
     RedirectResponse,
@@ -36,6 +39,23 @@ UNKNOWN = (
     "401: this page needs the token that `halflife serve` printed.\n"
     "Open the whole address from the terminal: it ends with ?token=...\n"
 )
+# A refusal stands alone: whoever is refused gets no style sheet either.
+STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{margin:0;min-height:100vh;display:grid;place-items:center;"
+    "font:16px/1.5 system-ui,sans-serif;background:#fff;color:#1f2328}"
+    "main{max-width:34rem;margin:24px;padding:28px 32px;border:1px solid #d0d7de;"
+    "border-radius:12px}h1{margin:0 0 12px;font-size:24px}p{margin:0 0 8px}"
+    "code{font:14px ui-monospace,monospace}"
+    "@media (prefers-color-scheme:dark){body{background:#0f141a;color:#e2e8ee}"
+    "main{border-color:#3a424c}}"
+)
+TITLES = {
+    401: "This page needs its token",
+    403: "Not from there",
+    413: "That is too much",
+    421: "Not this host",
+}
 UNNAMED = "send `Authorization: Bearer TOKEN` with a token of this server"
 ONLY_READS = 'this token may only read; that needs one with scope = "act"'
 COOKIE_ALONE = (
@@ -112,7 +132,8 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if headers.get("host", "") not in self._hosts:
-            return _said(421, "421: this is not the host you are looking for\n")
+            text = "421: this is not the host you are looking for\n"
+            return _said(421, text, headers)
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if self._is(bearer):
             return self._too_large(headers)
@@ -123,11 +144,12 @@ class Guard:
     def _refusal_of_page(self, scope: Scope, headers: Headers) -> Response | None:
         """Say why a request without the header is refused."""
         if not self._is(self._kept(headers)):
-            return self._first(scope) or _said(401, UNKNOWN)
+            return self._first(scope) or _said(401, UNKNOWN, headers)
         if scope["method"] in SAFE:
             return self._first(scope)  # no address with a token stays in the bar
         if not _ours(headers):
-            return _said(403, "403: only pages of this very server may do that\n")
+            text = "403: only pages of this very server may do that\n"
+            return _said(403, text, headers)
         return self._too_large(headers)
 
     def _refusal_of_api(
@@ -180,7 +202,7 @@ class Guard:
     def _too_large(self, headers: Headers) -> Response | None:
         size = headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > LARGEST:
-            return _said(413, "413: that is too much\n")
+            return _said(413, "413: that is too much\n", headers)
         return None
 
 
@@ -194,9 +216,33 @@ def _ours(headers: Headers) -> bool:
     return bool(host) and origin in {f"http://{host}", f"https://{host}"}
 
 
-def _said(status: int, text: str) -> Response:
+def _said(status: int, text: str, headers: Headers) -> Response:
+    """Return a refusal: a page for browsers, plain text for programs."""
     assert HTTPStatus(status)
-    return PlainTextResponse(text, status)
+    if "text/html" not in headers.get("accept", ""):
+        return PlainTextResponse(text, status)
+    digest = b64encode(sha256(STYLE.encode()).digest()).decode()
+    lines = text.partition(": ")[2].strip().splitlines()
+    said = "".join(f"<p>{_sentence(line)}</p>" for line in lines)
+    page = (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{status} \u00b7 halflife</title><style>{STYLE}</style></head>"
+        f"<body><main><h1>{TITLES[status]}</h1>{said}</main></body></html>"
+    )
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return HTMLResponse(page, status, {"content-security-policy": policy})
+
+
+def _sentence(line: str) -> str:
+    """Return a line of ours as a sentence of HTML; what to type stands out."""
+    parts = line[:1].upper() + line[1:]
+    for mark in ("<code>", "</code>"):
+        parts = parts.replace("`", mark, 1)
+    return parts if parts.endswith(".") else f"{parts}."
 
 
 def _said_as_json(status: int, said: str) -> Response:

@@ -11,7 +11,7 @@ from halflife.engine import bootstrap, held_answers
 from halflife.engine.held_answers import Waiting
 from halflife.kinds.protocol import Reading, Step
 from halflife.kinds.registry import kind_of
-from halflife.web import charts, words
+from halflife.web import activity, attention, charts, lanes, words
 from halflife.web.rows import PENDING, WORST, SourceRow
 from halflife.web.survey import Survey
 
@@ -31,7 +31,6 @@ ORDERS = {
     "sync-by": lambda row: (_soonest(row), row.name),
     "last": lambda row: (row.last, row.name),
 }
-RISKY = frozenset({"failing", "below target", "at risk"})
 
 
 def _soonest(row: SourceRow) -> float:
@@ -64,16 +63,24 @@ def overview(seen: Survey, _: Params) -> Answer:
     """Return how it stands with everything."""
     rows = seen.rows
     healths = Counter(row.health for row in rows)
-    risky = sorted((r for r in rows if r.health in RISKY), key=ORDERS["health"])
+    urgent = attention.ordered(rows)
     budget = seen.config.budget
-    due = [r for r in rows if math.isfinite(r.sync_by)]
+    listed = {row.name for row in urgent[:NEXT]}
+    due = [r for r in rows if math.isfinite(r.sync_by) and r.name not in listed]
     figures = [charts.spent(seen.days, seen.now, budget.pace)]
     for cast in seen.together.values():
-        # Targets are of sources: all pages together have none.
-        figures.insert(0, charts.decay("fresh", cast, seen.now, math.nan, math.inf))
+        past = seen.past if cast.measure == "freshness" else None
+        figures.insert(0, charts.course("fresh", past, cast, seen.now))
+    measures = _measures(seen)
+    pieces = attention.sentence(seen, measures)
+    with bootstrap.reading(seen.config) as store:
+        goes_on = activity.take(store, bootstrap.clock())
     return {
         "at": words.date(seen.now),
-        "measures": _measures(seen),
+        "sentence": attention.plain_text(pieces),
+        "pieces": pieces,
+        **goes_on,
+        "measures": measures,
         "budget": {
             "requests": budget.requests,
             "per": budget.per,
@@ -84,8 +91,8 @@ def overview(seen: Survey, _: Params) -> Answer:
         "health": {w: healths[w] for w in HEALTHS if w != PENDING or seen.working},
         "sources": len(rows),
         "waiting": len(seen.waiting),
-        "risky": [told(row, seen.now) for row in risky[:NEXT]],
-        "more_risky": max(len(risky) - NEXT, 0),
+        "attention": [told(row, seen.now) for row in urgent[:NEXT]],
+        "more_attention": max(len(urgent) - NEXT, 0),
         "next": [
             told(row, seen.now) for row in sorted(due, key=ORDERS["sync-by"])[:NEXT]
         ],
@@ -197,6 +204,7 @@ def plan(seen: Survey, _: Params) -> Answer:
         "results": looks,
         "queries": queries,
         "sets": soon,
+        "lanes": lanes.lanes(seen.now, looks, soon),
     }
 
 
@@ -254,13 +262,14 @@ def inbox(seen: Survey, _: Params) -> Answer:
 
 def _held(one: Waiting, evidence: Answer) -> Answer:
     """Return an answer that waits for a decision, with what it differs in."""
+    named = {k: v for k, v in evidence.items() if k.endswith("examples")}
     return {
         "run": one.run,
         "source": one.source,
         "why": words.plain(one.why),
         "looked": words.date(one.since),
         **evidence,
-        "examples": [words.plain(key) for key in evidence["examples"]],
+        **{k: [words.plain(key) for key in keys] for k, keys in named.items()},
     }
 
 

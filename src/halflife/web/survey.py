@@ -16,8 +16,9 @@ from halflife.kinds.contained import ContainedKind
 from halflife.kinds.page_view import Panorama, Planned
 from halflife.kinds.protocol import Known, Memo
 from halflife.kinds.registry import kind_of
+from halflife.models.hindsight import Past
 from halflife.stores import Store
-from halflife.web import rows
+from halflife.web import history, rows
 from halflife.web.rows import SourceRow
 from halflife.web.slider import Slider
 
@@ -42,6 +43,7 @@ class Survey:
         working: Whether what is believed is still being worked out, and not here.
         total: About how many items there are, as long as it is.
         sinks: How the sinks stand that get what changed.
+        past: The freshness of pages on the last days; None if it is not known.
 
     """
 
@@ -58,6 +60,7 @@ class Survey:
     working: bool = False
     total: int = 0
     sinks: tuple[SinkReport, ...] = ()
+    past: Past | None = None
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> SourceRow | None:
@@ -137,8 +140,18 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         known=tuple(known),
         wait=wallet.next_income(now),
         sinks=tuple(deliveries.reports(config, store)),
+        past=_past(store, panoramas, now),
         _place=place,
     )
+
+
+def _past(
+    store: Store, panoramas: Mapping[ContainedKind, Panorama], now: float
+) -> Past | None:
+    """Return the freshness of pages on the last days."""
+    casts = [one.together for one in panoramas.values() if one.together is not None]
+    fresh = [cast for cast in casts if cast.measure == "freshness" and cast.mean.size]
+    return history.take(store, now, float(fresh[0].mean[0])) if fresh else None
 
 
 def _panoramas(

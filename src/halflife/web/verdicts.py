@@ -16,7 +16,7 @@ from halflife.kinds.registry import kind_named
 from halflife.models.calibration import reliability
 from halflife.stores.forecasts import Checks, Issued
 from halflife.study import league as drawing
-from halflife.web import charts, words
+from halflife.web import audit_words, charts, words
 from halflife.web.charts import ChartFigure
 from halflife.web.pages import PAGE, Answer, Params, whole
 from halflife.web.slider import Bought, Slider
@@ -170,6 +170,7 @@ def audit(seen: Survey, _: Params) -> Answer:
         "days": WINDOW,
         "share": seen.config.audit.share,
         "waiting": waiting,
+        "sentence": audit_words.sentence(rows),
         "told": sum(one.scored for one in found),
         "checked": sum(one.checked for one in found),
         "results": rows,
