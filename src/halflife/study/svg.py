@@ -340,10 +340,15 @@ def _(mark: Points, frame: _Frame) -> Iterator[str]:
             f'cy="{number(y[i])}" r="3"/>'
         )
         if mark.labels:
-            yield (
-                f'<text class="count" x="{number(x[i] + 7)}" y="{number(y[i] + 4)}">'
-                f"{text(mark.labels[i])}</text>"
-            )
+            yield _beside(float(x[i]), float(y[i]), mark.labels[i], frame.right)
+
+
+def _beside(x: float, y: float, label: str, right: float) -> str:
+    """Return a label to the right of a dot, or to the left where there is no room."""
+    fits = x + 7 + CHARACTER * len(label) <= right
+    at, side = (x + 7, "count") if fits else (x - 7, "count end")
+    place = f'x="{number(at)}" y="{number(y + 4)}"'
+    return f'<text class="{side}" {place}>{text(label)}</text>'
 
 
 def _points(x: Floats, y: Floats) -> list[str]:

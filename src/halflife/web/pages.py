@@ -1,12 +1,14 @@
 """What stands on the pages about all sources: overview, sources, plan, inbox."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from halflife.config import SourceConfig
 from halflife.engine import bootstrap, held_answers
 from halflife.engine.held_answers import Waiting
 from halflife.kinds.protocol import Reading, Step
@@ -20,6 +22,7 @@ Params: TypeAlias = Mapping[str, str]
 
 PAGE = 100  # rows at a time
 NEXT = 10  # of a short list
+PLACE = re.compile(r"\{[^{}]*\}")  # where a query is put into an address
 HEALTHS = (*WORST, PENDING)
 ORDERS = {
     "name": lambda row: row.name,
@@ -57,6 +60,14 @@ def told(row: SourceRow, now: float) -> Answer:
         "wait": row.sync_by - now,
         "bar": charts.bar(row.mean, row.low, row.high, row.target),
     }
+
+
+def addresses_of(settings: SourceConfig) -> list[str]:
+    """Return the addresses of a source; of a search with a gap where queries stand."""
+    asked_at = settings.query_url
+    if "{" in asked_at:
+        return [words.plain(PLACE.sub("\u2026", asked_at))]
+    return [words.plain(url) for url in settings.addresses]
 
 
 def overview(seen: Survey, _: Params) -> Answer:

@@ -15,7 +15,7 @@ from halflife.stores import Store
 from halflife.stores.run_history import Ran
 from halflife.web import charts, words
 from halflife.web.charts import ChartFigure
-from halflife.web.pages import Answer, Params, asked, told, whole
+from halflife.web.pages import Answer, Params, addresses_of, asked, told, whole
 from halflife.web.rows import SourceRow
 from halflife.web.survey import Survey
 
@@ -41,7 +41,7 @@ def source(seen: Survey, params: Params) -> Answer:
     return {
         "at": words.date(seen.now),
         **told(row, seen.now),
-        "addresses": [words.plain(url) for url in settings.addresses[:3]],
+        "addresses": addresses_of(settings)[:3],
         "more_addresses": max(len(settings.addresses) - 3, 0),
         "targets": [str(target) for target in settings.targets],
         "held_run": held[0] if held else None,

@@ -36,7 +36,7 @@ function localise(part) {
 }
 
 // Makes one element like another, as far as they differ.
-function morph(here, there, force) {
+function morph(here, there) {
   if (here.isEqualNode(there)) return;
   if (here.nodeType !== there.nodeType || here.nodeName !== there.nodeName ||
       (here.id || "") !== (there.id || "")) {
@@ -53,13 +53,10 @@ function morph(here, there, force) {
   for (const { name } of [...here.attributes]) {
     if (name !== "open" && !there.hasAttribute(name)) here.removeAttribute(name);
   }
-  if (/^(INPUT|SELECT|TEXTAREA)$/.test(here.nodeName)) {
-    if (force && here !== document.activeElement) here.value = there.value;
-    if (here.nodeName !== "SELECT") return;
-  }
+  if (here.nodeName === "TEXTAREA") return;  // what somebody typed stays
   const old = [...here.childNodes], now = [...there.childNodes];
   now.forEach((child, i) => {
-    if (old[i]) morph(old[i], child, force);
+    if (old[i]) morph(old[i], child);
     else here.append(child.cloneNode(true));
   });
   old.slice(now.length).forEach((child) => child.remove());
@@ -76,7 +73,12 @@ async function read(url, how) {
 function show(page, parts, force) {
   for (const part of parts) {
     const here = document.querySelector(part), there = page.querySelector(part);
-    if (here && there) morph(here, there, force);
+    if (here && there) morph(here, there);
+  }
+  if (!force) return;
+  for (const one of document.querySelectorAll("form[data-live] [name]")) {
+    const there = page.querySelector(`form[data-live] [name="${CSS.escape(one.name)}"]`);
+    if (there) one.value = there.value;
   }
 }
 
