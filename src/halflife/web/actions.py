@@ -9,8 +9,6 @@ from itertools import count
 from pathlib import Path
 from time import sleep
 
-import numpy as np
-
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.engine import bootstrap, held_answers, once
@@ -158,9 +156,4 @@ def demo(folder: Path) -> Path:
     from halflife.demo.run import Options, run  # noqa: PLC0415  (slow)
 
     report = run(Options(pages=120, days=20, folder=folder), lambda _n, _what: None)
-    text = report.config.read_text(encoding="utf-8")
-    report.config.write_text(text + showcase.SETS, encoding="utf-8")
-    config = Config.load(report.config)
-    with bootstrap.writing(config) as store:
-        showcase.furnish(config, store, bootstrap.clock(), np.random.default_rng(1))
-    return report.config
+    return showcase.extend(report.config)
