@@ -30,6 +30,7 @@ LONGEST, SHORTEST = 30.0, 0.5  # days that a forecast shows
 # Every chart is drawn twice, and the style sheet shows the one that fits: text in a
 # picture that is scaled down to a phone's width would be too small to read.
 WIDE, SLIM = (600.0, 320.0), (340.0, 270.0)
+FOUND = "found in hindsight"
 MEASURED = frozenset(
     {"expected", "low", "high", "quality", "forecast", "found", "believed", "freshness"}
 )  # columns of shares, which pages write in per cent
@@ -150,38 +151,40 @@ def course(
     line = np.full(2, now), np.array([floor, 1.0])
     marks: list[Mark] = [
         BandMark(before.at, before.low, before.high, "", 2),
-        LineMark(
-            before.at, before.mean, "found in hindsight" if first < now else "", 2
-        ),
+        LineMark(before.at, before.mean, FOUND if first < now else "", 2),
         BandMark(ahead, low, high, "95 % interval"),
         LineMark(ahead, mean, "expected if nothing is fetched", 0, 1),
         LineMark(*line, "now", 6, 2),
     ]
-    today, later = words.share(float(mean[0])), words.share(float(mean[-1]))
     said = (
-        f"It is {today} now ({words.interval(float(low[0]), float(high[0]))}), and "
-        f"would be {later} in {words.span(far)} if nothing were fetched."
+        f"It is {words.share(float(mean[0]))} now "
+        f"({words.interval(float(low[0]), float(high[0]))}), and would be "
+        f"{words.share(float(mean[-1]))} in {words.span(far)} if nothing were fetched."
     )
-    if first < now:
-        mid = words.share(float(np.nanmean(before.mean)))
-        said = (
-            f"Over the last {words.span(now - first)} it was {mid} on average. {said}"
-        )
     chart = Chart(
         f"{MEASURES[cast.measure]}: the last 30 days, and the next 7",
-        said,
+        f"{_before(before, now)}{said}",
         _dates(min(first, now - 1.0), now + far),
         percent("", floor, 1.0),
         tuple(marks),
     )
-    at = np.concatenate([before.at, ahead[::5]])
+    moments = np.concatenate([before.at, ahead[::5]]).tolist()
     table = {
-        "day": [words.moment(float(one)) for one in at],
+        "day": list(map(words.moment, moments)),
         "expected": np.concatenate([before.mean, mean[::5]]).tolist(),
         "low": np.concatenate([before.low, low[::5]]).tolist(),
         "high": np.concatenate([before.high, high[::5]]).tolist(),
     }
     return _figure(name, chart, table)
+
+
+def _before(past: Past, now: float) -> str:
+    """Return what the past was like, in a sentence; nothing if it is not known."""
+    if not past.at.size or not past.at[0] < now:
+        return ""
+    mean = words.share(float(np.nanmean(past.mean)))
+    long = words.span(now - float(past.at[0]))
+    return f"Over the last {long} it was {mean} on average. "
 
 
 def spent(days: Sequence[int], now: float, pace: float) -> ChartFigure:

@@ -35,7 +35,7 @@ def lanes(
 
 
 def _lane(found: dict[str, dict[str, Any]], source: str) -> dict[str, Any]:
-    empty = {"source": source, "fetches": [], "due": None, "row": None}
+    empty: dict[str, Any] = {"source": source, "fetches": [], "due": None, "row": None}
     return found.setdefault(source, empty)
 
 

@@ -10,10 +10,12 @@ import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.engine import bootstrap, held_answers
+from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
 from halflife.kinds.protocol import Reading, Step
 from halflife.kinds.registry import kind_of
 from halflife.web import activity, attention, charts, lanes, words
+from halflife.web.charts import ChartFigure
 from halflife.web.rows import PENDING, WORST, SourceRow
 from halflife.web.survey import Survey
 
@@ -78,10 +80,6 @@ def overview(seen: Survey, _: Params) -> Answer:
     budget = seen.config.budget
     listed = {row.name for row in urgent[:NEXT]}
     due = [r for r in rows if math.isfinite(r.sync_by) and r.name not in listed]
-    figures = [charts.spent(seen.days, seen.now, budget.pace)]
-    for cast in seen.together.values():
-        past = seen.past if cast.measure == "freshness" else None
-        figures.insert(0, charts.course("fresh", past, cast, seen.now))
     measures = _measures(seen)
     pieces = attention.sentence(seen, measures)
     with bootstrap.reading(seen.config) as store:
@@ -107,17 +105,27 @@ def overview(seen: Survey, _: Params) -> Answer:
         "next": [
             told(row, seen.now) for row in sorted(due, key=ORDERS["sync-by"])[:NEXT]
         ],
-        "figures": figures,
-        "sinks": [
-            {
-                "name": one.settings.name,
-                "behind": one.behind,
-                "dead": one.dead,
-                "trouble": one.trouble(),
-                "advice": one.advice,
-            }
-            for one in seen.sinks
-        ],
+        "figures": _courses(seen),
+        "sinks": [_sink(one) for one in seen.sinks],
+    }
+
+
+def _courses(seen: Survey) -> list[ChartFigure]:
+    """Return the quality over time, and what was spent."""
+    drawn = []
+    for cast in seen.together.values():
+        past = seen.past if cast.measure == "freshness" else None
+        drawn.append(charts.course("fresh", past, cast, seen.now))
+    return [*drawn, charts.spent(seen.days, seen.now, seen.config.budget.pace)]
+
+
+def _sink(one: SinkReport) -> Answer:
+    return {
+        "name": one.settings.name,
+        "behind": one.behind,
+        "dead": one.dead,
+        "trouble": one.trouble(),
+        "advice": one.advice,
     }
 
 
