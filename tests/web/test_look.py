@@ -15,7 +15,16 @@ from halflife.engine import bootstrap
 from halflife.models.hindsight import Past
 from halflife.stores.notes.service_turn import SERVICE_TURN, ServiceTurn
 from halflife.stores.owner import Owner
-from halflife.web import actions, activity, attention, charts, history, lanes, words
+from halflife.web import (
+    actions,
+    activity,
+    attention,
+    charts,
+    history,
+    lanes,
+    showcase,
+    words,
+)
 from halflife.web.actions import Deeds, Job
 from halflife.web.board import Board
 from halflife.web.rows import SourceRow
@@ -154,6 +163,18 @@ def test_the_plan_is_laid_out_by_source_over_a_day(full):
     assert len(marks) == len(answer["results"])
     assert all(0 <= float(place.rstrip("%")) <= 100 for place in marks)
     assert len(tree.xpath("//ol[@class='fetches']/li/details")) == len(marks)
+
+
+def test_the_sample_world_spends_within_its_budget(tmp_path):
+    path = tmp_path / "halflife.toml"
+    url = "https://demo.example/"
+    text = f'[budget]\nrequests = 24\n[[source]]\nname = "demo"\npages = ["{url}"]\n'
+    path.write_text(text)
+    seen = Board(showcase.extend(path)).survey()
+    assert seen.config.budget.requests == 24 + showcase.SETS_COST
+    assert 0 < seen.spent <= seen.config.budget.requests - 24
+    assert seen.row("demo").target == 0.7
+    assert [one.source for one in seen.waiting] == ["jobs"]
 
 
 def test_marks_of_a_lane_stand_where_their_moment_is():

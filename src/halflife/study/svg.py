@@ -121,11 +121,15 @@ def chart(
     that would run into each other on a narrow one are left out.
     """
     frame = _Frame(drawn, *size)
+    # Dots at the very edge are seen whole; what lies beyond it is not drawn at all.
+    dots = [mark for mark in drawn.marks if isinstance(mark, Points)]
+    marks = [mark for mark in drawn.marks if not isinstance(mark, Points)]
     parts = [
         *(_grid(frame)),
         f'<g clip-path="url(#{name}-plot)">',
-        *(line for mark in drawn.marks for line in draw(mark, frame)),
+        *(line for mark in marks for line in draw(mark, frame)),
         "</g>",
+        *(line for mark in dots for line in draw(mark, frame)),
         *(_labels(frame)),
         *(_legend(frame)),
     ]
@@ -182,6 +186,12 @@ class _Frame:
     def across(self, values: Floats) -> Floats:
         """Return where values of x stand, in px from the left."""
         return self.chart.x.place(values, LEFT, self.right)
+
+    def holds(self, x: Floats, y: Floats) -> Bools:
+        """Say which places are within the axes; a px more is rounding."""
+        across = (x >= LEFT - 1) & (x <= self.right + 1)
+        found: Bools = across & (y >= self.top - 1) & (y <= self.bottom + 1)
+        return found
 
     def upwards(self, values: Floats) -> Floats:
         """Return where values of y stand, in px from the top."""
@@ -326,9 +336,10 @@ def _(mark: Bars, frame: _Frame) -> Iterator[str]:
 def _(mark: Points, frame: _Frame) -> Iterator[str]:
     x, y = frame.across(mark.x), frame.upwards(mark.y)
     tone, kind = f"t{mark.tone % TONES}", "ring" if mark.hollow else "dot"
-    sound = np.isfinite(x) & np.isfinite(y)
+    sound = np.isfinite(x) & np.isfinite(y) & frame.holds(x, y)
     if mark.low is not None and mark.high is not None:
-        low, high = frame.upwards(mark.low), frame.upwards(mark.high)
+        ends = frame.upwards(mark.low), frame.upwards(mark.high)
+        low, high = (np.clip(end, frame.top, frame.bottom) for end in ends)
         for i in np.flatnonzero(sound & np.isfinite(low) & np.isfinite(high)).tolist():
             yield (
                 f'<path class="whisker {tone}" d="M{number(x[i])} {number(low[i])}'

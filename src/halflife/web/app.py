@@ -180,6 +180,7 @@ class ProjectPages:
         return self._templates.get_template(template).render(
             blank
             | {"titles": navigation.entries(self._paths), "progress": {}}
+            | {"renewed": navigation.RENEWED}
             | {"jobs": self.deeds.jobs, "working": False, "total": 0}
             | board
             | {"trouble": words.plain(self.board.trouble)}

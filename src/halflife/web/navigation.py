@@ -12,6 +12,10 @@ TITLES = {
     "audit": "Audit",
     "add": "Add",
 }
+# Pages that a browser may fetch again by itself: they show, and nobody writes there.
+RENEWED = frozenset(
+    {"overview", "sources", "source", "plan", "what-if", "inbox", "audit"}
+)
 UNDER = {"source": "sources", "edit": "sources", "diff": "changes"}
 
 

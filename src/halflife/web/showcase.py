@@ -4,6 +4,7 @@ Nothing is fetched. Pages change, objects come and go at random, as told by a se
 what looks at them would have shown is written down as a sync would have done it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,8 @@ kind = "search"
 search_url = "https://library.example.org/?q={query}"
 target = "summary >= 0.6"
 """
+SETS_COST = 36  # requests a day that the sources above need, more than they charge
+BUDGET = re.compile(r"^requests = (\d+)$", re.MULTILINE)
 PAGES = """\
 [budget]
 requests = 300
@@ -108,6 +111,7 @@ def extend(path: Path) -> Path:
     """Add a target, and the sources without pages, to what the demo has kept."""
     text = path.read_text(encoding="utf-8")
     text = text.replace('name = "demo"', f'name = "demo"\ntarget = "{DEMO_TARGET}"', 1)
+    text = BUDGET.sub(lambda found: f"requests = {int(found[1]) + SETS_COST}", text, 1)
     path.write_text(text + SETS, encoding="utf-8")
     config = Config.load(path)
     with bootstrap.writing(config) as store:

@@ -176,10 +176,16 @@ document.addEventListener("click", (event) => {
 });
 
 // A page that is hidden, or that somebody types into, is left alone.
+function isTouched() {
+  const fields = document.querySelectorAll("main form:not([data-live]) :is(input, textarea)");
+  return document.activeElement?.matches("input, select, textarea") ||
+    [...fields].some((one) => one.value !== one.defaultValue || one.checked !== one.defaultChecked) ||
+    getSelection().toString();
+}
+
 async function renew() {
-  const typing = document.activeElement?.matches("input:not([type=hidden]), select, textarea");
   const quick = document.querySelector("[data-poll], #working");
-  if (!document.hidden && !typing && !getSelection().toString()) {
+  if (!document.hidden && document.querySelector("main[data-renew]") && !isTouched()) {
     const before = doing, url = location.href;
     try {
       const { answer, page } = await read(url);
