@@ -45,6 +45,7 @@ from halflife.stores.notes.rate_prior import RATE_PRIOR
 from halflife.stores.notes.redirect import REDIRECTS, Redirect
 from halflife.stores.notes.reported_total import REPORTED_TOTAL
 from halflife.stores.notes.rhythm import RHYTHM
+from halflife.stores.notes.service_turn import SERVICE_TURN, ServiceTurn
 from halflife.stores.notes.state_origin import MADE_ANEW
 from halflife.stores.notes.sync_cost import SYNC_COST
 from halflife.stores.notes.target_memory import (
@@ -96,6 +97,7 @@ VALUES = [
     (BREAKER, BreakerState(2, 5.5, 4.5, "ö")),
     (BUSY_TIMES, NeighbourMemory(("h",), ("h/a", "h/b"), BUSY, (0.0, -1.5))),
     (TIDIED_AT, 20_000.25),
+    (SERVICE_TURN, ServiceTurn("{}", 20_000.5, 20_001.25)),
     (FAULT, "an address: ValueError"),
     (FOLLOWED_MAPS, ("x",)),
     (FIRST_CRAWL, CrawlNote("claims", CRAWL, "http://h/2")),

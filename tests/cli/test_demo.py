@@ -94,10 +94,16 @@ def test_the_demo_overwrites_nothing(here, fails):
     assert "is not empty" in complaint
 
 
-def test_the_demo_speaks_to_people(here, told):
+def test_the_demo_speaks_to_people(here, told, asked):
     code, out, err = told("demo", *WORDS, "--keep", here / "kept")
     assert code == 0
     assert "halflife believes" in out
     assert "halflife status --config" in out
     assert "likely changed" in out
     assert err == ""
+    last = out.rstrip().splitlines()[-1]
+    page = here / "kept" / "page" / "halflife.toml"
+    assert last.endswith(f"halflife serve --config {page}")
+    code, waiting = asked("status", "--config", page)
+    assert code == 0
+    assert "sync --accept" in json.dumps(waiting)

@@ -133,3 +133,34 @@ def test_every_tone_stands_out_from_the_ground(tones, ground):
 def test_the_largest_of_nothing_is_the_least():
     assert svg.highest(np.array([]), np.array([np.nan]), least=2.0) == 2.0
     assert svg.highest(np.array([1.0, np.inf, 5.0])) == 5.0
+
+
+def test_dots_at_the_edge_are_seen_whole_and_those_beyond_it_not_at_all():
+    x = np.array([0.0, 5.0, 10.0, 11.0])
+    y = np.array([0.0, 0.5, 1.0, 0.5])
+    tree = read(drawn(Points(x, y)))
+    assert len(tree.findall(f"{NS}circle")) == 3  # not within what is cut off
+    assert tree.findall(f".//{NS}g//{NS}circle") == []
+
+
+def test_a_label_stands_on_the_side_where_there_is_room():
+    x, y = np.array([1.0, 10.0]), np.array([0.5, 0.5])
+    tree = read(drawn(Points(x, y, labels=("12", HOSTILE))))
+    first = tree.findall(f".//{NS}text[@class='count']")
+    (last,) = tree.findall(f".//{NS}text[@class='count end']")
+    assert first[0].text == "12"
+    dots = [float(dot.get("cx")) for dot in tree.findall(f"{NS}circle")]
+    assert float(first[0].get("x")) > dots[0]
+    assert float(last.get("x")) < dots[1]
+
+
+@pytest.mark.parametrize("wide", [320.0, 640.0])
+def test_a_chart_is_drawn_as_wide_as_it_is_asked_for(wide):
+    x = np.arange(11.0)
+    chart = svg.Chart(
+        "t", "d", linear("x", 0, 10), percent("y"), (LineMark(x, x / 10),)
+    )
+    tree = read(svg.chart(chart, "c", size=(wide, 300.0)))
+    assert tree.get("width") == f"{wide:g}"
+    for line in tree.iter(f"{NS}path"):
+        assert max(map(float, re.findall(r"[\d.]+", line.get("d")))) <= wide

@@ -4,10 +4,16 @@ from pathlib import Path
 import pytest
 
 from halflife.engine import bootstrap
-from halflife.web import board, showcase, survey
+from halflife.web import actions, board, showcase, survey
 from halflife.web.server import ServeWish, running
 from web_hostile import hostile_state
 from web_visitor import Visitor
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch):
+    """Let nobody wait long for a decision that could still be taken back."""
+    monkeypatch.setattr(actions, "GRACE", 0.05)
 
 
 @pytest.fixture(scope="session")

@@ -133,7 +133,7 @@ def test_every_described_route_answers(full, described):
         ("whatif?budget=600", "what-if.json?budget=600"),
         ("audit", "audit.json"),
         ("inbox", "inbox.json"),
-        ("league", "league.json"),
+        ("league", "audit/league.json"),
         ("jobs", "jobs.json"),
     ],
 )

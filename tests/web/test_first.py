@@ -107,7 +107,7 @@ def test_who_has_done_something_sees_what_was_known_meanwhile(
     here.site.board.forget()
     text = shown(here, "/overview", "What has happened since is being worked out")
     assert "What has happened since is being worked out" in text
-    assert "keeps it for the next day" in text or "Sources at risk" in text
+    assert "keeps it for the next day" in text or "sync by" in text
 
 
 def panorama(seen):

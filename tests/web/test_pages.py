@@ -32,7 +32,7 @@ from halflife.web.board import Board
 from halflife.web.rows import AHEAD, WORST
 from halflife.web.slider import Slider
 
-PAGES = ("overview", "sources", "plan", "what-if", "inbox", "league", "audit")
+PAGES = ("overview", "sources", "plan", "what-if", "inbox", "audit/league", "audit")
 SOURCES = (
     "handbook", "news", "wiki", "gazette", "archive",
     "jobs", "rentals", "cars", "library",
@@ -472,10 +472,10 @@ def test_a_league_is_shown_and_a_broken_one_is_not(made, tmp_path, visit):
     file = tmp_path / "league.json"
     file.write_text(json.dumps({"items": 9, "days": 30, "results": rows}))
     here = visit(made, league=file)
-    assert "champion" in here.get("/league").text
-    assert "<style" not in here.get("/league").text
+    assert "champion" in here.get("/audit/league").text
+    assert "<style" not in here.get("/audit/league").text
     file.write_text('{"results": [{"policy": 1}]}')
-    assert "does not hold a league" in here.get("/league").text
+    assert "does not hold a league" in here.get("/audit/league").text
 
 
 def test_audits_say_what_the_verb_says(full, made, capsys):

@@ -106,6 +106,24 @@ def _tell(report: "DemoReport") -> None:
     show.say("Go on with:")
     for verb in ("status", "plan", "explain 0001", "forecast --target 0.7"):
         show.say(f"  {_program()} {verb} --config {report.config}")
+    show.say(
+        "\nOr see it in your browser, with listings, a form, a search and an answer "
+        "that waits for you:"
+    )
+    show.say(f"  {_program()} serve --config {_shown_world(report)}")
+
+
+def _shown_world(report: "DemoReport") -> Path:
+    """Return a copy of what was kept, with more to see on the page."""
+    import shutil
+
+    from halflife.web import showcase
+
+    folder = report.config.parent / "page"
+    folder.mkdir()
+    for file in (report.config, report.store):
+        shutil.copy(file, folder / file.name)
+    return showcase.extend(folder / report.config.name)
 
 
 def _program() -> str:

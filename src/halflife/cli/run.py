@@ -89,7 +89,7 @@ async def _serve(
     json: bool,
 ) -> None:
     """Run the service until it is told to stop."""
-    from halflife.engine import targets
+    from halflife.engine import heartbeat, targets
     from halflife.engine.reload import Settings
     from halflife.engine.service import Outside, Service
 
@@ -99,7 +99,8 @@ async def _serve(
     outside = Outside(told=told, audits=True)
     service = Service(Settings(config, names), store, stop, outside)
     targets.get_ready(config.named(names))  # while a thread reads what is known
-    await _watched(service, port)
+    async with heartbeat.beating(service.status, store, service.clock):
+        await _watched(service, port)
 
 
 async def _watched(service: "Service", port: int | None) -> None:

@@ -94,12 +94,15 @@ def evidence(
     tracked = listing_runner.tracker(store, source)
     there, gone, gap = tracked.losses(staged)
     lost = [key for key in tracked.held if key not in staged.records]
+    new = [key for key in staged.records if key not in tracked.held]
     return {
         "listed": len(staged.records),
         "held": there,
         "missing": gone,
         "gap": gap,
         "examples": lost[:most],
+        "arrived": len(new),
+        "arrived_examples": new[:most],
     }
 
 

@@ -48,7 +48,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Points:
-    """Dots, with whiskers from ``low`` to ``high`` where these are given."""
+    """Dots, with whiskers from ``low`` to ``high`` and labels where these are given."""
 
     x: Floats
     y: Floats
@@ -57,6 +57,7 @@ class Points:
     low: Floats | None = None
     high: Floats | None = None
     hollow: bool = False
+    labels: tuple[str, ...] = ()
 
 
 Mark: TypeAlias = LineMark | BandMark | Bars | Points

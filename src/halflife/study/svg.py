@@ -106,25 +106,36 @@ def number(value: float) -> str:
     return "0" if short == "-0" else short
 
 
-def chart(drawn: Chart, name: str, *, styled: bool = False) -> str:
+def chart(
+    drawn: Chart,
+    name: str,
+    *,
+    styled: bool = False,
+    size: tuple[float, float] = (WIDTH, HEIGHT),
+) -> str:
     """Return the chart as an ``<svg>`` element.
 
     ``name`` begins every id in it and must be its own on the page; it keeps to
     letters, digits and dashes. With ``styled`` the element brings its colours along
-    and can stand alone in a file.
+    and can stand alone in a file. ``size`` is its width and its height in px; labels
+    that would run into each other on a narrow one are left out.
     """
-    frame = _Frame(drawn)
+    frame = _Frame(drawn, *size)
+    # Dots at the very edge are seen whole; what lies beyond it is not drawn at all.
+    dots = [mark for mark in drawn.marks if isinstance(mark, Points)]
+    marks = [mark for mark in drawn.marks if not isinstance(mark, Points)]
     parts = [
         *(_grid(frame)),
         f'<g clip-path="url(#{name}-plot)">',
-        *(line for mark in drawn.marks for line in draw(mark, frame)),
+        *(line for mark in marks for line in draw(mark, frame)),
         "</g>",
+        *(line for mark in dots for line in draw(mark, frame)),
         *(_labels(frame)),
         *(_legend(frame)),
     ]
     clip = (
         f'<clipPath id="{name}-plot"><rect x="{number(LEFT)}" y="{number(frame.top)}" '
-        f'width="{number(WIDTH - LEFT - RIGHT)}" '
+        f'width="{number(frame.right - LEFT)}" '
         f'height="{number(frame.bottom - frame.top)}"/></clipPath>'
     )
     return element(
@@ -162,30 +173,38 @@ def alone(drawn: str) -> str:
 class _Frame:
     """Where the parts of a chart stand."""
 
-    def __init__(self, drawn: Chart) -> None:
+    def __init__(self, drawn: Chart, wide: float, high: float) -> None:
         self.chart = drawn
+        self.right = wide - RIGHT
         self.entries = [m for m in drawn.marks if m.name]
-        self.rows = list(_rows(self.entries))
+        self.rows = list(_rows(self.entries, self.right))
         self.top = TOP + LEGEND_LINE * len(self.rows)
-        self.bottom = self.top + HEIGHT - TOP - BOTTOM - LEGEND_LINE
-        self.size = (WIDTH, self.bottom + BOTTOM)
+        self.bottom = self.top + high - TOP - BOTTOM - LEGEND_LINE
+        below = BOTTOM if drawn.x.label else BOTTOM - LEGEND_LINE
+        self.size = (wide, self.bottom + below)
 
     def across(self, values: Floats) -> Floats:
         """Return where values of x stand, in px from the left."""
-        return self.chart.x.place(values, LEFT, WIDTH - RIGHT)
+        return self.chart.x.place(values, LEFT, self.right)
+
+    def holds(self, x: Floats, y: Floats) -> Bools:
+        """Say which places are within the axes; a px more is rounding."""
+        across = (x >= LEFT - 1) & (x <= self.right + 1)
+        found: Bools = across & (y >= self.top - 1) & (y <= self.bottom + 1)
+        return found
 
     def upwards(self, values: Floats) -> Floats:
         """Return where values of y stand, in px from the top."""
         return self.chart.y.place(values, self.bottom, self.top)
 
 
-def _rows(entries: Sequence[Mark]) -> Iterator[list[tuple[float, Mark]]]:
+def _rows(entries: Sequence[Mark], right: float) -> Iterator[list[tuple[float, Mark]]]:
     """Yield the legend's lines: where each entry begins, as many as there is room."""
     row: list[tuple[float, Mark]] = []
     at = LEFT
     for mark in entries:
         wide = 32 + CHARACTER * len(mark.name) + 18
-        if row and at + wide > WIDTH - RIGHT:
+        if row and at + wide > right:
             yield row
             row, at = [], LEFT
         row.append((at, mark))
@@ -200,7 +219,7 @@ def _grid(frame: _Frame) -> Iterator[str]:
     for (_, said), y in zip(axis.ticks, places.tolist(), strict=True):
         yield (
             f'<path class="grid" d="M{number(LEFT)} {number(y)}'
-            f'H{number(WIDTH - RIGHT)}"/>'
+            f'H{number(frame.right)}"/>'
             f'<text class="end" x="{number(LEFT - 7)}" y="{number(y + 4)}">'
             f"{text(said)}</text>"
         )
@@ -208,15 +227,15 @@ def _grid(frame: _Frame) -> Iterator[str]:
 
 def _labels(frame: _Frame) -> Iterator[str]:
     axis, base = frame.chart.x, frame.bottom
-    yield f'<path class="frame" d="M{number(LEFT)} {number(base)}H{number(WIDTH - RIGHT)}"/>'  # noqa: E501
-    places = frame.across(np.array([v for v, _ in axis.ticks]))
-    for (_, said), x in zip(axis.ticks, places.tolist(), strict=True):
+    line = f"M{number(LEFT)} {number(base)}H{number(frame.right)}"
+    yield f'<path class="frame" d="{line}"/>'
+    for said, x in _fitting(frame):
         yield (
             f'<path class="frame" d="M{number(x)} {number(base)}v4"/>'
             f'<text class="middle" x="{number(x)}" y="{number(base + 17)}">'
             f"{text(said)}</text>"
         )
-    middle = (LEFT + WIDTH - RIGHT) / 2
+    middle = (LEFT + frame.right) / 2
     yield (
         f'<text class="middle" x="{number(middle)}" y="{number(base + 36)}">'
         f"{text(axis.label)}</text>"
@@ -226,6 +245,17 @@ def _labels(frame: _Frame) -> Iterator[str]:
         f'<text class="middle" transform="translate(14 {number(high)}) rotate(-90)">'
         f"{text(frame.chart.y.label)}</text>"
     )
+
+
+def _fitting(frame: _Frame) -> list[tuple[str, float]]:
+    """Return the labels across and where they stand, as many as there is room for."""
+    ticks = frame.chart.x.ticks
+    places = frame.across(np.array([value for value, _ in ticks])).tolist()
+    widest = CHARACTER * max((len(said) for _, said in ticks), default=0) + 8
+    apart = abs(places[1] - places[0]) if len(places) > 1 else widest
+    every = max(1, math.ceil(widest / max(apart, 1e-9)))
+    found = [(said, x) for (_, said), x in zip(ticks, places, strict=True)]
+    return found[::every]
 
 
 def _legend(frame: _Frame) -> Iterator[str]:
@@ -306,9 +336,10 @@ def _(mark: Bars, frame: _Frame) -> Iterator[str]:
 def _(mark: Points, frame: _Frame) -> Iterator[str]:
     x, y = frame.across(mark.x), frame.upwards(mark.y)
     tone, kind = f"t{mark.tone % TONES}", "ring" if mark.hollow else "dot"
-    sound = np.isfinite(x) & np.isfinite(y)
+    sound = np.isfinite(x) & np.isfinite(y) & frame.holds(x, y)
     if mark.low is not None and mark.high is not None:
-        low, high = frame.upwards(mark.low), frame.upwards(mark.high)
+        ends = frame.upwards(mark.low), frame.upwards(mark.high)
+        low, high = (np.clip(end, frame.top, frame.bottom) for end in ends)
         for i in np.flatnonzero(sound & np.isfinite(low) & np.isfinite(high)).tolist():
             yield (
                 f'<path class="whisker {tone}" d="M{number(x[i])} {number(low[i])}'
@@ -319,6 +350,16 @@ def _(mark: Points, frame: _Frame) -> Iterator[str]:
             f'<circle class="{kind} {tone}" cx="{number(x[i])}" '
             f'cy="{number(y[i])}" r="3"/>'
         )
+        if mark.labels:
+            yield _beside(float(x[i]), float(y[i]), mark.labels[i], frame.right)
+
+
+def _beside(x: float, y: float, label: str, right: float) -> str:
+    """Return a label to the right of a dot, or to the left where there is no room."""
+    fits = x + 7 + CHARACTER * len(label) <= right
+    at, side = (x + 7, "count") if fits else (x - 7, "count end")
+    place = f'x="{number(at)}" y="{number(y + 4)}"'
+    return f'<text class="{side}" {place}>{text(label)}</text>'
 
 
 def _points(x: Floats, y: Floats) -> list[str]:

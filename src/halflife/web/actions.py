@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from time import sleep
 from typing import NamedTuple
-
-import numpy as np
 
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
@@ -21,6 +20,8 @@ from halflife.readers.containment import describe
 from halflife.web import showcase, words
 
 REMEMBERED = 20
+GRACE = 8.0  # seconds in which a decision can be taken back; a person reads, and thinks
+UNDONE = "taken back in time: nothing was changed"
 
 
 @dataclass(slots=True)
@@ -31,8 +32,10 @@ class Job:
         id: Its number.
         what: What it does, in words.
         source: The source it is about; empty if none.
-        state: ``running``, ``done``, ``partly`` or ``failed``.
+        state: ``running``, ``done``, ``partly``, ``failed`` or ``undone``.
         said: What came of it.
+        run: The run that a decision is about; 0 if it is about none.
+        undo: Whether it can be taken back: nothing was done yet.
 
     """
 
@@ -41,6 +44,8 @@ class Job:
     source: str = ""
     state: str = "running"
     said: str = ""
+    run: int = 0
+    undo: bool = False
 
 
 class Done(NamedTuple):
@@ -64,6 +69,7 @@ class Deeds:
     def __init__(self, ended: Callable[[], None]) -> None:
         self._jobs: deque[Job] = deque(maxlen=REMEMBERED)
         self._numbers = count(1)
+        self._lock = threading.Lock()
         self._ended = ended
 
     @property
@@ -71,14 +77,49 @@ class Deeds:
         """What was set going, latest first, as it stands now."""
         return [replace(job) for job in list(self._jobs)[::-1]]
 
-    def start(self, what: str, work: Callable[[], Done], source: str = "") -> Job:
-        """Begin something; it goes on after this has returned."""
-        job = Job(next(self._numbers), what, source)
-        self._jobs.append(job)
-        threading.Thread(target=self._do, args=(job, work), daemon=True).start()
+    def start(
+        self,
+        what: str,
+        work: Callable[[], Done],
+        source: str = "",
+        *,
+        run: int = 0,
+        grace: float = 0.0,
+    ) -> Job:
+        """Begin something; it goes on after this has returned.
+
+        For ``grace`` seconds it waits, and ``undo`` takes it back. A decision that
+        waits already is not made twice.
+        """
+        with self._lock:
+            waits = [job for job in self._jobs if job.undo and job.run == run]
+            if waits:
+                return waits[0]
+            job = Job(next(self._numbers), what, source, run=run, undo=grace > 0)
+            self._jobs.append(job)
+        given = job, work, grace
+        threading.Thread(target=self._do, args=given, daemon=True).start()
         return job
 
-    def _do(self, job: Job, work: Callable[[], Done]) -> None:
+    def undo(self, number: int) -> bool:
+        """Take back what waits; say whether it was in time."""
+        with self._lock:
+            waits = [job for job in self._jobs if job.undo and job.id == number]
+            for job in waits:
+                job.undo, job.said, job.state = False, UNDONE, "undone"
+        return bool(waits)
+
+    def _waited(self, job: Job, grace: float) -> bool:
+        """Wait until it cannot be taken back any more; say whether it was not."""
+        if grace > 0:
+            sleep(grace)
+        with self._lock:
+            job.undo = False
+            return job.state == "running"
+
+    def _do(self, job: Job, work: Callable[[], Done], grace: float) -> None:
+        if not self._waited(job, grace):
+            return
         try:
             said, state = work()
         except (HalflifeError, OSError) as error:
@@ -158,11 +199,4 @@ def demo(folder: Path, pages: int = 120, days: int = 20) -> Path:
 
     options = Options(pages=pages, days=days, folder=folder)
     report = run(options, lambda _n, _what: None)
-    text = report.config.read_text(encoding="utf-8")
-    grown = options.daily + showcase.FURNISHED
-    text = text.replace(f"requests = {options.daily}\n", f"requests = {grown}\n", 1)
-    report.config.write_text(text + showcase.SETS, encoding="utf-8")
-    config = Config.load(report.config)
-    with bootstrap.writing(config) as store:
-        showcase.furnish(config, store, bootstrap.clock(), np.random.default_rng(1))
-    return report.config
+    return showcase.extend(report.config)

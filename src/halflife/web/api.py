@@ -80,7 +80,7 @@ class Api:
             ("whatif", "what-if", "What another budget would buy.", (budget,)),
             ("audit", "audit", "Whether forecasts came true.", ()),
             ("inbox", "inbox", "Answers that wait for a decision.", ()),
-            ("league", "league", "How policies fared on recorded histories.", ()),
+            ("league", "audit/league", "How policies fared on recorded histories.", ()),
         ):
             operation = page.replace("-", "_")
             endpoint = partial(self._site.data, page)

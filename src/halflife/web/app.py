@@ -4,7 +4,7 @@ import secrets
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,10 +25,12 @@ from halflife.kinds.pages.hubs import PATH
 from halflife.study import league, svg
 from halflife.web import (
     actions,
+    activity,
     atom,
     changes_page,
     diff_page,
     items_page,
+    navigation,
     pages,
     remote_text,
     source_page,
@@ -46,7 +48,7 @@ from halflife.web.guard import API, Guard, Opening, ScopedToken
 from halflife.web.pages import Answer, Params  # noqa: TC001  (as below)
 from halflife.web.replies import as_json, read_json
 from halflife.web.settings_desk import SettingsDesk
-from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
+from halflife.web.survey import Survey
 from halflife.web.trials import Trials
 
 TITLES = {
@@ -56,13 +58,15 @@ TITLES = {
     "plan": "Plan",
     "what-if": "What if",
     "inbox": "Inbox",
-    "league": "League",
     "audit": "Audit",
     "add": "Add",
     "edit": "Settings",
+    "audit/league": "League of policies",
 }
+FILTERS = ("share", "interval", "change", "count", "span", "date", "ago", "plain")
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-ALWAYS = frozenset({"league"})  # pages that are something without a source
+MOVED = {"league": "audit/league"}  # addresses of earlier versions
+ALWAYS = frozenset({"audit/league"})  # pages that are something without a source
 BELIEVED = frozenset({"plan", "what-if"})  # pages that are nothing without a belief
 WORTH_IT = 1024  # bytes from which on an answer is compressed: it fits a packet below
 QUICK = 4  # of zlib's levels: 90 % of what the highest saves, in a third of its time
@@ -114,8 +118,8 @@ class ProjectPages:
             "plan": pages.plan,
             "what-if": what_if_page.what_if,
             "inbox": pages.inbox,
-            "league": lambda seen, _: verdicts.league(seen, setting.league),
             "audit": verdicts.audit,
+            "audit/league": lambda seen, _: verdicts.league(seen, setting.league),
         }
         self._templates = Environment(
             loader=PackageLoader("halflife.web"),
@@ -124,13 +128,15 @@ class ProjectPages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        for name in ("share", "count", "span", "moment", "date", "ago", "plain"):
+        for name in FILTERS:
             self._templates.filters[name] = getattr(words, name)
-        self._templates.filters["day"] = _day
         self._templates.filters["show_change"] = changes_page.show
         self._templates.filters["show_cell"] = items_page.cell
         self._templates.filters["web_link"] = remote_text.link
         self._templates.filters["utc"] = changes_page.utc
+        self._templates.filters["day"] = self._templates.filters["moment"] = words.clock
+        self._templates.globals["entry_of"] = navigation.entry_of
+        self._paths: frozenset[str] = frozenset()
 
     def routes(self) -> list[BaseRoute]:
         """Return every address there is."""
@@ -138,8 +144,18 @@ class ProjectPages:
         for name in self.answers:
             found.append(Route(f"/{name}", partial(self.page, name)))
             found.append(Route(f"/{name}.json", partial(self.data, name)))
+        found += [
+            Route(f"/{old}{end}", moved(f"/{new}{end}"))
+            for old, new in MOVED.items()
+            for end in ("", ".json")
+        ]
+        found += self._further_routes()
+        self._paths = frozenset(one.path for one in found if isinstance(one, Route))
+        return found
+
+    def _further_routes(self) -> list[BaseRoute]:
+        """Return the addresses that are no pages."""
         return [
-            *found,
             Route("/jobs.json", self.jobs),
             Route("/ready.json", self.ready),
             Route("/copy", self.copy),
@@ -149,6 +165,7 @@ class ProjectPages:
             Route("/static/{name}", static),
             Route("/sync", self.sync, methods=["POST"]),
             Route("/decide", self.decide, methods=["POST"]),
+            Route("/undo", self.undo, methods=["POST"]),
             Route("/demo", self.demo, methods=["POST"]),
             Route("/leave", self.leave, methods=["POST"]),
             Route("/push.json", self.push, methods=["POST"]),
@@ -169,7 +186,8 @@ class ProjectPages:
         )
         told = not first and not later
         answer = self.answers[name](seen, _params(request)) if told else {}
-        template = "first" if first else "later" if later else name
+        own = name.rpartition("/")[2]
+        template = "first" if first else "later" if later else own
         html = self.render(
             f"{template}.html",
             page=name,
@@ -182,9 +200,18 @@ class ProjectPages:
             settings=seen.config.path,
             waiting=len(seen.waiting),
             jobs=jobs,
+            progress=self._progress(seen, jobs),
             query=str(request.query_params),
         )
         return Response(html, media_type="text/html")
+
+    def _progress(self, seen: Survey, jobs: Sequence[Job]) -> dict[int, str]:
+        """Return how far the syncs that were set going have got, in words."""
+        if not any(job.state == "running" and job.source for job in jobs):
+            return {}
+        with bootstrap.reading(seen.config) as store:
+            running = activity.under_way(store, bootstrap.clock())
+        return activity.progress(jobs, running)
 
     def render(self, template: str, **said: object) -> str:
         """Return a page as HTML."""
@@ -192,7 +219,9 @@ class ProjectPages:
         board = {"visiting": self.board.visiting, "renewing": self.board.working}
         return self._templates.get_template(template).render(
             blank
-            | {"titles": TITLES, "jobs": self.deeds.jobs, "working": False, "total": 0}
+            | {"titles": navigation.entries(self._paths), "progress": {}}
+            | {"renewed": navigation.RENEWED}
+            | {"jobs": self.deeds.jobs, "working": False, "total": 0}
             | board
             | {"trouble": words.plain(self.board.trouble)}
             | said
@@ -268,20 +297,35 @@ class ProjectPages:
         """Accept, retry or keep what a sync put aside."""
         form = await request.form()
         run = pages.whole(str(form.get("run", "")), 0)
-        await self.start_verdict(run, str(form.get("verdict", "")))
+        await self.start_verdict(run, str(form.get("verdict", "")), actions.GRACE)
         return _back("inbox")
 
-    async def start_verdict(self, run: int, verdict: str) -> Job:
-        """Begin to carry out what a person decided about a run."""
+    async def undo(self, request: Request) -> Response:
+        """Take back what was decided, as long as nothing came of it."""
+        job = pages.whole(str((await request.form()).get("job", "")), 0)
+        if not self.deeds.undo(job):
+            raise UsageError("it is too late to take that back: it was carried out")
+        return _back("inbox")
+
+    async def start_verdict(self, run: int, verdict: str, grace: float = 0.0) -> Job:
+        """Begin to carry out what a person decided about a run.
+
+        For ``grace`` seconds it can be taken back, and nothing is written.
+        """
         config = await run_in_threadpool(self.board.config)
         if verdict == "accept":
             return self.deeds.start(
-                f"accept run {run}", lambda: actions.accept(config, run)
+                f"accept run {run}",
+                lambda: actions.accept(config, run),
+                run=run,
+                grace=grace,
             )
         if verdict == "keep":
             return self.deeds.start(
                 f"keep what we have, not run {run}",
                 lambda: actions.keep(config, run),
+                run=run,
+                grace=grace,
             )
         if verdict == "retry":
             seen = await run_in_threadpool(self.board.glance)
@@ -353,9 +397,14 @@ def _back(page: str, name: str = "") -> Response:
     return RedirectResponse(f"/{page}{more}", 303)
 
 
-def _day(said: str | None) -> str:
-    """Return an ISO date for people, to the minute."""
-    return "-" if said is None else f"{said[:10]} {said[11:16]} UTC"
+def moved(address: str) -> Callable[[Request], Response]:
+    """Return what leads from an old address to a new one."""
+
+    def answer(request: Request) -> Response:
+        more = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"{address}{more}", 308)
+
+    return answer
 
 
 def static(request: Request) -> Response:

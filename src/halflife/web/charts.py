@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 
 import numpy as np
 from markupsafe import Markup
@@ -11,8 +12,9 @@ from halflife.core.arrays import Bools, Floats
 from halflife.core.forecast import Forecast
 from halflife.core.wording import count, number
 from halflife.models.calibration import Reliability
+from halflife.models.hindsight import Past
 from halflife.study import svg
-from halflife.study.axes import calendar, linear, percent, spans
+from halflife.study.axes import Axis, calendar, linear, percent, spans
 from halflife.study.figures import cell
 from halflife.study.marks import BandMark, Bars, LineMark, Mark, Points
 from halflife.study.svg import Chart
@@ -25,6 +27,13 @@ MEASURES = {
     "summary": "Chance that the summary holds",
 }
 LONGEST, SHORTEST = 30.0, 0.5  # days that a forecast shows
+# Every chart is drawn twice, and the style sheet shows the one that fits: text in a
+# picture that is scaled down to a phone's width would be too small to read.
+WIDE, SLIM = (600.0, 320.0), (340.0, 270.0)
+FOUND = "found in hindsight"
+MEASURED = frozenset(
+    {"expected", "low", "high", "quality", "forecast", "found", "believed", "freshness"}
+)  # columns of shares, which pages write in per cent
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +58,42 @@ class ChartFigure:
     @property
     def rows(self) -> list[tuple[str, ...]]:
         """The numbers as a page writes them, row by row."""
-        columns = self.table.values()
-        return [tuple(map(cell, row)) for row in zip(*columns, strict=True)]
+        columns = [
+            [_written(name, value) for value in values]
+            for name, values in self.table.items()
+        ]
+        return list(zip(*columns, strict=True))
+
+
+def _written(column: str, value: object) -> str:
+    if isinstance(value, float) and column in MEASURED:
+        return words.share(value)
+    return number(value) if isinstance(value, float) else cell(value)
 
 
 def _figure(
     name: str, chart: Chart, table: Mapping[str, Sequence[object]]
 ) -> ChartFigure:
     # Every text in a chart is escaped where it is drawn.
-    drawn = Markup(svg.chart(chart, name))  # noqa: S704
+    wide = svg.chart(chart, name, size=WIDE)
+    slim = svg.chart(chart, f"{name}-slim", size=SLIM)
+    slim = slim.replace('class="chart"', 'class="chart slim"', 1)
+    drawn = Markup(wide.replace('class="chart"', 'class="chart wide"', 1) + slim)  # noqa: S704
     return ChartFigure(name, chart.title, chart.about, drawn, table)
+
+
+def _dates(low: float, high: float) -> Axis:
+    """Return an axis of days that says the month in words, without the year."""
+    axis = calendar("", low, high)
+    if high - low < 3.0:
+        return axis
+    ticks = tuple((at, _day(at)) for at, _ in axis.ticks)
+    return replace(axis, ticks=ticks)
+
+
+def _day(at: float) -> str:
+    moment = np.datetime64(math.floor(at + 1e-7), "D").astype(date)
+    return f"{moment.day} {moment:%b}"
 
 
 def decay(
@@ -75,15 +110,18 @@ def decay(
     )
     floor = min(0.1 * math.floor(10.0 * float(low.min())), 0.9)
     marks: list[Mark] = [LineMark(ahead, mean, f"expected {cast.measure}")]
-    said = f"It is {mean[0]:.3f} now"
+    said = f"It is {words.share(float(mean[0]))} now"
     if (low < high).any():
         marks.insert(0, BandMark(ahead, low, high, "95 % interval"))
-        said += f" ({low[0]:.3f} to {high[0]:.3f})"
-    said += f", and {mean[-1]:.3f} in {words.span(far)} if nothing is fetched."
+        said += f" ({words.interval(float(low[0]), float(high[0]))})"
+    last = words.share(float(mean[-1]))
+    said += f", and {last} in {words.span(far)} if nothing is fetched."
     if math.isfinite(target):
         ends = np.array([0.0, far])
         floor = min(floor, 0.1 * math.floor(10.0 * target))
-        marks.append(LineMark(ends, np.full(2, target), f"target {target:g}", 2, 1))
+        marks.append(
+            LineMark(ends, np.full(2, target), f"target {words.share(target)}", 2, 1)
+        )
         if 0.0 < wait <= far:
             place = np.full(2, wait)
             marks.append(LineMark(place, np.array([floor, 1.0]), "sync by", 1, 2))
@@ -96,6 +134,57 @@ def decay(
     )
     columns = {"days from now": ahead, "expected": mean, "low": low, "high": high}
     return _figure(name, chart, {k: v[::6].tolist() for k, v in columns.items()})
+
+
+def course(
+    name: str, past: Past | None, cast: Forecast, now: float, far: float = 7.0
+) -> ChartFigure:
+    """Return the quality of the last days and what is expected, with a line now."""
+    ahead = now + np.linspace(0.0, far, 36)
+    mean, low, high = (
+        np.interp(ahead, cast.at, y) for y in (cast.mean, cast.low, cast.high)
+    )
+    before = past if past is not None else Past.none()
+    first = float(before.at[0]) if before.at.size else now
+    lowest = min(float(np.nanmin(y)) for y in (low, before.low) if y.size)
+    floor = min(0.1 * math.floor(10.0 * lowest), 0.9)
+    line = np.full(2, now), np.array([floor, 1.0])
+    marks: list[Mark] = [
+        BandMark(before.at, before.low, before.high, "", 2),
+        LineMark(before.at, before.mean, FOUND if first < now else "", 2),
+        BandMark(ahead, low, high, "95 % interval"),
+        LineMark(ahead, mean, "expected if nothing is fetched", 0, 1),
+        LineMark(*line, "now", 6, 2),
+    ]
+    said = (
+        f"It is {words.share(float(mean[0]))} now "
+        f"({words.interval(float(low[0]), float(high[0]))}), and would be "
+        f"{words.share(float(mean[-1]))} in {words.span(far)} if nothing were fetched."
+    )
+    chart = Chart(
+        f"{MEASURES[cast.measure]}: the last 30 days, and the next 7",
+        f"{_before(before, now)}{said}",
+        _dates(min(first, now - 1.0), now + far),
+        percent("", floor, 1.0),
+        tuple(marks),
+    )
+    moments = np.concatenate([before.at, ahead[::5]]).tolist()
+    table = {
+        "day": list(map(words.moment, moments)),
+        "expected": np.concatenate([before.mean, mean[::5]]).tolist(),
+        "low": np.concatenate([before.low, low[::5]]).tolist(),
+        "high": np.concatenate([before.high, high[::5]]).tolist(),
+    }
+    return _figure(name, chart, table)
+
+
+def _before(past: Past, now: float) -> str:
+    """Return what the past was like, in a sentence; nothing if it is not known."""
+    if not past.at.size or not past.at[0] < now:
+        return ""
+    mean = words.share(float(np.nanmean(past.mean)))
+    long = words.span(now - float(past.at[0]))
+    return f"Over the last {long} it was {mean} on average. "
 
 
 def spent(days: Sequence[int], now: float, pace: float) -> ChartFigure:
@@ -114,7 +203,7 @@ def spent(days: Sequence[int], now: float, pace: float) -> ChartFigure:
         f"{count(int(height.sum()), 'request')} in {count(len(days), 'day')}, "
         f"{days[-1]} of them today;"
         f" the budget allows {number(pace)} a day.",
-        calendar("day", float(ends[0]), float(ends[1])),
+        _dates(float(ends[0]), float(ends[1])),
         linear("requests", 0.0, most),
         marks,
     )
@@ -147,7 +236,7 @@ def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> ChartFig
     chart = Chart(
         title,
         f"{sums} in {count(days.size, 'day')}.",
-        calendar("day", float(days[0]), float(days[-1]) + 1.0),
+        _dates(float(days[0]), float(days[-1]) + 1.0),
         linear("a day", 0.0, most),
         marks,
     )
@@ -186,13 +275,21 @@ def reliable(table: Reliability) -> ChartFigure:
     ends = np.array([0.0, 1.0])
     marks = (
         LineMark(ends, ends, "as believed", 6, 1),
-        Points(table.forecast, table.found, "found", 0, table.low, table.high),
+        Points(
+            table.forecast,
+            table.found,
+            "found, with the number of pages",
+            low=table.low,
+            high=table.high,
+            labels=tuple(str(int(n)) for n in table.size.tolist()),
+        ),
     )
     chart = Chart(
-        "Pages drawn at random: believed and found",
-        f"{count(int(table.size.sum()), 'page')} in "
-        f"{count(table.size.size, 'class', 'classes')}; whiskers are "
-        "95 % intervals of what was found.",
+        "Reliability: believed and found",
+        f"{count(int(table.size.sum()), 'page')} drawn at random, in "
+        f"{count(table.size.size, 'class', 'classes')} by what was believed. On the "
+        "line, beliefs are right; above it they are too low, below it too high. "
+        "Whiskers are 95 % intervals.",
         percent("believed chance of being current"),
         percent("share that was current"),
         marks,

@@ -5,7 +5,6 @@ from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from html import escape
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
@@ -46,15 +45,23 @@ EXPIRED = (
     "anew since.\nNothing was done. Open the address that it printed last: it ends "
     "with ?token=...\n"
 )
+# A refusal stands alone: whoever is refused gets no style sheet either.
 STYLE = (
-    "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;"
-    "padding:0 1rem}@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}"
+    ":root{color-scheme:light dark}"
+    "body{margin:0;min-height:100vh;display:grid;place-items:center;"
+    "font:16px/1.5 system-ui,sans-serif;background:#fff;color:#1f2328}"
+    "main{max-width:34rem;margin:24px;padding:28px 32px;border:1px solid #d0d7de;"
+    "border-radius:12px}h1{margin:0 0 12px;font-size:24px}p{margin:0 0 8px}"
+    "code{font:14px ui-monospace,monospace}"
+    "@media (prefers-color-scheme:dark){body{background:#0f141a;color:#e2e8ee}"
+    "main{border-color:#3a424c}}"
 )
-_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
-ALONE = (  # the style sheet needs a token, too
-    f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
-)
+TITLES = {
+    401: "This page needs its token",
+    403: "Not from there",
+    413: "That is too much",
+    421: "Not this host",
+}
 UNNAMED = "send `Authorization: Bearer TOKEN` with a token of this server"
 ONLY_READS = 'this token may only read; that needs one with scope = "act"'
 COOKIE_ALONE = (
@@ -158,7 +165,8 @@ class Guard:
         ):
             return None  # whoever answers there checks for itself
         if not known:
-            return _said(421, "421: this is not the host you are looking for\n")
+            text = "421: this is not the host you are looking for\n"
+            return _said(421, text, headers)
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if self._is(bearer):
             return self._too_large(headers)
@@ -177,7 +185,8 @@ class Guard:
         if scope["method"] in SAFE:
             return self._first(scope)  # no address with a token stays in the bar
         if not _ours(headers):
-            return _said(403, "403: only pages of this very server may do that\n")
+            text = "403: only pages of this very server may do that\n"
+            return _said(403, text, headers)
         return self._too_large(headers)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Response:
@@ -186,16 +195,7 @@ class Guard:
         said = EXPIRED if given else UNKNOWN
         if scope["path"].endswith(".json"):
             return _said_as_json(401, " ".join(said.removeprefix("401: ").split()))
-        if "text/html" not in headers.get("accept", ""):
-            return _said(401, said)
-        head, *lines = said.strip().splitlines()
-        html = (
-            f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>401</title>'
-            '<meta name="viewport" content="width=device-width,initial-scale=1">'
-            f"<style>{STYLE}</style><h1>halflife</h1><p><strong>{_html(head)}</strong>"
-            f"</p>{''.join(f'<p>{_html(line)}</p>' for line in lines)}"
-        )
-        return HTMLResponse(html, 401, {"content-security-policy": ALONE})
+        return _said(401, said, headers)
 
     def _refusal_of_api(
         self, scope: Scope, headers: Headers, bearer: str
@@ -246,7 +246,7 @@ class Guard:
     def _too_large(self, headers: Headers) -> Response | None:
         size = headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > LARGEST:
-            return _said(413, "413: that is too much\n")
+            return _said(413, "413: that is too much\n", headers)
         return None
 
 
@@ -266,19 +266,33 @@ def _ours(headers: Headers) -> bool:
     return bool(host) and origin in {f"http://{host}", f"https://{host}"}
 
 
-def _html(text: str) -> str:
-    r"""Return a line as HTML; what stands between backticks is typed.
-
-    >>> _html("say `a <b`")
-    'say <code>a &lt;b</code>'
-    """
-    parts = escape(text).split("`")
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts))
-
-
-def _said(status: int, text: str) -> Response:
+def _said(status: int, text: str, headers: Headers) -> Response:
+    """Return a refusal: a page for browsers, plain text for programs."""
     assert HTTPStatus(status)
-    return PlainTextResponse(text, status)
+    if "text/html" not in headers.get("accept", ""):
+        return PlainTextResponse(text, status)
+    digest = b64encode(sha256(STYLE.encode()).digest()).decode()
+    lines = text.partition(": ")[2].strip().splitlines()
+    said = "".join(f"<p>{_sentence(line)}</p>" for line in lines)
+    page = (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{status} \u00b7 halflife</title><style>{STYLE}</style></head>"
+        f"<body><main><h1>{TITLES[status]}</h1>{said}</main></body></html>"
+    )
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return HTMLResponse(page, status, {"content-security-policy": policy})
+
+
+def _sentence(line: str) -> str:
+    """Return a line of ours as a sentence of HTML; what to type stands out."""
+    parts = line[:1].upper() + line[1:]
+    for mark in ("<code>", "</code>"):
+        parts = parts.replace("`", mark, 1)
+    return parts if parts.endswith(".") else f"{parts}."
 
 
 def _said_as_json(status: int, said: str) -> Response:

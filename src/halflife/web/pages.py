@@ -1,14 +1,17 @@
 """What stands on the pages about all sources: overview, sources, plan, inbox."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from halflife.config import SourceConfig
 from halflife.core.errors import UsageError
 from halflife.engine import bootstrap, held_answers
+from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
 from halflife.kinds.page_view import Planned
 from halflife.kinds.protocol import Reading, Step
@@ -16,7 +19,8 @@ from halflife.kinds.registry import kind_of
 from halflife.net.addresses import origin, parse_url
 from halflife.net.pacing import closed_for
 from halflife.stores import Store
-from halflife.web import charts, words
+from halflife.web import activity, attention, charts, lanes, words
+from halflife.web.charts import ChartFigure
 from halflife.web.rows import PENDING, WORST, SourceRow
 from halflife.web.survey import Survey
 
@@ -25,6 +29,7 @@ Params: TypeAlias = Mapping[str, str]
 
 PAGE = 100  # rows at a time
 NEXT = 10  # of a short list
+PLACE = re.compile(r"\{[^{}]*\}")  # where a query is put into an address
 HEALTHS = (*WORST, PENDING)
 ORDERS = {
     "name": lambda row: row.name,
@@ -36,7 +41,6 @@ ORDERS = {
     "sync-by": lambda row: (_soonest(row), row.name),
     "last": lambda row: (row.last, row.name),
 }
-RISKY = frozenset({"failing", "below target", "at risk"})
 
 
 def _soonest(row: SourceRow) -> float:
@@ -84,20 +88,32 @@ def _failure(row: SourceRow, now: float) -> Answer | None:
     }
 
 
+def addresses_of(settings: SourceConfig) -> list[str]:
+    """Return the addresses of a source; of a search with a gap where queries stand."""
+    asked_at = settings.query_url
+    if "{" in asked_at:
+        return [words.plain(PLACE.sub("\u2026", asked_at))]
+    return [words.plain(url) for url in settings.addresses]
+
+
 def overview(seen: Survey, _: Params) -> Answer:
     """Return how it stands with everything."""
     rows = seen.rows
     healths = Counter(row.health for row in rows)
-    risky = sorted((r for r in rows if r.health in RISKY), key=ORDERS["health"])
+    urgent = attention.ordered(rows)
     budget = seen.config.budget
-    due = [r for r in rows if math.isfinite(r.sync_by)]
-    figures = [charts.spent(seen.days, seen.now, budget.pace)]
-    for cast in seen.together.values():
-        # Targets are of sources: all pages together have none.
-        figures.insert(0, charts.decay("fresh", cast, seen.now, math.nan, math.inf))
+    listed = {row.name for row in urgent[:NEXT]}
+    due = [r for r in rows if math.isfinite(r.sync_by) and r.name not in listed]
+    measures = _measures(seen)
+    pieces = attention.sentence(seen, measures)
+    with bootstrap.reading(seen.config) as store:
+        goes_on = activity.take(store, bootstrap.clock())
     return {
         "at": words.date(seen.now),
-        "measures": _measures(seen),
+        "sentence": attention.plain_text(pieces),
+        "pieces": pieces,
+        **goes_on,
+        "measures": measures,
         "budget": {
             "requests": budget.requests,
             "per": budget.per,
@@ -109,28 +125,33 @@ def overview(seen: Survey, _: Params) -> Answer:
         "health": {w: healths[w] for w in HEALTHS if w != PENDING or seen.working},
         "sources": len(rows),
         "waiting": len(seen.waiting),
-        "risky": [told(row, seen.now) for row in risky[:NEXT]],
-        "more_risky": max(len(risky) - NEXT, 0),
+        "attention": [told(row, seen.now) for row in urgent[:NEXT]],
+        "more_attention": max(len(urgent) - NEXT, 0),
         "next": [
             told(row, seen.now) for row in sorted(due, key=ORDERS["sync-by"])[:NEXT]
         ],
-        "figures": figures,
-        "sinks": _sinks(seen),
+        "figures": _courses(seen),
+        "sinks": [_sink(one) for one in seen.sinks],
     }
 
 
-def _sinks(seen: Survey) -> list[Answer]:
-    """Return how the sinks stand that get what changed."""
-    return [
-        {
-            "name": one.settings.name,
-            "behind": one.behind,
-            "dead": one.dead,
-            "trouble": one.trouble(),
-            "advice": one.advice,
-        }
-        for one in seen.sinks
-    ]
+def _courses(seen: Survey) -> list[ChartFigure]:
+    """Return the quality over time, and what was spent."""
+    drawn = []
+    for cast in seen.together.values():
+        past = seen.past if cast.measure == "freshness" else None
+        drawn.append(charts.course("fresh", past, cast, seen.now))
+    return [*drawn, charts.spent(seen.days, seen.now, seen.config.budget.pace)]
+
+
+def _sink(one: SinkReport) -> Answer:
+    return {
+        "name": one.settings.name,
+        "behind": one.behind,
+        "dead": one.dead,
+        "trouble": one.trouble(),
+        "advice": one.advice,
+    }
 
 
 def spending(seen: Survey) -> Answer:
@@ -247,6 +268,7 @@ def plan(seen: Survey, _: Params) -> Answer:
         "queries": queries,
         "sets": soon,
         "due": _due(seen, looks),
+        "lanes": lanes.lanes(seen.now, looks, soon),
     }
 
 
@@ -365,13 +387,14 @@ def inbox(seen: Survey, _: Params) -> Answer:
 
 def _held(one: Waiting, evidence: Answer) -> Answer:
     """Return an answer that waits for a decision, with what it differs in."""
+    named = {k: v for k, v in evidence.items() if k.endswith("examples")}
     return {
         "run": one.run,
         "source": one.source,
         "why": words.plain(one.why),
         "looked": words.date(one.since),
         **evidence,
-        "examples": [words.plain(key) for key in evidence["examples"]],
+        **{k: [words.plain(key) for key in keys] for k, keys in named.items()},
     }
 
 

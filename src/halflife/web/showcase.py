@@ -4,6 +4,7 @@ Nothing is fetched. Pages change, objects come and go at random, as told by a se
 what looks at them would have shown is written down as a sync would have done it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.config import Config, SourceConfig
+from halflife.core.change import Change
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection, Lives
 from halflife.core.object_store import Attributes, Listing
@@ -26,6 +28,8 @@ from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 
 DAYS = 30  # that have passed
+LOGGED = 7.0  # days of which it is written down what came and went
+DEMO_TARGET = "freshness >= 0.7"  # near what its budget keeps: sometimes missed
 SETS = """
 [[source]]
 name = "jobs"
@@ -52,6 +56,7 @@ kind = "search"
 search_url = "https://library.example.org/?q={query}"
 target = "summary >= 0.6"
 """
+BUDGET = re.compile(r"^requests = (\d+)$", re.MULTILINE)
 PAGES = """\
 [budget]
 requests = 300
@@ -103,6 +108,18 @@ def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
     return path
 
 
+def extend(path: Path) -> Path:
+    """Add a target, and the sources without pages, to what the demo has kept."""
+    text = path.read_text(encoding="utf-8")
+    text = text.replace('name = "demo"', f'name = "demo"\ntarget = "{DEMO_TARGET}"', 1)
+    text = BUDGET.sub(lambda found: f"requests = {int(found[1]) + FURNISHED}", text, 1)
+    path.write_text(text + SETS, encoding="utf-8")
+    config = Config.load(path)
+    with bootstrap.writing(config) as store:
+        furnish(config, store, bootstrap.clock(), np.random.default_rng(1))
+    return path
+
+
 def furnish(config: Config, store: SqliteStore, now: float, rng: Generator) -> None:
     """Write down the histories of the sources without pages."""
     named = {source.name: source for source in config.source}
@@ -134,10 +151,20 @@ def _pages(store: SqliteStore, name: str, now: float, rng: Generator) -> None:
 
 
 def _look(name: str, i: int, at: float, version: int) -> Observation:
-    body = f"<h1>{name} {i}</h1><p>version {version}</p>".encode()
-    content = Content("text/html", body)
+    content = Content("text/html", _text(name, i, version).encode())
     digest = f"{name}-{i}-{version}"
     return Observation(_key(name, i), at, Seen.PRESENT, digest, content=content)
+
+
+def _text(name: str, i: int, version: int) -> str:
+    """Return a page of which a sentence and a number are others in every version."""
+    one, other = (WORDS[(i + version * k) % len(WORDS)] for k in (1, 3))
+    return (
+        f"<title>{name} {i}</title><h1>{name} {i}</h1>"
+        f"<p>This page is about the {WORDS[i % len(WORDS)]} and what became of it.</p>"
+        f"<p>Lately the {one} was seen near the {other}, {3 + version % 9} times.</p>"
+        f"<p>Version {version}. Nobody knows what comes next.</p>"
+    )
 
 
 def _key(name: str, i: int) -> str:
@@ -173,6 +200,20 @@ def _listing(
     store.save_collection(run, kept)
     store.charge(run, LISTED, now - 0.5)
     store.finish(run, now - 0.4)
+    store.changes.append(_came_and_went(source.name, lives, now))
+
+
+def _came_and_went(source: str, lives: Lives, now: float) -> list[Change]:
+    """Return the objects that arrived or went on the last days, in order of time."""
+    found = []
+    for i, key in enumerate(lives.keys):
+        first, gone = float(lives.first_seen[i]), float(lives.gone_by[i])
+        city = lives.attributes["city"][i]
+        if first > now - LOGGED:
+            found.append(Change(first, source, key, "new", {"city": (None, city)}))
+        if now - LOGGED < gone < now:
+            found.append(Change(gone, source, key, "gone"))
+    return sorted(found, key=lambda change: change.at)
 
 
 def _doubtful(store: SqliteStore, source: SourceConfig, now: float) -> None:

@@ -16,7 +16,15 @@ from halflife.stores.fetch_history import FailureRow
 from halflife.stores.run_history import Ran
 from halflife.web import changes_page, charts, source_chart, words
 from halflife.web.charts import ChartFigure
-from halflife.web.pages import Answer, Params, asked, spending, told, whole
+from halflife.web.pages import (
+    Answer,
+    Params,
+    addresses_of,
+    asked,
+    spending,
+    told,
+    whole,
+)
 from halflife.web.remote_text import link, reveal, shorten
 from halflife.web.rows import SourceRow
 from halflife.web.source_chart import PAST, STEPS, QualityTimeline
@@ -45,7 +53,7 @@ def source(seen: Survey, params: Params) -> Answer:
     return {
         "at": words.date(seen.now),
         **told(row, seen.now),
-        "addresses": [words.plain(url) for url in settings.addresses[:3]],
+        "addresses": addresses_of(settings)[:3],
         "links": [link(url) for url in settings.addresses[:3]],
         "more_addresses": max(len(settings.addresses) - 3, 0),
         "targets": [str(target) for target in settings.targets],

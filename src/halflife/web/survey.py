@@ -17,8 +17,9 @@ from halflife.kinds.contained import ContainedKind
 from halflife.kinds.page_view import Panorama, Planned
 from halflife.kinds.protocol import Known, Memo
 from halflife.kinds.registry import kind_of
+from halflife.models.hindsight import Past
 from halflife.stores import Store
-from halflife.web import rows
+from halflife.web import history, rows
 from halflife.web.rows import SourceRow
 from halflife.web.slider import Slider
 
@@ -45,6 +46,7 @@ class Survey:
         total: About how many items there are, as long as it is.
         sinks: How the sinks stand that get what changed.
         shown: What was read for pages of this survey.
+        past: The freshness of pages on the last days; None if it is not known.
 
     """
 
@@ -62,6 +64,7 @@ class Survey:
     total: int = 0
     sinks: tuple[SinkReport, ...] = ()
     shown: Memo = field(default_factory=Memo)
+    past: Past | None = None
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> SourceRow | None:
@@ -142,8 +145,18 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         panoramas=panoramas,
         known=tuple(known),
         sinks=tuple(deliveries.reports(config, store)),
+        past=_past(store, panoramas, now),
         _place=place,
     )
+
+
+def _past(
+    store: Store, panoramas: Mapping[ContainedKind, Panorama], now: float
+) -> Past | None:
+    """Return the freshness of pages on the last days."""
+    casts = [one.together for one in panoramas.values() if one.together is not None]
+    fresh = [cast for cast in casts if cast.measure == "freshness" and cast.mean.size]
+    return history.take(store, now, float(fresh[0].mean[0])) if fresh else None
 
 
 def _panoramas(

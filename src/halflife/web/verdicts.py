@@ -21,7 +21,7 @@ from halflife.kinds.registry import kind_named
 from halflife.models.calibration import reliability, within
 from halflife.stores.forecasts import Checks, Issued
 from halflife.study import league as drawing
-from halflife.web import charts, words
+from halflife.web import audit_words, charts, words
 from halflife.web.charts import ChartFigure
 from halflife.web.pages import PAGE, Answer, Params
 from halflife.web.survey import Survey
@@ -112,6 +112,7 @@ def audit(seen: Survey, _: Params) -> Answer:
         "days": WINDOW,
         "share": seen.config.audit.share,
         "waiting": waiting,
+        "sentence": audit_words.sentence(rows),
         "told": sum(one.scored for one in found),
         "within": sum(round(one.coverage.mean * one.scored) for one in found),
         "checked": sum(one.checked for one in found),

@@ -3,8 +3,12 @@
 import math
 from datetime import UTC, datetime
 
+from markupsafe import Markup
+
 from halflife.core.wording import number
 
+NARROW = 0.99  # a share from which on a tenth of a per cent is shown of an interval
+ROUNDING = 1e-6  # what a float may be off by before it counts
 _UNITS = ((1.0, "day"), (1 / 24, "h"), (1 / 1440, "min"))
 
 
@@ -41,8 +45,28 @@ def moment(days: float | None) -> str:
     >>> moment(19722.75), moment(None)
     ('2023-12-31 18:00 UTC', '-')
     """
-    said = date(days)
+    return _minute(date(days))
+
+
+def _minute(said: str | None) -> str:
     return "-" if said is None else f"{said[:10]} {said[11:16]} UTC"
+
+
+def clock(when: float | str | None) -> Markup:
+    """Return a moment, in days or ISO 8601, as an element of a page.
+
+    It says UTC; the script of the pages writes the reader's own time in its place,
+    and leaves UTC as what is shown on hover.
+
+    >>> print(clock(19722.75))
+    <time datetime="2023-12-31T18:00:00Z">2023-12-31 18:00 UTC</time>
+    >>> print(clock(None))
+    -
+    """
+    said = when if isinstance(when, str) else date(when)
+    if said is None:
+        return Markup("-")
+    return Markup('<time datetime="{}">{}</time>').format(said, _minute(said))
 
 
 def span(days: float | None) -> str:
@@ -75,12 +99,54 @@ def ago(days: float | None, now: float) -> str:
 
 
 def share(value: float | None) -> str:
-    """Return a quality between 0 and 1.
+    """Return a part of a whole in per cent; what is not all of it is never 100 %.
 
-    >>> share(0.91234), share(None), share(math.nan)
-    ('0.912', '-', '-')
+    >>> share(0.91234), share(0.9978), share(1.0), share(0.99996), share(0.0)
+    ('91 %', '99.8 %', '100 %', '>99.9 %', '0 %')
+    >>> share(0.004), share(1e-9), share(None), share(math.nan)
+    ('0.4 %', '<0.1 %', '-', '-')
     """
-    return "-" if value is None or not math.isfinite(value) else f"{value:.3f}"
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{_percent(value)} %"
+
+
+def _percent(value: float) -> str:
+    """Return the number that stands before the sign."""
+    tenths = round(1000 * value)
+    if value < 1 and tenths >= 1000:
+        return ">99.9"
+    if value > 0 and tenths <= 0:
+        return "<0.1"
+    if 10 <= tenths < 990 or tenths % 1000 == 0:
+        return f"{100 * value:.0f}"
+    return f"{tenths / 10:g}"
+
+
+def interval(low: float, high: float) -> str:
+    """Return two shares as the ends of an interval; its ends are rounded outwards.
+
+    >>> interval(0.719, 0.966), interval(0.97, 1.0), interval(0.06, 0.9996)
+    ('71\u201397 %', '97\u2013100 %', '6\u2013100 %')
+    >>> interval(0.05, 0.05), interval(0.9912, 0.9987)
+    ('5 %', '99.1\u201399.9 %')
+    """
+    digits = 1 if low >= NARROW else 0
+    scale = 10**digits
+    first = math.floor(100 * scale * low + ROUNDING) / scale
+    last = math.ceil(100 * scale * high - ROUNDING) / scale
+    ends = f"{first:g}" if first >= last else f"{first:g}\u2013{last:g}"
+    return f"{ends} %"
+
+
+def change(value: float) -> str:
+    """Return how far a share rose or fell, in points of a per cent.
+
+    >>> change(0.0423), change(-0.1), change(0.0001)
+    ('+4.2 pp', '-10 pp', '0 pp')
+    """
+    points = round(100 * value, 1)
+    return f"{points:+g} pp" if points else "0 pp"
 
 
 def count(value: float | None) -> str:

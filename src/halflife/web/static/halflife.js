@@ -1,30 +1,107 @@
-// Pages are whole without this. It swaps the part of a page that an answer changes,
-// and looks again while something runs. What is swapped in was made by this server.
+// Pages are whole without this. It writes times in the reader's own zone, fetches a page
+// again now and then, and changes only what differs: focus, scroll and what is open stay.
 "use strict";
 
-let asking = null;
+const SOON = 1000, LATER = 15000;  // ms until a page is fetched again
+const zoned = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+});
+const dated = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
+  timeZoneName: "short",
+});
 
-async function fetched(url) {
-  if (asking) asking.abort();
-  asking = new AbortController();
-  const answer = await fetch(url, { signal: asking.signal, credentials: "same-origin" });
-  if (!answer.ok) throw new Error(answer.status);
-  return new DOMParser().parseFromString(await answer.text(), "text/html");
+function span(seconds) {
+  for (const [size, unit] of [[86400, "days"], [3600, "h"], [60, "min"]]) {
+    if (seconds >= 1.5 * size) return `${Math.round(seconds / size)} ${unit}`;
+  }
+  return `${Math.round(seconds)} s`;
 }
 
-async function swap(url, part) {
+function localise(part) {
+  for (const one of part.querySelectorAll("time[datetime]")) {
+    const said = one.getAttribute("datetime"), at = new Date(said);
+    if (isNaN(at)) continue;
+    const here = (at.getFullYear() === new Date().getFullYear() ? zoned : dated).format(at);
+    const utc = `${said.slice(0, 10)} ${said.slice(11, 16)} UTC`;
+    if ("rel" in one.dataset) one.title = `${here} (${utc})`;
+    else if ("ago" in one.dataset) {
+      one.textContent = `${span(Math.max(0, (Date.now() - at) / 1000))} ago`;
+      one.title = `${here} (${utc})`;
+    } else {
+      one.textContent = here;
+      one.title = utc;
+    }
+  }
+}
+
+// Makes one element like another, as far as they differ.
+function morph(here, there) {
+  if (here.isEqualNode(there)) return;
+  if (here.nodeType !== there.nodeType || here.nodeName !== there.nodeName ||
+      (here.id || "") !== (there.id || "")) {
+    here.replaceWith(there.cloneNode(true));
+    return;
+  }
+  if (here.nodeType !== 1) {
+    if (here.nodeValue !== there.nodeValue) here.nodeValue = there.nodeValue;
+    return;
+  }
+  for (const { name, value } of [...there.attributes]) {
+    if (name !== "open" && here.getAttribute(name) !== value) here.setAttribute(name, value);
+  }
+  for (const { name } of [...here.attributes]) {
+    if (name !== "open" && !there.hasAttribute(name)) here.removeAttribute(name);
+  }
+  if (here.nodeName === "TEXTAREA") return;  // what somebody typed stays
+  const old = [...here.childNodes], now = [...there.childNodes];
+  now.forEach((child, i) => {
+    if (old[i]) morph(old[i], child);
+    else here.append(child.cloneNode(true));
+  });
+  old.slice(now.length).forEach((child) => child.remove());
+}
+
+async function read(url, how) {
+  const answer = await fetch(url, { credentials: "same-origin", ...how });
+  if (!(answer.headers.get("content-type") || "").startsWith("text/html")) throw new Error(answer.status);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  localise(page);
+  return { answer, page };
+}
+
+function show(page, parts, force) {
+  for (const part of parts) {
+    const here = document.querySelector(part), there = page.querySelector(part);
+    if (here && there) morph(here, there);
+  }
+  if (!force) return;
+  for (const one of document.querySelectorAll("form[data-live] [name]")) {
+    const there = page.querySelector(`form[data-live] [name="${CSS.escape(one.name)}"]`);
+    if (there) one.value = there.value;
+  }
+}
+
+const ALL = ["header nav", "#main", "footer"];
+let asking = null, doing = 0;  // the latest swap, and how many things people did
+
+async function swap(url, part, push) {
   const here = document.querySelector(part);
   if (!here) return;
+  if (asking) asking.abort();
+  asking = new AbortController();
+  doing += 1;
   here.classList.add("busy");
   try {
-    const there = (await fetched(url)).querySelector(part);
-    if (!there) { location.assign(url); return; }
-    const open = [...here.querySelectorAll("details")].map((one) => one.open);
-    here.replaceWith(there);
-    there.querySelectorAll("details").forEach((one, i) => { one.open = open[i] || false; });
-    history.replaceState(null, "", url);
+    const { answer, page } = await read(url, { signal: asking.signal });
+    if (!answer.ok || !page.querySelector(part)) { location.assign(url); return; }
+    show(page, [part, "footer"]);
+    if (push) history.pushState(null, "", url);
+    else history.replaceState(null, "", url);
   } catch (error) {
     if (error.name !== "AbortError") location.assign(url);
+  } finally {
+    document.querySelector(part)?.classList.remove("busy");
   }
 }
 
@@ -32,7 +109,8 @@ function address(form) {
   return form.getAttribute("action") + "?" + new URLSearchParams(new FormData(form));
 }
 
-let wait = 0;
+// What is typed or dragged replaces the address; what is done with it is a step back.
+let wait = 0, begun = "";
 document.addEventListener("input", (event) => {
   const form = event.target.form;
   if (!form || !form.dataset.live) return;
@@ -41,26 +119,55 @@ document.addEventListener("input", (event) => {
     shown.textContent = Number(event.target.value).toLocaleString("en");
   }
   clearTimeout(wait);
-  wait = setTimeout(() => swap(address(form), form.dataset.live), 90);
+  const push = begun !== event.target.name;
+  begun = event.target.name;
+  wait = setTimeout(() => swap(address(form), form.dataset.live, push), 90);
 });
+document.addEventListener("change", () => { begun = ""; });
+
+addEventListener("popstate", () => read(location.href).then(({ page }) => {
+  show(page, ALL, true);
+  document.querySelectorAll("form[data-live] output").forEach((one) => {
+    const range = one.form.querySelector("input[type=range]");
+    if (range) one.textContent = Number(range.value).toLocaleString("en");
+  });
+}).catch(() => location.reload()));
+
+// A button keeps its place: what it did is shown without leaving the page.
+async function act(form, button) {
+  const body = new URLSearchParams(new FormData(form, button));
+  doing += 1;
+  try {
+    const { answer, page } = await read(form.action, { method: "POST", body });
+    if (answer.ok && new URL(answer.url).pathname !== location.pathname) {
+      location.assign(answer.url);
+      return;
+    }
+    show(page, ALL, true);
+  } catch {
+    location.reload();
+  }
+  if (document.activeElement !== document.body) return;
+  const next = document.querySelector(".case form button, #jobs button") || document.querySelector("#held, #main");
+  next.focus({ preventScroll: true });
+}
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "get" || !form.dataset.live) return;
-  event.preventDefault();
-  swap(address(form), form.dataset.live);
+  if ("act" in form.dataset) {
+    event.preventDefault();
+    act(form, event.submitter);
+  } else if (form.method === "get" && form.dataset.live) {
+    event.preventDefault();
+    swap(address(form), form.dataset.live, true);
+  }
 });
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-swap]");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  const label = link.textContent;
-  swap(link.href, "#list").then(() => {
-    const again = [...document.querySelectorAll("#list a[data-swap]")]
-      .find((one) => one.textContent.trim()[0] === label.trim()[0] &&
-        one.textContent.split(" ")[0] === label.split(" ")[0]);
-    if (again) again.focus();
+  swap(link.href, "#list", true).then(() => {
     for (const name of ["sort", "order"]) {
       const kept = document.querySelector(`.filters input[name=${name}]`);
       if (kept) kept.value = new URLSearchParams(location.search).get(name) || kept.value;
@@ -68,27 +175,26 @@ document.addEventListener("click", (event) => {
   });
 });
 
-async function poll() {
-  const shown = document.querySelector("#jobs[data-poll]");
-  if (!shown) return;
-  try {
-    const answer = await fetch("/jobs.json", { credentials: "same-origin" });
-    const jobs = (await answer.json()).results;
-    if (!jobs.some((job) => job.state === "running")) { location.reload(); return; }
-  } catch { /* the server went away: the page stays as it is */ }
-  setTimeout(poll, 1000);
+// A page that is hidden, or that somebody types into, is left alone.
+function isTouched() {
+  const fields = document.querySelectorAll("main form:not([data-live]) :is(input, textarea)");
+  return document.activeElement?.matches("input, select, textarea") ||
+    [...fields].some((one) => one.value !== one.defaultValue || one.checked !== one.defaultChecked) ||
+    getSelection().toString();
 }
-setTimeout(poll, 500);
 
-async function fill() {
-  if (!document.querySelector("#working")) return;
-  try {
-    const answer = await fetch("/ready.json", { credentials: "same-origin" });
-    if ((await answer.json()).ready) {
-      await swap(location.href, "#main");
-      await swap(location.href, "footer");
-    }
-  } catch { /* the server went away: the page stays as it is */ }
-  setTimeout(fill, 1000);
+async function renew() {
+  const quick = document.querySelector("[data-poll], #working");
+  if (!document.hidden && document.querySelector("main[data-renew]") && !isTouched()) {
+    const before = doing, url = location.href;
+    try {
+      const { answer, page } = await read(url);
+      if (answer.ok && before === doing && url === location.href) show(page, ALL);
+    } catch { /* the server went away: the page stays as it is */ }
+  }
+  setTimeout(renew, quick ? SOON : LATER);
 }
-setTimeout(fill, 500);
+
+localise(document);
+setTimeout(renew, document.querySelector("[data-poll], #working") ? SOON / 2 : LATER);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) localise(document); });

@@ -1,0 +1,105 @@
+"""How fresh a copy was in the past, as later observations tell.
+
+Whether a page had changed at a moment is known once it was observed again: if it had
+not changed by then, the copy was right all the time; if it had, the change lies
+somewhere in between, and the chance that the copy was still right falls evenly from
+one observation to the next. After the last observation nobody knows yet: there the
+chance falls exponentially, at the one rate with which the copy now is as fresh as it
+is believed to be.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from halflife.core.arrays import Bools, Floats
+
+SURE = 1.96  # standard deviations that 95 % lie within
+HIGHEST_RATE = 1e6  # changes a day; what is believed to change faster is never fresh
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Stretches between two good observations of a page, one row each.
+
+    Attributes:
+        start: When the page was observed, in days.
+        end: When it was observed again; inf if it was not.
+        changed: Whether it had changed by then; false if it was not observed again.
+
+    """
+
+    start: Floats
+    end: Floats
+    changed: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Freshness at moments of the past; nan where nothing was held."""
+
+    at: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return a past of which nothing is known."""
+        nothing = np.zeros(0)
+        return cls(nothing, nothing, nothing, nothing)
+
+
+def past_freshness(gaps: Gaps, at: Floats, now: float, believed: float) -> Past:
+    """Return the share of pages whose copy was right at each moment, with 95 % bounds.
+
+    The bounds tell how far the share may be off because changes are not known to the
+    minute and only these pages were looked at.
+
+    >>> gaps = Gaps(np.array([0.0, 0.0]), np.array([4.0, 4.0]), np.array([True, False]))
+    >>> past_freshness(gaps, np.array([1.0, 3.0]), 4.0, 1.0).mean
+    array([0.875, 0.625])
+    """
+    chance = _chances(gaps, np.asarray(at, dtype=np.float64), now, believed)
+    held = np.isfinite(chance)
+    n = held.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(held, chance, 0.0).sum(axis=0) / n
+        wide = SURE * np.sqrt(mean * (1.0 - mean) / n)
+    low, high = np.clip(mean - wide, 0.0, 1.0), np.clip(mean + wide, 0.0, 1.0)
+    return Past(at, mean, low, high)
+
+
+def _chances(gaps: Gaps, at: Floats, now: float, believed: float) -> Floats:
+    """Return by gap and moment the chance of a right copy; nan outside the gap."""
+    start, end = gaps.start[:, None], gaps.end[:, None]
+    is_open = ~np.isfinite(end)
+    inside = (start <= at) & (at < np.where(is_open, np.inf, end))
+    rate = open_rate(now - gaps.start[~np.isfinite(gaps.end)], believed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        falling = (end - at) / (end - start)
+    age = np.maximum(at - start, 0.0)
+    chance = np.where(gaps.changed[:, None], falling, 1.0)
+    chance = np.where(is_open, np.exp(-rate * age), chance)
+    return np.where(inside, chance, np.nan)
+
+
+def open_rate(ages: Floats, believed: float) -> float:
+    """Return the rate r for which mean(exp(-r age)) is what is believed.
+
+    >>> round(open_rate(np.array([1.0, 1.0]), float(np.exp(-0.5))), 6)
+    0.5
+    """
+    if not ages.size or not believed < 1.0 or not ages.max() > 0.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while np.exp(-high * ages).mean() > believed and high < HIGHEST_RATE:
+        high *= 2.0
+    for _ in range(60):  # halves; more than a float has digits
+        middle = (low + high) / 2.0
+        if np.exp(-middle * ages).mean() > believed:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -1,0 +1,101 @@
+"""What an overview begins with: how it stands, and what needs attention."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from halflife.web import words
+from halflife.web.rows import SourceRow
+from halflife.web.survey import Survey
+
+NAMED = 2  # sources that a sentence names; of more it says how many
+ORDER = ("held", "failing", "below target", "at risk")  # the most urgent first
+# What is true of all copies of a measure together.
+HELD = {
+    "freshness": "{share} of your pages are current",
+    "recall": "{share} of the listed records are in your copies",
+    "content": "{share} of your records are true",
+    "summary": "Your summaries hold with a chance of {share}",
+}
+# What one source does, and what several do.
+DOES = {
+    "failing": ("is failing", "are failing"),
+    "held": ("needs you", "need you"),
+    "below target": ("is below its target", "are below their targets"),
+    "at risk": ("is at risk", "are at risk"),
+}
+SPOKEN = ("failing", "held", "below target", "at risk")
+
+
+def sentence(
+    seen: Survey, measures: Sequence[Mapping[str, Any]]
+) -> list[dict[str, str]]:
+    """Return how everything stands: pieces of text, some of which link to a source."""
+    pieces = [{"text": _quality(seen, measures)}]
+    groups = {health: _named(seen.rows, health) for health in SPOKEN}
+    spoken = [(health, rows) for health, rows in groups.items() if rows]
+    for k, (health, rows) in enumerate(spoken):
+        pieces.append({"text": "; " if k else " "})
+        pieces += _group(health, rows)
+    if spoken:
+        pieces.append({"text": "."})
+    elif not seen.working:
+        pieces.append({"text": _calm(seen.rows)})
+    return pieces
+
+
+def _quality(seen: Survey, measures: Sequence[Mapping[str, Any]]) -> str:
+    if seen.working:
+        return "How current your copies are is being worked out."
+    if not measures:
+        return "Nothing was fetched yet."
+    first = measures[0]
+    figure = first["quality"]
+    said = HELD[first["measure"]].format(share=words.share(figure["mean"]))
+    if figure["low"] < figure["high"]:
+        said += f" ({words.interval(figure['low'], figure['high'])})"
+    return f"{said}."
+
+
+def _named(rows: Sequence[SourceRow], health: str) -> list[str]:
+    return [row.name for row in rows if row.health == health]
+
+
+def _group(health: str, names: Sequence[str]) -> list[dict[str, str]]:
+    """Return who is like that; a few by name."""
+    shown = names if len(names) <= NAMED else names[:1]
+    pieces: list[dict[str, str]] = []
+    for k, name in enumerate(shown):
+        if k:
+            pieces.append({"text": " and "})
+        pieces.append({"text": words.plain(name), "source": name})
+    if len(shown) < len(names):
+        more = f"{len(names) - len(shown):,} more"
+        pieces += [{"text": " and "}, {"text": more, "health": health}]
+    pieces.append({"text": f" {DOES[health][len(names) > 1]}"})
+    return pieces
+
+
+def _calm(rows: Sequence[SourceRow]) -> str:
+    asked = sum(not math.isnan(row.target) for row in rows)
+    if not asked:
+        return " No source has a target, so none can miss it."
+    if any(row.health == "unknown" for row in rows):
+        return " Nothing fetched so far needs attention."
+    return " Every source keeps its target; nothing needs you."
+
+
+def plain_text(pieces: Sequence[Mapping[str, str]]) -> str:
+    """Return a sentence without its links."""
+    return "".join(piece["text"] for piece in pieces)
+
+
+def ordered(rows: Sequence[SourceRow]) -> list[SourceRow]:
+    """Return the sources that need attention, the most urgent first."""
+    found = [row for row in rows if row.health in ORDER]
+    return sorted(found, key=_urgency)
+
+
+def _urgency(row: SourceRow) -> tuple[int, float, str]:
+    due = math.inf if math.isnan(row.sync_by) else row.sync_by
+    return ORDER.index(row.health), due, row.name

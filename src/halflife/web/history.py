@@ -1,0 +1,44 @@
+"""How fresh the pages were on each of the last days, as later fetches tell."""
+
+import numpy as np
+from numpy.random import default_rng
+
+from halflife.models.hindsight import Gaps, Past, past_freshness
+from halflife.stores import Store
+
+DAYS = 30.0  # that are shown
+FARTHER = 60.0  # days before them in which the first fetch of a page is looked for
+MOST = 400  # pages drawn at random where there are more: within 5 points, and quick
+STEP = 1.0  # days between two points
+DELETED = 1.25  # numbers of items go so much farther than there are items
+
+
+def take(store: Store, now: float, believed: float) -> Past | None:
+    """Return the freshness of the last days; None if pages were fetched only once.
+
+    ``believed`` is what it is thought to be now.
+    """
+    total = store.item_count()
+    if not total or not 0.0 <= believed <= 1.0:
+        return None
+    numbers = np.arange(1, int(DELETED * total) + 100)
+    if total > MOST:
+        numbers = default_rng(total).choice(numbers, MOST, replace=False)
+    found = store.reports.observations(numbers.tolist(), now - DAYS - FARTHER)
+    gaps = _gaps(found)
+    if not np.isfinite(gaps.end).any():
+        return None
+    first = max(float(gaps.start.min()), now - DAYS)
+    at = np.append(np.arange(first, now, STEP), now)
+    return past_freshness(gaps, at, now, believed)
+
+
+def _gaps(found: list[tuple[int, float, bool]]) -> Gaps:
+    """Return the stretches between observations, which come by item and time."""
+    item = np.array([one for one, _, _ in found], dtype=np.int64)
+    at = np.array([moment for _, moment, _ in found])
+    changed = np.array([change for *_, change in found], dtype=bool)
+    same = np.append(item[1:] == item[:-1], np.zeros(min(item.size, 1), dtype=bool))
+    end = np.where(same, np.append(at[1:], np.zeros(min(at.size, 1))), np.inf)
+    after = np.append(changed[1:], np.zeros(min(at.size, 1), dtype=bool))
+    return Gaps(at, end, after & same)
