@@ -25,7 +25,7 @@ from halflife.web import (
     showcase,
     words,
 )
-from halflife.web.actions import Deeds, Job
+from halflife.web.actions import Deeds, Done, Job
 from halflife.web.board import Board
 from halflife.web.rows import SourceRow
 from web_states import STATES
@@ -171,8 +171,8 @@ def test_the_sample_world_spends_within_its_budget(tmp_path):
     text = f'[budget]\nrequests = 24\n[[source]]\nname = "demo"\npages = ["{url}"]\n'
     path.write_text(text)
     seen = Board(showcase.extend(path)).survey()
-    assert seen.config.budget.requests == 24 + showcase.SETS_COST
-    assert 0 < seen.spent <= seen.config.budget.requests - 24
+    assert seen.config.budget.requests == 24 + showcase.FURNISHED
+    assert 0 < seen.spend.spent <= seen.config.budget.requests - 24
     assert seen.row("demo").target == 0.7
     assert [one.source for one in seen.waiting] == ["jobs"]
 
@@ -194,8 +194,8 @@ def test_the_inbox_sets_missing_and_new_side_by_side(full):
 
 def test_a_decision_that_is_taken_back_was_never_carried_out(deeds):
     done = []
-    job = deeds.start("accept", lambda: done.append(1) or "", run=4, grace=0.2)
-    again = deeds.start("accept", lambda: done.append(2) or "", run=4, grace=0.2)
+    job = deeds.start("accept", lambda: done.append(1) or Done(""), run=4, grace=0.2)
+    again = deeds.start("accept", lambda: done.append(2) or Done(""), run=4, grace=0.2)
     assert again.id == job.id  # a second click decides nothing new
     assert deeds.jobs[0].undo
     assert deeds.undo(job.id)
@@ -207,7 +207,7 @@ def test_a_decision_that_is_taken_back_was_never_carried_out(deeds):
 
 
 def test_a_decision_that_was_carried_out_cannot_be_taken_back(deeds):
-    job = deeds.start("accept", lambda: "it is", run=4, grace=0.02)
+    job = deeds.start("accept", lambda: Done("it is"), run=4, grace=0.02)
     while not deeds.ends:
         time.sleep(0.01)
     assert not deeds.undo(job.id)

@@ -7,7 +7,7 @@ from halflife.config import Config
 from halflife.core.forecast import Forecast
 from halflife.core.host import HostState
 from halflife.engine import bootstrap
-from halflife.web import pages, rows, showcase, verdicts
+from halflife.web import pages, rows, showcase, verdicts, what_if_page
 from halflife.web.board import Board
 
 NOW = 20_500.0
@@ -48,8 +48,11 @@ def test_a_host_that_is_left_alone_is_not_planned_before_it_may_be_asked(seen, w
 def test_the_plan_says_of_every_source_that_is_due_when_it_comes_to_it(seen):
     answer = pages.plan(seen, {})
     due = {row["source"]: row for row in answer["due"]}
-    soonest = [r["source"] for r in pages.overview(seen, {})["next"] if r["wait"] <= 1]
-    assert list(due) == soonest
+    told = pages.overview(seen, {})
+    waits = {r["source"]: r["wait"] for r in [*told["attention"], *told["next"]]}
+    soon = [name for name, wait in waits.items() if wait is not None and wait <= 1]
+    assert soon
+    assert list(due) == sorted(soon, key=waits.get)
     for name, row in due.items():
         first = [one["at"] for one in answer["results"] if one["source"] == name]
         wanted = None if row["health"] == "held" or not first else min(first)
@@ -107,7 +110,7 @@ def test_no_source_has_a_default_that_its_kind_does_not_know(seen):
 
 
 def test_what_if_states_the_quality_of_today_beside_the_long_run(seen):
-    rows_of = verdicts.what_if(seen, {})["results"]
+    rows_of = what_if_page.what_if(seen, {})["results"]
     assert rows_of
     for row in rows_of:
         assert row["quality_today"] == pytest.approx(seen.row(row["source"]).mean)
