@@ -169,6 +169,7 @@ PAGED = {
         ),
     ),
 }
+GROUPED = {"group_request": st.sampled_from(["a={group}", "body.b.c=x{group}"])}
 SINCE = {"since_field": words, "full_every": st.sampled_from(["6 h", "7 d"])}
 GRAPHQL = {
     "variables": st.dictionaries(words, values, max_size=2),
@@ -268,6 +269,10 @@ OWN = {  # what is needed, and what may be said besides; of a listing in two way
                 ),
             },
             RECORDS | LISTING,
+        ),
+        (
+            {"url": urls, "group": words, "fields": st.just({}), **GROUPED},
+            {"full_every": SINCE["full_every"], "max_pages": LISTING["max_pages"]},
         ),
     ],
     "search": [

@@ -1,9 +1,12 @@
 """How long pages take, and how heavy they are, with many sources.
 
     python lab/benchmarks/web.py [--sources 10000] [--items 100] [--folder DIR]
+        [--lifetimes 50000]
 
-A store of that many sources, each with so many pages, is made (in DIR it is kept and
-used again, also one that was made by others), served on loopback, and visited. Times
+A store of that many sources, each with so many pages, and of a list with so many
+lifetimes is made (in DIR it is kept and used again, also one that was made by others),
+served on loopback, and visited. ``kb`` is the size of an answer, ``wire_kb`` what is
+sent of it to who accepts gzip, as every browser does. Times
 are of whole answers over HTTP: of the first page, which tells what is known at once,
 until it fills itself in, until what a budget buys is known too, and of later visits.
 ``*_cpu_s`` are seconds of the processor, of the server and its visitor together.
@@ -25,6 +28,7 @@ from numpy.random import Generator
 
 from halflife.config import Config
 from halflife.core.item import Item
+from halflife.core.lifetimes import Collection, Lives
 from halflife.core.observation import Looks
 from halflife.engine import bootstrap
 from halflife.stores.sqlite import SqliteStore
@@ -33,12 +37,18 @@ from halflife.web.server import ServeWish, running
 VISITS = 20
 LOOKS = 3  # at each page
 PATIENCE = 600.0  # seconds
+LIST = (
+    '[[source]]\nname = "list"\nkind = "listing"\nkey = "id"\n'
+    'url = "https://list.example/all.json"\n'
+)
 PAGES = {
     "overview": "/overview",
     "sources": "/sources",
     "sources, sorted, page 50": "/sources?sort=quality&page=50",
     "sources, filtered": "/sources?q=77",
     "source": "/source?name={name}",
+    "list": "/source?name=list",
+    "list as JSON": "/source.json?name=list",
     "plan": "/plan",
     "what-if": "/what-if?budget={n}",
     "inbox": "/inbox",
@@ -46,7 +56,7 @@ PAGES = {
 }
 
 
-def built(folder: Path, sources: int, items: int) -> Path:
+def built(folder: Path, sources: int, items: int, lifetimes: int) -> Path:
     """Write settings and a state; return where the settings are."""
     path = folder / "halflife.toml"
     if path.exists():
@@ -58,6 +68,8 @@ def built(folder: Path, sources: int, items: int) -> Path:
         f'pages = ["https://s{i}.example/0"]\n'
         for i in range(sources)
     ]
+    if lifetimes:
+        lines.append(LIST)
     path.write_text("".join(lines))
     config = Config.load(path)
     rng, now = np.random.default_rng(1), bootstrap.clock()
@@ -65,7 +77,30 @@ def built(folder: Path, sources: int, items: int) -> Path:
         for first in range(0, sources, 1000):
             names = [f"s{i}" for i in range(first, min(first + 1000, sources))]
             _looked(store, names, items, now, rng)
+        if lifetimes:
+            _listed(store, lifetimes, now, rng)
     return path
+
+
+def _listed(store: SqliteStore, lifetimes: int, now: float, rng: Generator) -> None:
+    """Let objects come and go for a year, seen once a day."""
+    looks = now - 0.5 - np.arange(365.0)[::-1]
+    start = rng.integers(0, looks.size - 1, lifetimes)
+    stop = np.minimum(start + rng.geometric(0.05, lifetimes), looks.size) - 1
+    padded, none = np.r_[-np.inf, looks, np.inf], np.zeros(0)
+    city = np.array(["Oslo", "Rome", "Lima"], dtype=object)
+    lives = Lives(
+        tuple(f"object-{i}" for i in range(lifetimes)),
+        padded[start],
+        looks[start],
+        looks[stop],
+        padded[stop + 2],
+        {"city": city[rng.integers(0, 3, lifetimes)]},
+    )
+    run = store.begin(["list"], now, lease=1.0)
+    known = Collection("list", looks, lives, none.astype(np.intp), none)
+    store.save_collection(run, known)
+    store.finish(run, now)
 
 
 def _looked(
@@ -87,11 +122,12 @@ def _looked(
     store.finish(run, now)
 
 
-def visited(host: str, token: str, path: str) -> tuple[float, int]:
-    """Return the seconds and the bytes of a visit."""
+def visited(host: str, token: str, path: str, form: str = "") -> tuple[float, int]:
+    """Return the seconds and the bytes of a visit; ``form`` is a coding to accept."""
     with closing(http.client.HTTPConnection(host, timeout=600)) as line:
         start = perf_counter()
-        line.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": form}
+        line.request("GET", path, headers=headers)
         answer = line.getresponse()
         size = len(answer.read())
         assert answer.status == 200, (path, answer.status)
@@ -123,12 +159,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sources", type=int, default=10_000)
     parser.add_argument("--items", type=int, default=100)
+    parser.add_argument("--lifetimes", type=int, default=50_000)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         start = perf_counter()
         folder = given.folder or Path(scratch) / "many"
-        path = built(folder, given.sources, given.items)
+        path = built(folder, given.sources, given.items, given.lifetimes)
         print(f"built in {perf_counter() - start:.0f} s", file=sys.stderr)
         with running(ServeWish(path, port=0)) as served:
             parts = urlsplit(served.address)
@@ -137,16 +174,19 @@ def main() -> None:
             names = [source.name for source in Config.load(path).source]
             rows = {}
             for name, page in PAGES.items():
+                if "=list" in page and "list" not in names:
+                    continue
                 some = [(17 + 97 * k) % max(len(names), 100) for k in range(VISITS)]
-                each = [
-                    visited(host, token, page.format(n=n, name=names[n % len(names)]))
-                    for n in some
-                ]
-                times = np.array([seconds for seconds, _ in each])
+                paths = [page.format(n=n, name=names[n % len(names)]) for n in some]
+                first = visited(host, token, paths[0])[0]
+                small = [visited(host, token, path, "gzip") for path in paths]
+                times = np.array([seconds for seconds, _ in small])
                 rows[name] = {
                     "p50_ms": round(1000 * float(np.median(times)), 1),
                     "p95_ms": round(1000 * float(np.quantile(times, 0.95)), 1),
-                    "kb": round(max(size for _, size in each) / 1024, 1),
+                    "first_ms": round(1000 * first, 1),
+                    "wire_kb": round(max(size for _, size in small) / 1024, 1),
+                    "kb": round(visited(host, token, paths[0])[1] / 1024, 1),
                 }
     about = {"sources": len(names), "load": round(os.getloadavg()[0], 1)}
     print(json.dumps({**about, **head, "pages": rows}, indent=1))

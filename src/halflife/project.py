@@ -20,7 +20,7 @@ from halflife.config import WINDOW_DAYS, Config, SourceConfig
 from halflife.core.change import Change
 from halflife.core.errors import UsageError
 from halflife.core.forecast import Forecast
-from halflife.engine import bootstrap, change_feed, export_rows, once
+from halflife.engine import bootstrap, change_feed, export_rows, once, stored_sources
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.export_rows import ExportSelection
 from halflife.engine.quality_forecast import quality, quality_now
@@ -83,11 +83,16 @@ def open_project(path: str | Path | None = None) -> Project:
 
 
 def status(project: Project, sources: Sequence[str] = ()) -> list[SourceStatus]:
-    """Return how good the copy of each source is now; of all, if none is named."""
+    """Return how good the copy of each source is now; of all, if none is named.
+
+    Sources that were imported are among them: the state file has them, the settings
+    do not.
+    """
     config = project.config
     with bootstrap.reading(config) as store:
         appraiser = Appraiser(config, store, bootstrap.clock())
-        return [_status(appraiser, source) for source in config.named(sources)]
+        chosen = stored_sources.named(config, store, sources)
+        return [_status(appraiser, source) for source in chosen]
 
 
 def _status(appraiser: Appraiser, source: SourceConfig) -> SourceStatus:
@@ -106,8 +111,9 @@ def forecast(
     ahead = np.asarray(days, np.float64)
     if ahead.ndim != 1 or not ahead.size or not (ahead >= 0).all():
         raise UsageError("days must be numbers from 0 on, one at least")
-    chosen, config = project.source(source), project.config
+    config = project.config
     with bootstrap.reading(config) as store:
+        (chosen,) = stored_sources.named(config, store, [source])
         appraiser = Appraiser(config, store, bootstrap.clock())
         return quality(appraiser, chosen, None, looks=False, ahead=ahead)
 

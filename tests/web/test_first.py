@@ -122,7 +122,7 @@ def seen(made):
 
 
 def test_all_pages_together_are_forecast_as_if_alone(seen):
-    alone = freshness_forecast(panorama(seen).outlook.view, AHEAD)
+    alone = freshness_forecast(panorama(seen).outlook.view, AHEAD).unfetched()
     together = seen.together["freshness"]
     assert together.at == pytest.approx(alone.at)
     assert together.mean == pytest.approx(alone.mean)

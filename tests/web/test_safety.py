@@ -16,7 +16,7 @@ ROUTES = {
     "/source.json", "/plan", "/plan.json", "/what-if", "/what-if.json", "/inbox",
     "/inbox.json", "/league", "/league.json", "/audit", "/audit.json", "/jobs.json",
     "/ready.json", "/copy", "/static/{name}", "/sync", "/decide", "/demo", "/leave",
-    "/push.json",
+    "/push.json", "/websub/{token}", "/indexnow",
 }  # fmt: skip
 API = {
     f"/api/v1/{path}"
@@ -27,7 +27,8 @@ API = {
     )
 }  # fmt: skip
 API_WRITING = {f"/api/v1/{path}" for path in ("sync", "decide", "push")}
-WRITING = {"/sync", "/decide", "/demo", "/leave", "/push.json"}
+OPENED = {"/websub/{token}", "/indexnow"}  # to all, if the settings say so
+WRITING = {"/sync", "/decide", "/demo", "/leave", "/push.json", *OPENED}
 
 
 def filled(path):

@@ -11,14 +11,16 @@ from halflife.config import BudgetConfig, SourceConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
+from halflife.core.forecast import Forecast
 from halflife.core.observation import Seen
 from halflife.core.view import View
 from halflife.engine.audit_report import factor
 from halflife.engine.bootstrap import Outlook
+from halflife.engine.bound_widening import Trust
+from halflife.engine.quality_forecast import stated
 from halflife.engine.wallet import Wallet
 from halflife.kinds.protocol import Reading
 from halflife.kinds.registry import kind_of
-from halflife.models.calibration import widened
 from halflife.models.quality import freshness_forecast
 from halflife.policies.shortlist import MANY
 from halflife.stores import Store
@@ -32,15 +34,24 @@ def freshness_now(view: View, trust: float = 1.0) -> dict[str, float]:
 
     The interval is widened by the trust factor that audits ask for.
     """
-    now = widened(freshness_forecast(view, np.zeros(1)), trust)
+    now = _stated(view, np.zeros(1), trust)
     return figure(now.mean[0], now.low[0], now.high[0])
+
+
+def _stated(view: View, ahead: Floats, trust: float) -> Forecast:
+    return stated(freshness_forecast(view, ahead), Trust(trust))
 
 
 def freshness_of(view: View, rows: Ints, trust: float = 1.0) -> dict[str, float]:
     """Return the same of some of the pages."""
+    return freshness_now(weighed(view, rows), trust)
+
+
+def weighed(view: View, rows: Ints) -> View:
+    """Return a view in which only some of the pages count."""
     mine = np.zeros(len(view))
     mine[rows] = view.weight[rows]
-    return freshness_now(replace(view, weight=mine), trust)
+    return replace(view, weight=mine)
 
 
 def source_row(seen: Outlook, store: Store, name: str, rows: Ints) -> dict[str, object]:
@@ -52,7 +63,10 @@ def source_row(seen: Outlook, store: Store, name: str, rows: Ints) -> dict[str, 
         "items": int(rows.size),
         "held": int(np.count_nonzero(view.held[rows] & ~gone)),
         "gone": int(np.count_nonzero(gone)),
-        "freshness": freshness_of(view, rows, factor(store, [name], seen.now)),
+        # Of what was never fetched nobody knows anything.
+        "freshness": freshness_of(view, rows, factor(store, [name], seen.now))
+        if view.held[rows].any()
+        else None,
         "looks": int(view.looks[rows].sum()),
         "changes": int(view.changes[rows].sum()),
         "failing": int(np.count_nonzero(evidence.failures[rows])),
@@ -155,7 +169,7 @@ def forecast_rows(
 
     Its bounds are widened by the trust factor that audits ask for.
     """
-    cast = widened(freshness_forecast(view, np.array(ahead)), trust)
+    cast = _stated(view, np.array(ahead), trust)
     rows: list[dict[str, object]] = [
         {
             "in": span(cast.at[i] - view.now) if cast.at[i] > view.now else "now",
@@ -169,7 +183,7 @@ def forecast_rows(
         steps = np.linspace(0.0, max(ahead), FINE + 1)
         if len(view) >= MANY:
             steps = _around(view, steps, target, trust)
-        below = widened(freshness_forecast(view, steps), trust).first_below(target)
+        below = _stated(view, steps, trust).first_below(target)
     return rows, math.inf if below is None else below
 
 
@@ -181,7 +195,7 @@ def _around(view: View, steps: Floats, target: float, trust: float) -> Floats:
     first, last = 0, steps.size - 1
     while last - first > 1:
         middle = (first + last) // 2
-        cast = widened(freshness_forecast(view, steps[[middle]]), trust)
+        cast = _stated(view, steps[[middle]], trust)
         first, last = (first, middle) if cast.low[0] < target else (middle, last)
     return steps[[first, last]]
 

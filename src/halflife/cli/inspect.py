@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from halflife.config import Config, SourceConfig
+    from halflife.core.arrays import Ints
+    from halflife.engine.bootstrap import Outlook
     from halflife.engine.versions import ItemVersion
     from halflife.stores import Store
 
@@ -118,24 +120,37 @@ def _of_all_pages(
     Pages tell of one another, so all of them are believed together, also where only
     some are asked about.
     """
-    import numpy as np
-
     from halflife.cli.answers import freshness_of, source_row
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
+
+    seen, owned = _owned_pages(config, store, now)
+    rows = [source_row(seen, store, one.name, owned[one.name]) for one in pages]
+    mine = _rows_of(owned, pages)
+    trust = factor(store, bootstrap.names(pages), seen.now)
+    return rows, freshness_of(seen.view, mine, trust)
+
+
+def _owned_pages(
+    config: "Config", store: "Store", now: float
+) -> "tuple[Outlook, Mapping[str, Ints]]":
+    """Return what is believed of all pages, and which belong to each source."""
+    from halflife.engine import bootstrap
     from halflife.engine.groups import by_item
     from halflife.kinds.pages.source_rows import rows_of
 
     everything = by_item(config.source)
     seen = bootstrap.outlook(config, store, everything, now)
     names = bootstrap.names(everything)
-    owned = rows_of(store, names, seen.evidence, lambda: bootstrap.items(everything))
-    rows = [source_row(seen, store, one.name, owned[one.name]) for one in pages]
-    mine = np.unique(
-        np.concatenate([owned[s.name] for s in pages] or [np.zeros(0, int)])
-    )
-    trust = factor(store, bootstrap.names(pages), seen.now)
-    return rows, freshness_of(seen.view, mine, trust)
+    named = lambda: bootstrap.items(everything)  # noqa: E731
+    return seen, rows_of(store, names, seen.evidence, named)
+
+
+def _rows_of(owned: "Mapping[str, Ints]", pages: "Sequence[SourceConfig]") -> "Ints":
+    import numpy as np
+
+    none = np.zeros(0, np.intp)
+    return np.unique(np.concatenate([none, *(owned[one.name] for one in pages)]))
 
 
 def _sinks(config: "Config", store: "Store") -> "dict[str, list[dict[str, object]]]":
@@ -304,7 +319,8 @@ def forecast(  # noqa: PLR0913  (each is an option)
 
     ahead = sorted({words.days("--at", word) for word in at or () if word})
     moments = [0.0, *ahead] if ahead else answers.moments(days)
-    if alone := plans.forecast_alone(sources or (), config):
+    picked = since is not None or where is not None
+    if not picked and (alone := plans.forecast_alone(sources or (), config)):
         plans.tell_forecast(alone, config, moments, json=json)
         return
     found = sets.meant(sources or (), config)
@@ -340,9 +356,10 @@ def _of_pages(
     if settings.source and not chosen:
         raise UsageError("no source has pages; name the set source to forecast")
     with bootstrap.reading(settings) as store:
-        seen = bootstrap.outlook(settings, store, chosen)
+        seen, owned = _owned_pages(settings, store, bootstrap.clock())
         trust = factor(store, bootstrap.names(chosen), seen.now)
-    rows, below = answers.forecast_rows(seen.view, ahead, target, trust)
+    view = answers.weighed(seen.view, _rows_of(owned, chosen))
+    rows, below = answers.forecast_rows(view, ahead, target, trust)
     if json:
         head = {"measure": "freshness", "confidence": 0.95, "target": target}
         show.emit({**head, "below_target": show.date(below), "results": rows})
@@ -350,7 +367,7 @@ def _of_pages(
         show.table([show.flat(row) for row in rows])
         if target is not None:
             show.say(answers.verdict(target, below - seen.now))
-    if target is not None and answers.freshness_now(seen.view)["mean"] < target:
+    if target is not None and answers.freshness_now(view)["mean"] < target:
         raise typer.Exit(exits.BELOW_TARGET)
 
 

@@ -160,8 +160,8 @@ def _said(step: Step) -> str:
 def forecast_alone(names: Sequence[str], given: Path | None) -> SourceConfig | None:
     """Return the source that is named, if its forecast is that of its kind alone.
 
-    Pages are forecast together, and what was seen whole by the lifetimes of its
-    objects.
+    Pages are forecast together, and a list that was seen whole by the lifetimes of
+    its objects.
     """
     path = Config.find(given)
     if len(names) != 1 or not path.exists():
@@ -171,9 +171,8 @@ def forecast_alone(names: Sequence[str], given: Path | None) -> SourceConfig | N
     if not named or by_item(named):
         return None
     with bootstrap.reading(config) as store:
-        there = names[0] in store.collections()
-        whole = there and store.collection(names[0]).looks.size > 0
-    return None if whole else named[0]
+        known = kind_of(named[0]).lifetimes(store, named[0])
+    return None if known is not None and known.looks.size else named[0]
 
 
 def tell_forecast(

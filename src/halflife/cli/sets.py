@@ -12,10 +12,16 @@ from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
-from halflife.engine import audit_report, bootstrap, held_answers, rhythms
+from halflife.engine import (
+    audit_report,
+    bootstrap,
+    held_answers,
+    rhythms,
+    stored_sources,
+)
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.bound_widening import FULL, Trust
-from halflife.engine.quality_forecast import quality_now
+from halflife.engine.quality_forecast import quality_now, stated
 from halflife.kinds.registry import kind_of
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.stores import Store
@@ -199,11 +205,12 @@ def status_rows(
     store; some were imported and have no settings.
     """
     appraiser = Appraiser(config, store, now)
+    kept = {source.name: source for source in stored_sources.everything(config, store)}
     by_kind = {s.name: s for s in chosen if kind_of(s).lifetimes(store, s) is None}
     rows = [
         _row_of(appraiser, by_kind.pop(name))
         if name in by_kind
-        else _listing_row(store, name, now)
+        else _listing_row(appraiser, kept[name])
         for name in names
     ]
     return [*rows, *(_row_of(appraiser, source) for source in by_kind.values())]
@@ -225,14 +232,14 @@ def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
     return {**row, "why": told.note} if told.note else row
 
 
-def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
+def _listing_row(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
     """Return what the copy of a listing is believed to be worth now.
 
     Recall is the number that every surface states (``engine.quality_forecast``).
     """
-    from halflife.kinds.listing.kind import listing_quality
     from halflife.kinds.listing.runner import incomplete
 
+    store, name, now = appraiser.store, source.name, appraiser.now
     collection = store.collection(name)
     row: dict[str, object] = {
         "source": name,
@@ -243,19 +250,16 @@ def _listing_row(store: Store, name: str, now: float) -> dict[str, object]:
         why = incomplete(store, name)
         said = f"incomplete: {why}" if why else "it was never read whole"
         return {**row, "why": show.plain(said)}
-    trust = audit_report.trust(store, name, now)
-    rhythm = rhythms.rhythm(store, name)
+    trust, rhythm = appraiser.trust(source), rhythms.rhythm(store, name)
     asked = SetQuestion(collection, float(collection.looks[-1]), trust, rhythm)
     cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
     # ``gone`` counts what is known; of what we hold, more may have gone since.
     worth = {_ESTIMATES.get(metric, metric): cast[metric] for metric in METRICS}
-    if collection.looks.size > 1:
-        one = trust.forecast(
-            listing_quality(collection, now, np.zeros(1), rhythm=rhythm)
-        )
+    if (one := quality_now(appraiser, source)) is not None:
         worth["recall"] = show.figure(one.mean[0], one.low[0], one.high[0])
-    last = {"last_look": show.date(asked.copied)}
-    return {**row, **worth, **last}
+    row |= {**worth, "last_look": show.date(asked.copied)}
+    imported = not stored_sources.has_address(source)
+    return {**row, "why": stored_sources.WHY} if imported else row
 
 
 def waiting_rows(store: Store) -> list[dict[str, object]]:
@@ -339,6 +343,7 @@ def forecast_rows(
         unchanged = forecast(each, asked.now, own, confidence).precision
     most = {"gone": float(cast.size), "new": math.inf}
     bands = {m: _doubted(asked, getattr(cast, m), most.get(m, 1.0)) for m in METRICS}
+    bands["recall"] = _recalled(asked, own, confidence)
     unchanged = _doubted(asked, unchanged, 1.0)
     rows = []
     for i, wait in enumerate(ahead):
@@ -362,6 +367,19 @@ def _doubted(asked: SetQuestion, band: "Band", most: float) -> "Band":
     """Return bounds as wide as they have to be, given how far they are trusted."""
     low, high = asked.trust.band(*band, most=most)
     return band._replace(low=low, high=high)
+
+
+def _recalled(asked: SetQuestion, own: Sequence[float], confidence: float) -> "Band":
+    """Return the recall that every surface states (``engine.quality_forecast``)."""
+    from halflife.core.forecast import Forecast
+    from halflife.models.recall_curve import recall
+    from halflife.models.setquality import Band
+
+    passed = asked.now - asked.copied
+    ages = passed + np.asarray(own, np.float64)
+    band = recall(asked.collection, ages, confidence)
+    cast = stated(Forecast("recall", ages, *band, confidence), asked.trust)
+    return Band(cast.mean, cast.low, cast.high)
 
 
 def counted(figure: object) -> str:

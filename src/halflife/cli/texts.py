@@ -199,6 +199,7 @@ def _notes(found: "Ranking", lacking: "Sequence[str]") -> "list[str]":
 def status_cells(row: "Mapping[str, object]") -> "Row":
     """Return such a row for people."""
     size, cells = row["size"], {**row}
+    cells.pop("summary", None)  # its mean is ``still_true``
     if isinstance(size, dict):
         high = f"{size['high']:.0f}" if isfinite(size["high"]) else "?"
         cells["size"] = f"{size['mean']:.0f} [{size['low']:.0f}, {high}]"

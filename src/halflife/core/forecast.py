@@ -1,6 +1,6 @@
 """What we expect of our copy, now and later."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,21 @@ class Forecast:
             return float(self.at[0])
         share = (self.low[i - 1] - level) / (self.low[i - 1] - self.low[i])
         return float(self.at[i - 1] + share * (self.at[i] - self.at[i - 1]))
+
+    def unfetched(self) -> "Forecast":
+        """Return the same of a copy that nobody renews: its bounds hold what is known.
+
+        Such a copy gets no better, so that its lower bound never rises. Bounds that
+        are widened around a mean that falls, or quantiles of another distribution at
+        each moment, would. The mean lies within the bounds.
+
+        >>> three = np.arange(3.0)
+        >>> one = Forecast("recall", three, 0.9 - three / 4, three / 10, three + 1)
+        >>> one.unfetched().low
+        array([0., 0., 0.])
+        """
+        low = np.minimum(np.minimum.accumulate(self.low), self.mean)
+        return replace(self, low=low, high=np.maximum(self.high, self.mean))
 
     def plot(self) -> str:
         """Return the forecast as an SVG that can stand alone."""

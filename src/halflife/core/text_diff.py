@@ -100,6 +100,25 @@ def _ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
+def count_differences(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """Return how many lines were added and how many removed.
+
+    >>> count_differences("abcd", "abxyd")
+    (2, 1)
+    """
+    blocks = differences(old, new)
+    return sum(b.d - b.c for b in blocks), sum(b.b - b.a for b in blocks)
+
+
+def split_words(line: str) -> list[str]:
+    """Return the words of a line, marks included, spaces not.
+
+    >>> split_words("it costs 5.")
+    ['it', 'costs', '5', '.']
+    """
+    return [word for word in _WORDS.findall(line) if not word.isspace()]
+
+
 def unified(
     old: Sequence[str], new: Sequence[str], context: int = CONTEXT
 ) -> Iterator[str]:

@@ -58,6 +58,8 @@ class Appraiser:
         if source.name not in self._states:
             kind = kind_of(source)
             alike = [s for s in self.config.source if kind_of(s) is kind]
+            if all(one.name != source.name for one in alike):
+                alike = [source]  # only the state file knows it
             together = kind.read_with(source, alike)
             self._states |= kind.states(self.reading, together)
         return self._states[source.name]

@@ -141,6 +141,11 @@ def _facts(store: Store, source: str, now: float) -> tuple[Checks, list[Issued]]
     return kept.checks(source, now - WINDOW), [f for f in told if (f.told or 0) <= now]
 
 
+def recent(store: Store, source: str, now: float) -> list[Issued]:
+    """Return the forecasts that count, with their outcomes, oldest first."""
+    return _facts(store, source, now)[1]
+
+
 def trust(store: Store, source: str, now: float) -> Trust:
     """Return how far what is believed of a source is trusted."""
     checks, told = _facts(store, source, now)

@@ -58,7 +58,7 @@ class Visitor(NamedTuple):
         wallet = Wallet(store, config.budget)
         room = wallet.room(clock())
         if not room:
-            raise spent(config.budget)
+            raise spent(config.budget, wallet.refill(clock()))
         run = store.begin([name], clock(), lease=LEASE)
         purse = WindowPurse(wallet, run, min(room, most or room), clock=clock)
         way_out = network.way_out(config, store, clock, self.gate)

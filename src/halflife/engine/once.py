@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import BudgetSpent, UsageError
-from halflife.engine import bootstrap, groups, network
+from halflife.engine import bootstrap, breakers, groups, network
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop, until_stopped
@@ -125,7 +125,19 @@ async def _sync(
             done += [report] if report is not None else []
             if report is not None:
                 kind_of(group[0]).keep_faults(store, group, report.mishandled)
+                _remember(store, group, report, clock())
     return done
+
+
+def _remember(
+    store: Store, group: Sequence[SourceConfig], report: Report, now: float
+) -> None:
+    """Keep how it goes with sources, as the service does; what our network did not."""
+    for source in () if report.lost else group:
+        old = breakers.recall(store, source.name)
+        new = kind_of(source).breaker(source, old, report, now)
+        if new is not old:
+            breakers.remember(store, source.name, new)
 
 
 async def _fetch(

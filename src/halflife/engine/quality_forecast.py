@@ -10,6 +10,7 @@ from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.bound_widening import Trust
 from halflife.kinds.registry import kind_of
 
 AHEAD = np.linspace(0.0, 0.5, 25)  # days; further ahead nobody has to be told
@@ -32,7 +33,15 @@ def quality(
     """
     kind, state = kind_of(source), appraiser.state(source)
     cast = kind.quality(state, sure or SURE, ahead, looks=looks)
-    return None if cast is None else appraiser.trust(source).forecast(cast)
+    if cast is None:
+        return None
+    trust = appraiser.trust(source)
+    return trust.forecast(cast) if looks else stated(cast, trust)
+
+
+def stated(cast: Forecast, trust: Trust) -> Forecast:
+    """Return a forecast of a copy that nobody renews, as every surface states it."""
+    return trust.forecast(cast).unfetched()
 
 
 def quality_now(appraiser: Appraiser, source: SourceConfig) -> Forecast | None:

@@ -452,12 +452,9 @@ class Service:
 
     def _measure(self, now: float) -> dict[str, Forecast]:
         """Return how good the copy of each source is at this moment."""
-        config = self.settings.config
-        judge = source_health.HealthJudge(
-            config, self.store, now, self.breakers, self._memo
-        )
-        found = {one.name: judge.now(one) for one in self.settings.chosen}
-        return {name: cast for name, cast in found.items() if cast is not None}
+        config, store, memo = self.settings.config, self.store, self._memo
+        judge = source_health.HealthJudge(config, store, now, self.breakers, memo)
+        return judge.qualities(self.settings.chosen)
 
     def _note(self, crew: Crew, seconds: float) -> None:
         """Write down how the service is, for those who watch."""

@@ -1,6 +1,6 @@
 """How each source is now, as far as anybody has to be told."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import floor, inf, nan
@@ -17,6 +17,7 @@ from halflife.engine import (
     held_answers,
     redirects,
     scheduler,
+    stored_sources,
     targets,
     zones,
 )
@@ -31,7 +32,6 @@ from halflife.market.targets import Target
 from halflife.stores import Store
 
 LONGEST = 300  # characters that are told of what is wrong with the settings
-_EXACT = 30  # halvings that find when some of the budget is there again
 
 
 class HealthJudge:
@@ -109,6 +109,12 @@ class HealthJudge:
     def now(self, source: SourceConfig) -> Forecast | None:
         """Return the quality of a source's copy at this moment; None if not known."""
         return quality_now(self._appraiser, source)
+
+    def qualities(self, chosen: Sequence[SourceConfig]) -> dict[str, Forecast]:
+        """Return the same of sources, and of those that only the state file knows."""
+        extra = stored_sources.stored(self._config, self._appraiser.store)
+        found = {one.name: self.now(one) for one in (*chosen, *extra)}
+        return {name: cast for name, cast in found.items() if cast is not None}
 
     def _relief(self, source: SourceConfig, health: Health) -> tuple[float, str]:
         """Return the days until a source can be looked at, and what is in the way."""
@@ -205,13 +211,4 @@ def whole(
 
 def refill(wallet: Wallet, now: float) -> float:
     """Return the days until a spent budget has room again, if nothing is spent."""
-    if wallet.room(now):
-        return 0.0
-    none, some = 0.0, wallet.budget.days
-    for _ in range(_EXACT):
-        middle = (none + some) / 2.0
-        if wallet.room(now + middle):
-            some = middle
-        else:
-            none = middle
-    return some
+    return wallet.refill(now)

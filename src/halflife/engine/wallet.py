@@ -8,12 +8,37 @@ one, so that looks are spread over the window. What a sync leaves over is lost.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from halflife.config import BudgetConfig
 from halflife.core.errors import BudgetSpent
-from halflife.core.wording import count
+from halflife.core.wording import count, span
 from halflife.stores import Run, Store
 from halflife.stores.notes.income import SPENT_UNTIL
+
+DRAWN = 100  # requests that who asks for a sync by hand may draw ahead of the income
+_EXACT = 30  # halvings that find when some of the budget is there again
+
+
+class Spend(NamedTuple):
+    """What can be spent, and when; times in days.
+
+    Attributes:
+        now: Requests that have come in and can be spent by themselves.
+        drawn: Requests that somebody who asks for a sync can spend at once.
+        wait: Days until one more has come in; 0 if some have.
+        spent: Requests spent in the window that ends now.
+        left: Requests that the window still allows.
+        refill: Days until the window allows one; 0 if it does.
+
+    """
+
+    now: int
+    drawn: int
+    wait: float
+    spent: int
+    left: int
+    refill: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +98,30 @@ class Wallet:
         """
         return min(max(self.income(now), first), self.room(now))
 
+    def draw(self, now: float, wanted: int) -> int:
+        """Return what somebody who asks for a sync by hand may spend now.
+
+        The window allows it, though it may not have come in yet.
+        """
+        return min(max(self.income(now), min(wanted, DRAWN)), self.room(now))
+
+    def refill(self, now: float) -> float:
+        """Return the days until a spent budget has room again, if nothing is spent."""
+        if self.room(now):
+            return 0.0
+        none, some = 0.0, self.budget.days
+        for _ in range(_EXACT):
+            middle = (none + some) / 2.0
+            none, some = (none, middle) if self.room(now + middle) else (middle, some)
+        return some
+
+    def spend(self, now: float) -> Spend:
+        """Return what can be spent, and when."""
+        spent, room, refill = self.spent(now), self.room(now), self.refill(now)
+        ready = min(self.income(now), room)
+        wait = 0.0 if ready else max(self.next_income(now), refill)
+        return Spend(ready, self.draw(now, DRAWN), wait, spent, room, refill)
+
     def _until(self, now: float) -> float:
         """Return the time up to which income was used; nobody is paid for the past."""
         until = SPENT_UNTIL.load(self.store)
@@ -82,11 +131,12 @@ class Wallet:
         return min(max(until, now - self.budget.days), now)
 
 
-def spent(budget: BudgetConfig) -> BudgetSpent:
-    """Return the error that says so."""
+def spent(budget: BudgetConfig, wait: float = 0.0) -> BudgetSpent:
+    """Return the error that says so, and in how many days there is room again."""
+    how_long = f"wait {span(wait)}" if wait > 0 else "wait"
     return BudgetSpent(
         f"the budget of {count(budget.requests, 'request')} per {budget.per} is spent; "
-        "wait, or raise [budget] requests"
+        f"{how_long}, or raise [budget] requests"
     )
 
 

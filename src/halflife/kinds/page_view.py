@@ -106,6 +106,7 @@ class PageView:
         parts: Groups of items.
         timelines: What was counted on each of the last days.
         log: What is asked; None if it answers no queries.
+        failures: What failed in the latest runs.
 
     """
 
@@ -118,6 +119,23 @@ class PageView:
     parts: LinkedParts = field(default_factory=LinkedParts)
     timelines: Sequence[Timeline] = ()
     log: QueryLog | None = None
+    failures: "Sequence[RunFailure]" = ()
+
+
+class FailingItem(NamedTuple):
+    """An item whose last fetch failed: its number in the store, its last good fetch."""
+
+    number: int
+    last: float
+
+
+class RunFailure(NamedTuple):
+    """What failed in a run: the run, or when it was, why, and how many fetches."""
+
+    run: int
+    at: float
+    note: str
+    times: int = 1
 
 
 class SourceStanding(NamedTuple):
@@ -127,21 +145,24 @@ class SourceStanding(NamedTuple):
         about: What there is to say of it.
         forecast: Its quality from now on; None if nothing is known of it.
         failing: Items that could not be fetched the last time.
+        failed: Some of them.
 
     """
 
     about: "Description"
     forecast: Forecast | None
     failing: int = 0
+    failed: Sequence[FailingItem] = ()
 
 
 class Planned(NamedTuple):
-    """An item that would be fetched next."""
+    """An item that would be fetched next; ``fails`` if its last fetch failed."""
 
     source: str
     item: str
     gain: float
     why: str
+    fails: bool = False
 
 
 class Panorama(Protocol):

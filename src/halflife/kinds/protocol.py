@@ -26,6 +26,7 @@ import numpy as np
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
+from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Offers, Worth
 from halflife.engine.breakers import Breaker
 from halflife.engine.loop import Clock
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
 OVERDUE = 1.5  # times the usual gap after which no look is expected any more
 
+FEW = 3  # histories that are kept for pages
+
 Group: TypeAlias = tuple[str, ...]
 Seen: TypeAlias = tuple[str, int, float]  # a source, its looks, and when the last was
 Source = TypeVar("Source", bound=SourceConfig)
@@ -64,6 +67,7 @@ class Memo:
         filed: The topics of pages, by the sources that are kept together.
         dues: When sources are due, by source, with what that goes by.
         rules: What the policies of a kind learned from all of its sources.
+        histories: Histories that pages show, the latest few.
 
     """
 
@@ -73,6 +77,20 @@ class Memo:
     filed: dict[Group, object] = field(default_factory=dict)
     dues: dict[str, tuple[object, float]] = field(default_factory=dict)
     rules: dict[Any, Any] = field(default_factory=dict)
+    histories: dict[str, Collection] = field(default_factory=dict)
+
+    def history(
+        self, name: str, read: Callable[[], Collection | None]
+    ) -> Collection | None:
+        """Return a history, read once: who turns its pages asks again and again."""
+        if name not in self.histories:
+            found = read()
+            if found is None:
+                return None
+            while len(self.histories) >= FEW:
+                self.histories.pop(next(iter(self.histories)), None)
+            self.histories[name] = found
+        return self.histories.get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +262,8 @@ class Errand:
         everything: Whether all items are looked at, not those that are worth most.
         told: Hears how many items were fetched, each time some were.
         income: What the sources get of the requests that have come in; None: all.
+        draws: Whether somebody waits for it, so that what the window has left may be
+            spent before it has come in.
 
     """
 
@@ -251,6 +271,7 @@ class Errand:
     everything: bool = False
     told: Callable[[int], None] = lambda _: None
     income: int | None = None
+    draws: bool = False
 
 
 class Worker(Protocol):

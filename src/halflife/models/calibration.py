@@ -188,12 +188,17 @@ def right_ones(mean: float, variance: float, n: int) -> Floats:
     return chances
 
 
+def within(scores: Floats, *, confidence: float = 0.95) -> Bools:
+    """Return which forecasts had the truth within their bounds, chance allowed for."""
+    z = float(lazy_scipy.ndtri(0.5 + confidence / 2.0))
+    return np.asarray(np.abs(scores) <= z + 1e-9)
+
+
 def coverage(scores: Floats, *, confidence: float = 0.95) -> Interval:
     """Return the share of forecasts within their bounds, with its 95 % interval."""
     if scores.size == 0:
         return Interval(confidence, 0.0, 1.0)
-    z = float(lazy_scipy.ndtri(0.5 + confidence / 2.0))
-    hits = float(np.count_nonzero(np.abs(scores) <= z + 1e-9))
+    hits = float(np.count_nonzero(within(scores, confidence=confidence)))
     low, high = share_bounds(hits, float(scores.size), 0.95)
     return Interval(hits / scores.size, low, high)
 

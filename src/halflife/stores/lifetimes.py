@@ -13,9 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from halflife.core.arrays import Ints
 from halflife.core.change import Change
 from halflife.core.errors import UsageError
-from halflife.core.lifetimes import Collection
+from halflife.core.lifetimes import Collection, Lives
 from halflife.core.object_store import (
     NEVER,
     Attributes,
@@ -24,6 +25,7 @@ from halflife.core.object_store import (
     Snapshot,
     Spell,
     Version,
+    columns,
 )
 from halflife.core.store import Run, Staged
 from halflife.stores import change_log, record_changes
@@ -38,8 +40,13 @@ DO UPDATE SET
     last_seen = excluded.last_seen, gone_by = excluded.gone_by,
     missing_since = excluded.missing_since
 """
+_TOUCH_LIFE = """
+UPDATE life SET last_seen = ?, gone_by = ?, missing_since = ?
+WHERE source = ? AND key = ? AND spell = ?
+"""
 _SAVE_VERSION = """
-INSERT INTO version VALUES (?, ?, ?)
+INSERT INTO version
+SELECT id, ?, ? FROM life WHERE source = ? AND key = ? AND spell = ?
 ON CONFLICT (life, seen_from) DO UPDATE SET attributes = excluded.attributes
 """
 _LIVES = """
@@ -121,14 +128,24 @@ def names(db: sqlite3.Connection) -> list[str]:
 def collection(db: sqlite3.Connection, name: str) -> Collection:
     """Return the history of a set source; raise ``UsageError`` if there is none."""
     source = _source(db, name)
-    snapshots = list(_snapshots(db, source))
-    ids, spells = _spells(db, source)
+    whole = [s.at for s in _snapshots(db, source) if s.valid and s.complete]
+    ids, lives = _lives(db, source)
     found = db.execute(_VERSIONS.format(""), (source,)).fetchall()
     versions = np.array(found, dtype=np.float64).reshape(-1, 2)
-    bare = Register(snapshots, spells).collection(name)
     # Numbers are handed out in order, so rows are found by searching.
-    row = np.searchsorted(np.array(ids, dtype=np.intp), versions[:, 0].astype(np.intp))
-    return replace(bare, changed=row, changed_at=versions[:, 1].copy())
+    row = np.searchsorted(ids, versions[:, 0].astype(np.intp))
+    looks = np.array(whole, dtype=np.float64)
+    return Collection(name, looks, lives, row, versions[:, 1].copy())
+
+
+def _lives(db: sqlite3.Connection, source: int) -> tuple[Ints, Lives]:
+    """Return lives as columns, and their numbers; of very many it is quick."""
+    rows = db.execute(_LIVES, (source,)).fetchall()
+    ids, keys, _, *times, _, texts = zip(*rows, strict=True) if rows else [()] * 9
+    before, first, last, gone = (np.array(one, dtype=np.float64) for one in times)
+    attributes = columns(json.loads(f"[{','.join(texts)}]"))
+    lives = Lives(tuple(keys), before, first, last, gone, attributes)
+    return np.array(ids, dtype=np.intp), lives
 
 
 def read(db: sqlite3.Connection, name: str) -> Register:
@@ -205,19 +222,35 @@ def save(
             for s in register.snapshots
         ),
     )
-    db.executemany(_SAVE_LIFE, _life_rows(source, register.spells))
-    if register.versions:
-        query = "SELECT key, spell, id FROM life WHERE source = ?"
-        number = {(k, spell): i for k, spell, i in db.execute(query, (source,))}
-        rows = (
-            (number[v.key, v.spell], v.seen_from, _text(v.attributes))
-            for v in register.versions
-        )
-        db.executemany(_SAVE_VERSION, rows)
+    _save_lives(db, source, register)
+    rows = (
+        (v.seen_from, _text(v.attributes), source, v.key, v.spell)
+        for v in register.versions
+    )
+    db.executemany(_SAVE_VERSION, rows)
     db.executemany(
         "INSERT INTO unobserved VALUES (?, ?, ?)",
         [(source, group, seen) for group, seen in register.unobserved.items()],
     )
+
+
+def _save_lives(db: sqlite3.Connection, source: int, register: Register) -> None:
+    """Write lives down; of those that began before, only how far they have come.
+
+    Their attributes, most of what there is, are as they were first seen.
+    """
+    began = min((s.at for s in register.snapshots), default=-NEVER)
+    old = [s for s in register.spells if s.first_seen < began]
+    rows = (
+        (s.last_seen, _finite(s.gone_by), _finite(s.missing_since), source, s.key,
+         s.spell)
+        for s in old
+    )  # fmt: skip
+    known = db.executemany(_TOUCH_LIFE, rows).rowcount if old else 0
+    fresh = register.spells
+    if known == len(old):  # else some are not kept: they are written as they are
+        fresh = [s for s in register.spells if not s.first_seen < began]
+    db.executemany(_SAVE_LIFE, _life_rows(source, fresh))
 
 
 def forget(db: sqlite3.Connection, source: int) -> None:

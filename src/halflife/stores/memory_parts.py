@@ -27,7 +27,7 @@ from halflife.stores.held_pages import (
 from halflife.stores.ownership import SourceHoldings
 from halflife.stores.page_changes import PageChanges
 from halflife.stores.page_versions import PageVersion
-from halflife.stores.run_history import Ran
+from halflife.stores.run_history import FailedFetch, Ran
 from halflife.stores.runs import RunAccount
 
 if TYPE_CHECKING:
@@ -389,6 +389,18 @@ class MemoryReports:
         """Return nothing: items have no numbers here."""
         del items, since
         return []
+
+    def failures(self, items: Sequence[int], since: float) -> list[FailedFetch]:
+        """Return nothing: items have no numbers here."""
+        del items, since
+        return []
+
+    def rejected(self, source: str, since: float) -> list[tuple[float, str]]:
+        """Return when a set source gave no answer that could be used, and why."""
+        if source not in self._store.collections():
+            return []
+        looks = self._store.register(source).snapshots
+        return [(s.at, s.note) for s in looks if not s.valid and s.at >= since]
 
     def owners(self) -> list[SourceHoldings]:
         """Return every source of which something is kept, by name."""

@@ -12,7 +12,7 @@ from halflife.stores.held_pages import HeldFetch, HeldPage
 from halflife.stores.owner import Owner
 from halflife.stores.ownership import SourceHoldings
 from halflife.stores.page_versions import PageVersion
-from halflife.stores.run_history import Ran
+from halflife.stores.run_history import FailedFetch, Ran
 from halflife.stores.runs import RunAccount
 
 
@@ -177,6 +177,14 @@ class Reports(Protocol):
         self, items: Sequence[int], since: float
     ) -> list[tuple[int, float, bool]]:
         """Return good observations: the item's number, when, whether it had changed."""
+        ...
+
+    def failures(self, items: Sequence[int], since: float) -> list[FailedFetch]:
+        """Return the fetches of items that failed from a moment on, in order."""
+        ...
+
+    def rejected(self, source: str, since: float) -> list[tuple[float, str]]:
+        """Return when a set source gave no answer that could be used, and why."""
         ...
 
     def owners(self) -> list[SourceHoldings]:

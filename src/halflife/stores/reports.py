@@ -45,6 +45,18 @@ class StateReports:
         with self._store.looking() as db:
             return run_history.looks(db, items, since)
 
+    def failures(
+        self, items: Sequence[int], since: float
+    ) -> list[run_history.FailedFetch]:
+        """Return the fetches of items that failed from a moment on, in order."""
+        with self._store.looking() as db:
+            return run_history.failures(db, items, since)
+
+    def rejected(self, source: str, since: float) -> list[tuple[float, str]]:
+        """Return when a set source gave no answer that could be used, and why."""
+        with self._store.looking() as db:
+            return run_history.rejected(db, source, since)
+
     def owners(self) -> list[ownership.SourceHoldings]:
         """Return every source of which something is kept, by name."""
         with self._store.looking() as db:

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _RECENT = """
 SELECT run.id, state, began, ended, sources FROM run
@@ -17,6 +18,27 @@ WHERE item IN (SELECT value FROM json_each(?1)) AND seen <= 1
         WHERE b.item = observation.item AND b.seen <= 1 AND b.at < ?2), ?2)
 ORDER BY item, at
 """
+_FAILED = """
+SELECT item, run, at, note FROM observation AS o
+WHERE item IN (SELECT value FROM json_each(?1)) AND at >= ?2 AND seen = 2
+    AND NOT EXISTS (SELECT 1 FROM observation AS b
+        WHERE b.item = o.item AND b.at = o.at AND b.seen = 0)
+ORDER BY at LIMIT ?3
+"""
+_REJECTED = """
+SELECT at, note FROM snapshot JOIN source ON source.id = snapshot.source
+WHERE source.name = ? AND at >= ? AND valid = 0 ORDER BY at
+"""
+MOST = 10_000  # failures that are looked back on
+
+
+class FailedFetch(NamedTuple):
+    """A fetch of an item that failed: its number, in which run, when and why."""
+
+    item: int
+    run: int
+    at: float
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +93,21 @@ def looks(
             found.append((item, at, changed))
         before = here
     return found
+
+
+def failures(
+    db: sqlite3.Connection, items: Sequence[int], since: float
+) -> list[FailedFetch]:
+    """Return the fetches of items that failed from a moment on, in order of time."""
+    given = json.dumps(list(items)), since, MOST
+    return [FailedFetch(*row) for row in db.execute(_FAILED, given)]
+
+
+def rejected(
+    db: sqlite3.Connection, source: str, since: float
+) -> list[tuple[float, str]]:
+    """Return when a set source gave no answer that could be used, and why."""
+    return db.execute(_REJECTED, (source, since)).fetchall()
 
 
 def dismiss(db: sqlite3.Connection, run: int) -> int:

@@ -12,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from halflife.config import Config
 from halflife.core.errors import UsageError
-from halflife.engine import bootstrap, change_feed, versions
+from halflife.engine import bootstrap, change_feed, stored_sources, versions
 from halflife.engine.export_rows import ExportSelection
 from halflife.engine.versions import ItemVersion, VersionChoice
 from halflife.project import Project, forecast
@@ -145,8 +146,8 @@ class Api:
         given, config = request.query_params, self._site.board.config()
         most = api_values.whole("most", given.get("most", str(USUAL)), 1, MOST)
         names = [given["source"]] if given.get("source") else []
-        config.named(names)
         with bootstrap.reading(config) as store:
+            stored_sources.named(config, store, names)
             after = _cursor(store, given.get("since", "0"))
             end = store.changes.last()  # more may come while these are read
             some = change_feed.read(store, after, names, end)
@@ -163,10 +164,11 @@ class Api:
     async def records(self, request: Request) -> Response:
         """Answer with what is held of a source, line by line."""
         config = await run_in_threadpool(self._site.board.config)
-        (source,) = config.named([request.path_params["source"]])
+        name = request.path_params["source"]
+        await run_in_threadpool(_check, config, name)
         as_of = request.query_params.get("as_of")
         at = None if as_of is None else api_values.moment("as_of", as_of)
-        rows = RecordStream(config, ExportSelection(source.name, at))
+        rows = RecordStream(config, ExportSelection(name, at))
         await rows.begin()
         return StreamingResponse(rows.parts(), media_type="application/x-ndjson")
 
@@ -219,6 +221,12 @@ class Api:
         if type(run) is not int or verdict not in VERDICTS:
             raise HTTPException(400, f"send JSON: {like}")
         return as_json(asdict(await self._site.start_verdict(run, verdict)), 202)
+
+
+def _check(config: Config, name: str) -> None:
+    """Raise ``UsageError`` unless the settings or the state file know a source."""
+    with bootstrap.reading(config) as store:
+        stored_sources.named(config, store, [name])
 
 
 async def _body(request: Request, like: str) -> dict[str, Any]:

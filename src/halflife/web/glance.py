@@ -3,11 +3,11 @@
 import math
 
 from halflife.config import Config, SourceConfig
-from halflife.engine import deliveries, held_answers
+from halflife.engine import deliveries, held_answers, stored_sources
 from halflife.engine.wallet import Wallet
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
-from halflife.web.rows import PENDING, SourceRow, level
+from halflife.web.rows import PENDING, SourceRow, is_default, level
 from halflife.web.survey import Survey, by_day
 
 WHY = "how good its copy is has not been worked out yet"
@@ -21,20 +21,20 @@ def take(config: Config, store: Store, now: float) -> Survey:
     """
     waiting = tuple(held_answers.waiting(store))
     held = {one.source: one.why for one in waiting}
-    wallet = Wallet(store, config.budget)
+    sources = stored_sources.everything(config, store)
     return Survey(
         config=config,
         now=now,
-        rows=tuple(_row(one, held.get(one.name)) for one in config.source),
+        rows=tuple(_row(one, held.get(one.name)) for one in sources),
         casts={},
+        sources=sources,
         waiting=waiting,
-        spent=wallet.spent(now),
+        spend=Wallet(store, config.budget).spend(now),
         days=by_day(store, now),
-        wait=wallet.next_income(now),
         sinks=tuple(deliveries.reports(config, store)),
         working=True,
         total=store.item_count(),
-        _place={source.name: i for i, source in enumerate(config.source)},
+        _place={source.name: i for i, source in enumerate(sources)},
     )
 
 
@@ -46,5 +46,7 @@ def _row(source: SourceConfig, held: str | None) -> SourceRow:
         health="held" if held else PENDING,
         why=held or WHY,
         target=level(source),
+        assumed=is_default(source),
         items=math.nan,
+        imported=not stored_sources.has_address(source),
     )

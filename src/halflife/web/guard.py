@@ -1,14 +1,18 @@
 """Who may ask: a door before the whole app, shut unless there is a reason to open."""
 
 import hmac
+from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
+from html import escape
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import (
+    HTMLResponse,
     JSONResponse,
     PlainTextResponse,
     RedirectResponse,
@@ -36,6 +40,20 @@ UNKNOWN = (
     "401: this page needs the token that `halflife serve` printed.\n"
     "Open the whole address from the terminal: it ends with ?token=...\n"
 )
+EXPIRED = (
+    "401: the token of this page is no longer valid: `halflife serve` was started "
+    "anew since.\nNothing was done. Open the address that it printed last: it ends "
+    "with ?token=...\n"
+)
+STYLE = (
+    "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;"
+    "padding:0 1rem}@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}"
+)
+_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
+ALONE = (  # the style sheet needs a token, too
+    f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
 UNNAMED = "send `Authorization: Bearer TOKEN` with a token of this server"
 ONLY_READS = 'this token may only read; that needs one with scope = "act"'
 COOKIE_ALONE = (
@@ -57,6 +75,20 @@ class ScopedToken:
     acts: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What anybody may ask for, without a token.
+
+    Attributes:
+        paths: What such addresses begin with; nothing is open if there are none.
+        hosts: Values of ``Host`` that are answered there besides the usual ones.
+
+    """
+
+    paths: tuple[str, ...] = ()
+    hosts: frozenset[str] = frozenset()
+
+
 class Guard:
     """Lets a request through if it names a known host, has the token, and is ours.
 
@@ -69,6 +101,8 @@ class Guard:
       no other site can send it.
     * Further tokens open the API alone, each within its scope. What changes anything
       there needs a token in the header: a cookie is not enough.
+    * What the settings open to the public, such as the callbacks of hubs, needs none:
+      those addresses check for themselves who asks.
 
     Args:
         app: What is guarded.
@@ -76,6 +110,7 @@ class Guard:
         hosts: Values of ``Host`` that are answered.
         cookie: What the cookie is called.
         tokens: Further tokens, for the API.
+        opening: What is open to all.
 
     """
 
@@ -86,9 +121,11 @@ class Guard:
         hosts: Iterable[str],
         cookie: str,
         tokens: Iterable[ScopedToken] = (),
+        opening: "Opening | None" = None,
     ) -> None:
         self.app, self._token, self._cookie = app, token, cookie
         self._hosts, self._scoped = frozenset(hosts), tuple(tokens)
+        self._opening = opening or Opening()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the app answer."""
@@ -111,7 +148,13 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if headers.get("host", "") not in self._hosts:
+        host = headers.get("host", "")
+        known = host in self._hosts
+        if scope["path"].startswith(self._opening.paths) and (
+            known or host.lower() in self._opening.hosts
+        ):
+            return None  # whoever answers there checks for itself
+        if not known:
             return _said(421, "421: this is not the host you are looking for\n")
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if self._is(bearer):
@@ -123,12 +166,29 @@ class Guard:
     def _refusal_of_page(self, scope: Scope, headers: Headers) -> Response | None:
         """Say why a request without the header is refused."""
         if not self._is(self._kept(headers)):
-            return self._first(scope) or _said(401, UNKNOWN)
+            return self._first(scope) or self._unknown(scope, headers)
         if scope["method"] in SAFE:
             return self._first(scope)  # no address with a token stays in the bar
         if not _ours(headers):
             return _said(403, "403: only pages of this very server may do that\n")
         return self._too_large(headers)
+
+    def _unknown(self, scope: Scope, headers: Headers) -> Response:
+        """Say that the token is missing, or that it is none of ours any more."""
+        given = b"token=" in scope["query_string"] or bool(self._kept(headers))
+        said = EXPIRED if given else UNKNOWN
+        if scope["path"].endswith(".json"):
+            return _said_as_json(401, " ".join(said.removeprefix("401: ").split()))
+        if "text/html" not in headers.get("accept", ""):
+            return _said(401, said)
+        head, *lines = said.strip().splitlines()
+        html = (
+            f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>401</title>'
+            '<meta name="viewport" content="width=device-width,initial-scale=1">'
+            f"<style>{STYLE}</style><h1>halflife</h1><p><strong>{_html(head)}</strong>"
+            f"</p>{''.join(f'<p>{_html(line)}</p>' for line in lines)}"
+        )
+        return HTMLResponse(html, 401, {"content-security-policy": ALONE})
 
     def _refusal_of_api(
         self, scope: Scope, headers: Headers, bearer: str
@@ -192,6 +252,16 @@ def _ours(headers: Headers) -> bool:
     origin = headers.get("origin", "")
     host = headers.get("host", "")
     return bool(host) and origin in {f"http://{host}", f"https://{host}"}
+
+
+def _html(text: str) -> str:
+    r"""Return a line as HTML; what stands between backticks is typed.
+
+    >>> _html("say `a <b`")
+    'say <code>a &lt;b</code>'
+    """
+    parts = escape(text).split("`")
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts))
 
 
 def _said(status: int, text: str) -> Response:

@@ -7,10 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from halflife.core.errors import UsageError
 from halflife.engine import bootstrap, held_answers
 from halflife.engine.held_answers import Waiting
+from halflife.kinds.page_view import Planned
 from halflife.kinds.protocol import Reading, Step
 from halflife.kinds.registry import kind_of
+from halflife.net.addresses import origin, parse_url
+from halflife.net.pacing import closed_for
+from halflife.stores import Store
 from halflife.web import charts, words
 from halflife.web.rows import PENDING, WORST, SourceRow
 from halflife.web.survey import Survey
@@ -49,14 +54,33 @@ def told(row: SourceRow, now: float) -> Answer:
         "measure": row.measure,
         "quality": None if math.isnan(row.mean) else figure,
         "target": row.target,
+        "target_is_default": row.assumed,
         "rate": row.rate,
         "items": row.items,
         "failing": row.failing,
+        "failure": _failure(row, now),
+        "imported": row.imported,
         "last": row.last,
         "last_look": words.date(row.last),
         "sync_by": words.date(row.sync_by),
         "wait": row.sync_by - now,
         "bar": charts.bar(row.mean, row.low, row.high, row.target),
+    }
+
+
+def _failure(row: SourceRow, now: float) -> Answer | None:
+    """Return why a source, or some of it, cannot be fetched."""
+    one = row.failure
+    if one is None:
+        return None
+    return {
+        "reason": one.reason,
+        "heading": one.heading,
+        "said": words.plain(one.said),
+        "since": words.date(one.since),
+        "for": now - one.since,
+        "tried": words.date(one.tried),
+        "items": one.items,
     }
 
 
@@ -77,10 +101,11 @@ def overview(seen: Survey, _: Params) -> Answer:
         "budget": {
             "requests": budget.requests,
             "per": budget.per,
-            "spent": seen.spent,
-            "left": max(budget.requests - seen.spent, 0),
-            "next": seen.wait,
+            "spent": seen.spend.spent,
+            "left": seen.spend.left,
+            "next": seen.spend.wait,
         },
+        "spend": spending(seen),
         "health": {w: healths[w] for w in HEALTHS if w != PENDING or seen.working},
         "sources": len(rows),
         "waiting": len(seen.waiting),
@@ -90,22 +115,46 @@ def overview(seen: Survey, _: Params) -> Answer:
             told(row, seen.now) for row in sorted(due, key=ORDERS["sync-by"])[:NEXT]
         ],
         "figures": figures,
-        "sinks": [
-            {
-                "name": one.settings.name,
-                "behind": one.behind,
-                "dead": one.dead,
-                "trouble": one.trouble(),
-                "advice": one.advice,
-            }
-            for one in seen.sinks
-        ],
+        "sinks": _sinks(seen),
+    }
+
+
+def _sinks(seen: Survey) -> list[Answer]:
+    """Return how the sinks stand that get what changed."""
+    return [
+        {
+            "name": one.settings.name,
+            "behind": one.behind,
+            "dead": one.dead,
+            "trouble": one.trouble(),
+            "advice": one.advice,
+        }
+        for one in seen.sinks
+    ]
+
+
+def spending(seen: Survey) -> Answer:
+    """Return what can be spent now, when more is available, and what is allowed."""
+    one, budget = seen.spend, seen.config.budget
+    return {
+        "now": one.now,
+        "sync_now": one.drawn,
+        "next": one.wait,
+        "next_at": words.date(seen.now + one.wait),
+        "window": {
+            "requests": budget.requests,
+            "per": budget.per,
+            "spent": one.spent,
+            "left": one.left,
+            "refill": one.refill,
+            "refill_at": words.date(seen.now + one.refill),
+        },
     }
 
 
 def _measures(seen: Survey) -> list[Answer]:
     """Return the quality of each kind in all: sources count by their weights."""
-    weight = {source.name: source.weight for source in seen.config.source}
+    weight = {source.name: source.weight for source in seen.sources}
     found = []
     for measure in ("freshness", "recall", "content", "summary"):
         mine = [r for r in seen.rows if r.measure == measure and not math.isnan(r.mean)]
@@ -179,8 +228,8 @@ def whole(text: str, otherwise: int) -> int:
 def plan(seen: Survey, _: Params) -> Answer:
     """Return what the next day is for: fetches, best first, and queries to forms."""
     config, pace = seen.config, seen.config.budget.pace
-    looks = _fetches(seen, 1.0 / pace)
     with bootstrap.reading(config) as store:
+        looks = _fetches(seen, store, 1.0 / pace)
         queries = _queries(Reading(config, store, seen.now))
     # Of a source whose items are planned one by one, the plan says when each is due.
     planned = {row["source"] for row in queries}
@@ -197,7 +246,31 @@ def plan(seen: Survey, _: Params) -> Answer:
         "results": looks,
         "queries": queries,
         "sets": soon,
+        "due": _due(seen, looks),
     }
+
+
+def _due(seen: Survey, looks: Sequence[Answer]) -> list[Answer]:
+    """Return the sources that fall below their targets within a day, soonest first.
+
+    And when the plan comes to each: requests go where they gain most, which need not
+    be where a target is missed first.
+    """
+    first: dict[str, str] = {}
+    for one in looks:
+        first.setdefault(one["source"], one["at"])
+    due = (r for r in seen.rows if r.sync_by - seen.now <= 1.0)
+    return [
+        {
+            "source": row.name,
+            "sync_by": words.date(row.sync_by),
+            "wait": row.sync_by - seen.now,
+            "health": row.health,
+            "why": words.plain(row.why),
+            "planned_at": None if row.health == "held" else first.get(row.name),
+        }
+        for row in sorted(due, key=ORDERS["sync-by"])[:PAGE]
+    ]
 
 
 def _queries(reading: Reading) -> list[Answer]:
@@ -222,18 +295,56 @@ def asked(source: str, step: Step) -> Answer:
     }
 
 
-def _fetches(seen: Survey, every: float) -> list[Answer]:
-    """Return the items that are fetched next; a request is available every so often."""
-    return [
-        {
-            "at": words.date(seen.now + seen.wait + k * every),
-            "source": one.source,
-            "item": words.plain(one.item),
-            "gain": one.gain,
-            "why": words.plain(one.why),
-        }
-        for k, one in enumerate(seen.steps)
-    ]
+def _fetches(seen: Survey, store: Store, every: float) -> list[Answer]:
+    """Return the items that are fetched next; a request is available every so often.
+
+    Of the items of a host that fail one is tried, when the host may be asked again;
+    the others wait for what comes of that.
+    """
+    ready = max(seen.spend.now - 1, 0)  # have come in already
+    steps, others = _tried(seen.steps)
+    found = []
+    for k, one in enumerate(steps):
+        wait = seen.spend.wait + max(k - ready, 0) * every
+        host = store.host(_host(one.item))
+        closed = 0.0 if host is None else closed_for(host, seen.now)
+        if max(wait, closed) > 1.0:
+            continue  # not within a day
+        found.append(
+            {
+                "at": words.date(seen.now + max(wait, closed)),
+                "source": one.source,
+                "item": words.plain(one.item),
+                "gain": one.gain,
+                "why": words.plain(one.why),
+                "fails": one.fails,
+                "others": others.get((one.source, _host(one.item)), 0),
+            }
+        )
+    return sorted(found, key=lambda row: str(row["at"]))
+
+
+def _host(item: str) -> str:
+    """Return the host that an item is asked for at, as the gate names it."""
+    try:
+        return origin(parse_url(item))
+    except UsageError:
+        return ""
+
+
+def _tried(
+    steps: Sequence[Planned],
+) -> tuple[list[Planned], Counter[tuple[str, str]]]:
+    """Return steps with one for each host that fails, and how many wait for that."""
+    kept, others, seen = list[Planned](), Counter[tuple[str, str]](), set[object]()
+    for one in steps:
+        place = one.source, _host(one.item)
+        if one.fails and place in seen:
+            others[place] += 1
+            continue
+        seen |= {place} if one.fails else set()
+        kept.append(one)
+    return kept, others
 
 
 def inbox(seen: Survey, _: Params) -> Answer:

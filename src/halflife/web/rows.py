@@ -7,11 +7,15 @@ import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.core.forecast import Forecast
+from halflife.engine import breakers, failures
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.failures import Failure
 from halflife.engine.quality_forecast import SURE
+from halflife.engine.stored_sources import WHY as NO_ADDRESS, has_address
 from halflife.kinds.page_view import SourceStanding
 from halflife.kinds.protocol import Description
 from halflife.kinds.registry import kind_of
+from halflife.stores import Store
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
 SOON = 1.0  # days before a target is missed that a source is at risk
@@ -33,11 +37,14 @@ class SourceRow:
         low: The lower bound.
         high: The upper bound.
         target: What is asked for; nan if nothing is.
+        assumed: Whether that is what its kind asks for where the settings do not.
         sync_by: When the lower bound falls below it; inf if never, nan if unknown.
         rate: Changes (of pages), or arrivals (of sets), a day; nan if unknown.
         items: Pages or objects; nan if nobody has counted them yet.
         failing: Pages whose last fetch failed.
         last: The last good fetch; -inf if none.
+        failure: Why it, or some of it, cannot be fetched; None if it can.
+        imported: Whether only its history is known, and not where it is.
 
     """
 
@@ -50,15 +57,20 @@ class SourceRow:
     low: float = math.nan
     high: float = math.nan
     target: float = math.nan
+    assumed: bool = False
     sync_by: float = math.nan
     rate: float = math.nan
     items: float = 0
     failing: int = 0
     last: float = -math.inf
+    failure: Failure | None = None
+    imported: bool = False
 
 
 def level(source: SourceConfig) -> float:
     """Return the quality that is asked for; nan if none is."""
+    if not has_address(source):
+        return math.nan
     asked = [t.level for t in source.targets if t.measure != "age"]
     wanted = kind_of(source).wanted(source)
     if not asked and wanted is not None:
@@ -66,11 +78,24 @@ def level(source: SourceConfig) -> float:
     return max(asked, default=math.nan)
 
 
+def is_default(source: SourceConfig) -> bool:
+    """Say whether the quality that is asked for stands nowhere in the settings."""
+    asked = any(target.measure != "age" for target in source.targets)
+    kind = kind_of(source)
+    own = kind.level(source) is not None
+    return (
+        has_address(source) and not (asked or own) and kind.wanted(source) is not None
+    )
+
+
 def seen_together(
-    source: SourceConfig, one: SourceStanding
+    store: Store, source: SourceConfig, one: SourceStanding
 ) -> tuple[SourceRow, Forecast | None]:
     """Return one of many sources that were read at once, and its quality from now."""
-    return replace(_row(source, one.about), failing=one.failing), one.forecast
+    row, why = _row(source, one.about), None
+    if one.failing:
+        why = failures.of_items(store, one.failed, one.failing)
+    return replace(row, failing=one.failing, failure=why), one.forecast
 
 
 def alone(
@@ -78,7 +103,9 @@ def alone(
 ) -> tuple[SourceRow, Forecast | None]:
     """Return a source that is read by itself, and its quality from now on."""
     kind, state = kind_of(source), appraiser.state(source)
-    row = _row(source, kind.describe(state))
+    breaker = breakers.recall(appraiser.store, source.name)
+    why = failures.of_whole(breaker)
+    row = replace(_row(source, kind.describe(state)), failure=why)
     return row, kind.quality(state, SURE, AHEAD, looks=False)
 
 
@@ -88,10 +115,12 @@ def _row(source: SourceConfig, about: Description) -> SourceRow:
         source.kind,
         about.measure,
         target=level(source),
+        assumed=is_default(source),
         why=about.why,
         rate=about.rate,
         items=about.items,
         last=about.last,
+        imported=not has_address(source),
     )
 
 
@@ -114,16 +143,24 @@ def _health(row: SourceRow, now: float, held: str) -> tuple[str, str]:
     """Return how a source is doing, and what that rests on."""
     if held:
         return "held", held
-    if row.failing and row.failing >= row.items / 2:
-        return (
-            "failing",
-            f"the last fetch failed for {row.failing} of {row.items} pages",
-        )
+    if row.failure and (not row.failing or row.failing >= row.items / 2):
+        return "failing", _failed(row, row.failure)
     if math.isnan(row.mean):
         return "unknown", row.why or "no page was fetched yet"
+    if row.imported:
+        return "no target", NO_ADDRESS
     if math.isnan(row.target):
         return "no target", "nothing says how good it has to be"
     return _against_target(row, now)
+
+
+def _failed(row: SourceRow, failure: Failure) -> str:
+    """Say why a source fails."""
+    said = failure.said or failure.heading
+    if not row.failing:
+        return said
+    many = "page" if row.items == 1 else "pages"
+    return f"the last fetch failed for {row.failing} of {row.items} {many}: {said}"
 
 
 def _against_target(row: SourceRow, now: float) -> tuple[str, str]:

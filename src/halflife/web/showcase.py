@@ -76,6 +76,8 @@ target = "freshness >= 0.8"
 name = "archive"
 pages = ["https://archive.example/2024", "https://archive.example/2025"]
 """
+LISTED, ASKED = 3, 22  # requests of a list and of a form, in the last day
+FURNISHED = 2 * LISTED + ASKED  # that the sources of ``SETS`` spent in it
 SHAPES = {  # pages, changes a day of the middle one, days between looks
     "handbook": (80, 0.02, 2.0),
     "news": (40, 1.5, 0.5),
@@ -169,7 +171,7 @@ def _listing(
     none = np.zeros(0)
     kept = Collection(source.name, looks, lives, none.astype(np.intp), none)
     store.save_collection(run, kept)
-    store.charge(run, 3, now - 0.5)
+    store.charge(run, LISTED, now - 0.5)
     store.finish(run, now - 0.4)
 
 
@@ -191,7 +193,7 @@ def _form(store: SqliteStore, now: float, rng: Generator) -> None:
         tracker.take(Listing(float(at), shown))
     run = store.begin(["cars"], now - 0.5, lease=1.0)
     store.save_register(run, "cars", tracker.register(), anew=True)
-    store.charge(run, 22, now - 0.5)
+    store.charge(run, ASKED, now - 0.5)
     store.finish(run, now - 0.4)
 
 

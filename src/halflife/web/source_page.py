@@ -7,19 +7,20 @@ from typing import Any
 
 from halflife.config import SourceConfig
 from halflife.core.errors import UsageError
-from halflife.engine import bootstrap
-from halflife.kinds.page_view import PageRequest, QueryLog, TableColumn
+from halflife.engine import bootstrap, failures
+from halflife.kinds.page_view import PageRequest, QueryLog, RunFailure, TableColumn
 from halflife.kinds.protocol import Description, Reading
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
 from halflife.stores.run_history import Ran
 from halflife.web import charts, words
 from halflife.web.charts import ChartFigure
-from halflife.web.pages import Answer, Params, asked, told, whole
+from halflife.web.pages import Answer, Params, asked, spending, told, whole
 from halflife.web.rows import SourceRow
 from halflife.web.survey import Survey
 
 RUNS = 20
+TROUBLES = 3  # of a run
 
 
 def source(seen: Survey, params: Params) -> Answer:
@@ -34,8 +35,10 @@ def source(seen: Survey, params: Params) -> Answer:
         cast = seen.casts[name]
         figures.append(charts.decay("decay", cast, seen.now, row.target, row.sync_by))
     with bootstrap.reading(seen.config) as store:
-        answer, timelines = _shown(seen, store, row, settings, params)
+        answer, timelines, failed = _shown(seen, store, row, settings, params)
         ran = store.reports.recent_runs(name, RUNS)
+        began = min((one.began for one in ran), default=seen.now)
+        rejected = store.reports.rejected(name, began)
     figures += timelines
     held = [s.run for s in seen.waiting if s.source == name]
     return {
@@ -45,18 +48,35 @@ def source(seen: Survey, params: Params) -> Answer:
         "more_addresses": max(len(settings.addresses) - 3, 0),
         "targets": [str(target) for target in settings.targets],
         "held_run": held[0] if held else None,
-        "syncs": not kind_of(settings).not_synced,
+        "spend": spending(seen),
+        "syncs": not (row.imported or kind_of(settings).not_synced),
         "verb": kind_of(settings).verb,
         **answer,
-        "runs": [_run(one) for one in ran],
+        "runs": [
+            _run(one, [*failed, *(RunFailure(one.id, *r) for r in rejected)])
+            for one in ran
+        ],
         "figures": figures,
     }
 
 
-def _run(one: Ran) -> Answer:
+def _run(one: Ran, failed: Sequence[RunFailure]) -> Answer:
+    """Return a run, with what failed in it, most often first."""
+    end = math.inf if one.ended is None else one.ended
+    mine = [f for f in failed if f.run == one.id and one.began <= f.at <= end]
+    mine.sort(key=lambda f: -f.times)
     return {
         "run": one.id,
         "state": one.state,
+        "failed": sum(f.times for f in mine),
+        "troubles": [
+            {
+                "reason": failures.reason_of(f.note),
+                "said": words.plain(f.note),
+                "times": f.times,
+            }
+            for f in mine[:TROUBLES]
+        ],
         "began": words.date(one.began),
         "lasted": None if one.ended is None else one.ended - one.began,
         "requests": one.requests,
@@ -65,12 +85,12 @@ def _run(one: Ran) -> Answer:
 
 def _shown(
     seen: Survey, store: Store, row: SourceRow, settings: SourceConfig, params: Params
-) -> tuple[Answer, list[ChartFigure]]:
-    """Return what the kind of a source shows of it, and what of that is drawn."""
+) -> tuple[Answer, list[ChartFigure], Sequence[RunFailure]]:
+    """Return what the kind of a source shows, what of that is drawn, what failed."""
     items = 0 if math.isnan(row.items) else int(row.items)
     view = kind_of(settings).page(
         PageRequest(
-            Reading(seen.config, store, seen.now),
+            Reading(seen.config, store, seen.now, seen.shown),
             settings,
             Description(row.measure, items, row.last, row.rate),
             seen.panorama(settings),
@@ -90,7 +110,8 @@ def _shown(
         "is_asked": view.log is not None,
         **_queries(row.name, view.log or QueryLog()),
     }
-    return answer, [charts.timeline(*one) for one in view.timelines]
+    drawn = [charts.timeline(*one) for one in view.timelines]
+    return answer, drawn, view.failures
 
 
 def _head(column: TableColumn) -> Answer:

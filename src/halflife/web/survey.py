@@ -7,11 +7,12 @@ from functools import cached_property
 
 from halflife.config import Config, SourceConfig
 from halflife.core.forecast import Forecast
-from halflife.engine import appraisal, deliveries, held_answers
+from halflife.engine import appraisal, deliveries, held_answers, stored_sources
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
-from halflife.engine.wallet import Wallet
+from halflife.engine.quality_forecast import stated
+from halflife.engine.wallet import Spend, Wallet
 from halflife.kinds.contained import ContainedKind
 from halflife.kinds.page_view import Panorama, Planned
 from halflife.kinds.protocol import Known, Memo
@@ -31,17 +32,19 @@ class Survey:
     Attributes:
         config: The settings.
         now: The moment, in days.
-        rows: One a source, in the order of the settings.
+        rows: One a source: those of the settings in their order, then those that only
+            the state file knows.
+        sources: The settings of each, in the same order.
         casts: The quality of each source from now on if nothing is done.
         waiting: Answers that wait for a decision.
-        spent: Requests spent in the budget's window.
+        spend: What can be spent, and when.
         days: Requests spent on each of the last days, the latest last.
         panoramas: All sources of a kind at once, by kind, where it has such a view.
         known: What requests buy at sources, where that is quick to say.
-        wait: Days until the next request is available.
         working: Whether what is believed is still being worked out, and not here.
         total: About how many items there are, as long as it is.
         sinks: How the sinks stand that get what changed.
+        shown: What was read for pages of this survey.
 
     """
 
@@ -49,15 +52,16 @@ class Survey:
     now: float
     rows: tuple[SourceRow, ...]
     casts: dict[str, Forecast]
+    sources: tuple[SourceConfig, ...] = ()
     waiting: tuple[Waiting, ...] = ()
-    spent: int = 0
+    spend: Spend = Spend(0, 0, 0.0, 0, 0, 0.0)  # noqa: RUF009  (a value)
     days: tuple[int, ...] = ()
     panoramas: Mapping[ContainedKind, Panorama] = field(default_factory=dict)
     known: tuple[Known, ...] = ()
-    wait: float = 0.0
     working: bool = False
     total: int = 0
     sinks: tuple[SinkReport, ...] = ()
+    shown: Memo = field(default_factory=Memo)
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> SourceRow | None:
@@ -67,7 +71,7 @@ class Survey:
 
     def source(self, name: str) -> SourceConfig:
         """Return the settings of a source that is there."""
-        return self.config.source[self._place[name]]
+        return self.sources[self._place[name]]
 
     def panorama(self, source: SourceConfig) -> Panorama | None:
         """Return all sources of a source's kind at once, if it has such a view."""
@@ -77,7 +81,7 @@ class Survey:
     def together(self) -> Mapping[str, Forecast]:
         """The quality of all items of a kind from now on, by what it is called."""
         found = (one.together for one in self.panoramas.values())
-        return {cast.measure: cast for cast in found if cast is not None}
+        return {cast.measure: cast.unfetched() for cast in found if cast is not None}
 
     @cached_property
     def steps(self) -> list[Planned]:
@@ -114,14 +118,15 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     held = {one.source: one.why for one in waiting}
     appraiser = Appraiser(config, store, now, memo)
     panoramas = _panoramas(appraiser, config.source)
-    told = [_told(appraiser, source, panoramas) for source in config.source]
+    sources = stored_sources.everything(config, store)
+    told = [_told(appraiser, source, panoramas) for source in sources]
     found = {row.name: row for row, _ in told}
-    casts = _trusted(appraiser, {row.name: cast for row, cast in told if cast})
+    known_casts = {row.name: cast for row, cast in told if cast}
+    casts = _trusted(appraiser, sources, known_casts)
     vast = {kind for kind, one in panoramas.items() if one.is_vast}
     quick = [source for source in config.source if kind_of(source) not in vast]
     known = [appraiser.known(source) for source in quick]
-    place = {source.name: i for i, source in enumerate(config.source)}
-    wallet = Wallet(store, config.budget)
+    place = {source.name: i for i, source in enumerate(sources)}
     return Survey(
         config=config,
         now=now,
@@ -130,12 +135,12 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
             for name in place
         ),
         casts={name: cast for name, cast in casts.items() if cast.mean.size},
+        sources=sources,
         waiting=waiting,
-        spent=wallet.spent(now),
+        spend=Wallet(store, config.budget).spend(now),
         days=by_day(store, now),
         panoramas=panoramas,
         known=tuple(known),
-        wait=wallet.next_income(now),
         sinks=tuple(deliveries.reports(config, store)),
         _place=place,
     )
@@ -161,19 +166,21 @@ def _told(
 ) -> tuple[SourceRow, Forecast | None]:
     """Return a source, and its quality from now on."""
     wide = panoramas.get(kind_of(source))
-    if wide is None:
+    if wide is None or source.name not in wide.standings:
         return rows.alone(appraiser, source)
-    return rows.seen_together(source, wide.standings[source.name])
+    standing = wide.standings[source.name]
+    return rows.seen_together(appraiser.store, source, standing)
 
 
 def _trusted(
-    appraiser: Appraiser, casts: Mapping[str, Forecast]
+    appraiser: Appraiser,
+    sources: Sequence[SourceConfig],
+    casts: Mapping[str, Forecast],
 ) -> dict[str, Forecast]:
     """Return forecasts as far as they are trusted."""
-    sources = {source.name: source for source in appraiser.config.source}
+    named = {source.name: source for source in sources}
     return {
-        name: appraiser.trust(sources[name]).forecast(cast)
-        for name, cast in casts.items()
+        name: stated(cast, appraiser.trust(named[name])) for name, cast in casts.items()
     }
 
 

@@ -10,16 +10,22 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from halflife.engine import bootstrap
-from halflife.engine.audit_report import WINDOW, YEAR, SourceAudit, judge
+from halflife.engine import audit_report, bootstrap
+from halflife.engine.audit_report import (
+    WINDOW,
+    YEAR,
+    SourceAudit,
+    judge,
+    scores_of,
+)
 from halflife.kinds.registry import kind_named
-from halflife.models.calibration import reliability
+from halflife.models.calibration import reliability, within
 from halflife.stores.forecasts import Checks, Issued
 from halflife.study import league as drawing
 from halflife.web import charts, words
 from halflife.web.charts import ChartFigure
 from halflife.web.pages import PAGE, Answer, Params, whole
-from halflife.web.slider import Bought, Slider
+from halflife.web.slider import Bought
 from halflife.web.survey import Survey
 
 MEANT = 0.95  # the confidence of forecasts
@@ -59,7 +65,7 @@ def what_if(seen: Survey, params: Params) -> Answer:
         "figures": [],
     }
     if slider.worths:
-        answer |= _compared(slider, now, then)
+        answer |= _compared(seen, now, then)
         budgets = np.linspace(0.0, 1.0, POINTS) ** 2 * most / budget.days
         here, there = (budget.pace, now.total), (asked / budget.days, then.total)
         drawn = charts.buys(budgets, slider.curve(budgets), here, there)
@@ -67,8 +73,14 @@ def what_if(seen: Survey, params: Params) -> Answer:
     return answer
 
 
-def _compared(slider: Slider, now: Bought, then: Bought) -> Answer:
-    """Return who gains and who loses, most first."""
+def _compared(seen: Survey, now: Bought, then: Bought) -> Answer:
+    """Return who gains and who loses, most first.
+
+    What a budget buys is a mean over the long run; ``quality_today`` is that of the
+    copy as it is, as every page states it.
+    """
+    slider = seen.slider
+    copy = {row.name: row.mean for row in seen.rows}
     change = then.quality - now.quality
     rows = np.argsort(-np.abs(change), kind="stable")[:PAGE]
     results = [
@@ -77,6 +89,7 @@ def _compared(slider: Slider, now: Bought, then: Bought) -> Answer:
             "measure": slider.worths[i].measure,
             "requests_now": float(now.requests[i]),
             "requests_then": float(then.requests[i]),
+            "quality_today": copy[slider.worths[i].source],
             "quality_now": float(now.quality[i]),
             "quality_then": float(then.quality[i]),
             "change": float(change[i]),
@@ -157,9 +170,9 @@ def audit(seen: Survey, _: Params) -> Answer:
         names, waiting = kept.audited(seen.now - YEAR, PAGE)
         for name in names:
             found.append(judge(store, name, seen.now))
-            told += kept.settled(name, seen.now - WINDOW)[-PAGE:]
+            told += audit_report.recent(store, name, seen.now)[-PAGE:]
             checks.append(kept.checks(name, seen.now - WINDOW))
-    kinds = {source.name: source.kind for source in seen.config.source}
+    kinds = {source.name: source.kind for source in seen.sources}
     rows = [
         _judged(one, kinds.get(one.source, ""), seen.now)
         for one in found
@@ -171,6 +184,7 @@ def audit(seen: Survey, _: Params) -> Answer:
         "share": seen.config.audit.share,
         "waiting": waiting,
         "told": sum(one.scored for one in found),
+        "within": sum(round(one.coverage.mean * one.scored) for one in found),
         "checked": sum(one.checked for one in found),
         "results": rows,
         "figures": _audit_figures(told, checks),
@@ -184,7 +198,7 @@ def _audit_figures(
     if told:
         mean = np.array([one.mean for one in told])
         found = np.array([one.found or 0.0 for one in told])
-        inside = np.array([one.low <= (one.found or 0.0) <= one.high for one in told])
+        inside = within(scores_of(told))  # as the table counts them
         figures.append(charts.told(mean, found, inside))
     if any(one.at.size for one in checks):
         believed = np.concatenate([one.believed for one in checks])
@@ -206,11 +220,12 @@ def _judged(one: SourceAudit, kind: str, now: float) -> Answer:
         "source": one.source,
         "measure": one.measure,
         "kind": kind,
-        "found_by": kind_named(kind).checked_by,
+        "found_by": kind_named(kind).checked_by if kind else "",
         "checked": one.checked if one.how == "checks" else one.looked,
         "quality": one.quality._asdict() if one.quality else None,
         "believed": one.believed._asdict() if one.believed else None,
         "forecasts": one.scored,
+        "within": round(coverage.mean * one.scored),
         "coverage": coverage._asdict() if one.scored else None,
         "meant": MEANT,
         "trust": one.trust.factor,

@@ -85,8 +85,8 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         view, rows = state.sampled
         mine = np.zeros(len(view))
         mine[rows] = view.weight[rows]
-        if not mine.any():
-            return None
+        if not mine.any() or not view.held[rows].any():
+            return None  # of what was never fetched nobody knows anything
         view, both = replace(view, weight=mine), max(2.0 * sure - 1.0, 0.01)
         if not looks or ahead.size < 2:
             return freshness_forecast(view, ahead, confidence=both)

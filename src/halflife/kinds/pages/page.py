@@ -13,6 +13,7 @@ from halflife.kinds.page_view import (
     PageRequest,
     PageView,
     Row,
+    RunFailure,
     TableColumn,
     Timeline,
 )
@@ -59,13 +60,14 @@ def page(asked: PageRequest[PagesConfig]) -> PageView:
     return PageView(
         card=_card(rate, looks, changes, failing),
         columns=COLUMNS,
-        items=_items(wide, rows[shown], stale[shown]),
+        items=_items(asked.reading.store, wide, rows[shown], stale[shown]),
         number=number,
         pages=pages,
         parts=LinkedParts(
             "folder", GROUP_COLUMNS, item_groups.of_pages(keys, rate, stale)
         ),
         timelines=_observed(asked.reading.store, evidence.number[rows], view.now),
+        failures=_failures(asked.reading.store, evidence.number[rows], view.now),
     )
 
 
@@ -79,8 +81,12 @@ def _stale(wide: PagesPanorama, rows: Ints) -> Floats:
     return np.where(held, 1.0 - alive, 1.0)
 
 
-def _items(wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
+def _items(store: Store, wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
     view, evidence = wide.outlook.view, wide.outlook.evidence
+    last = {
+        row: store.failure_notes([(view.keys[row], float(evidence.tried_at[row]))])
+        for row in rows[evidence.failures[rows] > 0].tolist()
+    }
     return [
         {
             "item": view.keys[row],
@@ -89,7 +95,8 @@ def _items(wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
             "looks": int(view.looks[row]),
             "changes": int(view.changes[row]),
             "last_look": float(evidence.last_at[row]),
-            "failing": bool(evidence.failures[row] > 0),
+            "failing": row in last,
+            "trouble": next(iter(last.get(row, ())), ""),
             "held": bool(view.held[row]),
         }
         for row, chance in zip(rows.tolist(), stale.tolist(), strict=True)
@@ -98,6 +105,9 @@ def _items(wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
 
 def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
     """Say what is believed of pages, in plain sentences."""
+    if not looks.sum() and failing:
+        pages = count(failing, "page")
+        return [f"No fetch has succeeded yet: the last one failed for {pages}."]
     if not looks.sum():
         return ["No page was fetched yet; nothing is believed of its pages."]
     low, middle, high = np.quantile(rate, [0.1, 0.5, 0.9]).tolist()
@@ -128,6 +138,17 @@ def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
             "tried less often."
         )
     return said
+
+
+def _failures(store: Store, numbers: Ints, now: float) -> list[RunFailure]:
+    """Return what failed in runs of the last days, and how often."""
+    some = numbers[numbers >= 0][:MOST].tolist()
+    found: dict[tuple[int, str], RunFailure] = {}
+    for one in store.reports.failures(some, now - DAYS):
+        before = found.get((one.run, one.note))
+        times = 1 if before is None else before.times + 1
+        found[one.run, one.note] = RunFailure(one.run, one.at, one.note, times)
+    return list(found.values())
 
 
 def _observed(store: Store, numbers: Ints, now: float) -> list[Timeline]:

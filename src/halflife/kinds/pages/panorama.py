@@ -9,13 +9,14 @@ import numpy as np
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forecast import Forecast
 from halflife.engine import bootstrap
-from halflife.kinds.page_view import Planned, SourceStanding
+from halflife.kinds.page_view import FailingItem, Planned, SourceStanding
 from halflife.kinds.pages import many
 from halflife.kinds.pages.many import OwnedPages
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Description, Known, Reading
 
+FEW_FAILING = 20  # of each source, of which it is asked why
 FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
 
 
@@ -62,6 +63,7 @@ class PagesPanorama:
         failing = owned.total((evidence.failures > 0).astype(np.float64))
         last = np.full(owned.n, -np.inf)
         np.maximum.at(last, owned.code, evidence.last_at)
+        failed = self._failed()
         found = {}
         for i, source in enumerate(self.sources):
             usual = float(rate[i]) if held[i] else nan
@@ -69,8 +71,19 @@ class PagesPanorama:
             at = view.now + ahead if held[i] else np.zeros(0)
             mean, low, high = (bound[i, : at.size] for bound in casts)
             cast = Forecast("freshness", at, mean, low, high)
-            found[source.name] = SourceStanding(about, cast, int(failing[i]))
+            some = failed.get(i, ())
+            found[source.name] = SourceStanding(about, cast, int(failing[i]), some)
         return found, together
+
+    def _failed(self) -> dict[int, list[FailingItem]]:
+        """Return some of the pages that fail, by the place of their source."""
+        evidence, found = self.outlook.evidence, dict[int, list[FailingItem]]()
+        for row in np.flatnonzero(evidence.failures > 0).tolist():
+            mine = found.setdefault(int(self.owned.code[row]), [])
+            if len(mine) < FEW_FAILING:
+                one = int(evidence.number[row]), float(evidence.last_at[row])
+                mine.append(FailingItem(*one))
+        return found
 
     @cached_property
     def names(self) -> dict[str, int]:
@@ -111,7 +124,10 @@ class PagesPanorama:
         plan = self.outlook.plan(most)[:most]
         code, names = self.owned.code, list(self.names)
         rows, gains = plan.rows.tolist(), plan.gain.tolist()
+        fails = self.outlook.evidence.failures > 0
         return [
-            Planned(names[int(code[row])], key, gain, plan.reason(row))
+            Planned(
+                names[int(code[row])], key, gain, plan.reason(row), bool(fails[row])
+            )
             for key, row, gain in zip(plan.keys, rows, gains, strict=True)
         ]

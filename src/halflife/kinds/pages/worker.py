@@ -58,11 +58,12 @@ class PageWorker:
     async def sync(self, errand: Errand) -> Report:
         """Check some pages drawn at random, then look where it buys most."""
         keeper, budget = self.keeper, self._desk.config.budget
+        drawn = keeper.drawn() if errand.draws else 0
         requests = keeper.allowance(everything=errand.everything, income=errand.income)
-        note = ""
+        requests, note = max(requests, drawn), ""
         if not requests:
             if not keeper.wallet.room(keeper.clock()):
-                raise spent(budget)
+                raise spent(budget, keeper.wallet.refill(keeper.clock()))
             wait = span(keeper.wallet.next_income(keeper.clock()))
             note = f"nothing to spend yet: next request available in {wait}"
         requests = min(requests, errand.most or requests)
