@@ -40,6 +40,7 @@ import numpy as np
 HOSTS = 250
 WAITING = 1000  # items that nobody has looked at
 DAY = 86400.0
+CHANGE_LOG = ("change", "change_at", "change_of_source")  # a table and its indexes
 PATIENCE = 240.0  # seconds
 TARGETS = {
     "bytes_per_item": 300.0,
@@ -182,10 +183,14 @@ def sizes(path: Path, items: int) -> dict[str, float]:
             db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name").fetchall()
         )
         looks = db.execute("SELECT count(*) FROM observation").fetchone()[0]
+        changes = db.execute("SELECT count(*) FROM change").fetchone()[0]
     log = used.pop("observation") + used.pop("observation_once")
+    events = sum(used.get(name, 0) for name in CHANGE_LOG)
     return {
         "bytes_per_item": round(sum(used.values()) / items, 1),
         "of_which_columns": round(used.get("filed_column", 0) / items, 1),
+        "of_which_changes": round(events / items, 1),
+        "bytes_per_change": round(events / max(changes, 1), 1),
         "bytes_per_look": round(log / looks, 1),
         "file_bytes_per_item": round(path.stat().st_size / items, 1),
     }

@@ -106,3 +106,14 @@ def test_what_a_listing_takes_is_there_when_it_is_wanted(settings):
     code, modules = ended(begun(settings, "sync", "jobs", "--json"))
     assert code == 4  # nobody answers there
     assert "halflife.kinds.listing.runner" in heavy(modules)
+
+
+def test_the_state_can_be_read_before_what_speaks_http_is_imported():
+    """A thread reads what is known while ``run`` imports the rest."""
+    code = (
+        "import json, sys, halflife.engine.bootstrap; print(json.dumps([*sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, timeout=240
+    )
+    assert not {"aiohttp", "scipy", "halflife.net.gate"} & {*json.loads(done.stdout)}

@@ -38,13 +38,14 @@ def run(
     """Keep everything, evenly over time, until told to stop."""
     import asyncio
 
-    from halflife.cli import inspect
     from halflife.config import Config
-    from halflife.engine import once
 
     settings = Config.load(Config.find(config))
     chosen = settings.named(sources or ())
     if dry_run:
+        from halflife.cli import inspect
+        from halflife.engine import once
+
         kept = once.synced(chosen) or chosen
         inspect.show_plan(settings, kept, most=None, json=json)
         return

@@ -13,8 +13,10 @@ def best_rows(score: Floats, count: int) -> Ints:
     >>> best_rows(np.array([1.0, 3.0, 2.0, 3.0]), 3)
     array([1, 3, 2])
     """
-    if not 0 < count < score.size:
-        return np.argsort(-score, kind="stable")[: max(count, 0)]
+    if count <= 0:
+        return np.zeros(0, dtype=np.intp)
+    if count >= score.size:
+        return np.argsort(-score, kind="stable")
     least = -_kth(-score, count)
     if np.isnan(least):  # numbers come first, and there are too few
         return np.argsort(-score, kind="stable")[:count]

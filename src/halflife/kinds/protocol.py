@@ -36,13 +36,13 @@ from halflife.market.curves import Decay
 from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.models.recall_curve import Knots
-from halflife.net.gate import Gate
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from halflife.net.gate import Gate
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
 NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
@@ -309,7 +309,7 @@ class Desk:
 
     config: Config
     store: Store
-    gate: Gate
+    gate: "Gate"
     clock: Clock
     audits: bool = False
 

@@ -118,7 +118,8 @@ def _foremost(dense: Floats, wanted: Bools, urgent: Bools, most: float) -> Bools
         return first
     late = dense[wanted & ~urgent]
     late.partition(late.size - left)
-    return first | (wanted & (dense >= late[late.size - left]))
+    foremost: Bools = first | (wanted & (dense >= late[late.size - left]))
+    return foremost
 
 
 def _better(

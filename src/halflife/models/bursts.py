@@ -313,7 +313,8 @@ class Bursts:
         if np.ndim(number) == 0:  # one moment for all: a column does
             low, high = total[:, number][rows], total[:, number + 1][rows]
         else:
-            low, high = total[rows, number], total[rows, number + 1]
+            place = rows * total.shape[1] + number
+            low, high = total.take(place), total.take(place + 1)
         return np.asarray(low + part * (high - low) + below + above)
 
 

@@ -42,7 +42,8 @@ class PageSnapshot:
         self.share = weight / max(float(weight.sum()), 1e-12)
         cost = float(self.view.cost[self._at].sum())
         self.least = state.reading.shortest(state.source, cost)
-        self._chances: dict[float, Floats] = {}
+        self._now: Floats | None = None
+        self._losses: dict[float, float] = {}
 
     @property
     def known(self) -> bool:
@@ -51,13 +52,22 @@ class PageSnapshot:
 
     def chances(self, ahead: float = 0.0) -> Floats:
         """Return the chance of each page to be out of date so many days from now."""
-        if ahead not in self._chances:
-            view, stale = self.view, np.empty(len(self.view))
-            for at, some in parts(view):
-                age = np.where(view.held[at], view.exposure[at] + ahead, 0.0)
-                stale[at] = 1.0 - np.clip(some.alive(age), 0.0, 1.0)
-            self._chances[ahead] = stale[self._at]
-        return self._chances[ahead]
+        if ahead == 0.0 and self._now is not None:
+            return self._now
+        view, stale = self.view, np.empty(len(self.view))
+        for at, some in parts(view):
+            age = np.where(view.held[at], view.exposure[at] + ahead, 0.0)
+            stale[at] = 1.0 - np.clip(some.alive(age), 0.0, 1.0)
+        found = stale[self._at]
+        if ahead == 0.0:  # what is asked for more than once
+            self._now = found
+        return found
+
+    def _loss(self, ahead: float) -> float:
+        """Return the share that is expected to be out of date so many days from now."""
+        if ahead not in self._losses:
+            self._losses[ahead] = float(self.share @ self.chances(ahead))
+        return self._losses[ahead]
 
     def stand(self, memory: TargetMemory) -> tuple[Stand, TargetMemory]:
         """Return how they stand, and what to remember."""
@@ -86,15 +96,14 @@ class PageSnapshot:
         one after the other, so that nothing that happens to all pages goes unnoticed
         for a day.
         """
-        rest = np.flatnonzero(unseen)
-        stale = self.chances()[rest]
+        rest = int(np.count_nonzero(unseen))
         often = ROUND if self.goal.confidence is None else WATCH
         watched = memory.past.days + memory.past.watched
         span = min(max(watched, FIRST), often)
         quiet = min(float(self.view.age[self._at].min()), span)
-        count = min(floor(quiet * lot / span + 1e-9), rest.size)
-        while count < rest.size:
-            left, done = unseen.copy(), rest[best_rows(stale, count)]
+        count = min(floor(quiet * lot / span + 1e-9), rest)
+        while count < rest:
+            left, done = unseen.copy(), self._stalest(unseen, count)
             left[done] = False
             then = self._round(memory, left)
             found = then.found + float(self.share[done] @ memory.chances[done])
@@ -102,8 +111,14 @@ class PageSnapshot:
                 memory.past, replace(then, found=found), self.goal
             ):
                 return count
-            count = min(max(2 * count, lot), rest.size)
+            count = min(max(2 * count, lot), rest)
         return count
+
+    def _stalest(self, unseen: Bools, count: int) -> Ints:
+        """Return the pages to look at first, of those that were not."""
+        if count == 0:
+            return np.zeros(0, dtype=np.intp)
+        return best_rows(np.where(unseen, self.chances(), -1.0), count)
 
     def _turned(self, memory: TargetMemory) -> TargetMemory:
         """Return the memory of the round that this moment belongs to.
@@ -150,17 +165,17 @@ class PageSnapshot:
 
     def _round(self, memory: TargetMemory, unseen: Bools) -> TargetRound:
         share, before = self.share, memory.chances
-        now, later = self.chances(), self.chances(memory.length)
-        stale = float(share[unseen] @ now[unseen])
+        left = share[unseen]
+        stale = float(left @ self.chances()[unseen])
         changed = self.view.changed[self._at] & ~self._unseen(memory)
         return TargetRound(
             things=1.0 / max(float(share @ share), 1e-12),
             began=float(share @ before),
-            left=float(share[unseen] @ before[unseen]),
+            left=float(left @ before[unseen]),
             found=float(share @ changed),
             now=stale,
-            coming=max(float(share @ later) - stale, 0.0),
-            unseen=float(share[unseen].sum()),
+            coming=max(self._loss(memory.length) - stale, 0.0),
+            unseen=float(left.sum()),
             days=memory.unwatched,
             ahead=memory.length,
         )
