@@ -78,7 +78,7 @@ def backtest(
 def past_horizons(
     collection: Collection, horizons: Sequence[float], fewest: int = 1
 ) -> Iterator[tuple[float, Horizon, Ints]]:
-    """Yield each horizon in days with the looks to forecast from, if they are enough."""
+    """Yield each horizon in days, with the looks to forecast from if there are some."""
     study = Study(Census.of(collection))
     for days in horizons:
         horizon = study.at(float(days))
