@@ -10,29 +10,24 @@ from halflife.metrics.intervals import mean_interval
 from halflife.models import decay
 from halflife.models.census import METRICS, Census
 from halflife.models.experts import RIVALS, season, trained_values
-from halflife.models.pool import DEFAULT, Study
+from halflife.models.pool import DEFAULT
 from halflife.models.setquality import Band
-from halflife.replay.backtest import account, forecasts, references
+from halflife.replay.backtest import account, forecasts, past_horizons
 
 
 def backtest_new(
     collection: Collection, horizons: Sequence[float], confidence: float = 0.95
 ) -> list[dict[str, object]]:
     """Return how well the default foresees how many new objects a copy lacks."""
-    study = Study(Census.of(collection))
     rows: list[dict[str, object]] = []
-    for days in horizons:
-        horizon = study.at(float(days))
-        at = references(study.census, horizon.outcome.known)
-        if at.size == 0:
-            continue
+    for days, horizon, at in past_horizons(collection, horizons):
         ready, truth = horizon.newcomers(confidence), horizon.outcome.new[at]
         size, guess = ready.scored.size[at], ready.scored.guess[at]
         three = zip(at.tolist(), guess, size, strict=True)
         low, middle, high = np.array([s * ready.bounds(i, g, s) for i, g, s in three]).T
         n, mae, coverage, width = account(Band(middle, low, high), truth)
         rows.append(
-            {"source": collection.name, "horizon": float(days), "n": n, "mae": mae,
+            {"source": collection.name, "horizon": days, "n": n, "mae": mae,
              "coverage": coverage, "width": width, "truth": float(truth.mean()),
              "confidence": confidence}
         )  # fmt: skip
@@ -48,13 +43,8 @@ def compare(
     batch means over ``blocks`` stretches of time: neighbours share their outcome.
     Where the bounds hold 0 the two are tied.
     """
-    study = Study(Census.of(collection))
     errors: dict[tuple[str, str], list[Floats]] = {}
-    for days in horizons:
-        horizon = study.at(float(days))
-        at = references(study.census, horizon.outcome.known)
-        if at.size < blocks:
-            continue
+    for _, horizon, at in past_horizons(collection, horizons, blocks):
         for name in (*RIVALS, DEFAULT):
             bands = forecasts(horizon, name, at, 0.95)
             for m, metric in enumerate(METRICS):

@@ -11,13 +11,13 @@ from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.kinds.listing import recorded, requests
 from halflife.kinds.listing.pagination import (
+    AddressPlace,
     Cursor,
     LinkHeader,
     ListingRequest,
     NextLink,
     Offset,
     PageAnswer,
-    PageInAddress,
     PageNumber,
     TokenPlace,
     link_of,
@@ -409,7 +409,10 @@ def answered(
         ),
         (PageNumber(TokenPlace("p")), "http://a.example/jobs?p=2"),
         (Offset(TokenPlace("p")), "http://a.example/jobs?p=3"),
-        (PageInAddress("http://a.example/jobs?p={n}"), "http://a.example/jobs?p=2"),
+        (
+            PageNumber(AddressPlace("http://a.example/jobs?p={n}")),
+            "http://a.example/jobs?p=2",
+        ),
     ],
 )
 def test_any_way_of_paging_can_be_tried_on_an_answer(way, url):
@@ -464,7 +467,7 @@ def test_the_examples_of_the_documentation_are_settings():
         "Cursor",
         "Cursor",
         "PageNumber",
-        "PageInAddress",
+        "PageNumber",
         "Offset",
         "Cursor",
         "NextLink",

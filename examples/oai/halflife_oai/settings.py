@@ -8,8 +8,8 @@ from halflife.kinds.listing.settings import ListingConfig
 
 # The protocol itself says where records are, and how a list goes on.
 UNUSED = frozenset({
-    "complete", "fields", "format", "key", "next", "page_url", "python", "records",
-    "urls",
+    "complete", "fields", "format", "group_request", "key", "next", "page_url",
+    "python", "records", "urls",
 })  # fmt: skip
 
 

@@ -5,7 +5,6 @@ import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Self
 
 from aiohttp.abc import AbstractResolver
@@ -172,12 +171,7 @@ class Gate:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self._wire.close()
 
     async def get(

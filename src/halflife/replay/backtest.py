@@ -1,6 +1,6 @@
 """How good the forecasts would have been: made again at past looks, held to account."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -60,24 +60,31 @@ def backtest(
     history), evenly spread if there are very many; each uses only what had been seen
     by then, its calibration too. Horizons that no look tells of give no row.
     """
-    study = Study(Census.of(collection))
     names = [*RIVALS, DEFAULT] if models is None else list(models)
     rows: list[dict[str, object]] = []
-    for days in horizons:
-        horizon = study.at(float(days))
-        at = references(study.census, horizon.outcome.known)
-        if at.size == 0:
-            continue
+    for days, horizon, at in past_horizons(collection, horizons):
         for name in names:
             bands = forecasts(horizon, name, at, confidence)
             for metric, band in zip(METRICS, bands, strict=True):
                 truth = horizon.outcome.quality[METRICS.index(metric)][at]
                 row = BacktestRow(
-                    collection.name, name, name == DEFAULT, metric, float(days),
+                    collection.name, name, name == DEFAULT, metric, days,
                     *account(band, truth), confidence,
                 )  # fmt: skip
                 rows.append(asdict(row))
     return rows
+
+
+def past_horizons(
+    collection: Collection, horizons: Sequence[float], fewest: int = 1
+) -> Iterator[tuple[float, Horizon, Ints]]:
+    """Yield each horizon in days, with the looks to forecast from if there are some."""
+    study = Study(Census.of(collection))
+    for days in horizons:
+        horizon = study.at(float(days))
+        at = references(study.census, horizon.outcome.known)
+        if at.size >= fewest:
+            yield float(days), horizon, at
 
 
 def account(band: Band, truth: Floats) -> tuple[int, float, float, float]:

@@ -16,11 +16,12 @@ from halflife.core.object_store import Attributes, Listing
 from halflife.core.wording import count
 from halflife.kinds.listing.pagination import (
     PLAIN,
+    AddressPlace,
     ListingRequest,
     NextLink,
     Once,
     PageAnswer,
-    PageInAddress,
+    PageNumber,
     Paging,
     total_of,
 )
@@ -82,7 +83,7 @@ class ListingSettings:
         if self.paging is not None:
             return self.paging
         if self.page_url:
-            return PageInAddress(self.page_url)
+            return PageNumber(AddressPlace(self.page_url))
         return NextLink(self.reader.next) if self.reader.next else Once()
 
     def firsts(self) -> list[ListingRequest]:

@@ -217,6 +217,24 @@ class TokenPlace:
         return int(found) if isinstance(found, str | int) else usual
 
 
+@dataclass(frozen=True)
+class AddressPlace:
+    """A number in the address itself: ``/list/{n}``."""
+
+    template: str
+
+    def put(self, asked: ListingRequest, value: float) -> ListingRequest:
+        """Return the request for the address with a number."""
+        return replace(asked, url=self.template.replace("{n}", str(value)))
+
+    def number(self, asked: ListingRequest, usual: int) -> int:
+        """Return the number that stands there."""
+        before, _, after = self.template.partition("{n}")
+        part = asked.url[len(before) : len(asked.url) - len(after)]
+        digits = re.match(r"\d+", part or "")
+        return int(digits[0]) if digits else usual
+
+
 def _deeper(body: Mapping[str, Any], names: list[str], value: object) -> dict[str, Any]:
     first, *rest = names
     if not rest:
@@ -282,7 +300,7 @@ class Cursor:
 class PageNumber:
     """Pages are counted; the list ends with a page that has nothing new."""
 
-    into: TokenPlace
+    into: TokenPlace | AddressPlace
     start: int = 1
     counts: bool = True
     wanted: tuple[str, ...] = ()
@@ -298,35 +316,6 @@ class PageNumber:
         if not answer.records:
             return None
         return self.into.put(asked, self.into.number(asked, self.start) + 1)
-
-
-@dataclass(frozen=True)
-class PageInAddress:
-    """Pages are counted in the address itself: ``/list/{n}``."""
-
-    template: str
-    start: int = 1
-    counts: bool = True
-    wanted: tuple[str, ...] = ()
-
-    def first(self, asked: ListingRequest) -> ListingRequest:
-        """Ask for the first page."""
-        return replace(asked, url=self._url(self.start))
-
-    def following(
-        self, asked: ListingRequest, answer: PageAnswer
-    ) -> ListingRequest | None:
-        """Ask for the page after this one, as long as there was anything on it."""
-        if not answer.records:
-            return None
-        before, _, after = self.template.partition("{n}")
-        part = asked.url[len(before) : len(asked.url) - len(after)]
-        digits = re.match(r"\d+", part or "")
-        number = int(digits[0]) if digits else self.start
-        return replace(asked, url=self._url(number + 1))
-
-    def _url(self, number: int) -> str:
-        return self.template.replace("{n}", str(number))
 
 
 @dataclass(frozen=True)

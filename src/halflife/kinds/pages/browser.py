@@ -15,7 +15,6 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, Self
 
 from halflife.core.budget import Purse
@@ -111,12 +110,7 @@ class Renderer:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self._stack.aclose()
 
     async def render(
