@@ -1,12 +1,13 @@
 """Pages with noise and real edits: how often "changed" is right.
 
-    python -m lab.page_noise [--pages 6] [--rounds 14] [--seed 1]
+    python -m lab.page_noise [--pages 6] [--rounds 14] [--seed 1] [--set second]
 
 A server on loopback has pages of ten kinds: with a clock, one of minutes, a token, a
 counter of views, a rotating quotation, advertisements made of different elements, a
 shuffled list, "so long ago", several of these at once, and none. Each page is edited
 now and then, and the server knows when. All pages are fetched round after round by the
-product's own client, gate and store, without looking for noise and with it.
+product's own client, gate and store, without looking for noise and with it. The second
+set of pages is in ``lab.noise_sites``.
 
 Precision is the share of reported changes that were edits; recall the share of edits
 that were reported. JSON goes to standard output.
@@ -35,6 +36,7 @@ from halflife.engine.loop import LEASE, Allowance
 from halflife.kinds.pages import page_sources
 from halflife.kinds.pages.client import PageClient
 from halflife.kinds.pages.settings import PagesConfig
+from lab.noise_sites import PARTS, SitePage
 
 BEGAN = 20_000.0  # days
 EDITED = 0.25  # the chance that a page is edited between two rounds
@@ -162,7 +164,7 @@ NOISE: dict[str, tuple[Noise, ...]] = {
 class World:
     """The pages of the server, and its clock."""
 
-    pages: dict[str, Page]
+    pages: dict[str, Page] | dict[str, SitePage]
     rng: Generator
     now: float = BEGAN
     asked: int = 0
@@ -181,6 +183,17 @@ class World:
                 [f"thing {int(n)}" for n in rng.integers(1000, size=8)],
             )
             for kind in NOISE
+            for i in range(many)
+        }
+        return cls(pages, rng)
+
+    @classmethod
+    def second(cls, many: int, seed: int) -> "World":
+        """Return a world with so many pages of each kind of the second set."""
+        rng = np.random.default_rng(seed)
+        pages = {
+            f"/{kind.replace(' ', '-')}/{i}": SitePage.made(kind, i, rng)
+            for kind in PARTS
             for i in range(many)
         }
         return cls(pages, rng)
@@ -240,12 +253,15 @@ class Score:
     wrong: int = 0
     missed: int = 0
     by_round: dict[int, int] = field(default_factory=dict)
+    right_by_round: dict[int, int] = field(default_factory=dict)
     by_kind: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, turn: int, kind: str, *, edited: bool, reported: bool) -> None:
         """Count one page of one round."""
         self.by_round.setdefault(turn, 0)
         self.by_round[turn] += reported and not edited
+        self.right_by_round.setdefault(turn, 0)
+        self.right_by_round[turn] += reported and edited
         self.right += edited and reported
         self.wrong += reported and not edited
         self.missed += edited and not reported
@@ -271,10 +287,18 @@ class Score:
             edited, reported = page.edits != before[path], look.digest != was.digest
             self.add(turn, page.kind, edited=edited, reported=reported)
 
+    def _later(self) -> float:
+        """Return the precision of the second half of the rounds."""
+        turns = sorted(self.by_round)[len(self.by_round) // 2 :]
+        right = sum(self.right_by_round[turn] for turn in turns)
+        wrong = sum(self.by_round[turn] for turn in turns)
+        return round(right / max(right + wrong, 1), 4)
+
     def row(self) -> dict[str, object]:
         """Return it for programs."""
         return {
             "precision": round(self.right / max(self.right + self.wrong, 1), 4),
+            "precision_once_learned": self._later(),
             "recall": round(self.right / max(self.right + self.missed, 1), 4),
             "edits": self.right + self.missed,
             "wrong": self.wrong,
@@ -323,22 +347,34 @@ async def _rounds(world: World, rounds: int, share: float, folder: Path) -> Scor
     return score
 
 
-def measure(pages: int, rounds: int, seed: int) -> dict[str, object]:
+SETS: dict[str, Callable[[int, int], World]] = {
+    "first": World.made,
+    "second": World.second,
+}
+
+
+def measure(
+    pages: int, rounds: int, seed: int, which: str = "first"
+) -> dict[str, object]:
     """Return precision and recall, without looking for noise and with it."""
-    found: dict[str, object] = {"pages": pages * len(NOISE), "rounds": rounds}
-    for name, share in (("before", 0.0), ("after", SHARE)):
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            served(World.made(pages, seed)) as world,
-        ):
-            score = asyncio.run(_rounds(world, rounds, share, Path(folder)))
-        extra = world.asked - rounds * len(world.pages)
-        found[name] = score.row() | {
-            "requests": world.asked,
-            "second_fetches": extra,
-            "failed": len(world.fails),
-        }
-    return found
+    count = len(SETS[which](pages, seed).pages)
+    return {
+        "pages": count,
+        "rounds": rounds,
+        "before": judge(SETS[which](pages, seed), rounds, 0.0),
+        "after": judge(SETS[which](pages, seed), rounds, SHARE),
+    }
+
+
+def judge(world: World, rounds: int, share: float) -> dict[str, object]:
+    """Return precision and recall if a share of requests goes into second fetches."""
+    with tempfile.TemporaryDirectory() as folder, served(world):
+        score = asyncio.run(_rounds(world, rounds, share, Path(folder)))
+    return score.row() | {
+        "requests": world.asked,
+        "second_fetches": world.asked - rounds * len(world.pages),
+        "failed": len(world.fails),
+    }
 
 
 def main() -> None:
@@ -347,8 +383,9 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=14)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--set", choices=[*SETS], default="first", dest="which")
     given = parser.parse_args()
-    found = measure(given.pages, given.rounds, given.seed)
+    found = measure(given.pages, given.rounds, given.seed, given.which)
     print(json.dumps(found, indent=1))  # noqa: T201
 
 

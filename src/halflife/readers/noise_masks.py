@@ -8,6 +8,7 @@ comparison of versions:
 ``words``  a block of a place, with anything instead of the words that differed; the
            words around them must be as they were, so an edit of these is seen.
 ``any``    all text in an element in which nothing stayed the same.
+``times``  a block of a place, with any clock, date or age where a present one stood.
 ``after``  so many blocks of a place that also holds stable text, behind the block
            before them.
 ``order``  the blocks in an element, in whatever order; an edit of one is seen.
@@ -17,9 +18,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from math import nan
 from typing import NamedTuple
 
 from halflife.readers.text_blocks import Block
+from halflife.readers.text_times import TIME, fits_pattern, time_pattern
 
 MOST = 64  # masks of pages that are made alike
 MOST_BLOCKS = 5000  # of a page in which noise is looked for
@@ -35,10 +38,10 @@ class Mask(NamedTuple):
     """Where a page shows noise.
 
     Attributes:
-        kind: ``words``, ``any``, ``after`` or ``order``.
+        kind: ``words``, ``times``, ``any``, ``after`` or ``order``.
         path: The element; of ``any`` and ``order`` with all elements in it.
-        words: Of ``words`` the words; of ``after`` the name of the block before, and
-            how many blocks are hidden behind it.
+        words: Of ``words`` the words; of ``times`` the text; of ``after`` the name of
+            the block before, and how many blocks are hidden behind it.
 
     """
 
@@ -76,6 +79,7 @@ class _Places:
         self._any: set[str] = set()
         self._after: dict[tuple[str, str], int] = {}
         self._words: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        self._times: dict[str, list[str]] = defaultdict(list)
         for mask in masks:
             if mask.kind == "any":
                 self._any.add(mask.path)
@@ -84,6 +88,8 @@ class _Places:
                 self._after[place] = max(self._after.get(place, 0), int(mask.words[1]))
             elif mask.kind == "words":
                 self._words[mask.path].append(mask.words)
+            elif mask.kind == "times":
+                self._times[mask.path] += mask.words
         for patterns in self._words.values():  # else a text could fit now one, now both
             patterns.sort(key=lambda words: (GAP not in words, _fixes(words)))
 
@@ -96,10 +102,13 @@ class _Places:
         for words in self._words.get(block.path, ()):
             if fits(words, block.text.split()):
                 return Block(block.path, " ".join(words).translate(_STARS))
+        for pattern in self._times.get(block.path, ()):
+            if fits_pattern(pattern, block.text):
+                return Block(block.path, pattern.translate(_STARS))
         return block
 
 
-_STARS = {ord(WILD): "*", ord(GAP): "**"}
+_STARS = {ord(WILD): "*", ord(GAP): "**", ord(TIME): "*"}
 
 
 def fits(pattern: Sequence[str], words: Sequence[str]) -> bool:
@@ -138,9 +147,14 @@ def _name(block: Block) -> str:
 
 
 def find_noise(
-    first: Sequence[Block], second: Sequence[Block], known: Sequence[Mask] = ()
+    first: Sequence[Block],
+    second: Sequence[Block],
+    known: Sequence[Mask] = (),
+    at: float = nan,
 ) -> list[Mask]:
     """Return masks for what differs between two fetches, besides those known.
+
+    ``at`` is when they were made, in days since the epoch, as far as that is known.
 
     >>> first = [Block("h1", "News"), Block("p", "Views: 17")]
     >>> second = [Block("h1", "News"), Block("p", "Views: 18")]
@@ -152,7 +166,7 @@ def find_noise(
         return []
     gone, came = Counter(one) - Counter(two), Counter(two) - Counter(one)
     stable = _elements(block.path for block in (Counter(one) & Counter(two)))
-    found, loose = _paired(_by_path(one, gone), _by_path(two, came))
+    found, loose = _paired(_by_path(one, gone), _by_path(two, came), at)
     if len(loose) > MOST:
         return []
     found = [_wider(mask, known) for mask in found[:MOST]]
@@ -192,19 +206,41 @@ def _without(blocks: Sequence[Block], some: Counter[Block]) -> list[Block]:
 
 
 def _paired(
-    before: dict[str, list[str]], after: dict[str, list[str]]
+    before: dict[str, list[str]], after: dict[str, list[str]], at: float
 ) -> tuple[list[Mask], list[str]]:
     """Return masks for texts that differ in words, and the places of all others."""
     masks: list[Mask] = []
     loose: list[str] = []
     for path in dict.fromkeys((*before, *after)):
         here, there = before.get(path, []), after.get(path, [])
-        patterns = [_pattern(a, b) for a, b in zip(here, there, strict=False)]
-        if len(here) == len(there) and all(patterns):
-            masks += [Mask("words", path, words) for words in patterns]
+        pairs = zip(here, there, strict=False)
+        some = [_clock(path, *pair, 0.0, at) or _words(path, *pair) for pair in pairs]
+        if len(here) == len(there) and all(some):
+            masks += [mask for mask in some if mask is not None]
         else:
             loose.append(path)
     return masks, loose
+
+
+def _words(path: str, one: str, two: str) -> Mask | None:
+    """Return a mask for the words in which two texts differ; None if too many do."""
+    words = _pattern(one, two)
+    return Mask("words", path, words) if words else None
+
+
+def _clock(path: str, one: str, two: str, days: float, at: float) -> Mask | None:
+    """Return a mask for times that went on; None if more differs.
+
+    Where a time is one word among others that stay, that word is all that is hidden.
+    """
+    pattern = time_pattern(one, two, days, at)
+    if not pattern:
+        return None
+    words = _pattern(one, two)
+    alone = GAP not in words and pattern.count(TIME) == words.count(WILD)
+    if words and alone and _ticks(words, one, two, days):
+        return Mask("words", path, words)
+    return Mask("times", path, (pattern,))
 
 
 def _by_path(blocks: Sequence[Block], some: Counter[Block]) -> dict[str, list[str]]:
@@ -325,12 +361,13 @@ def _is_bearable(blocks: Sequence[Block], masks: Sequence[Mask]) -> bool:
 
 
 def find_clocks(
-    before: Sequence[Block], after: Sequence[Block], days: float
+    before: Sequence[Block], after: Sequence[Block], days: float, at: float = nan
 ) -> list[Mask]:
-    """Return masks for times of day that went on as much as the clock did.
+    """Return masks for clocks, dates and ages that went on as much as our clock did.
 
     Two fetches a moment apart may show the same minute. Two versions ``days`` apart
-    show times that differ by as much, whatever the time zone.
+    show times that differ by as much, whatever the time zone. ``at`` is when the later
+    was seen: a date counts only if it was today's.
 
     >>> one, two = [Block("p", "now 10:15")], [Block("p", "now 11:45")]
     >>> len(find_clocks(one, two, 1.5 / 24)), len(find_clocks(one, two, 2.5 / 24))
@@ -341,10 +378,10 @@ def find_clocks(
     masks = []
     for path, texts in old.items():
         for one, two in zip(texts, new.get(path, ()), strict=False):
-            words = _pattern(one, two)
-            if words and GAP not in words and _ticks(words, one, two, days):
-                masks.append(Mask("words", path, words))
-    return masks
+            mask = _clock(path, one, two, days, at)
+            if mask is not None:
+                masks.append(mask)
+    return list(dict.fromkeys(masks))
 
 
 def _ticks(words: Sequence[str], one: str, two: str, days: float) -> bool:
@@ -385,6 +422,9 @@ def _hidden(mask: Mask, blocks: Sequence[Block]) -> list[Block]:
     if mask.kind == "words":
         mine = (block for block in blocks if block.path == mask.path)
         return [block for block in mine if fits(mask.words, block.text.split())]
+    if mask.kind == "times":
+        mine = (block for block in blocks if block.path == mask.path)
+        return [block for block in mine if fits_pattern(mask.words[0], block.text)]
     found, before, many = [], "", 0
     name, most = mask.words[0], int(mask.words[1])
     for block in blocks:

@@ -61,9 +61,9 @@ class NoiseProbe:
         before, days = None, 0.0
         if known and held is not None:
             before, days = memory.copy(key), self.clock() - held.at
-        versions = first, second, before
+        versions, when = (first, second, before), (days, self.clock())
         masks = await read_in_thread(
-            key, _judged, memory.reading, versions, days, memory.masks(key)
+            key, _judged, memory.reading, versions, when, memory.masks(key)
         )
         return memory.learn(key, masks)
 
@@ -73,7 +73,8 @@ class NoiseProbe:
         if copy is not None:
             same, reading = (copy, copy, None), self.memory.reading
             known = self.memory.masks(key)
-            masks = await read_in_thread(key, _judged, reading, same, 0.0, known)
+            when = 0.0, self.clock()
+            masks = await read_in_thread(key, _judged, reading, same, when, known)
             self.memory.learn(key, masks)
 
     async def _again(self, url: URL) -> Content | None:
@@ -90,7 +91,7 @@ class NoiseProbe:
 def _judged(
     reading: PageReading,
     versions: tuple[Content, Content, Content | None],
-    days: float,
+    when: tuple[float, float],
     masks: Mapping[Mask, int],
 ) -> dict[Mask, int]:
     """Return the masks that versions of a page leave and ask for."""
@@ -99,6 +100,6 @@ def _judged(
         tuple(reading.blocks(first)),
         tuple(reading.blocks(second)),
         tuple(reading.blocks(held)) if held is not None else (),
-        days,
+        *when,
     )
     return fetches.judge(masks)

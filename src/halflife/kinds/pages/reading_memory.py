@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from math import inf
+from math import inf, nan
 from urllib.parse import urlsplit
 
 from halflife.core.observation import Content, Observation, Seen
@@ -245,6 +245,7 @@ class TwoFetches:
         second: The second, a moment later.
         held: The version that we held before, if there is one.
         days: How long before the first fetch that was.
+        at: When the first fetch was, in days since the epoch.
 
     """
 
@@ -252,6 +253,7 @@ class TwoFetches:
     second: tuple[Block, ...]
     held: tuple[Block, ...] = ()
     days: float = 0.0
+    at: float = nan
 
     def judge(self, masks: Mapping[Mask, int]) -> dict[Mask, int]:
         """Return the masks that this check leaves, and those for what it shows.
@@ -266,19 +268,19 @@ class TwoFetches:
         """Return how many checks in a row did not need a mask, with this one."""
         needed = is_needed(mask, self.first, self.second)
         if self.held and needed is False:
-            needed = mask in find_clocks(self.held, self.first, self.days)
+            needed = mask in find_clocks(self.held, self.first, self.days, self.at)
         if needed is None:
             return before
         return 0 if needed else before + 1
 
     def _noise(self, known: tuple[Mask, ...]) -> list[Mask]:
         """Return masks for what differs between the fetches, and for clocks."""
-        found = find_noise(self.first, self.second, known)
+        found = find_noise(self.first, self.second, known, self.at)
         if not self.held:
             return found
         masks = (*known, *found)
         held, first = hide(self.held, masks), hide(self.first, masks)
-        return [*found, *find_clocks(held, first, self.days)]
+        return [*found, *find_clocks(held, first, self.days, self.at)]
 
 
 def template_of(key: str) -> str:
