@@ -20,13 +20,13 @@ from numpy.random import default_rng
 
 from halflife.core.forms import Attribute, Counts, Interface, Kind, Query, ResultPage
 from halflife.core.object_store import Attributes
-from halflife.queries import panel as panels
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, LocalChances
 from halflife.queries.sampling import Sampling, sample
-from halflife.queries.size import RelationSize, estimate, recapture
 from halflife.queries.split_crawl import crawl
 from halflife.queries.table_form import Tabled
+from lab import size_panel as panels
+from lab.relation_size import RelationSize, estimate, recapture
 from lab.tables import Table, listed, tables
 
 RUNS, WALKS = 200, 40

@@ -41,6 +41,7 @@ NAMED = frozenset({"SETS", "USUAL"})
 SOURCES = frozenset({"source", "s", "settings", "row", "config", "answer"})
 # Modules that other programs and authors of plug-ins import, as the documents say.
 OFFERED = (
+    "halflife.demo.forms",
     "halflife.dlt_source",
     "halflife.policies.laws",
     "halflife.scrapy",

@@ -87,6 +87,7 @@ COMMON = {
         st.lists(st.just("age p99 <= 1 d"), max_size=2).map(tuple),
     ),
     "max_requests": span(1, 10**6),
+    "paused": st.booleans(),
     "window": st.just("22:00-06:00 Europe/Berlin"),
     "min_interval": st.sampled_from(["30 min", "6 h"]),
     "max_interval": st.sampled_from(["2 d", "1 w"]),
@@ -169,6 +170,7 @@ PAGED = {
         ),
     ),
 }
+GROUPED = {"group_request": st.sampled_from(["a={group}", "body.b.c=x{group}"])}
 SINCE = {"since_field": words, "full_every": st.sampled_from(["6 h", "7 d"])}
 GRAPHQL = {
     "variables": st.dictionaries(words, values, max_size=2),
@@ -268,6 +270,10 @@ OWN = {  # what is needed, and what may be said besides; of a listing in two way
                 ),
             },
             RECORDS | LISTING,
+        ),
+        (
+            {"url": urls, "group": words, "fields": st.just({}), **GROUPED},
+            {"full_every": SINCE["full_every"], "max_pages": LISTING["max_pages"]},
         ),
     ],
     "search": [

@@ -55,6 +55,7 @@ class Tables:
 
     def __init__(self, path, prefix=""):
         self.path, self.prefix = path, prefix
+        self.url = f"sqlite:///{path}"
 
     def query(self, query, *given):
         with closing(sqlite3.connect(self.path)) as db:

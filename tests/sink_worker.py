@@ -29,7 +29,7 @@ batch = 7
 [[sink]]
 name = "db"
 kind = "sql"
-url = "sqlite:///tables.db"
+url = "{url}"
 batch = 5
 [[sink]]
 name = "prog"

@@ -11,10 +11,10 @@ from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.errors import BudgetSpent, UsageError
 from halflife.core.object_store import Attributes
 from halflife.probing.capture import chapman
-from halflife.queries import panel as panels
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import LocalChances
-from halflife.queries.size import (
+from lab import size_panel as panels
+from lab.relation_size import (
     FormSizeMethod,
     averaged,
     estimate,

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from halflife.core import keys as module
 from halflife.core.fingerprints import Fingerprints
-from halflife.core.keys import UNKNOWN, Chosen, Folders, Keys, Places
+from halflife.core.keys import UNKNOWN, Chosen, Folders, Keys, Places, names_at
 from halflife.grouping.places import folder, folder_codes
 
 names = st.lists(st.text(max_size=12), max_size=12)
@@ -66,6 +66,24 @@ def test_keys_come_back_from_bytes(given_names):
 def test_chosen_names_are_those_at_the_rows():
     some = Chosen(Keys("abcd"), np.array([3, 1]))
     assert (tuple(some), some[1], some[:1]) == (("d", "b"), "b", ("d",))
+
+
+@given(names, names, st.data())
+def test_names_at_rows_are_those_asked_for_one_by_one(first, more, data):
+    every = Keys(first).extended(more)
+    some = st.lists(st.integers(0, max(len(every) - 1, 0)), max_size=9)
+    rows = np.array(data.draw(some) if len(every) else [], dtype=np.intp)
+    wanted = tuple(every[row] for row in rows.tolist())
+    backwards = np.arange(len(every))[::-1]
+    assert names_at(every, rows) == wanted == names_at(tuple(every), rows)
+    turned = names_at(Chosen(every, backwards), len(every) - 1 - rows)
+    assert turned == wanted
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_a_name_at_a_row_that_is_not_there_is_an_error(row):
+    with pytest.raises(IndexError):
+        names_at(Keys("ab"), np.array([0, row]))
 
 
 @pytest.mark.parametrize("recent", [0, 3, 1000])

@@ -468,5 +468,7 @@ def test_the_examples_of_the_documentation_are_settings():
         "Offset",
         "Cursor",
         "NextLink",
+        "NextLink",
     ]
-    assert found[-1].since
+    assert found[-2].since
+    assert found[-1].group_request

@@ -4,6 +4,7 @@ import json
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from halflife.core.change import Change
 from halflife.core.observation import Content
 from halflife.sinks import files, laws
 from halflife.sinks.atom import AtomConfig, AtomFeed
+from halflife.sinks.event import as_lines
 from halflife.sinks.jsonl import JsonLines, JsonLinesConfig
 from halflife.sinks.parquet import ParquetConfig, ParquetFolder
 from halflife.sinks.protocol import Batch, DeliveryError, Outlet
@@ -43,6 +45,30 @@ def test_a_line_that_a_crash_cut_off_is_removed(tmp_path, cut):
     sink.deliver(laws.batch(laws.CHANGES[2:4]))
     sink.close()
     assert [row["seq"] for row in lines(path)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("before", [0, 2])
+@pytest.mark.parametrize("kept", range(8))
+def test_what_a_file_has_of_a_batch_is_not_written_twice(tmp_path, before, kept):
+    old, new = laws.CHANGES[:before], laws.CHANGES[before:]
+    whole = as_lines(old + new[:kept]) + b'{"seq":99'
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(whole)
+    for _ in range(2):
+        sink = jsonl(tmp_path)
+        sink.deliver(laws.batch(new))
+        sink.close()
+    assert path.read_bytes() == as_lines(old + new)
+
+
+def test_changes_of_another_log_with_the_same_numbers_are_written(tmp_path):
+    other = [replace(change, at=change.at + 1.0) for change in laws.CHANGES]
+    for some in (laws.CHANGES[:4], other[:4], other[:2], other[2:4]):
+        sink = jsonl(tmp_path)
+        sink.deliver(laws.batch(some))
+        sink.close()
+    found = (tmp_path / "f.jsonl").read_bytes()
+    assert found == as_lines([*laws.CHANGES[:4], *other[:4], *other[:2], *other[2:4]])
 
 
 def test_a_long_line_that_was_cut_off_is_found(tmp_path):
@@ -158,19 +184,28 @@ def test_parquet_files_lie_in_folders_of_days_and_open_in_duckdb(tmp_path):
     assert str(rows[3][5]) == "2024-10-05"
 
 
-def test_an_archive_passes_the_check_of_warcio_and_revisits_what_it_has(tmp_path):
+HEAD = (
+    "HTTP/1.0 203 Non-Authoritative\nServer: tiny\nContent-Type: text/html\n"
+    "Content-Encoding: gzip\nContent-Length: 99\nX-Odd: ü"
+)
+
+
+@pytest.mark.parametrize(("kind", "head"), [("resource", ""), ("response", HEAD)])
+def test_an_archive_passes_the_check_of_warcio_and_revisits_what_it_has(
+    tmp_path, kind, head
+):
     pytest.importorskip("warcio", reason="needs halflife[warc]")
     from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415
 
     bodies = {"t1": b"<p>one</p>", "t2": b"<p>two</p>"}
     reader = SimpleNamespace(
-        content=lambda _, text: Content("text/html", bodies[text]) if text else None
+        content=lambda _, t: Content("text/html", bodies[t], head) if t else None
     )
     sink, url = None, "http://a.example/"
     story = [("new", "t1"), ("changed", "t2"), ("gone", ""), ("returned", "t1")]
-    for n, (kind, text) in enumerate(story, 1):
+    for n, (became, text) in enumerate(story, 1):
         fields = {"text": (None, text)} if text else {}
-        change = Change(20_000.0 + n, "docs", url, kind, fields, n)
+        change = Change(20_000.0 + n, "docs", url, became, fields, n)
         sink = made(WarcFolder, WarcConfig(name="x", kind="warc", path="w"), tmp_path)
         for _ in range(2):
             sink.deliver(Batch("x", n, n, [change], 9, reader))
@@ -184,15 +219,28 @@ def test_an_archive_passes_the_check_of_warcio_and_revisits_what_it_has(tmp_path
                 body = record.content_stream().read()
                 date, first = told["WARC-Date"], told["WARC-Refers-To-Date"]
                 found.append((record.rec_type, date, first, body))
+                if head and record.rec_type != "warcinfo":
+                    check_headers(record, 10)
     kept = [row for row in found if row[0] != "warcinfo"]
     assert kept == [
-        ("response", "2024-10-05T00:00:00Z", None, b"<p>one</p>"),
-        ("response", "2024-10-06T00:00:00Z", None, b"<p>two</p>"),
+        (kind, "2024-10-05T00:00:00Z", None, b"<p>one</p>"),
+        (kind, "2024-10-06T00:00:00Z", None, b"<p>two</p>"),
         ("revisit", "2024-10-08T00:00:00Z", "2024-10-05T00:00:00Z", b""),
     ]
     check = [sys.executable, "-m", "warcio.cli", "check", *map(str, paths)]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check_headers(record, length):
+    """Check that a record has the headers of the answer, as far as they fit it."""
+    told = record.http_headers
+    assert (told.protocol, told.statusline) == ("HTTP/1.0", "203 Non-Authoritative")
+    assert told["Server"] == "tiny"
+    assert told["Content-Length"] == str(length)
+    assert told["X-Archive-Orig-Content-Length"] == "99"
+    assert told["X-Archive-Orig-Content-Encoding"] == "gzip"
+    assert told["Content-Encoding"] is None
 
 
 def test_a_sink_without_its_package_says_what_to_install(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from settings_samples import ARMS, LEAST, keys, tables
 
 KINDS = list(ARMS)
 EVERY = {"name", "kind", "weight", "allow", "robots", "headers", "policy", "target"}
-EVERY |= {"max_requests", "window", "min_interval", "max_interval"}
+EVERY |= {"max_requests", "paused", "window", "min_interval", "max_interval"}
 EVERY |= {"parameters", "auth", "cookies", "proxy"}
 EVERY |= {"ca", "certificate", "certificate_key"}
 

@@ -137,6 +137,23 @@ def test_what_cannot_be_kept_is_one_clear_line(
     assert Config.load(empty).source == ()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("{}",),
+        ("{}", "--kind", "listing"),
+        ("{}", "{}x"),
+        ("--form", "{}"),
+        ("--search", "{}"),
+    ],
+)
+def test_an_address_that_is_not_public_names_the_option(empty, api, told, words):
+    code, _, err = told("add", *(word.format(api) for word in words), "--yes")
+    assert code != 0
+    assert "its address is not public; name its network with --allow" in err
+    assert "source's allow" not in err
+
+
 def test_a_secret_header_comes_from_the_environment(empty, server, asked, monkeypatch):
     monkeypatch.setenv("TEA_TOKEN", "Token hunter2")
     server.pages["/x"] = ("application/json", json.dumps(TEAS).encode())

@@ -1,5 +1,6 @@
 """A program that is busy is not deaf: signals end it, whatever spins."""
 
+import json
 import os
 import signal
 import subprocess
@@ -61,6 +62,9 @@ def test_a_loop_that_spins_is_ended_within_a_second(here, server, keep, told, ca
     assert running.returncode == 128 + number, err
     assert took < 1.0 + slack()
     assert "still busy after it was asked to stop" in err
+    if verb == "run":  # its lines are for programs, also the last one
+        said = json.loads(err.splitlines()[-1])
+        assert said["level"] == "warning"
     assert "Traceback" not in err
     code, _, err = told("verify")
     assert code == 0, err
@@ -91,6 +95,17 @@ def test_a_thread_that_spins_does_not_keep_the_program_from_ending(here, told, v
         assert took < 1.0 + slack()
         assert told("verify")[0] == 0
         assert told("sync")[0] == 0
+
+
+def test_a_program_that_waits_for_the_machine_is_given_time_to_end(here, server, keep):
+    server.pages["/"] = ("text/plain", b"one")
+    keep(server, "/")
+    where = "stalled:halflife.kinds.pages.client:_seen"
+    with spinning(here, where, "sync") as running:
+        took, err = ended(running, signal.SIGTERM)
+    assert running.returncode == 143, err
+    assert "still busy" not in err
+    assert 1.0 < took < 2.0 + slack()
 
 
 @pytest.mark.parametrize("verb", ["sync", "run"])

@@ -19,6 +19,7 @@ from halflife.core.object_store import Listing
 from halflife.core.observation import Content, Looks
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
+from halflife.engine.page_stories import PageStories
 from halflife.stores.retention import Keep, clear
 from halflife.stores.sqlite import SqliteStore
 from store_looks import absent, present
@@ -114,6 +115,41 @@ def test_a_person_reads_what_became_of_what(folder, told):
     _, out, _ = told("changes", "cars", "--since", "0")
     assert "cars  new  x  id: - → x, price: - → 1, sold: - → False" in out
     assert "cars  gone  z" in out
+
+
+def test_a_person_reads_how_much_of_a_page_differs(folder, told):
+    _, out, _ = told("changes", "site", "--since", "0")
+    found = [line.partition("  site  ")[2] for line in out.splitlines()]
+    assert found == [
+        f"new  {HOME}/a  “Title”, 3 lines",
+        f"changed  {HOME}/a  “Title”, +1 -1 words",
+        f"changed  {HOME}/a  “Title”, +1 -1 words",
+        f"new  {HOME}/b  “Title”, 3 lines",
+        f"gone  {HOME}/b",
+    ]
+    assert "→" not in out
+
+
+def test_a_change_of_a_page_is_described_as_far_as_its_versions_are_kept(folder):
+    def story(old, new, kind="changed", most=9):
+        change = Change(1.0, "site", f"{HOME}/a", kind, {"text": (old, new)})
+        return PageStories(store, most).describe(change)
+
+    with SqliteStore.open(folder / "halflife.db") as store:
+        run = store.begin(["site"], bootstrap.clock(), lease=1.0)
+        body = "it costs 8</p><p>and more</p><p>of it"
+        looks = [html(f"{HOME}/a", bootstrap.clock() - 0.5, body)]
+        image = Content("image/png", b"\0" * 7)
+        looks.append(present(f"{HOME}/a", bootstrap.clock(), "png", content=image))
+        store.append(run, Looks.of(looks))
+        assert story("it costs 7", body) == "“Title”, +3 -1 lines"
+        assert story("long gone", body) == "“Title”"
+        assert story(body, "png") == "7 bytes"
+        assert story(None, body, "returned") == "“Title”, 5 lines"
+        assert story("it costs 7", "long gone") == ""
+        assert story("it costs 7", body, most=0) == ""
+        other = Change(1.0, "cars", "x", "changed", {"text": ("a", "b")})
+        assert PageStories(store).describe(other) is None
 
 
 @pytest.mark.parametrize("word", ["soon", "-3", "99999"])
@@ -347,6 +383,7 @@ def test_a_warc_passes_the_check_of_warcio(folder, asked):
         found = [
             (r.rec_headers["WARC-Target-URI"], r.content_stream().read())
             for r in iterator.ArchiveIterator(file, check_digests="raise")
+            if r.rec_type != "warcinfo"
         ]
     assert len(found) == 4
     assert b"it costs 5" in found[0][1]

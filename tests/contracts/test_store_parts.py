@@ -66,6 +66,20 @@ def test_the_rows_of_each_source_are_those_of_its_items(store):
     assert not any(r.size for r in store.rows_by_source(["nobody"], evidence).values())
 
 
+def test_the_rows_of_sources_follow_what_becomes_known(store):
+    evidence = store.evidence(["s", "t"])
+    before = store.rows_by_source(["s", "t"], evidence)
+    again = store.rows_by_source(["t", "s"], evidence)
+    assert {name: mine.tolist() for name, mine in again.items()} == {
+        name: mine.tolist() for name, mine in before.items()
+    }
+    store.add([Item("later", "t")])
+    after = store.rows_by_source(["s", "t"], evidence)
+    assert after["s"].tolist() == before["s"].tolist()
+    assert after["t"].tolist() == [*before["t"].tolist(), len(evidence) - 1]
+    assert store.rows_by_source(["s"], evidence).keys() == {"s"}
+
+
 def test_the_notes_of_failed_observations_are_found_by_item_and_time(store):
     write(store, failed("a", 1.0, "first"), failed("a", 2.0, "then"), present("b", 1.0))
     assert store.failure_notes([("a", 2.0)]) == ["then"]

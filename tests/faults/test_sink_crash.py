@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+import postgres_server
 import sink_truth
 from fault_points import count
 from halflife.stores.sqlite import SqliteStore
@@ -17,6 +18,8 @@ pytest.importorskip("sqlalchemy", reason="needs halflife[sql]")
 WORKER = Path(__file__).parents[1] / "sink_worker.py"
 KILLS = count(200, 6)
 FOLDERS = count(8, 2)
+TRIALS = [(number, "sqlite") for number in range(FOLDERS)]
+TRIALS += [(number, "postgres") for number in range(FOLDERS // 2)]
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +60,27 @@ def check_lines(found, log):
         latest[source, key] = seq
 
 
-@pytest.mark.parametrize("number", range(FOLDERS))
+@pytest.fixture(scope="module")
+def postgres():
+    postgres_server.need()
+    with postgres_server.running() as folder:
+        yield folder
+
+
+@pytest.fixture
+def tables(request, tmp_path, database):
+    """Where the sink of tables writes."""
+    if database == "sqlite":
+        return sink_truth.Tables(tmp_path / "tables.db")
+    return postgres_server.PostgresTables(request.getfixturevalue("postgres"))
+
+
+@pytest.mark.parametrize(("number", "database"), TRIALS)
 def test_kill_9_loses_no_change_and_keeps_the_order_of_each_key(
-    mother, tmp_path, number
+    mother, tmp_path, tables, number
 ):
     rng = Random(number)
-    (tmp_path / "halflife.toml").write_text(SETTINGS)
+    (tmp_path / "halflife.toml").write_text(SETTINGS.format(url=tables.url))
     for trial in range(KILLS // FOLDERS):
         how = {"seed": number * 1000 + trial, "kill": rng.uniform(0.0, 0.15)}
         assert mother(folder=str(tmp_path), wait=rng.random() < 0.9, **how) == -9
@@ -75,8 +93,11 @@ def test_kill_9_loses_no_change_and_keeps_the_order_of_each_key(
     assert {s.cursor for s in states.values()} == {log[-1].seq}
     assert [s.missed + s.skipped for s in states.values()] == [0, 0, 0]
     check_lines(read(tmp_path / "file.jsonl"), log)
+    once = [seq for _, _, seq, _ in read(tmp_path / "file.jsonl")]
+    assert once == [change.seq for change in log]  # no line twice
     check_lines(read(tmp_path / "prog.jsonl"), log)
-    tables = sink_truth.Tables(tmp_path / "tables.db")
     for source, expected in sink_truth.versions(log).items():
         assert tables.versions(source) == expected
         assert tables.present(source) == sink_truth.present(log)[source]
+        current = [row[0] for row in tables.versions(source) if row[3] is None]
+        assert len(current) == len(set(current))

@@ -15,7 +15,6 @@ from halflife.probing.size import ratio
 from halflife.queries.drill_down import Drill, DrillStep, DrillWalk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import DrillLevel, LocalChances
-from halflife.queries.panel import _came, _went, reissue, restarted, start
 from halflife.queries.random_check import (
     DrawTally,
     DrilledRecords,
@@ -34,7 +33,8 @@ from halflife.queries.sampling import (
     _wanted,
     sample,
 )
-from halflife.queries.size import (
+from halflife.queries.table_form import Tabled
+from lab.relation_size import (
     FormSizeMethod,
     averaged,
     estimate,
@@ -42,7 +42,7 @@ from halflife.queries.size import (
     recapture,
     skewed,
 )
-from halflife.queries.table_form import Tabled
+from lab.size_panel import _came, _went, reissue, restarted, start
 
 CITY, TITLE, PRICE = ATTRIBUTES
 SHAPE = Interface((CITY,), page_size=4)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.belief.poisson import PoissonBelief
+from halflife.core.budget import Budget
 from halflife.core.plan import Plan, no_plan
 from halflife.policies import Strategy
 from halflife.policies.laws import LAWS, NOW, SIZES, broken, made_view, unseen_view
@@ -231,9 +232,27 @@ def test_who_weighs_pages_weighs_each_once_and_finitely(gain):
 
     class Fine(Weighs):
         def gain(self, view):
-            return np.zeros(len(view))
+            return np.ones(len(view))
 
     assert only(Fine()) == []
+
+
+@pytest.mark.parametrize("size", [1, 6, 40])
+def test_who_weighs_pages_offers_what_it_plans(size):
+    class Forgets:
+        def __call__(self, view, budget, rng):
+            return plain(view, budget, rng)
+
+        def gain(self, view):
+            """Return nothing for one page that is planned, in one of the views."""
+            gain = np.ones(len(view))
+            if len(view) == size:
+                gain[plain(view, Budget(5), None).rows[-1:]] = 0.0
+            return gain
+
+    assert broken(Strategy(Forgets())) == [
+        "weighs_pages_finitely: it plans a page of which gain(view) offers nothing"
+    ]
 
 
 # Of what a policy comes to

@@ -8,6 +8,7 @@ import pytest
 
 from halflife.core.observation import Seen
 from halflife.kinds.pages import crawl as pages_crawl
+from halflife.kinds.pages.validators import MOST_CHECKS
 from halflife.stores.sqlite import SqliteStore
 from site_parts import BEGAN, html, running, settings, sync, town
 
@@ -101,7 +102,7 @@ def test_pages_that_are_not_modified_keep_their_links(config, site):
     asked = len(site.asked)
     sync(config, BEGAN + 1.0, everything=True)
     statuses = Counter(status for _, status in site.answered[asked:])
-    assert statuses[304] > REAL
+    assert statuses[304] > REAL - MOST_CHECKS  # those had to send the page
     assert links(config, site) == before
     assert before["/f0/p0"] == {"/f0/p1", "/", "/f0/"}
 

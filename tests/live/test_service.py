@@ -118,6 +118,27 @@ def test_new_settings_are_taken_up_while_it_runs(write, server):
     assert play.service.status.settings == ""
 
 
+def test_a_source_is_left_alone_while_it_is_paused(write, server):
+    path = write(page_source(server, ["/one"]), listing_source(server, "paused = true"))
+    seen = []
+
+    def change(play):
+        if play.naps == 3:  # then nothing at all is left to work at
+            write(
+                page_source(server, ["/one"], "paused = true\n"),
+                listing_source(server, "paused = true"),
+            )
+        if play.naps == 6:
+            seen.append([*server.asked])
+            write(page_source(server, ["/one"]), listing_source(server))
+
+    play = Play(path).run(0.1, change)
+    assert "/one" in seen[0]
+    assert "/jobs.json" not in seen[0]
+    assert "/jobs.json" in server.asked
+    assert not play.named("trouble")
+
+
 def test_settings_that_cannot_be_used_leave_the_old_ones_in_use(write, server):
     path = write(page_source(server, ["/one"]), requests=2400)
     good, sent = path.read_text(), []

@@ -1,5 +1,7 @@
 import asyncio
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -78,3 +80,38 @@ def test_sleep_ends_when_asked_to_stop():
         await stop.sleep(60.0)  # and does not begin afterwards
 
     asyncio.run(play())
+
+
+def test_a_program_that_ends_at_once_when_asked_waits_for_nobody(tmp_path):
+    # The loop hears of the signal, and ends, before the watching thread goes on.
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import asyncio, os, signal, sys, time\n"
+        "from halflife.engine import signals\n"
+        "\n"
+        "class Os:\n"
+        "    def __getattr__(self, name):\n"
+        "        return getattr(os, name)\n"
+        "    def write(self, *given):\n"
+        "        os.write(*given)\n"
+        "        time.sleep(0.3)\n"
+        "\n"
+        "async def main():\n"
+        "    stop = signals.Stop()\n"
+        "    with stop.heard():\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        await stop.asked.wait()\n"
+        "    return stop.code\n"
+        "\n"
+        "signals.os = Os()\n"
+        "sys.exit(asyncio.run(main()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, program],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 143
+    assert done.stderr == ""

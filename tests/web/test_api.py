@@ -22,7 +22,7 @@ from halflife.engine import bootstrap
 from halflife.engine.export_rows import ExportSelection
 from halflife.stores.change_log import remove_before
 from halflife.web import record_stream
-from halflife.web.record_stream import RecordStream
+from halflife.web.record_stream import RecordStream, exported
 from halflife.web.server import ServeWish, prepare
 from sink_parts import changes, opened, settings
 
@@ -37,12 +37,20 @@ name = "robot"
 scope = "act"
 token = {env = "ACTOR"}
 """
-FILLED = {"name": "jobs", "source": "jobs", "item": PAGE}
+FILLED = {"name": "jobs", "source": "jobs", "item": PAGE, "trial": "nix"}
 BODIES = {
     "sync": {"source": "nix"},
     "decide": {"run": 0, "verdict": "retry"},
     "push": {"urlList": None},  # which writes nothing
+    "try": {"url": "nix"},
+    "add": {"trial": "nix"},
+    "edit": {},  # which changes nothing
+    "remove": {},
+    "budget": {"requests": 0},
+    "undo": {"number": 999},
 }
+# What is answered to those bodies: all got as far as looking for something.
+ANSWERED = {"try": 422, "edit": 200, "remove": 409, "budget": 422}
 
 
 def api(visitor, path):
@@ -96,17 +104,22 @@ def test_every_described_route_answers(full, described):
         needed = [p for p in one["parameters"] if p["required"] and p["in"] == "query"]
         query = "&".join(f"{p['name']}={quote(FILLED[p['name']])}" for p in needed)
         address = f"{path.format(**FILLED)}?{query}"
-        if method == "get":
+        if path.endswith("{trial}"):
+            assert full.get(address).status == 404
+        elif method == "get":
             answer = full.get(address)
             assert answer.status == 200, address
             (kind,) = one["responses"]["200"]["content"]
             assert answer.headers["content-type"].partition(";")[0] == kind
         else:
-            body = BODIES[one["operationId"]]
-            known = one["requestBody"]["content"]["application/json"]["schema"]
-            assert known["required"] == list(body)
-            answer = full.ask("POST", address, full.bearer, json.dumps(body))
-            assert answer.status == 404  # it got as far as looking for something
+            name = one["operationId"]
+            body = BODIES[name]
+            if method != "delete":
+                known = one["requestBody"]["content"]["application/json"]["schema"]
+                assert known["required"] == list(body)
+            address += "mark=nix"
+            answer = full.ask(method.upper(), address, full.bearer, json.dumps(body))
+            assert answer.status == ANSWERED.get(name, 404), name
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
@@ -239,7 +252,7 @@ def test_many_records_come_in_parts_and_an_ended_visit_ends_the_reading(
     made, monkeypatch
 ):
     monkeypatch.setattr(record_stream, "PART", 100)
-    rows = RecordStream(Config.load(made), ExportSelection("jobs"))
+    rows = RecordStream(exported(Config.load(made), ExportSelection("jobs")))
 
     async def some():
         await rows.begin()
@@ -352,6 +365,21 @@ def test_further_tokens_open_the_api_alone(scoped, token):
     host = {"Host": "evil.test", **bearer(token)}
     assert scoped.ask("GET", "/api/v1/jobs", host).status == 421
     assert scoped.ask("GET", "/api/v1/jobs", bearer(token[:-1])).status == 401
+
+
+def test_a_reading_token_opens_the_feed_of_changes_also_in_the_address(scoped):
+    feed = "/changes.atom"
+    assert scoped.ask("GET", feed, bearer(READER)).status == 200
+    answer = scoped.ask("GET", f"{feed}?source=news&token={READER}")
+    assert answer.status == 200
+    assert READER not in answer.text
+    assert "set-cookie" not in answer.headers
+    for token in (ACTOR, READER[:-1], ""):
+        assert scoped.ask("GET", f"{feed}?token={token}").status == 401
+    assert scoped.ask("POST", f"{feed}?token={READER}").status == 401
+    assert scoped.ask("GET", f"/changes?token={READER}").status == 401
+    host = {"Host": "evil.test"}
+    assert scoped.ask("GET", f"{feed}?token={READER}", host).status == 421
 
 
 def test_a_cookie_alone_sets_nothing_going_even_from_our_own_page(scoped):

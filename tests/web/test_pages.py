@@ -203,7 +203,7 @@ def test_more_budget_is_never_worse(full):
     ]
     assert totals == sorted(totals)
     assert full.get("/what-if.json?budget=NaN").json["budget"]["then"] == 300
-    assert full.get("/what-if.json?budget=99999999").json["budget"]["then"] == 1200
+    assert full.get("/what-if.json?budget=99999999").json["budget"]["then"] == 30_000
 
 
 def test_the_plan_says_when_and_why(full):

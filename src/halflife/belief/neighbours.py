@@ -287,8 +287,13 @@ class Neighbours:
         wide = {name: np.empty(n, kind) for name, kind in _COLUMNS.items()}
         shape, exposure = np.empty(n), np.empty(n)
         for start in range(0, n, BLOCK):
-            at = np.arange(start, min(start + BLOCK, n))
-            part = self._view(evidence, at if rows is None else rows[at], now, since)
+            at = slice(start, min(start + BLOCK, n))
+            part = self._view(
+                evidence,
+                np.arange(at.start, at.stop) if rows is None else rows[at],
+                now,
+                since,
+            )
             law = part.survival
             assert isinstance(law, GammaSurvival)
             shape[at], exposure[at] = law.shape, law.exposure

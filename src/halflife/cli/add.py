@@ -8,6 +8,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json
+from halflife.cli.words import name_option, option_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -177,6 +178,7 @@ def _add_pages(
     _report(path, added, json=json)
 
 
+@option_named()
 def _add_one(
     path: Path,
     wish: AddOptions,
@@ -212,6 +214,7 @@ def _add_one(
         _report(path, rows, json=json, more=more)
 
 
+@option_named()
 def _add_asked(
     path: Path,
     asked: tuple[str | None, str | None],
@@ -358,9 +361,12 @@ def _report(
     json: bool,
     more: "Mapping[str, object] | None" = None,
 ) -> None:
+    from dataclasses import replace
+
     from halflife.cli import exits, show
 
     _say_overlaps(path, {row.source for row in added})
+    added = [replace(row, trouble=name_option(row.trouble)) for row in added]
     if json:
         rows = [row.row() for row in added]
         show.emit({"config": str(path), **(more or {}), "results": rows})

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from halflife.config import Config
     from halflife.core.change import Change
+    from halflife.engine.page_stories import PageStories
     from halflife.engine.versions import ItemVersion, VersionChoice
     from halflife.stores import Store
 
@@ -56,12 +57,13 @@ def changes(
     names = [one.name for one in settings.named(sources)] if sources else []
     if follow:
         raise typer.Exit(asyncio.run(_follow(settings, names, since, json=json)))
-    from halflife.engine import bootstrap, change_feed
+    from halflife.engine import bootstrap, change_feed, page_stories
 
     with bootstrap.reading(settings) as store:
         after = _cursor(store, since or f"{USUAL:g}d")
+        stories = None if json else page_stories.PageStories(store)
         for change in change_feed.read(store, after, names):
-            _say(change, json=json)
+            _say(change, stories)
 
 
 def _cursor(store: "Store", since: str) -> int:
@@ -90,7 +92,7 @@ async def _follow(
     """Write changes as they come; return the exit code of the signal that ended it."""
     import sys
 
-    from halflife.engine import bootstrap, change_feed
+    from halflife.engine import bootstrap, change_feed, page_stories
     from halflife.engine.signals import Stop
 
     stop, after = Stop(), None
@@ -103,8 +105,9 @@ async def _follow(
                 is_file = settings.store_path.exists()
                 while not stop.asked.is_set():
                     end = store.changes.last()  # more may come while these are read
+                    stories = None if json else page_stories.PageStories(store)
                     for change in change_feed.read(store, after, names, end):
-                        _say(change, json=json)
+                        _say(change, stories)
                     after = end
                     sys.stdout.flush()
                     await stop.sleep(POLL)
@@ -113,16 +116,18 @@ async def _follow(
     return stop.code
 
 
-def _say(change: "Change", *, json: bool) -> None:
+def _say(change: "Change", stories: "PageStories | None") -> None:
+    """Write a change in a line; without stories it is for programs."""
     from halflife.cli import show
     from halflife.engine import change_feed
 
-    if json:
+    if stories is None:
         show.emit(change_feed.row(change, show.date(change.at)), one_line=True)
         return
     about = [show.date(change.at), change.source, change.kind, change.key]
     said = "  ".join(str(part) for part in about if part)
-    fields = _fields(change.fields)
+    story = stories.describe(change)
+    fields = _fields(change.fields) if story is None else story
     show.say(show.plain(f"{said}  {fields}" if fields else said))
 
 

@@ -55,8 +55,11 @@ async def _run(
     config: "Config", names: list[str], port: int | None, *, json: bool
 ) -> int:
     """Run the service; return the exit code."""
+    import sys
+    from functools import partial
+
     from halflife.cli import show
-    from halflife.engine import bootstrap
+    from halflife.engine import bootstrap, logs
     from halflife.engine.signals import Stop
 
     def say(words: str) -> None:
@@ -64,9 +67,15 @@ async def _run(
 
     stop = Stop()
     kept = bootstrap.names(config.named(names))
-    with bootstrap.writing(config, say) as store, stop.heard():
+    as_json = json or not sys.stderr.isatty()
+    phrase = partial(logs.line, as_json=as_json)
+    with bootstrap.writing(config, say) as store, stop.heard(phrase):
         store.read_ahead(kept)  # while all that the service takes is imported
-        await _serve(config, names, port, store, stop, json=json)
+        handler = logs.set_up(as_json=as_json)
+        try:
+            await _serve(config, names, port, store, stop, json=json)
+        finally:
+            logs.end(handler)
     return stop.code
 
 
@@ -80,9 +89,7 @@ async def _serve(
     json: bool,
 ) -> None:
     """Run the service until it is told to stop."""
-    import sys
-
-    from halflife.engine import logs
+    from halflife.engine import targets
     from halflife.engine.reload import Settings
     from halflife.engine.service import Outside, Service
 
@@ -91,11 +98,8 @@ async def _serve(
 
     outside = Outside(told=told, audits=True)
     service = Service(Settings(config, names), store, stop, outside)
-    handler = logs.set_up(as_json=json or not sys.stderr.isatty())
-    try:
-        await _watched(service, port)
-    finally:
-        logs.end(handler)
+    targets.get_ready(config.named(names))  # while a thread reads what is known
+    await _watched(service, port)
 
 
 async def _watched(service: "Service", port: int | None) -> None:

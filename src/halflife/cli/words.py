@@ -2,12 +2,32 @@
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from halflife.core.errors import UsageError
+from halflife.core.errors import Refused, UsageError
 
 _UNIT_DAYS = {"s": 1 / 86400, "m": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0}
 _SPAN = re.compile(r"\+?(\d+(?:\.\d+)?)([smhdw]?)")
+
+
+def name_option(text: str) -> str:
+    """Return an error with the option that mends it, not the key of the settings.
+
+    >>> name_option("its address is not public; name its network in the source's allow")
+    'its address is not public; name its network with --allow'
+    """
+    return text.replace("in the source's allow", "with --allow")
+
+
+@contextmanager
+def option_named() -> Iterator[None]:
+    """Let errors name the option that mends them, while nothing is settled yet."""
+    try:
+        yield
+    except Refused as error:
+        raise Refused(name_option(str(error))) from error
 
 
 def listed(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from halflife.core.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
-    from tomlkit.items import Table
+    from tomlkit.items import Item, Table
 
 _JOINED = ("pages", "maps", "allow")  # what is there already stays
 
@@ -85,13 +85,98 @@ def add_sources(path: Path, sources: Iterable[SourceConfig]) -> Config:
 
 def with_sources(path: Path, sources: Iterable[SourceConfig]) -> str:
     """Return the file's text with the sources in it; write nothing."""
-    import tomlkit  # noqa: PLC0415  (only `halflife add` needs it)
-
     Config.load(path)
-    document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    return text_with_sources(path.read_text(encoding="utf-8-sig"), sources)
+
+
+def text_with_sources(text: str, sources: Iterable[SourceConfig]) -> str:
+    """Return a text with the sources in it."""
+    import tomlkit  # noqa: PLC0415  (only what writes needs it)
+
+    document = tomlkit.parse(text)
     for source in sources:
         _add(document, source)
     return tomlkit.dumps(document)
+
+
+def text_with_values(text: str, name: str, values: Mapping[str, object]) -> str:
+    """Return a text with other values of a source; None takes a key out.
+
+    Comments and order are kept; a new key follows the last line of the source's table.
+    """
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(text)
+    for table in document.get("source", ()):
+        if table["name"] == name:
+            _set(table, values)
+            return tomlkit.dumps(document)
+    raise UsageError(f"no source is named {name!r} in the settings")
+
+
+def text_with_budget(text: str, values: Mapping[str, object]) -> str:
+    """Return a text with other values of the budget."""
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(text)
+    if "budget" not in document:
+        document.append("budget", tomlkit.table())
+    _set(document["budget"], values)
+    return tomlkit.dumps(document)
+
+
+def text_without(text: str, name: str) -> str:
+    """Return a text without a source."""
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(text)
+    if name not in [str(table["name"]) for table in document.get("source", ())]:
+        raise UsageError(f"no source is named {name!r} in the settings")
+    _drop(document, name)
+    return tomlkit.dumps(document)
+
+
+def _set(table: Any, values: Mapping[str, object]) -> None:  # noqa: ANN401  (of tomlkit)
+    """Change, add and take out keys of a table."""
+    import tomlkit  # noqa: PLC0415
+
+    added: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in table:
+            added |= {} if value is None else {key: _in_line(value)}
+        elif value is None:
+            del table[key]
+        elif _plain(table[key]) != value:
+            table[key] = _in_line(value)
+    last = _last_line(table)
+    if last is None:
+        for key, value in added.items():
+            table[key] = value
+    elif added:
+        # Appended keys would follow the comments after the table, which are of the next
+        # one; so they are written behind the last line.
+        lines = "".join(
+            f"{k} = {tomlkit.item(v).as_string()}\n" for k, v in added.items()
+        )
+        last.trivia.trail = f"{last.trivia.trail or chr(10)}{lines}"
+
+
+def _plain(value: object) -> object:
+    """Return a value of a document as Python has it."""
+    unwrap = getattr(value, "unwrap", None)
+    found = unwrap() if unwrap else value
+    return tuple(found) if isinstance(found, list) else found
+
+
+def _last_line(table: Any) -> "Item | None":  # noqa: ANN401  (of tomlkit)
+    """Return the last value of a table that stands on lines of its own; None: none."""
+    from tomlkit.items import AbstractTable, AoT, InlineTable  # noqa: PLC0415
+
+    if isinstance(table, InlineTable):
+        return None
+    items = [table.value.item(key) for key in table]
+    lines = [one for one in items if not isinstance(one, AbstractTable | AoT)]
+    return lines[-1] if lines else None
 
 
 def source_text(source: SourceConfig) -> str:
@@ -191,7 +276,7 @@ def replace(path: Path, text: str) -> None:
     """Put ``text`` in the place of a file's content: all of it or nothing."""
     target = path.resolve()
     try:
-        mode = target.stat().st_mode & 0o777
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             _write(handle, text, mode)

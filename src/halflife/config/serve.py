@@ -2,10 +2,11 @@
 
 import re
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from halflife.config.values import Line, Secret, SecretOnly, SettingsTable
+from halflife.config.values import Cidr, Line, Secret, SecretOnly, SettingsTable, Url
 from halflife.core.errors import ConfigError
 
 _TOKEN = re.compile(r"[\x21-\x7e]{16,512}")  # what a header carries unchanged
@@ -37,9 +38,25 @@ def _unique(tokens: tuple[TokenConfig, ...]) -> tuple[TokenConfig, ...]:
     return tokens
 
 
-class ServeConfig(SettingsTable):
-    """Who besides the page itself may use its API."""
+def _without_query(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.query or parts.fragment:
+        raise ValueError("must be an address without ? and #")
+    return url
 
+
+PublicUrl = Annotated[Url, AfterValidator(_without_query)]
+
+
+class ServeConfig(SettingsTable):
+    """Who besides the page itself may use it, where others reach it, what it may add.
+
+    An address in the networks of ``allow`` may be added although it is not public.
+    """
+
+    allow: tuple[Cidr, ...] = Field(default=(), strict=False)
+    callback: PublicUrl | None = None
+    indexnow: PublicUrl | None = None
     token: Annotated[
         tuple[TokenConfig, ...], AfterValidator(_unique), Field(strict=False)
     ] = ()

@@ -70,6 +70,7 @@ class SourceConfig(SettingsTable):
     policy: Line | Policies = ""
     target: Targets = ()
     max_requests: int | None = Field(default=None, ge=1, le=10**9)
+    paused: bool = False
     window: Hours = ""
     min_interval: Span = ""
     max_interval: Span = ""

@@ -2,6 +2,7 @@
 
 HalflifeError
     ConfigError       the settings cannot be used as written
+        SettingsChanged  somebody else has written them meanwhile
     UsageError        the call names something that does not exist
     NotFitted         a model was asked before it was fitted
     StoreError        the state file cannot be used
@@ -13,6 +14,7 @@ HalflifeError
     HeldForDecision   an answer would remove too much; somebody has to decide
     SourceError       a remote source did not answer as it should
         Refused       we must not ask (robots.txt, a forbidden address, 401, 403)
+            NotPublic its address is not public, and nobody allowed that
         Unreachable   it did not answer, or not in full; worth trying later
         Mishandled    our code failed at the answer: a bug, contained to one item
 """
@@ -24,6 +26,10 @@ class HalflifeError(Exception):
 
 class ConfigError(HalflifeError):
     """The settings cannot be used as written."""
+
+
+class SettingsChanged(ConfigError):
+    """The settings are other than those for which a change was made."""
 
 
 class UsageError(HalflifeError):
@@ -68,6 +74,10 @@ class SourceError(HalflifeError):
 
 class Refused(SourceError):
     """We must not ask: robots.txt, a forbidden address, or the source said so."""
+
+
+class NotPublic(Refused):
+    """The address is not a public one, and the settings do not allow its network."""
 
 
 class Unreachable(SourceError):

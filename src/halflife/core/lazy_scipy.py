@@ -24,6 +24,11 @@ def exprel(x: Floats | float) -> Floats:
     return np.where(given == 0, 1.0, np.where(np.isposinf(given), np.inf, found))
 
 
+def get_ready() -> None:
+    """Import it now, at a moment at which there is nothing else to do."""
+    from scipy import special  # noqa: F401, PLC0415  (slow)
+
+
 def __getattr__(name: str) -> Any:  # noqa: ANN401  (whatever scipy has by that name)
     if name.startswith("_"):
         raise AttributeError(name)

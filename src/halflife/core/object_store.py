@@ -18,6 +18,24 @@ _PLAIN = (str, int, float)
 LARGEST_INT = 2**63
 
 
+def group_text(value: Scalar) -> str:
+    """Return the value of an attribute as the name of a group; empty if it has none.
+
+    >>> [group_text(value) for value in ("red", 5, 5.0, 2.5, True, None, float("nan"))]
+    ['red', '5', '5', '2.5', 'true', '', '']
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float() if value != value:  # noqa: PLR0124  (only nan differs from itself)
+            return ""
+        case float() if value.is_integer():
+            return str(int(value))
+    return str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What one look at a set source showed.
@@ -34,6 +52,8 @@ class Listing:
             be the list at all.
         newer: Whether it has all that is newer than the listing before, and only that;
             it is not complete then.
+        groups: If only some groups of objects were asked for, those that it lists
+            completely, and the requests that each took; it is not complete then.
 
     """
 
@@ -45,6 +65,7 @@ class Listing:
     keyless: int = 0
     blank: bool = False
     newer: bool = False
+    groups: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,19 @@ class Seen(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the source sent, byte for byte after decoding."""
+    """What the source sent, byte for byte after decoding.
+
+    Attributes:
+        media_type: What it is.
+        body: The bytes.
+        head: The status line and the headers that came with it, a line each, without
+            cookies and the like; empty if they are not known.
+
+    """
 
     media_type: str
     body: bytes
+    head: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,14 +28,18 @@ class DiffBlock(NamedTuple):
     d: int
 
 
-def differences(old: Sequence[str], new: Sequence[str]) -> list[DiffBlock]:
+def differences(
+    old: Sequence[str], new: Sequence[str], allowance: int = ALLOWANCE
+) -> list[DiffBlock]:
     """Return the blocks in which two texts differ, in order.
+
+    At most ``allowance`` pairs are compared one by one.
 
     >>> differences("abcd", "abxd")
     [DiffBlock(a=2, b=3, c=2, d=3)]
     """
     found: list[DiffBlock] = []
-    left = ALLOWANCE
+    left = allowance
     for part in _between_anchors(old, new):
         block = _trimmed(old, new, part)
         size = (block.b - block.a) * (block.d - block.c)
@@ -98,6 +102,25 @@ def _ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         found.append(pairs[n])
         n = before[n]
     return found[::-1]
+
+
+def count_differences(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """Return how many lines were added and how many removed.
+
+    >>> count_differences("abcd", "abxyd")
+    (2, 1)
+    """
+    blocks = differences(old, new)
+    return sum(b.d - b.c for b in blocks), sum(b.b - b.a for b in blocks)
+
+
+def split_words(line: str) -> list[str]:
+    """Return the words of a line, marks included, spaces not.
+
+    >>> split_words("it costs 5.")
+    ['it', 'costs', '5', '.']
+    """
+    return [word for word in _WORDS.findall(line) if not word.isspace()]
 
 
 def unified(

@@ -88,6 +88,8 @@ class Offers:
 
 def joined(offers: Sequence[Offers]) -> Offers:
     """Return the offers of several sets of sources as one."""
+    if len(offers) == 1:
+        return offers[0]
     start = np.cumsum([0, *(len(one.sources) for one in offers)])
     return Offers(
         tuple(name for one in offers for name in one.sources),

@@ -110,7 +110,7 @@ def limits(config: Config, known: Sequence[Known]) -> Limits:
         source = one.source
         own = inf if source.max_requests is None else source.max_requests / days
         often = one.whole / source.soonest if source.soonest > 0 else inf
-        most[source.name] = min(own, often)
+        most[source.name] = 0.0 if source.paused else min(own, often)
         least[source.name] = one.whole / source.latest
         if one.pace is not None:
             least[source.name] = max(least[source.name], one.pace)

@@ -63,6 +63,14 @@ def reading(config: Config) -> AbstractContextManager[Store]:
     return nullcontext(MemoryStore())
 
 
+def state_file(config: Config) -> AbstractContextManager[SqliteStore | None]:
+    """Open the state file itself to look at it; None if there is none yet."""
+    allocator.be_thrifty()
+    if config.store_path.exists():
+        return SqliteStore.open(config.store_path, readonly=True)
+    return nullcontext(None)
+
+
 def writing(
     config: Config, told: Callable[[str], None] = lambda _: None
 ) -> SqliteStore:

@@ -10,28 +10,24 @@ import json
 import mimetypes
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from halflife.core.errors import UsageError
+from halflife.core.observation import Content
 from halflife.engine import export_rows
 from halflife.engine.export_rows import ExportSelection
 from halflife.stores import Store
-from halflife.stores.holdings import PageRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Write: TypeAlias = Callable[[bytes], Any]
 
-CHUNK = 20_000  # rows of Parquet in one group; 20 MB of usual records
 _LINES = 1000  # rows written at once
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
-_WIDEST = 2**63
+_IN_JSON = {bool, list, dict}  # whose values a CSV has as JSON writes them
 _LONGEST = 80  # letters of a key in the name of a file
 EXTRA = {"parquet": ("pyarrow", "parquet"), "warc": ("warcio", "warc")}
 TEXTS = ("jsonl", "json", "csv")  # formats that a terminal can show
@@ -89,17 +85,20 @@ def _json(store: Store, wanted: ExportSelection, put: Write) -> int:
 
 
 def _csv(store: Store, wanted: ExportSelection, put: Write) -> int:
-    head, names = _columns(store, wanted)
-    flags = [i for i, kinds in enumerate(names.values(), len(head)) if bool in kinds]
+    head, names = export_rows.columns(store, wanted)
+    odd = [i for i, kinds in enumerate(names.values(), len(head)) if kinds & _IN_JSON]
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
-    table.writerow([*head, *(_apart(name, head) for name in names)])
-    rows, n = _flat(store, wanted, export_rows.date, list(names)), 0
+    table.writerow([*head, *(export_rows.column_name(name, head) for name in names)])
+    rows, n = export_rows.flat(store, wanted, export_rows.date, list(names)), 0
     while some := list(islice(rows, _LINES)):
-        for row in some:
-            for place in flags:
-                if isinstance(row[place], bool):  # as in JSON
-                    row[place] = "true" if row[place] else "false"
+        for place in odd:
+            for row in some:
+                value = row[place]
+                if value is True or value is False:  # a million may be
+                    row[place] = "true" if value else "false"
+                elif isinstance(value, (list, dict)):
+                    row[place] = json.dumps(value, ensure_ascii=False)
         table.writerows(some)
         n += len(some)
         put(buffer.getvalue().encode("utf-8", "replace"))
@@ -109,113 +108,26 @@ def _csv(store: Store, wanted: ExportSelection, put: Write) -> int:
     return n
 
 
-def _columns(
-    store: Store, wanted: ExportSelection
-) -> tuple[tuple[str, ...], dict[str, set[type]]]:
-    """Return the columns that every row has, and the fields with their types."""
-    head = ("key", *wanted.times)
-    if not export_rows.has_records(store, wanted.source):
-        return head, {name: {str} for name in export_rows.PAGE_FIELDS}
-    return head, store.holdings.fields(wanted.source)
-
-
-def _flat(
-    store: Store,
-    wanted: ExportSelection,
-    shown: Callable[[float | None], Any],
-    names: Sequence[str],
-) -> Iterator[list[Any]]:
-    """Return rows as lists: the key, two times as they are to be shown, the fields."""
-    times: dict[float | None, Any] = {}
-    is_page = not export_rows.has_records(store, wanted.source)
-    found = (export_rows.pages if is_page else export_rows.records)(store, wanted)
-    for row in found:
-        for at in (row.begins, row.ends):
-            if at not in times:
-                times[at] = shown(at)
-        head = [row.key, times[row.begins], times[row.ends]]
-        if isinstance(row, PageRow):
-            yield [*head, row.digest, row.media_type, export_rows.text_of(row)]
-        else:
-            get = json.loads(row.text).get
-            yield [*head, *(get(name) for name in names)]
-
-
-def _apart(name: str, taken: Iterable[str]) -> str:
-    """Return the column of a field; one that has the name of another gets a mark."""
-    return f"field_{name}" if name in taken else name
-
-
 def _parquet(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
-    import pyarrow as pa  # noqa: PLC0415  (an extra)
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    from halflife.engine import export_parquet  # noqa: PLC0415  (needs an extra)
 
-    head, names = _columns(store, wanted)
-    times = pa.timestamp("ms", tz="UTC")
-    columns = [(head[0], pa.string()), *((name, times) for name in head[1:])]
-    columns += [(_apart(n, head), _arrow(kinds)) for n, kinds in names.items()]
-    schema, n = pa.schema(columns), 0
-    rows = _flat(store, wanted, _milliseconds, list(names))
-    with pq.ParquetWriter(file, schema, compression="zstd") as table:
-        while some := list(islice(rows, CHUNK)):
-            arrays = [
-                pa.array(_plain(column, kind), kind)
-                for column, kind in zip(
-                    zip(*some, strict=True), schema.types, strict=True
-                )
-            ]
-            table.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
-            n += len(some)
-    return n
-
-
-def _milliseconds(days: float | None) -> int | None:
-    return None if days is None else round(days * 86_400) * 1000
-
-
-def _plain(column: Sequence[Any], kind: "pa.DataType") -> Sequence[Any]:
-    """Return the values of a column; where types are mixed, all are texts."""
-    if str(kind) == "int64":
-        if any(v is not None and not -_WIDEST <= v < _WIDEST for v in column):
-            raise UsageError("a number is too large for Parquet; choose jsonl or csv")
-        return column
-    if str(kind) != "string":
-        return column
-    return [v if v is None or isinstance(v, str) else json.dumps(v) for v in column]
-
-
-def _arrow(kinds: set[type]) -> "pa.DataType":
-    import pyarrow as pa  # noqa: PLC0415  (an extra)
-
-    if kinds == {bool}:
-        return pa.bool_()
-    if kinds == {int}:
-        return pa.int64()
-    return pa.float64() if kinds and kinds <= {int, float} else pa.string()
+    return export_parquet.write(store, wanted, file)
 
 
 def _warc(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
-    from warcio.warcwriter import WARCWriter  # noqa: PLC0415  (an extra)
+    from halflife.sinks.warc_records import ArchiveFile  # noqa: PLC0415  (an extra)
 
     if export_rows.has_records(store, wanted.source):
         raise UsageError(
             f"{wanted.source} has records, and a WARC holds pages; choose jsonl, csv "
             "or parquet"
         )
-    writer, n = WARCWriter(file, gzip=True), 0
+    archive, n = ArchiveFile(file, f"{wanted.source}.warc.gz", {}), 0
     for page in export_rows.pages(store, wanted):
-        if page.body is None:
-            continue
-        record = writer.create_warc_record(
-            page.key,
-            "resource",
-            payload=io.BytesIO(page.body),
-            warc_content_type=page.media_type or "application/octet-stream",
-            warc_headers_dict={"WARC-Date": export_rows.date(page.begins)},
-        )
-        writer.write_record(record)
-        record.raw_stream.close()  # a copy that the writer made to count its bytes
-        n += 1
+        if page.body is not None:
+            content = Content(page.media_type, page.body, page.head)
+            archive.add(page.key, export_rows.date(page.begins) or "", content)
+            n += 1
     return n
 
 

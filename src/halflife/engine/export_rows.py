@@ -1,9 +1,10 @@
 """What is held of a source, as rows of plain values."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from halflife.core.errors import UsageError
@@ -14,6 +15,8 @@ _QUOTE = json.encoder.encode_basestring
 _NOW = ("first_seen", "last_seen")
 _EVER = ("valid_from", "valid_to")
 PAGE_FIELDS = ("digest", "media_type", "text")
+_TOGETHER = 200  # records that are parsed at once: a tenth of the time goes with more
+_TIMES = 100_000  # of them; 20 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +87,62 @@ def lines(store: Store, wanted: ExportSelection) -> Iterator[str]:
             yield json.dumps(row, ensure_ascii=False)
         return
     first, last = wanted.times
-    shown: dict[float | None, str] = {None: "null"}
+    shown = ShownTimes(lambda at: "null" if at is None else _QUOTE(date(at) or ""))
     for key, begins, ends, text in records(store, wanted):
-        for at in (begins, ends):
-            if at not in shown:
-                shown[at] = _QUOTE(date(at) or "")
         yield (
             f'{{"key":{_QUOTE(key)},"{first}":{shown[begins]},'
             f'"{last}":{shown[ends]},"fields":{text}}}'
         )
+
+
+def columns(
+    store: Store, wanted: ExportSelection
+) -> tuple[tuple[str, ...], dict[str, set[type]]]:
+    """Return the columns that every row has, and the fields with their types."""
+    head = ("key", *wanted.times)
+    if not has_records(store, wanted.source):
+        return head, {name: {str} for name in PAGE_FIELDS}
+    return head, store.holdings.fields(wanted.source)
+
+
+def column_name(name: str, taken: Iterable[str]) -> str:
+    """Return the column of a field; one that has the name of another gets a mark."""
+    return f"field_{name}" if name in taken else name
+
+
+def flat(
+    store: Store,
+    wanted: ExportSelection,
+    shown: Callable[[float | None], Any],
+    names: list[str],
+) -> Iterator[list[Any]]:
+    """Return rows as lists: the key, two times as they are to be shown, the fields."""
+    times = ShownTimes(shown)
+    if not has_records(store, wanted.source):
+        for page in pages(store, wanted):
+            head = [page.key, times[page.begins], times[page.ends]]
+            yield [*head, page.digest, page.media_type, text_of(page)]
+        return
+    found = records(store, wanted)
+    while some := list(islice(found, _TOGETHER)):
+        parsed = json.loads(f"[{','.join([row.text for row in some])}]")
+        for (key, begins, ends, _), fields in zip(some, parsed, strict=True):
+            usual = [*fields] == names
+            values = fields.values() if usual else map(fields.get, names)
+            yield [key, times[begins], times[ends], *values]
+
+
+class ShownTimes(dict[float | None, Any]):
+    """Times as they are to be shown; records of one listing share theirs."""
+
+    def __init__(self, show: Callable[[float | None], Any]) -> None:
+        self._show = show
+
+    def __missing__(self, at: float | None) -> Any:  # noqa: ANN401  (as shown)
+        if len(self) >= _TIMES:
+            self.clear()
+        self[at] = found = self._show(at)
+        return found
 
 
 def _head(row: RecordRow | PageRow, wanted: ExportSelection) -> dict[str, Any]:

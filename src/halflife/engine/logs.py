@@ -79,6 +79,12 @@ def set_up(*, as_json: bool, stream: IO[str] | None = None) -> logging.Handler:
     return handler
 
 
+def line(name: str, *, as_json: bool) -> str:
+    """Return the line of a warning, for those who cannot wait for a logger's lock."""
+    record = logging.LogRecord(NAME, logging.WARNING, "", 0, name, (), None)
+    return (Json() if as_json else Words()).format(record)
+
+
 def end(handler: logging.Handler) -> None:
     """Write no more events to a stream."""
     logging.getLogger(NAME).removeHandler(handler)

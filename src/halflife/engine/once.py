@@ -19,8 +19,13 @@ from halflife.stores import Store
 
 
 def fetched(config: Config, names: Sequence[str]) -> list[SourceConfig]:
-    """Return the sources that ``sync`` fetches; naming another is a mistake."""
-    chosen = config.named(names)
+    """Return the sources that ``sync`` fetches; naming another is a mistake.
+
+    A source that is paused is fetched only if it is named.
+    """
+    chosen = [one for one in config.named(names) if names or not one.paused]
+    if config.source and not chosen:
+        raise UsageError("every source is paused; name one to fetch it all the same")
     kept = synced(chosen)
     others = [source for source in chosen if source not in kept]
     if others and (names or not kept):

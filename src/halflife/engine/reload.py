@@ -28,8 +28,8 @@ class Settings:
 
     @property
     def chosen(self) -> tuple[SourceConfig, ...]:
-        """The sources to work at."""
-        return self.config.named(self._names)
+        """The sources to work at; those that are paused are left alone."""
+        return tuple(s for s in self.config.named(self._names) if not s.paused)
 
     def changed(self) -> bool:
         """Say whether the file is another than the one that was read last."""

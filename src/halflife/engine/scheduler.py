@@ -23,6 +23,7 @@ import numpy as np
 
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Ints
+from halflife.core.ranking import best_rows
 from halflife.core.value_curve import Offers, joined
 from halflife.engine import groups, prices, targets, zones
 from halflife.engine.appraisal import Appraiser
@@ -239,7 +240,8 @@ def _pressed(turn: OfferTurn, offers: Offers, asks: Mapping[str, float]) -> Offe
         mine = np.flatnonzero((offers.source == i) & turn.ready)
         if not asks.get(name) or not mine.size:
             continue
-        order = mine[np.argsort(-offers.gain[mine], kind="stable")]
+        most = asks[name] / max(float(offers.cost[mine].min()), 1e-12) + 1.0
+        order = mine[best_rows(offers.gain[mine], math.ceil(min(most, mine.size)))]
         before = np.cumsum(offers.cost[order]) - offers.cost[order]
         urgent[order[before < asks[name]]] = True
     return OfferTurn(turn.ready, urgent)
@@ -395,8 +397,8 @@ def best(offers: Offers, turn: OfferTurn, asks: float) -> Ints:
     if len(offers) == 0 or cost <= 0 or cost < float(offers.cost.max()):
         return np.arange(len(offers))
     ready = np.flatnonzero(turn.ready)
-    order = ready[np.argsort(-offers.gain[ready], kind="stable")]
-    return np.union1d(np.flatnonzero(turn.urgent), order[: math.ceil(asks / cost) + 1])
+    order = ready[best_rows(offers.gain[ready], math.ceil(asks / cost) + 1)]
+    return np.union1d(np.flatnonzero(turn.urgent), order)
 
 
 def _worth_it(
@@ -470,18 +472,17 @@ def _turn(
     takes more than the budget ever has is not waited for. What is due by its policy
     must not wait either.
     """
-    age = np.zeros(len(offers))
-    soonest, latest = np.zeros(len(offers)), np.full(len(offers), inf)
+    ready, urgent = np.zeros((2, len(offers)), dtype=np.bool_)
     for i, source in enumerate(sources):
-        mine = offers.source == i
-        age[mine] = appraiser.age(source)
+        mine, age = offers.source == i, appraiser.age(source)
         least = kind_of(source).least(appraiser.state(source))
-        soonest[mine] = max(source.soonest, least)
-        by_policy = age[mine] + _until_due(appraiser, source)
-        latest[mine] = np.maximum(np.minimum(targets.latest(source), by_policy), least)
-    turn = intervals(age, soonest, latest)
-    fits = offers.cost <= appraiser.config.budget.requests
-    return OfferTurn(turn.ready & fits, turn.urgent & fits)
+        until = _until_due(appraiser, source)
+        by_policy = age + until if until < inf else inf  # one number does for all
+        latest = np.maximum(np.minimum(targets.latest(source), by_policy), least)
+        turn = intervals(age, max(source.soonest, least), latest)
+        fits = offers.cost[mine] <= appraiser.config.budget.requests
+        ready[mine], urgent[mine] = turn.ready & fits, turn.urgent & fits
+    return OfferTurn(ready, urgent)
 
 
 def _grant(

@@ -23,6 +23,8 @@ GRACE = 0.5  # seconds that requests in flight may take to finish
 LIMIT = 1.0  # seconds in which the program has ended, also if it is busy
 LAST = 0.3  # seconds to close the store when all else is done, if the second is over
 WIND_UP = 1.0  # seconds more, on a slow machine, while the loop lets go of its work
+STALLED = 2.0  # seconds more while the machine gives the program no time or no disk
+IDLE = 0.25  # of a processor: who had less of it since the signal did not compute
 INSIST = 0.5  # seconds that remain after a second signal
 _TICK = 0.05  # seconds between two checks whether the program has ended
 _BUSY = 0.3  # seconds without a sign of life after which the loop is busy
@@ -42,12 +44,19 @@ class Stop:
         return 128 + self.signal if self.signal else 0
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
-        """Listen for SIGINT and SIGTERM while the block runs."""
+    def heard(
+        self, phrase: Callable[[str], str] = "halflife: {}".format
+    ) -> Iterator[None]:
+        """Listen for SIGINT and SIGTERM while the block runs.
+
+        Args:
+            phrase: Makes a line for stderr of what is to be said.
+
+        """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.ask, number)
-        watchdog = Watchdog(loop)
+        watchdog = Watchdog(loop, phrase)
         try:
             yield
         finally:
@@ -73,17 +82,21 @@ class Watchdog:
     Python tells of a signal by a byte on a socket, which the event loop reads when it
     gets to it. A thread reads it in its place and passes it on. From then on the
     program has ``LIMIT`` seconds to end, and after a second signal ``INSIST``; a loop
-    that shows signs of life has ``WIND_UP`` more. The watch ends when the loop is
-    closed: until then a reader that computes in a thread could still keep the program
-    from ending.
+    that shows signs of life has ``WIND_UP`` more, and a program that computes nothing,
+    because it waits for the disk or for others to leave the processor, ``STALLED``. The
+    watch ends when the loop is closed: until then a reader that computes in a thread
+    could still keep the program from ending.
 
     Args:
         loop: The loop, whose handlers are in place.
+        phrase: Makes a line for stderr of what is to be said.
 
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, phrase: Callable[[str], str]
+    ) -> None:
+        self._loop, self._phrase = loop, phrase
         self._ears, self._mouth = socket.socketpair()
         self._mouth.settimeout(0.0)
         self._loops = signal.set_wakeup_fd(self._mouth.fileno())
@@ -91,6 +104,7 @@ class Watchdog:
         # By the clock that nobody can set: when the first signal was heard and the
         # second, when the loop last showed a sign of life, and when the work was done.
         self._heard = self._alive = 0.0
+        self._computed = 0.0  # seconds of processors that were used before the signal
         self._insisted = self._done = inf
         self._thread = threading.Thread(target=self._watch, name="signals", daemon=True)
         self._thread.start()
@@ -101,7 +115,7 @@ class Watchdog:
         signal.set_wakeup_fd(self._loops)
         self._mouth.close()  # the thread reads the end of it
         if not self._first:
-            self._thread.join()
+            self._thread.join(_TICK)  # no longer: a signal may come at this moment
 
     def _watch(self) -> None:
         open_ = True
@@ -120,8 +134,6 @@ class Watchdog:
             heard = self._ears.recv(64)
         except TimeoutError:
             return True
-        with suppress(OSError):  # the loop may be closed just now
-            os.write(self._loops, heard)
         asked = [n for n in heard if n in {signal.SIGINT, signal.SIGTERM}]
         now = time.monotonic()
         for number in asked:
@@ -129,6 +141,10 @@ class Watchdog:
                 self._insisted = min(self._insisted, now)
             else:
                 self._first, self._heard = number, now
+                self._computed = time.process_time()
+        # Passed on last: a loop that ends at once finds out here that it was asked to.
+        with suppress(OSError):  # the loop may be closed just now
+            os.write(self._loops, heard)
         return bool(heard)
 
     def _show_life(self) -> None:
@@ -141,7 +157,7 @@ class Watchdog:
             self._loop.call_soon_threadsafe(self._show_life)
         now = time.monotonic()
         if now >= self._end(now) and not self._loop.is_closed():
-            _say("still busy after it was asked to stop; ended")
+            _write(self._phrase("still busy after it was asked to stop; ended"))
             os._exit(128 + self._first)
 
     def _end(self, now: float) -> float:
@@ -151,13 +167,15 @@ class Watchdog:
             end = max(end, self._done + LAST)
         elif now - self._alive < _BUSY:
             end += WIND_UP
+        if time.process_time() - self._computed < IDLE * (now - self._heard):
+            end += STALLED
         return min(end, self._insisted + INSIST)
 
 
-def _say(what: str) -> None:
+def _write(line: str) -> None:
     """Write a line to stderr, whatever else is being written."""
     with suppress(OSError):
-        os.write(2, f"halflife: {what}\n".encode())
+        os.write(2, f"{line}\n".encode())
 
 
 async def until_stopped(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from halflife.config import Config, SourceConfig
+from halflife.core import lazy_scipy
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.registry import kind_of
 from halflife.market.stand import TURN, Stand, TargetMemory
@@ -70,6 +71,12 @@ def level(source: SourceConfig) -> tuple[float, float | None] | None:
         return kind_of(source).level(source)
     sure = [t.confidence for t in asked if t.confidence is not None]
     return max(t.level for t in asked), max(sure, default=None)
+
+
+def get_ready(sources: Sequence[SourceConfig]) -> None:
+    """Import what it takes to judge targets, if any source has one: that takes long."""
+    if any(level(source) is not None for source in sources):
+        lazy_scipy.get_ready()
 
 
 def aim(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Aim:

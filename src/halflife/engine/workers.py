@@ -67,7 +67,7 @@ async def gathered(
 
     The tasks that come with the crew keep the leases; one that ends has lost its own.
     """
-    bootstrap.names(chosen)
+    bootstrap.names(chosen or config.source)  # all of them may be paused
     async with AsyncExitStack() as stack:
         gate = await stack.enter_async_context(
             network.gate(config, store, clock, transport)

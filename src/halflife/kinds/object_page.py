@@ -14,6 +14,7 @@ from halflife.kinds.page_view import LinkedParts, PageView, Row, TableColumn, Ti
 from halflife.kinds.protocol import Description
 
 SHOWN = 25  # objects
+FEW = 5  # full syncs below which forecasts say little of their own
 COLUMNS = (
     TableColumn("item", "object", "address"),
     TableColumn("about", "about"),
@@ -79,28 +80,33 @@ def _card(known: Collection, about: Description) -> list[str]:
     spent = float(np.sum(np.minimum(lives.gone_by, looks[-1]) - lives.first_seen))
     said = [
         (
-            f"{count(looks.size, 'full sync')} in {span(days)} found "
-            f"{count(len(lives), 'object lifetime')}; {about.items} objects are there "
-            "now."
+            f"{count(about.items, 'object')} are there now, known from "
+            f"{count(looks.size, 'full sync')} in {span(days)} that saw "
+            f"{count(len(lives), 'object lifetime')}."
         ),
     ]
     if days > 0 and not math.isnan(about.rate):
         came = about.rate * days
         spread = 1.96 * math.sqrt(max(came, 1.0)) / days
         said.append(
-            f"{count(about.rate, 'object')} a day arrive, give or take "
+            f"Arrivals: {count(about.rate, 'object')} a day, give or take "
             f"{number(spread, 2)} (95 %)."
         )
     if ended and spent > 0:
         rate = ended / spent
         said.append(
-            f"An object goes at a rate of {number(rate, 2)} a day: half are gone after "
-            f"{span(math.log(2.0) / rate)}."
+            f"Half of the objects are gone after {span(math.log(2.0) / rate)}; "
+            f"{count(ended, 'object')} were seen to go."
         )
     elif days > 0:
         most = 3.0 / max(spent, 1e-9)
         said.append(
-            f"No object was seen to go in {span(days)}; the rate is at most "
-            f"{number(most, 2)} a day at 95 % confidence."
+            f"Prior: no object was seen to go in {span(days)}; an object is taken to "
+            f"stay {span(1.0 / most)} or longer (95 % confidence)."
+        )
+    if looks.size < FEW:
+        said.append(
+            f"Prior: {count(looks.size, 'full sync')} tell little; until there are "
+            f"{FEW} or more, forecasts lean on what lists like this usually do."
         )
     return said

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 from yarl import URL
@@ -47,16 +47,35 @@ SAID = 200  # characters of an answer without records that are shown
 MONTH = 30.0  # days
 
 
+Asked: TypeAlias = tuple[str, bytes, str]  # the address, the body, the format wanted
+
+
 class RecordingGate(Gate):
-    """A way out that remembers what it was answered."""
+    """A way out that remembers what it was answered, and asks nothing twice."""
 
     answers: dict[str, Answer]
+    recorded: dict[Asked, Answer]
 
     async def get(self, url: str | URL, *given: Any, **named: Any) -> Answer:  # noqa: ANN401  (as it is)
         """Fetch a URL, as any gate does."""
         answer = await super().get(url, *given, **named)
         self.answers[str(url)] = answer
         return answer
+
+    async def ask(
+        self,
+        url: str | URL,
+        payload: Payload,
+        *given: Any,  # noqa: ANN401  (as it is)
+        **named: Any,  # noqa: ANN401
+    ) -> Answer:
+        """Send a request, as any gate does, unless it was answered before."""
+        terms = named.get("access")
+        wanted = terms.headers.get("Accept", "") if terms else ""
+        asked = str(url), payload.body or b"", wanted
+        if asked not in self.recorded:
+            self.recorded[asked] = await super().ask(url, payload, *given, **named)
+        return self.recorded[asked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +116,14 @@ class TrialFetch:
         wish: The address, and how it is wanted.
         guesses: How it could be kept, the likeliest first.
         notes: What could not be made sure of.
+        recorded: What was answered; another trial that has it too costs nothing.
 
     """
 
     wish: TrialWish
     guesses: list[SourceGuess] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    recorded: dict[Asked, Answer] = field(default_factory=dict, repr=False)
 
     @property
     def best(self) -> SourceGuess | None:
@@ -126,8 +147,18 @@ class TrialFetch:
         """Return a gate that remembers what it was answered."""
         plain = network.gate(config, store, clock)
         gate = RecordingGate(plain.settings, hosts=store, clock=clock)
-        gate.answers = {}
+        gate.answers, gate.recorded = {}, self.recorded
         return gate
+
+    async def fetch(self, gate: Gate, purse: Purse) -> None:
+        """Fetch the address and look at what it answers; raise ``SourceError``."""
+        url = self.wish.url
+        page = self.wish.source(SourceGuess("pages", "", 0.0, {"pages": (url,)}))
+        access = network.access(page, page=True)
+        answer = await gate.get(parse_url(url), purse, access=access)
+        if answer.status not in GOOD:
+            raise Unreachable(f"{shown(url)}: it answered {answer.status}")
+        await self.examine(gate, purse)
 
     async def question(self, gate: Gate, purse: Purse) -> None:
         """Ask a question in GraphQL, and look at what is answered.
@@ -260,6 +291,24 @@ def ask(path: Path, trial: TrialFetch) -> None:
         visitor = Visitor(config, store, bootstrap.clock)
         async with visitor.visit(trial.wish.name) as (_, gate, purse):
             await trial.question(gate, purse)
+
+    with bootstrap.writing(config) as store:
+        asyncio.run(visit(store))
+
+
+def fetch(config: Config, trial: TrialFetch) -> None:
+    """Fetch an address and recognise what it is, paid for and in its turn.
+
+    Nothing is added, to the settings or to what is known. The lease is on a name of its
+    own, so that a service which keeps a source of the same host is not in the way.
+    """
+    name = f"trial:{host_of(trial.wish.url)}"
+
+    async def visit(store: Store) -> None:
+        async with trial.way_out(config, store, bootstrap.clock) as gate:
+            visitor = Visitor(config, store, bootstrap.clock, gate)
+            async with visitor.visit(name) as (_, _, purse):
+                await trial.fetch(gate, purse)
 
     with bootstrap.writing(config) as store:
         asyncio.run(visit(store))

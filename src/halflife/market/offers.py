@@ -1,6 +1,7 @@
 """What to do next with the requests at hand."""
 
 from dataclasses import dataclass
+from math import floor
 
 import numpy as np
 
@@ -47,7 +48,9 @@ class OfferTurn:
     urgent: Bools
 
 
-def intervals(age: Floats, soonest: Floats, latest: Floats) -> OfferTurn:
+def intervals(
+    age: Floats, soonest: Floats | float, latest: Floats | float
+) -> OfferTurn:
     """Return the turn by the days since things were last done.
 
     Nothing is done again before ``soonest`` days, and nothing put off for longer
@@ -77,15 +80,18 @@ def take(
     turn's budget would never be read. Offers below ``price``, the gain per request
     that is usual in the long run, are left for later, unless they are urgent.
     """
-    dense = offers.gain / np.maximum(offers.cost, _TIGHT)
+    dense = np.maximum(offers.cost, _TIGHT)
+    np.divide(offers.gain, dense, out=dense)
     urgent = np.zeros(len(offers), np.bool_) if turn is None else turn.urgent
     wanted = urgent | ((offers.gain > 0) & (dense >= price * (1 - _TIGHT)))
     if turn is not None:
         wanted &= turn.ready
-    rows = np.flatnonzero(wanted)
-    name = np.array(offers.sources, dtype=object)[offers.source[rows]].astype(str)
-    order = rows[np.lexsort((rows, name, -dense[rows], ~urgent[rows]))]
     book = _Book(offers, limits, budget)
+    if patient:
+        wanted = _foremost(dense, wanted, urgent, book.most())
+    rows = np.flatnonzero(wanted)
+    _, rank = np.unique(np.array(offers.sources, dtype=str), return_inverse=True)
+    order = rows[np.lexsort((rank[offers.source[rows]], -dense[rows], ~urgent[rows]))]
     chosen, waits = book.walk(order, patient=patient)
     if not patient and chosen.size < order.size:
         chosen = _better(offers, limits, budget, order, chosen, urgent)
@@ -97,6 +103,22 @@ def take(
         float(dense[chosen][paid].min(initial=np.inf)) if paid.any() else 0.0,
         waits,
     )
+
+
+def _foremost(dense: Floats, wanted: Bools, urgent: Bools, most: float) -> Bools:
+    """Return which offers that are wanted may be among the first so many.
+
+    Those that gain as much as the last of them are among them.
+    """
+    if most >= np.count_nonzero(wanted):
+        return wanted
+    first = wanted & urgent
+    left = int(most) - int(np.count_nonzero(first))
+    if left <= 0:
+        return first
+    late = dense[wanted & ~urgent]
+    late.partition(late.size - left)
+    return first | (wanted & (dense >= late[late.size - left]))
 
 
 def _better(
@@ -128,6 +150,21 @@ class _Book:
         self.of = (one, offers.source, group[offers.source])
         self.left = [np.array([budget]), limits.caps(offers.sources), room]
 
+    def most(self) -> float:
+        """Return of how many offers the walk ends at the latest, if it is patient.
+
+        Where nothing but the budget has a limit, it ends at the first that is too dear.
+        """
+        cheapest = float(self.cost.min(initial=np.inf))
+        budget = float(self.left[0][0])
+        if cheapest <= 0 or np.isinf(budget) or self._limited():
+            return np.inf
+        return max(floor((budget + _TIGHT) / cheapest) + 2.0, 1.0)
+
+    def _limited(self) -> bool:
+        """Say whether anything but the budget has a limit."""
+        return any(bool(np.isfinite(left).any()) for left in self.left[1:])
+
     def walk(self, order: Ints, *, patient: bool) -> tuple[Ints, int | None]:
         """Return what fits, in this order, and the offer that is waited for.
 
@@ -147,12 +184,13 @@ class _Book:
 
     def _run(self, order: Ints) -> int:
         """Return how many offers fit one after the other."""
-        over = np.zeros(order.size, dtype=np.bool_)
         for of, left in zip(self.of, self.left, strict=True):
             if np.isfinite(left).any():
                 spent = _running(self.cost[order], of[order])
-                over |= spent > left[of[order]] + _TIGHT
-        return int(np.argmax(over)) if over.any() else order.size
+                over = spent > left[of[order]] + _TIGHT
+                if over.any():  # what comes after does not matter
+                    order = order[: np.argmax(over)]
+        return order.size
 
     def _pay(self, rows: Ints) -> None:
         for i, of in enumerate(self.of):
@@ -173,6 +211,8 @@ class _Book:
 
 def _running(cost: Floats, group: Ints) -> Floats:
     """Return the running sum of costs within each group."""
+    if not group.size or (group == group[0]).all():
+        return np.cumsum(cost)
     order = np.argsort(group, kind="stable")
     total = np.cumsum(cost[order])
     first = np.r_[True, np.diff(group[order]) != 0][: order.size]

@@ -14,8 +14,8 @@ HALF_LIFE = 30.0  # days after which what was seen counts half
 PRIOR = 0.02  # of servers unknown to us: one in fifty lies
 BELIEVED = 0.05  # the largest chance of a lie with which "not modified" is believed
 # A check costs bytes, not requests, and a liar that is found late costs freshness.
-FIRST_CHECKS = 0.3  # of requests to a server that has proved nothing yet
-PASSED = 0.1  # of a truth: a page came that had to come, but it was as before
+FIRST_CHECKS = 1.0  # of requests to a server that has proved nothing yet: all
+PASSED = 0.05  # of a truth: a page came that had to come, but it was as before
 LEAST_CHECKS = 0.01  # of requests to any server
 DOUBTED_CHECKS = 0.1  # of requests to a server that is not believed
 
@@ -80,7 +80,7 @@ class TrustRecord:
         """Return the share of requests that check the server.
 
         >>> TrustRecord().check_share(0.0), TrustRecord(truths=2.0).check_share(0.0)
-        (0.3, 0.1)
+        (1.0, 0.333333333)
         """
         if not self.is_believed(now):
             return DOUBTED_CHECKS

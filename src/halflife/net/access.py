@@ -203,6 +203,7 @@ class Answer:
         moved_to: Where the page has moved for good (301, 308); else empty.
         hops: Requests that led to it: one, and one for each redirect.
         headers: All headers, without secrets that we sent.
+        line: The status line; empty if it is not known.
 
     """
 
@@ -216,3 +217,4 @@ class Answer:
     moved_to: str = ""
     hops: int = 1
     headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    line: str = field(default="", repr=False, compare=False)

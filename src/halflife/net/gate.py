@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from aiohttp.abc import AbstractResolver
+from multidict import CIMultiDict
 from yarl import URL
 
 from halflife.core.budget import Account, Purse
@@ -120,11 +121,9 @@ class _Trip:
             given = (one.partition("=")[2] for one in self.cookie.split("; "))
             veils.append(Veil(given, {}))
         for veil in veils:
-            link, body = answer.headers.get("Link"), veil.hide_bytes(answer.body)
-            if link:
-                headers = {**answer.headers, "Link": veil.hide(link)}
-                answer = replace(answer, headers=headers)
-            answer = replace(answer, url=str(url), body=body)
+            told = ((n, veil.hide(value)) for n, value in answer.headers.items())
+            headers, body = CIMultiDict(told), veil.hide_bytes(answer.body)
+            answer = replace(answer, url=str(url), body=body, headers=headers)
             reply = reply._replace(answer=answer, location=veil.hide(reply.location))
         return reply
 

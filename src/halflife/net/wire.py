@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from halflife.core.errors import Refused, SourceError, Unreachable
+from halflife.core.errors import NotPublic, Refused, SourceError, Unreachable
 from halflife.net.access import DIRECT, Answer, GateSettings, Route
 from halflife.net.addresses import AddressInfo, Blocked, Network, guarded
 from halflife.net.dates import from_http
@@ -237,7 +237,9 @@ class Wire:
         elif response.content_length is not None and response.content_length <= _DRAIN:
             # Read to its end, so that the connection can be used again.
             await response.content.read()
-        return answer_of(url, response.status, response.headers, body, self._clock())
+        status, headers = response.status, response.headers
+        line = _status_line(response)
+        return answer_of(url, status, headers, body, self._clock(), line=line)
 
     async def _body(
         self,
@@ -278,8 +280,21 @@ class Wire:
             limit.reschedule(deadline)
 
 
+def _status_line(response: aiohttp.ClientResponse) -> str:
+    version = response.version
+    major, minor = (1, 1) if version is None else (version.major, version.minor)
+    reason = response.reason or ""
+    return f"HTTP/{major}.{minor} {response.status} {reason}".rstrip()
+
+
 def answer_of(
-    url: URL, status: int, headers: Mapping[str, str], body: bytes, now: float
+    url: URL,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    now: float,
+    *,
+    line: str = "",
 ) -> Answer:
     """Return what an answer says, as far as its headers can be believed."""
     etag = headers.get("ETag", "")
@@ -294,6 +309,7 @@ def answer_of(
         modified=modified if modified and modified <= now else None,
         retry_after=headers.get("Retry-After", ""),
         headers=headers,
+        line=line,
     )
 
 
@@ -368,7 +384,7 @@ def _trouble(url: URL, error: Exception) -> SourceError:
     cause = getattr(error, "os_error", error)
     if isinstance(cause, Blocked):
         text = "its address is not public; name its network in the source's allow"
-        return Refused(f"{url.raw_host}: {text}")
+        return NotPublic(f"{url.raw_host}: {text}")
     if getattr(cause, "errno", None) in _OURS:
         return Offline(f"{url.raw_host}: {NO_NETWORK}")
     kind, text = next((k, t) for base, k, t in _TROUBLES if isinstance(error, base))

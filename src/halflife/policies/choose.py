@@ -6,6 +6,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.budget import Budget
+from halflife.core.keys import names_at
 from halflife.core.plan import Plan, no_plan
 from halflife.core.view import View
 
@@ -38,8 +39,7 @@ def best(
     order = np.argsort(-score[open_rows], kind="stable")
     rows = open_rows[order]
     rows = rows[np.cumsum(view.cost[rows]) <= budget.requests]
-    keys = tuple(map(view.keys.__getitem__, rows.tolist()))
-    return Plan(keys, rows, gain[rows], reason)
+    return Plan(names_at(view.keys, rows), rows, gain[rows], reason)
 
 
 def _fits(view: View, rows: Ints, score: Floats) -> Bools:

@@ -25,7 +25,7 @@ from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.models.poisson import GammaSurvival
 from halflife.policies import Strategy
-from halflife.policies.valuation import weighing
+from halflife.policies.valuation import offered, weighing
 
 Law: TypeAlias = Callable[[Strategy], str]
 
@@ -170,14 +170,20 @@ def gives_reasons_and_finite_gains(strategy: Strategy) -> str:
 
 
 def weighs_pages_finitely(strategy: Strategy) -> str:
-    """Weigh each page once, finitely, if the policy weighs pages."""
+    """Weigh each page once, finitely, if the policy weighs pages; offer what it plans.
+
+    What is not offered is not paid for: the market would never fetch it.
+    """
     rule = weighing(strategy.policy)
-    if rule is None:
+    if rule is None:  # what it offers is read off its plan
         return ""
     for view in (*(made_view(n, n) for n in SIZES), unseen_view(6)):
         gain = rule.gain(view)
         if gain.shape != (len(view),) or not np.isfinite(gain).all():
             return "gain(view) is not one finite number a page"
+        offers = offered(strategy.policy, view, np.ones(len(view)), 5)
+        if (offers[_planned(strategy, view, 5).rows] <= 0).any():
+            return "it plans a page of which gain(view) offers nothing"
     return ""
 
 

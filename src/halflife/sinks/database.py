@@ -6,9 +6,17 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    NoSuchModuleError,
+    SQLAlchemyError,
+)
 
-from halflife.sinks.protocol import DeliveryError, Outlet
+from halflife.sinks.protocol import ChangeRefusedError, DeliveryError, Outlet
+
+_TOO_LARGE = "54000"  # PostgreSQL: program_limit_exceeded
 
 
 def connect(url: str, outlet: Outlet) -> sa.Engine:
@@ -29,11 +37,22 @@ def connect(url: str, outlet: Outlet) -> sa.Engine:
             f"SQLAlchemy knows no database {parsed.drivername!r}; install its dialect"
         ) from None
     except ImportError as error:
-        raise DeliveryError(f"the driver of the database is missing: {error}") from None
+        raise DeliveryError(
+            f"the driver of the database is missing: {error}{_remedy(parsed)}"
+        ) from None
     if parsed.get_backend_name() == "sqlite":
         sa.event.listen(engine, "connect", _manual)
         sa.event.listen(engine, "begin", _begin)
     return engine
+
+
+def _remedy(url: sa.URL) -> str:
+    """Return how to install the driver of a URL, where we know it."""
+    if url.get_backend_name() != "postgresql":
+        return ""
+    told = '; install it with: pip install "halflife[postgres]"'
+    named = url.drivername == "postgresql+psycopg"
+    return told if named else f"{told} and write postgresql+psycopg:// in url"
 
 
 def _manual(connection: Any, _: object) -> None:  # noqa: ANN401  (of any driver)
@@ -44,13 +63,24 @@ def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
+def _code(error: DBAPIError) -> str:
+    """Return the code of an error, as the SQL standard has them; empty if unknown."""
+    return str(getattr(error.orig, "sqlstate", "") or "")
+
+
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise what goes wrong in the database as ``DeliveryError``, without secrets."""
+    """Raise what goes wrong in the database as ``DeliveryError``, without secrets.
+
+    What it will never take, such as a key too long for an index, is
+    ``ChangeRefusedError``: one such change must not stop all others.
+    """
     try:
         yield
     except DBAPIError as error:
         words = " ".join(str(error.orig).split())[:300]
-        raise DeliveryError(f"the database says: {words}") from None
+        refused = isinstance(error, DataError) or _code(error) == _TOO_LARGE
+        kind = ChangeRefusedError if refused else DeliveryError
+        raise kind(f"the database says: {words}") from None
     except SQLAlchemyError as error:
         raise DeliveryError(f"SQLAlchemy fails: {type(error).__name__}") from None

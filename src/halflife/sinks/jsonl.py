@@ -26,7 +26,8 @@ class JsonLinesConfig(SinkConfig):
 class JsonLines:
     """Appends changes to a file and makes them durable.
 
-    A line that a crash cut off is removed before the next is written. When the file
+    A line that a crash cut off is removed before the next is written, and what the file
+    has of the batch already is not written twice. When the file
     would grow beyond ``rotate`` bytes, it becomes ``NAME.1``, ``NAME.2`` and so on, the
     oldest first.
 
@@ -42,6 +43,7 @@ class JsonLines:
         self._path, self._rotate = outlet.path(settings.path), settings.rotate
         self._handle = -1
         self._size = 0
+        self._is_first = True  # of the batches since it was opened
 
     def open(self) -> None:
         """Open the file; remove what a crash left of a line."""
@@ -54,6 +56,9 @@ class JsonLines:
     def deliver(self, batch: Batch) -> None:
         """Append the changes."""
         data = as_lines(batch.changes)
+        if self._is_first:
+            data = data[self._written(data) :]
+            self._is_first = False
         if self._rotate and self._size and self._size + len(data) > self._rotate:
             self._turn_over()
         files.append(self._handle, data, self._size)
@@ -67,6 +72,19 @@ class JsonLines:
 
     def cancel(self) -> None:
         """Do nothing: a write does not take long."""
+
+    def _written(self, data: bytes) -> int:
+        """Return how many bytes of a batch, whole lines, the file ends with already.
+
+        The same numbers alone would not do: after a backup of the state file was
+        restored, they stand for other changes.
+        """
+        start = max(self._size - len(data) - 1, 0)
+        tail = os.pread(self._handle, self._size - start, start)
+        last = tail[tail.rfind(b"\n", 0, -1) + 1 :]
+        found = data.find(last) + len(last)  # where the last line ends in the batch
+        ours = tail.endswith(b"\n" + data[:found]) or tail == data[:found]
+        return found if last in data and ours else 0
 
     def _turn_over(self) -> None:
         self.close()

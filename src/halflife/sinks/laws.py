@@ -41,7 +41,9 @@ class FixedReader:
         """Return a page for every address."""
         del text
         page = key.startswith("http")
-        return Content("text/html", f"<p>{key}</p>".encode()) if page else None
+        head = "HTTP/1.1 200 OK\nContent-Type: text/html"
+        body = f"<p>{key}</p>".encode()
+        return Content("text/html", body, head) if page else None
 
     def record(self, source: str, key: str) -> Mapping[str, Any] | None:
         """Return a record for every key."""

@@ -13,12 +13,12 @@ from halflife.sinks.protocol import Reader
 from halflife.sinks.record_versions import HeldVersion, VersionFold, keys_of
 from halflife.sinks.table_columns import (
     FITS,
+    HISTORY,
     TableColumns,
     clean,
     fit,
     kind_of,
-    plain_name,
-    unused,
+    table_name,
 )
 
 _CHUNK = 500  # keys in one query; SQLite takes 32766, others fewer
@@ -62,20 +62,27 @@ class VersionedTables:
             sa.Column("type", sa.String(10), nullable=False),
         )
 
-    def create(self, db: sa.Connection) -> None:
+    def create(self, db: sa.Connection, sink: str) -> None:
         """Make the tables that say how far we are, and which columns there are."""
         for table in (self._cursors, self._catalog):
             table.create(db, checkfirst=True)
+        if self.cursor(db, sink) is None:
+            # There before the first batch, so that two who write it can wait in line.
+            db.execute(self._cursors.insert().values(sink=sink, seq=0, mark=""))
 
     def forget(self) -> None:
         """Forget which columns there are; the database is asked again."""
         self._columns.clear()
 
     def cursor(self, db: sa.Connection, sink: str) -> tuple[int, str] | None:
-        """Return the last change that was applied, and its mark; None if none was."""
+        """Return the last change that was applied, and its mark; None if none was.
+
+        Until the transaction ends no other can ask. A server may still commit what a
+        program sent before it was killed; the next program waits here, and sees it.
+        """
         table = self._cursors
         query = sa.select(table.c.seq, table.c.mark).where(table.c.sink == sink)
-        row = db.execute(query).one_or_none()
+        row = db.execute(query.with_for_update()).one_or_none()
         return None if row is None else (int(row[0]), str(row[1]))
 
     def move(self, db: sa.Connection, sink: str, seq: int, mark: str) -> None:
@@ -124,10 +131,10 @@ class VersionedTables:
             if kind != "table":
                 found.add(name, column, kind)
         if not found.table:
-            taken = sa.select(table.c.name).where(table.c.type == "table")
-            found.table = unused(
-                f"{self._prefix}{plain_name(source)}", set(db.execute(taken).scalars())
-            )
+            there = sa.inspect(db)
+            names = (*there.get_table_names(), *there.get_view_names())
+            taken = {name.lower() for name in names}
+            found.table = table_name(source, self._prefix, taken)
             self._note(db, source, "", found.table, "table")
         self._columns[source] = found
         return found
@@ -163,7 +170,7 @@ class _Tables:
             *self._data(),
         )
         self.history = sa.Table(
-            f"{name}_history",
+            f"{name}{HISTORY}",
             meta,
             sa.Column(
                 "_seq_from", sa.BigInteger, primary_key=True, autoincrement=False

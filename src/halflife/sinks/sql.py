@@ -74,7 +74,7 @@ class SqlTables:
                 settings.prefix, soft=settings.deletes == "soft"
             )
             with self._engine.begin() as db:
-                self._tables.create(db)
+                self._tables.create(db, settings.name)
 
     def deliver(self, batch: Batch) -> None:
         """Apply the changes that are not in the database yet."""

@@ -10,12 +10,15 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_LONGEST = 48  # characters of a name; PostgreSQL cuts longer ones off at 63
+_LONGEST = 48  # characters of a name, without what is put behind it
+_LIMIT = 63  # characters of a name with that, for PostgreSQL
+HISTORY = "_history"  # ends the name of the table of all versions
 _EXACT = 2**53  # up to here every whole number is a float
 _BIGGEST = 2**63
 _ODD = re.compile(r"[^a-z0-9_]+")
 _OWN = ("_key", "_seq", "_changed_at", "_gone_at", "_seq_from", "_seq_to",
         "_valid_from", "_valid_to")  # fmt: skip
+_SYSTEM = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")  # in PostgreSQL's own
 FITS = {
     "boolean": {"boolean"},
     "integer": {"integer", "long", "whole"},
@@ -106,7 +109,28 @@ def column_name(name: str, taken: Mapping[str, str]) -> str:
     plain = plain_name(name)
     if plain in _OWN:
         plain = f"field{plain}"
+    if plain in _SYSTEM:
+        plain = f"field_{plain}"
     return unused(plain, taken)
+
+
+def table_name(source: str, prefix: str, taken: Container[str]) -> str:
+    """Return the name of a source's table that is free, as is that of its history.
+
+    >>> table_name("jobs", "", {"jobs", "jobs_history"})
+    'jobs_2'
+    >>> table_name("pg_class", "", set()), len(table_name("s" * 90, "p" * 30, set()))
+    ('t_pg_class', 50)
+    """
+    plain = f"{prefix}{plain_name(source)}"
+    if plain.startswith(("pg_", "sqlite_")):  # the database's own are called so
+        plain = f"t_{plain}"
+    plain = plain[: _LIMIT - len(HISTORY) - 5].rstrip("_")  # and a number behind it
+    number, found = 1, plain
+    while found in taken or f"{found}{HISTORY}" in taken:
+        number += 1
+        found = f"{plain}_{number}"
+    return found
 
 
 def unused(name: str, taken: Container[str]) -> str:

@@ -7,8 +7,7 @@ the first. A body that is no longer kept when its change is delivered is left ou
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,11 +18,9 @@ from halflife.sinks import files
 from halflife.sinks.event import stamp
 from halflife.sinks.extras import import_extra
 from halflife.sinks.protocol import Batch, Outlet
+from halflife.sinks.warc_records import ArchivedPage, ArchiveFile
 
 _ARCHIVED = {"new", "changed", "returned"}
-_NOTE = (
-    "bodies are as decoded; of the response's headers only the content type is known"
-)
 
 
 class WarcConfig(SinkConfig):
@@ -35,14 +32,6 @@ class WarcConfig(SinkConfig):
     path: str = Field(min_length=1)
     batch: int = Field(default=100, ge=1, le=10_000)
     every: float = Field(default=300.0, ge=0, le=86400, allow_inf_nan=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedPage:
-    """Where a body was archived first: the page's address, and when."""
-
-    url: str
-    date: str
 
 
 class WarcFolder:
@@ -79,12 +68,12 @@ class WarcFolder:
         pages = list(_pages(batch))
         if not pages:
             return
-        archive = _Archive(
-            name, {d: p for k in self._known.values() for d, p in k.items()}
-        )
+        file = io.BytesIO()
+        known = {d: p for k in self._known.values() for d, p in k.items()}
+        archive = ArchiveFile(file, name, known)
         for change, content in pages:
-            archive.add(change, content)
-        files.replace_file(self._folder / name, archive.data())
+            archive.add(change.key, stamp(change.at), content)
+        files.replace_file(self._folder / name, file.getvalue())
         index = {d: [page.url, page.date] for d, page in archive.added.items()}
         text = json.dumps(index, ensure_ascii=False)
         files.replace_file(self._folder / f"{name}.json", text.encode())
@@ -104,63 +93,3 @@ def _pages(batch: Batch) -> Iterator[tuple[Change, Content]]:
             content = batch.reader.content(change.key, text or "")
             if content is not None:
                 yield change, content
-
-
-class _Archive:
-    """One WARC file in the making."""
-
-    def __init__(self, name: str, known: dict[str, ArchivedPage]) -> None:
-        from warcio.warcwriter import WARCWriter  # noqa: PLC0415  (an extra)
-
-        self._file, self._known = io.BytesIO(), known
-        self.added: dict[str, ArchivedPage] = {}
-        self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
-        about = {"software": "halflife", "format": "WARC File Format 1.1"}
-        about |= {"description": _NOTE}
-        self._writer.write_record(self._writer.create_warcinfo_record(name, about))
-
-    def add(self, change: Change, content: Content) -> None:
-        """Add a page: its body, or where the body is already."""
-        from warcio.utils import Digester  # noqa: PLC0415
-
-        digester = Digester("sha1")
-        digester.update(content.body)
-        digest, date = str(digester), stamp(change.at)
-        first = self._known.get(digest) or self.added.get(digest)
-        if first is None:
-            self._response(change.key, content, date)
-            self.added[digest] = ArchivedPage(change.key, date)
-        else:
-            record = self._writer.create_revisit_record(
-                change.key,
-                digest,
-                first.url,
-                first.date,
-                http_headers=_headers(content),
-                warc_headers_dict={"WARC-Date": date},
-            )
-            self._writer.write_record(record)
-
-    def _response(self, url: str, content: Content, date: str) -> None:
-        record = self._writer.create_warc_record(
-            url,
-            "response",
-            payload=io.BytesIO(content.body),
-            length=len(content.body),
-            http_headers=_headers(content),
-            warc_headers_dict={"WARC-Date": date},
-        )
-        self._writer.write_record(record)
-
-    def data(self) -> bytes:
-        """Return the file."""
-        return self._file.getvalue()
-
-
-def _headers(content: Content) -> Any:  # noqa: ANN401  (warcio has no types)
-    from warcio.statusandheaders import StatusAndHeaders  # noqa: PLC0415
-
-    kind = content.media_type or "application/octet-stream"
-    length = str(len(content.body))
-    told = [("Content-Type", kind), ("Content-Length", length)]
-    return StatusAndHeaders("200 OK", told, protocol="HTTP/1.1")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from halflife.core.observation import Content, Looks, Observation, Seen
-from halflife.stores import change_log, page_changes, page_versions
+from halflife.stores import answer_heads, change_log, page_changes, page_versions
 from halflife.stores.tables import item_id, pack, source_of, unpack
 
 if TYPE_CHECKING:
@@ -44,14 +44,15 @@ CREATE TABLE held_page (  -- an answer of a page that is not believed yet
 ) STRICT"""
 _SAVE = """
 INSERT INTO held_page VALUES
-    (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (item) DO UPDATE SET
     state = excluded.state, why = excluded.why,
     since = CASE WHEN shape = excluded.shape THEN since ELSE excluded.since END,
     seen = CASE WHEN shape = excluded.shape THEN seen + 1 ELSE 1 END,
     shape = excluded.shape, at = excluded.at, digest = excluded.digest,
     raw = excluded.raw, etag = excluded.etag, modified = excluded.modified,
-    note = excluded.note, media_type = excluded.media_type, body = excluded.body
+    note = excluded.note, media_type = excluded.media_type, body = excluded.body,
+    head = excluded.head
 """
 _PAGE = """
 SELECT key, source.name, item_group.name, run, state, why, since, seen, was, shape,
@@ -64,7 +65,7 @@ WHERE ?1 = '[]' OR source.name IN (SELECT value FROM json_each(?1))
 ORDER BY since, held_page.item
 """
 _WHOLE = """
-SELECT at, digest, raw, etag, modified, note, media_type, body
+SELECT at, digest, raw, etag, modified, note, media_type, body, head
 FROM held_page JOIN item ON item.id = held_page.item WHERE key = ?
 """
 _CLEAR = "DELETE FROM held_page WHERE item = (SELECT id FROM item WHERE key = ?)"
@@ -159,15 +160,16 @@ def save(
     item = item_id(db, look.key)
     if item is None:  # a page that nobody knows yet is asked for again
         return
-    kind, body = "", None
+    kind, body, head = "", None, None
     if look.content is not None:
         kind = look.content.media_type or "application/octet-stream"
+        head = answer_heads.packed(look.content.head)
         packed = zlib.compress(look.content.body, 1)
         body = packed if room and len(packed) <= LARGEST else None
     old = db.execute("SELECT state FROM held_page WHERE item = ?", (item,)).fetchone()
     about = (item, run, answer.state, answer.why, look.at, answer.was)
     seen = (answer.shape, look.at, pack(look.digest), pack(look.raw), look.etag)
-    db.execute(_SAVE, (*about, *seen, look.modified, look.note, kind, body))
+    db.execute(_SAVE, (*about, *seen, look.modified, look.note, kind, body, head))
     if answer.state == HELD and (old is None or old[0] != HELD):
         _report(db, [look.key])
 
@@ -202,10 +204,12 @@ def observation(db: sqlite3.Connection, page: HeldPage) -> Observation | None:
     row = db.execute(_WHOLE, (page.key,)).fetchone()
     if row is None:
         return None
-    at, digest, raw, etag, modified, note, kind, body = row
+    at, digest, raw, etag, modified, note, kind, body, head = row
     if body is None and kind:  # with no body to compare with, it is sent anew
         return Observation(page.key, at, Seen.PRESENT, unpack(digest), note=note)
-    content = None if body is None else Content(kind, zlib.decompress(body))
+    content = None
+    if body is not None:
+        content = Content(kind, zlib.decompress(body), answer_heads.unpacked(head))
     said = (unpack(digest), unpack(raw), etag, modified, note, content)
     return Observation(page.key, at, Seen.PRESENT, *said)
 

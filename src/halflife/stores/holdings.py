@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from halflife.stores import page_versions
+from halflife.stores import answer_heads, page_versions
 from halflife.stores.tables import unpack
 
 if TYPE_CHECKING:
@@ -43,21 +43,23 @@ FROM life WHERE +source = {_MINE} AND first_seen <= ?2
 _HISTORY = f"""
 SELECT life.id, key, first_seen, gone_by, life.attributes, seen_from, version.attributes
 FROM life LEFT JOIN version ON version.life = life.id AND version.attributes IS NOT NULL
-WHERE +life.source = {_MINE} AND (?2 IS NULL OR key = ?2) ORDER BY life.id, seen_from
+WHERE +life.source = {_MINE} ORDER BY life.id, seen_from
 """  # noqa: S608
+# Of one record the index of keys leads to its lives.
+_HISTORY_OF = _HISTORY.replace("+life.source", "key = ?2 AND life.source")
 _PAGES = f"""
 SELECT item.id, item.key, evidence.last_at, evidence.digest, content.at,
-    content.media_type, content.body
+    content.media_type, content.body, content.head
 FROM item JOIN evidence ON evidence.item = item.id
 LEFT JOIN content ON content.item = item.id
 WHERE +item.source = {_MINE} AND evidence.seen = 0 ORDER BY item.id
 """  # noqa: S608
 _ITEMS = f"SELECT id, key FROM item WHERE +source = {_MINE} ORDER BY id"  # noqa: S608
 _VERSIONS = """
-SELECT v.at, v.digest, v.media_type, b.body, 1 FROM page_version AS v
+SELECT v.at, v.digest, v.media_type, b.body, 1, v.head FROM page_version AS v
 JOIN page_body AS b ON b.id = v.body WHERE v.item = ?1
 UNION ALL
-SELECT at, digest, media_type, body, 0 FROM content WHERE item = ?1 ORDER BY 1
+SELECT at, digest, media_type, body, 0, head FROM content WHERE item = ?1 ORDER BY 1
 """
 _SEEN = """
 SELECT seen FROM observation WHERE item = ? AND at <= ? AND seen < 2
@@ -70,11 +72,17 @@ UNION
 SELECT j.key, j.type FROM life JOIN version ON version.life = life.id,
     json_each(version.attributes) AS j WHERE +life.source = {_MINE}
 """  # noqa: S608
-_TYPES = {"integer": int, "real": float, "true": bool, "false": bool, "null": None}
+_TYPES = {
+    "integer": int, "real": float, "true": bool, "false": bool, "null": None,
+    "array": list, "object": dict,
+}  # fmt: skip
 _NAMED = """
 SELECT DISTINCT source.name FROM life JOIN source ON source.id = life.source
 WHERE key = ? ORDER BY 1
 """
+
+
+_NO_COPY = ("", None, "")
 
 
 class RecordRow(NamedTuple):
@@ -105,6 +113,7 @@ class PageRow(NamedTuple):
         digest: The fingerprint of its text.
         media_type: The media type of its body.
         body: Its body; None if it is not kept.
+        head: The headers that came with it; empty if they are not kept.
 
     """
 
@@ -114,6 +123,7 @@ class PageRow(NamedTuple):
     digest: str
     media_type: str
     body: bytes | None
+    head: str = ""
 
 
 class Holdings(Protocol):
@@ -175,7 +185,8 @@ class HoldingRows:
         """Return all versions of the records of a source, or of one of them."""
         with self._store.looking() as db:
             life, last = None, None
-            for row in _rows(db, _HISTORY, (source, key)):
+            given = (source,) if key is None else (source, key)
+            for row in _rows(db, _HISTORY if key is None else _HISTORY_OF, given):
                 number, name, first, gone, text, seen_from, later = row
                 if number != life:
                     if last is not None:
@@ -207,9 +218,11 @@ class HoldingRows:
             yield from self._pages_at(source, at)
             return
         with self._store.looking() as db:
-            for _, key, last, digest, first, kind, body in _rows(db, _PAGES, (source,)):
+            for _, key, last, digest, *copy in _rows(db, _PAGES, (source,)):
+                first, kind, body, head = copy
                 whole = None if body is None else zlib.decompress(body)
-                yield PageRow(key, first, last, unpack(digest), kind or "", whole)
+                told = (unpack(digest), kind or "", whole)
+                yield PageRow(key, first, last, *told, answer_heads.unpacked(head))
 
     def _pages_at(self, source: str, at: float) -> Iterator[PageRow]:
         with self._store.looking() as db:
@@ -242,9 +255,10 @@ def _rows(
 def _versions(db: sqlite3.Connection, item: object, key: object) -> list[PageRow]:
     """Return the versions of a page, oldest first."""
     found = []
-    for at, digest, kind, packed, is_old in db.execute(_VERSIONS, (item,)):
+    for at, digest, kind, packed, is_old, head in db.execute(_VERSIONS, (item,)):
         body = page_versions.unpacked(packed) if is_old else zlib.decompress(packed)
-        found.append(PageRow(str(key), at, None, unpack(digest), kind, body))
+        told = (unpack(digest), kind, body, answer_heads.unpacked(head))
+        found.append(PageRow(str(key), at, None, *told))
     return _ended(found)
 
 
@@ -323,9 +337,9 @@ class MemoryHoldings:
             (held,) = self._store.held([item.key])
             if at is None and held is not None and held.seen == 0:
                 found = self._store.content(item.key)
-                kind, body = (found.media_type, found.body) if found else ("", None)
                 first = next((v.at for v in self._store.versions.of(item.key)), None)
-                yield PageRow(item.key, first, held.at, held.digest, kind, body)
+                copy = (found.media_type, found.body, found.head) if found else _NO_COPY
+                yield PageRow(item.key, first, held.at, held.digest, *copy)
             elif at is not None:
                 rows = [r for r in self._versions(item.key) if (r.begins or 0) <= at]
                 yield from rows[-1:]
@@ -339,8 +353,8 @@ class MemoryHoldings:
         found = []
         for one in self._store.versions.of(key)[::-1]:
             content = self._store.versions.content(key, one)
-            body = None if content is None else content.body
-            found.append(PageRow(key, one.at, None, one.digest, one.media_type, body))
+            copy = (None,) if content is None else (content.body, content.head)
+            found.append(PageRow(key, one.at, None, one.digest, one.media_type, *copy))
         return _ended(found)
 
     def sources_of(self, key: str) -> list[str]:

@@ -40,8 +40,13 @@ DO UPDATE SET
     last_seen = excluded.last_seen, gone_by = excluded.gone_by,
     missing_since = excluded.missing_since
 """
+_TOUCH_LIFE = """
+UPDATE life SET last_seen = ?, gone_by = ?, missing_since = ?
+WHERE source = ? AND key = ? AND spell = ?
+"""
 _SAVE_VERSION = """
-INSERT INTO version VALUES (?, ?, ?)
+INSERT INTO version
+SELECT id, ?, ? FROM life WHERE source = ? AND key = ? AND spell = ?
 ON CONFLICT (life, seen_from) DO UPDATE SET attributes = excluded.attributes
 """
 _LIVES = """
@@ -217,19 +222,35 @@ def save(
             for s in register.snapshots
         ),
     )
-    db.executemany(_SAVE_LIFE, _life_rows(source, register.spells))
-    if register.versions:
-        query = "SELECT key, spell, id FROM life WHERE source = ?"
-        number = {(k, spell): i for k, spell, i in db.execute(query, (source,))}
-        rows = (
-            (number[v.key, v.spell], v.seen_from, _text(v.attributes))
-            for v in register.versions
-        )
-        db.executemany(_SAVE_VERSION, rows)
+    _save_lives(db, source, register)
+    rows = (
+        (v.seen_from, _text(v.attributes), source, v.key, v.spell)
+        for v in register.versions
+    )
+    db.executemany(_SAVE_VERSION, rows)
     db.executemany(
         "INSERT INTO unobserved VALUES (?, ?, ?)",
         [(source, group, seen) for group, seen in register.unobserved.items()],
     )
+
+
+def _save_lives(db: sqlite3.Connection, source: int, register: Register) -> None:
+    """Write lives down; of those that began before, only how far they have come.
+
+    Their attributes, most of what there is, are as they were first seen.
+    """
+    began = min((s.at for s in register.snapshots), default=-NEVER)
+    old = [s for s in register.spells if s.first_seen < began]
+    rows = (
+        (s.last_seen, _finite(s.gone_by), _finite(s.missing_since), source, s.key,
+         s.spell)
+        for s in old
+    )  # fmt: skip
+    known = db.executemany(_TOUCH_LIFE, rows).rowcount if old else 0
+    fresh = register.spells
+    if known == len(old):  # else some are not kept: they are written as they are
+        fresh = [s for s in register.spells if not s.first_seen < began]
+    db.executemany(_SAVE_LIFE, _life_rows(source, fresh))
 
 
 def forget(db: sqlite3.Connection, source: int) -> None:

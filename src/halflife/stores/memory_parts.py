@@ -15,7 +15,8 @@ from halflife.core.evidence import Evidence
 from halflife.core.history import History
 from halflife.core.host import HostState
 from halflife.core.observation import Content, Looks, Observation, Seen
-from halflife.stores import page_changes, page_versions
+from halflife.stores import change_search, page_changes, page_versions
+from halflife.stores.change_search import ChangeFilter, ChangeSlice
 from halflife.stores.forecasts import Checks, ForecastCheck, Issued, columns
 from halflife.stores.held_pages import (
     HELD,
@@ -78,6 +79,16 @@ class MemoryChanges:
             if not sources or c.source in sources
         )
         return list(islice(later, most))
+
+    def older(self, wanted: ChangeFilter, before: int, most: int) -> ChangeSlice:
+        """Return the newest changes that are wanted before a number."""
+        log = self._all()[: max(before - 1, 0)]
+        return change_search.search(reversed(log), wanted, most)
+
+    def newer(self, wanted: ChangeFilter, after: int, most: int) -> ChangeSlice:
+        """Return the oldest changes that are wanted after a number, newest first."""
+        log = self._all()[max(after, 0) :]
+        return change_search.search(log, wanted, most, upwards=True)
 
     def last(self) -> int:
         """Return the number of the newest change ever written; 0 if none was."""

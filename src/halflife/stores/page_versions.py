@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from halflife.core.observation import Content, Observation
+from halflife.stores import answer_heads
 from halflife.stores.tables import item_id, pack, unpack
 
 if TYPE_CHECKING:
@@ -46,15 +47,15 @@ CREATE TABLE page_version (  -- what a page was before it became another
     "CREATE INDEX page_version_of_item ON page_version (item)",
     "CREATE INDEX page_version_of_body ON page_version (body)",
 )
-_CURRENT = "SELECT at, digest, raw, media_type, body FROM content WHERE item = ?"
+_CURRENT = "SELECT at, digest, raw, media_type, head, body FROM content WHERE item = ?"
 _REPLACE = """
-REPLACE INTO content (item, at, raw, media_type, body, digest)
-VALUES (?, ?, ?, ?, ?, ?)
+REPLACE INTO content (item, at, raw, media_type, body, digest, head)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_BODY = "INSERT INTO page_body (hash, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _ADD = """
-INSERT INTO page_version (item, at, digest, raw, media_type, body)
-VALUES (?, ?, ?, ?, ?, (SELECT id FROM page_body WHERE hash = ?))
+INSERT INTO page_version (item, at, digest, raw, media_type, head, body)
+VALUES (?, ?, ?, ?, ?, ?, (SELECT id FROM page_body WHERE hash = ?))
 """
 _OLD = """
 SELECT id, body FROM page_version WHERE item = ? ORDER BY id DESC LIMIT -1 OFFSET ?
@@ -70,7 +71,7 @@ UNION ALL
 SELECT at, digest, media_type, id FROM page_version WHERE item = ?1
 """
 _BODY = """
-SELECT media_type, page_body.body FROM page_version
+SELECT media_type, page_body.body, head FROM page_version
 JOIN page_body ON page_body.id = page_version.body WHERE page_version.id = ?
 """
 
@@ -132,19 +133,20 @@ def put_back(db: sqlite3.Connection, look: Observation, item: int) -> None:
 def _write(db: sqlite3.Connection, look: Observation, item: int, at: float) -> None:
     assert look.content is not None  # the caller has seen to that
     kind, body = look.content.media_type, zlib.compress(look.content.body, 1)
-    row = (item, at, pack(look.raw), kind, body, pack(look.digest))
+    head = answer_heads.packed(look.content.head)
+    row = (item, at, pack(look.raw), kind, body, pack(look.digest), head)
     db.execute(_REPLACE, row)
 
 
 def _archive(db: sqlite3.Connection, item: int, row: tuple[Any, ...]) -> None:
     import zstandard  # noqa: PLC0415  (only a page that has changed needs it)
 
-    at, digest, raw, kind, packed = row
+    at, digest, raw, kind, head, packed = row
     body = zlib.decompress(packed)
     name = hash_of(body)
     if not db.execute("SELECT 1 FROM page_body WHERE hash = ?", (name,)).fetchone():
         db.execute(_ADD_BODY, (name, zstandard.compress(body, LEVEL)))
-    db.execute(_ADD, (item, at, digest, raw, kind, name))
+    db.execute(_ADD, (item, at, digest, raw, kind, head, name))
 
 
 def trim(db: sqlite3.Connection, item: int, most: int) -> int:
@@ -206,8 +208,10 @@ class PageVersions:
         """Return the body of a version; None if it is not kept any more."""
         with self._store.looking() as db:
             if version.number == 0:
-                query = "SELECT media_type, body FROM content WHERE item = ?"
+                query = "SELECT media_type, body, head FROM content WHERE item = ?"
                 row = db.execute(query, (item_id(db, key),)).fetchone()
-                return row and Content(row[0], zlib.decompress(row[1]))
-            row = db.execute(_BODY, (version.number,)).fetchone()
-            return row and Content(row[0], unpacked(row[1]))
+                body = row and zlib.decompress(row[1])
+            else:
+                row = db.execute(_BODY, (version.number,)).fetchone()
+                body = row and unpacked(row[1])
+        return row and Content(row[0], body, answer_heads.unpacked(row[2]))

@@ -7,6 +7,7 @@ from typing import Protocol
 from halflife.core.change import Change
 from halflife.core.host import HostState
 from halflife.core.observation import Content, Observation
+from halflife.stores.change_search import ChangeFilter, ChangeSlice
 from halflife.stores.forecasts import Checks, ForecastCheck, Issued
 from halflife.stores.held_pages import HeldFetch, HeldPage
 from halflife.stores.owner import Owner
@@ -82,6 +83,14 @@ class ChangeLog(Protocol):
         self, after: int = 0, most: int = 1000, sources: Sequence[str] = ()
     ) -> list[Change]:
         """Return the changes after a number, oldest first; of all sources if none."""
+        ...
+
+    def older(self, wanted: ChangeFilter, before: int, most: int) -> ChangeSlice:
+        """Return the newest changes that are wanted before a number."""
+        ...
+
+    def newer(self, wanted: ChangeFilter, after: int, most: int) -> ChangeSlice:
+        """Return the oldest changes that are wanted after a number, newest first."""
         ...
 
     def last(self) -> int:

@@ -6,20 +6,23 @@ log from its start needs nothing else.
 """
 
 import json
-import math
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from halflife.core.change import Change, ChangeKind
+from halflife.core.change import Change, ChangeKind, NewFields, plain
 from halflife.core.object_store import NEVER, Attributes, Register, Spell
 
 WHOLE = ""  # the key of a change that concerns a source as a whole
 
 _LIFE = """
 SELECT id, gone_by IS NOT NULL, attributes FROM life
-WHERE source = (SELECT id FROM source WHERE name = ?) AND key = ? AND spell = ?
+WHERE source = ? AND key = ? AND spell = ?
+"""
+_MINE = """
+SELECT id FROM source
+WHERE name = ? AND EXISTS (SELECT 1 FROM life WHERE life.source = source.id)
 """
 _VERSION = """
 SELECT seen_from, attributes FROM version
@@ -48,7 +51,10 @@ class LifeRows:
     """Lives in a state file."""
 
     def __init__(self, db: sqlite3.Connection, source: str) -> None:
-        self._db, self._source = db, source
+        self._db, self._life = db, ("", -1)
+        self._found: Sequence[Any] | None = None
+        found = db.execute(_MINE, (source,)).fetchone()
+        self._source = None if found is None else found[0]  # none has lives yet
 
     def has_ended(self, key: str, spell: int) -> bool | None:
         """Say whether a life has ended; None if it is not known."""
@@ -72,10 +78,13 @@ class LifeRows:
         return found
 
     def _row(self, key: str, spell: int) -> Sequence[Any] | None:
-        found: Sequence[Any] | None = self._db.execute(
-            _LIFE, (self._source, key, spell)
-        ).fetchone()
-        return found
+        if self._source is None:
+            return None
+        if (key, spell) != self._life:  # a version is asked for twice, one by one
+            given = (self._source, key, spell)
+            self._life, self._found = (key, spell), None
+            self._found = self._db.execute(_LIFE, given).fetchone()
+        return self._found
 
 
 class LivesInMemory:
@@ -139,15 +148,17 @@ def _of_versions(source: str, news: Register, before: KnownLives) -> Iterator[Ch
     if not news.versions:
         return
     now: dict[tuple[str, int], Attributes] = {}
-    fresh = {(s.key, s.spell): s.attributes for s in news.spells}
+    fresh: dict[tuple[str, int], Attributes] = {}
     for version in news.versions:
         life = version.key, version.spell
         if before.has_version(*life, version.seen_from):
             continue
         old = now.get(life)
         if old is None:
-            known = before.attributes(*life)
-            old = fresh.get(life, {}) if known is None else known
+            old = before.attributes(*life)
+        if old is None:  # its life is new as well
+            fresh = fresh or {(s.key, s.spell): s.attributes for s in news.spells}
+            old = fresh.get(life, {})
         if version.attributes is None:  # only the time is known
             yield Change(version.seen_from, source, version.key, "changed")
             continue
@@ -199,36 +210,8 @@ def accepted(source: str, news: Register, waiting: float | None) -> list[Change]
     return [Change(waiting or 0.0, source, WHOLE, "accepted")] if believed else []
 
 
-class NewFields(Mapping[str, tuple[Any, Any]]):
-    """All fields of a record that was not there before; made when they are read."""
-
-    __slots__ = ("_attributes",)
-
-    def __init__(self, attributes: Attributes) -> None:
-        self._attributes = attributes
-
-    def __getitem__(self, name: str) -> tuple[Any, Any]:
-        return None, plain(self._attributes[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._attributes)
-
-    def __len__(self) -> int:
-        return len(self._attributes)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-
 def differing(old: Attributes, new: Attributes) -> dict[str, tuple[Any, Any]]:
     """Return the fields of a record that differ, with their old and new values."""
     names = [n for n in {**old, **new} if old.get(n) != new.get(n)]
     pairs = {name: (plain(old.get(name)), plain(new.get(name))) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-
-
-def plain(value: Any) -> Any:  # noqa: ANN401  (of a field)
-    """Return a value as it is written down; a number that is none becomes nothing."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from halflife.stores import (
+    answer_heads,
     change_log,
     columns,
     compaction,
@@ -224,6 +225,11 @@ def _readable(db: sqlite3.Connection) -> None:
     views.create(db)
 
 
+def _archivable(db: sqlite3.Connection) -> None:
+    answer_heads.create(db)
+    change_log.ease_check(db)
+
+
 STEPS: tuple[Step, ...] = (
     _first,
     _set_sources,
@@ -238,6 +244,7 @@ STEPS: tuple[Step, ...] = (
     change_log.create,
     _readable,
     sink_rows.create,
+    _archivable,
 )  # step n makes version n + 1 out of version n
 
 

@@ -43,6 +43,7 @@ from halflife.stores.audit import problems
 from halflife.stores.connection import Connection
 from halflife.stores.owner import Owner
 from halflife.stores.prefetch import Ahead
+from halflife.stores.row_memo import RowMemo
 from halflife.stores.spellings import OldKeys, url_of
 from halflife.stores.sqlite_parts import SqliteParts
 from halflife.stores.store_base import EvidenceShelf, about, introduced, named
@@ -61,6 +62,7 @@ class SqliteStore(SqliteParts):
         self._db = db
         self._connection = Connection(db, path)
         self._shelf = EvidenceShelf()
+        self._row_memo = RowMemo()
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
         self.charged_here: Counter[tuple[str, ...]] = Counter()
@@ -144,7 +146,7 @@ class SqliteStore(SqliteParts):
     ) -> dict[str, Ints]:
         """Return the rows of each source's items in evidence on them, ascending."""
         with self._connection.looking() as db:
-            return tables.rows_by_source(db, sources, evidence)
+            return self._row_memo.rows(db, sources, evidence)
 
     def source_of(self, key: str) -> str | None:
         """Return the name of the source that an item belongs to, if it is known."""
@@ -464,6 +466,7 @@ class SqliteStore(SqliteParts):
     def reread(self) -> None:
         """Read evidence anew when it is next asked for."""
         self._shelf.clear()
+        self._row_memo.clear()
         self._waiting.clear()
 
     @contextmanager

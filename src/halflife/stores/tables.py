@@ -21,7 +21,7 @@ from halflife.core.history import History
 from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.observation import Content, Looks, Observation, Seen
-from halflife.stores import spellings
+from halflife.stores import answer_heads, spellings
 from halflife.stores.leases import source_id
 
 Row: TypeAlias = tuple[Any, ...]
@@ -72,7 +72,7 @@ FROM item JOIN evidence ON evidence.item = item.id
 JOIN observation AS o ON o.id = held WHERE key = ?
 """
 _CONTENT = """
-SELECT media_type, body FROM content JOIN item ON item.id = item WHERE key = ?
+SELECT media_type, body, head FROM content JOIN item ON item.id = item WHERE key = ?
 """
 
 
@@ -227,7 +227,9 @@ def insert_looks(
 def content(db: sqlite3.Connection, key: str) -> Content | None:
     """Read the copy of an item."""
     row = db.execute(_CONTENT, (key,)).fetchone()
-    return Content(row[0], zlib.decompress(row[1])) if row else None
+    if row is None:
+        return None
+    return Content(row[0], zlib.decompress(row[1]), answer_heads.unpacked(row[2]))
 
 
 def held(db: sqlite3.Connection, key: str) -> Observation | None:

@@ -24,6 +24,7 @@ class Axis:
         low: The value at its beginning.
         high: The value at its end; above ``low``.
         ticks: Values that are marked, with what is written there.
+        is_log: Whether equal ratios, and not equal differences, are equally far apart.
 
     """
 
@@ -31,11 +32,14 @@ class Axis:
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...]
+    is_log: bool = False
 
     def place(self, values: Floats, begin: float, end: float) -> Floats:
         """Return where values stand on a scale drawn from ``begin`` to ``end``."""
-        share = (np.asarray(values, float) - self.low) / (self.high - self.low)
-        return begin + share * (end - begin)
+        at, low, high = np.asarray(values, float), self.low, self.high
+        if self.is_log:
+            at, low, high = np.log(np.maximum(at, low)), math.log(low), math.log(high)
+        return begin + (at - low) / (high - low) * (end - begin)
 
 
 def nice_step(width: float, most: int) -> float:
@@ -61,6 +65,29 @@ def linear(label: str, low: float, high: float, *, most: int = 5) -> Axis:
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     marks = tuple((k * step, _number(k * step, step)) for k in range(first, last + 1))
     return Axis(label, first * step, last * step, marks)
+
+
+def logarithmic(label: str, low: float, high: float) -> Axis:
+    """Return an axis of positive numbers on which equal ratios are equally far apart.
+
+    Marks are at powers of ten, with 2 and 5 times them where there is room.
+
+    >>> [said for _, said in logarithmic("n", 1.0, 1200.0).ticks]
+    ['1', '10', '100', '1,000']
+    >>> [said for _, said in logarithmic("n", 5.0, 40.0).ticks]
+    ['5', '10', '20']
+    """
+    low = max(low, 1e-9)
+    high = max(high, low * 1.0001)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    factors = (1, 2, 5) if high / low < 100 else (1,)
+    values = (f * 10.0**k for k in range(first, last + 1) for f in factors)
+    marks = tuple((v, _short(v)) for v in values if low * 0.999 <= v <= high * 1.001)
+    return Axis(label, low, high, marks, is_log=True)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:.9f}".rstrip("0")
 
 
 def percent(label: str, low: float = 0.0, high: float = 1.0) -> Axis:

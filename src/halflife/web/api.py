@@ -22,8 +22,9 @@ from halflife.stores import Store
 from halflife.web import api_values, words
 from halflife.web.guard import API
 from halflife.web.openapi import ApiParameter, ApiRoute, describe
-from halflife.web.record_stream import RecordStream
+from halflife.web.record_stream import RecordStream, exported
 from halflife.web.replies import as_json, read_json
+from halflife.web.settings_api import SettingsApi
 
 if TYPE_CHECKING:
     from halflife.web.app import ProjectPages
@@ -56,7 +57,8 @@ class Api:
 
     def __init__(self, site: "ProjectPages") -> None:
         self._site = site
-        self.table = (*self._shown(), *self._held(), *self._done())
+        more = SettingsApi(site).table()
+        self.table = (*self._shown(), *self._held(), *self._done(), *more)
 
     def routes(self) -> list[BaseRoute]:
         """Return every address."""
@@ -168,7 +170,7 @@ class Api:
         await run_in_threadpool(_check, config, name)
         as_of = request.query_params.get("as_of")
         at = None if as_of is None else api_values.moment("as_of", as_of)
-        rows = RecordStream(config, ExportSelection(name, at))
+        rows = RecordStream(exported(config, ExportSelection(name, at)))
         await rows.begin()
         return StreamingResponse(rows.parts(), media_type="application/x-ndjson")
 

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
@@ -21,30 +21,52 @@ from starlette.routing import BaseRoute, Route
 
 from halflife.core.errors import HalflifeError, UsageError
 from halflife.engine import bootstrap
+from halflife.kinds.pages.hubs import PATH
 from halflife.study import league, svg
-from halflife.web import actions, pages, source_page, verdicts, words
+from halflife.web import (
+    actions,
+    atom,
+    changes_page,
+    diff_page,
+    items_page,
+    pages,
+    remote_text,
+    source_page,
+    verdicts,
+    what_if_page,
+    words,
+)
 from halflife.web.actions import Deeds, Done, Job
+from halflife.web.add_page import AddPage
 from halflife.web.api import Api
 from halflife.web.board import Board
-from halflife.web.guard import API, Guard, ScopedToken
+from halflife.web.callbacks import INDEXNOW, HubCallbacks, KeyedPushes
+from halflife.web.edit_page import EditPage
+from halflife.web.guard import API, Guard, Opening, ScopedToken
 from halflife.web.pages import Answer, Params  # noqa: TC001  (as below)
 from halflife.web.replies import as_json, read_json
+from halflife.web.settings_desk import SettingsDesk
 from halflife.web.survey import Survey  # noqa: TC001  (annotates an attribute)
+from halflife.web.trials import Trials
 
 TITLES = {
     "overview": "Overview",
+    "changes": "What changed",
     "sources": "Sources",
     "plan": "Plan",
     "what-if": "What if",
     "inbox": "Inbox",
     "league": "League",
     "audit": "Audit",
+    "add": "Add",
+    "edit": "Settings",
 }
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 ALWAYS = frozenset({"league"})  # pages that are something without a source
 BELIEVED = frozenset({"plan", "what-if"})  # pages that are nothing without a belief
 WORTH_IT = 1024  # bytes from which on an answer is compressed: it fits a packet below
 QUICK = 4  # of zlib's levels: 90 % of what the highest saves, in a third of its time
+LONG = {"item": 4096, "cursor": 8192}  # characters of what may be long in an address
 STATIC = Path(__file__).parent / "static"
 
 
@@ -59,6 +81,7 @@ class AppSetting:
         cookie: The name of the cookie.
         league: A file with a league; None: one beside the settings.
         tokens: Further tokens, for the API.
+        opening: What is open to all.
 
     """
 
@@ -68,6 +91,7 @@ class AppSetting:
     cookie: str = "halflife"
     league: Path | None = None
     tokens: tuple[ScopedToken, ...] = ()
+    opening: Opening = field(default_factory=Opening)
 
 
 class ProjectPages:
@@ -76,12 +100,19 @@ class ProjectPages:
     def __init__(self, setting: AppSetting) -> None:
         self.board = Board(setting.config)
         self.deeds = Deeds(self.board.forget)
+        self.hubs = HubCallbacks(self.board.config)
+        self.pushes = KeyedPushes(self.board.config)
+        self.desk = SettingsDesk(lambda: self.board.path, self.board.forget)
+        self.trials = Trials(lambda: None)
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
             "overview": pages.overview,
+            "changes": changes_page.changes,
+            "diff": diff_page.diff,
+            "items": items_page.items,
             "sources": pages.sources,
             "source": source_page.source,
             "plan": pages.plan,
-            "what-if": verdicts.what_if,
+            "what-if": what_if_page.what_if,
             "inbox": pages.inbox,
             "league": lambda seen, _: verdicts.league(seen, setting.league),
             "audit": verdicts.audit,
@@ -96,6 +127,10 @@ class ProjectPages:
         for name in ("share", "count", "span", "moment", "date", "ago", "plain"):
             self._templates.filters[name] = getattr(words, name)
         self._templates.filters["day"] = _day
+        self._templates.filters["show_change"] = changes_page.show
+        self._templates.filters["show_cell"] = items_page.cell
+        self._templates.filters["web_link"] = remote_text.link
+        self._templates.filters["utc"] = changes_page.utc
 
     def routes(self) -> list[BaseRoute]:
         """Return every address there is."""
@@ -108,12 +143,19 @@ class ProjectPages:
             Route("/jobs.json", self.jobs),
             Route("/ready.json", self.ready),
             Route("/copy", self.copy),
+            Route("/changes.atom", self.feed),
+            Route("/items/all.{form}", self.items),
+            Route("/what-if.svg", self.picture),
             Route("/static/{name}", static),
             Route("/sync", self.sync, methods=["POST"]),
             Route("/decide", self.decide, methods=["POST"]),
             Route("/demo", self.demo, methods=["POST"]),
             Route("/leave", self.leave, methods=["POST"]),
             Route("/push.json", self.push, methods=["POST"]),
+            Route(INDEXNOW, self.pushes.answer, methods=["GET", "POST"]),
+            Route(PATH + "{token}", self.hubs.answer, methods=["GET", "POST"]),
+            *AddPage(self).routes(),
+            *EditPage(self).routes(),
             *Api(self).routes(),
         ]
 
@@ -133,7 +175,8 @@ class ProjectPages:
             page=name,
             working=seen.working or later,
             total=seen.total,
-            title=TITLES.get(name) or str(answer.get("source", "Source")),
+            title=TITLES.get(name)
+            or str(answer.get("title") or answer.get("source", "Source")),
             answer=answer,
             now=seen.now,
             settings=seen.config.path,
@@ -182,6 +225,30 @@ class ProjectPages:
             "content-security-policy": "default-src 'none'; sandbox",
         }
         return Response(content.body, media_type="text/plain", headers=headers)
+
+    def feed(self, request: Request) -> Response:
+        """Answer with what changed as an Atom feed."""
+        seen = self.board.glance()
+        answer = changes_page.changes(seen, _params(request))
+        base = str(request.base_url).rstrip("/")
+        text = atom.feed(answer, base, str(seen.config.store_path))
+        return Response(text.encode(), media_type=atom.TYPE)
+
+    async def items(self, request: Request) -> Response:
+        """Answer with all items of a source that an address asks for, as a file."""
+        seen = await run_in_threadpool(self.board.glance)
+        form = request.path_params["form"]
+        return await items_page.download(seen, _params(request), form)
+
+    def picture(self, request: Request) -> Response:
+        """Answer with what a budget buys, as a picture to share."""
+        drawn = what_if_page.picture(self.board.survey(), _params(request))
+        headers = {
+            "content-disposition": 'attachment; filename="what-if.svg"',
+            "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+            "sandbox",
+        }
+        return Response(drawn, media_type="image/svg+xml", headers=headers)
 
     async def sync(self, request: Request) -> Response:
         """Begin a sync."""
@@ -278,7 +345,7 @@ def _fault(error: Exception) -> tuple[int, str]:
 
 def _params(request: Request) -> dict[str, str]:
     given = {**request.query_params, **request.path_params}
-    return {name: value[:200] for name, value in given.items()}
+    return {name: value[: LONG.get(name, 200)] for name, value in given.items()}
 
 
 def _back(page: str, name: str = "") -> Response:
@@ -298,7 +365,7 @@ def static(request: Request) -> Response:
     if name not in known:
         raise HTTPException(404)
     text = known[name].read_text(encoding="utf-8")
-    if name.endswith(".css"):
+    if name == "halflife.css":
         text += svg.STYLE + league.STYLE
     kind = TYPES[known[name].suffix]
     return Response(text, media_type=kind, headers={"cache-control": "max-age=60"})
@@ -318,7 +385,14 @@ def create(setting: AppSetting) -> tuple[Starlette, Guard]:
     app.state.site = site
     # No answer holds a secret of ours: see docs/decisions/compressed-pages.md.
     small = GZipMiddleware(app, minimum_size=WORTH_IT, compresslevel=QUICK)
-    guard = Guard(small, setting.token, setting.hosts, setting.cookie, setting.tokens)
+    guard = Guard(
+        small,
+        setting.token,
+        setting.hosts,
+        setting.cookie,
+        setting.tokens,
+        setting.opening,
+    )
     return app, guard
 
 

@@ -74,6 +74,17 @@ class Board:
         self._began, self._took, self._done = 0.0, 0.0, 0.0
 
     @property
+    def path(self) -> Path:
+        """The settings file that is shown."""
+        return self._path
+
+    @property
+    def waiting(self) -> int:
+        """How many answers waited for a decision when the latest survey was taken."""
+        known = self._survey
+        return 0 if known is None else len(known.waiting)
+
+    @property
     def visiting(self) -> bool:
         """Whether another settings file than one's own is shown: the demo's."""
         return self._path != self._own

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
@@ -12,11 +12,11 @@ from halflife.core.forecast import Forecast
 from halflife.core.wording import count, number
 from halflife.models.calibration import Reliability
 from halflife.study import svg
-from halflife.study.axes import Axis, calendar, linear, percent, spans
+from halflife.study.axes import calendar, linear, percent, spans
 from halflife.study.figures import cell
 from halflife.study.marks import BandMark, Bars, LineMark, Mark, Points
 from halflife.study.svg import Chart
-from halflife.web import words
+from halflife.web import budget_curve, words
 
 MEASURES = {
     "freshness": "Freshness",
@@ -126,33 +126,12 @@ def buys(
     budgets: Floats, total: Floats, now: tuple[float, float], then: tuple[float, float]
 ) -> ChartFigure:
     """Return quality in all against the budget, with two budgets marked."""
-    floor = min(0.1 * math.floor(10.0 * float(total.min())), 0.9)
-    most = float(budgets[-1])
-    marks = (
-        LineMark(budgets, total, "best quality in all"),
-        Points(np.array([now[0]]), np.array([now[1]]), "budget now", 6),
-        Points(np.array([then[0]]), np.array([then[1]]), "budget to imagine", 1),
-    )
-    chart = Chart(
-        "What a budget buys",
-        f"{count(now[0], 'request')} a day keep a mean quality of {now[1]:.3f}; "
-        f"{number(then[0])} would keep {then[1]:.3f}.",
-        _until(linear("requests a day", 0.0, most), most),
-        percent("mean quality", floor, 1.0),
-        marks,
-    )
     rows = slice(None, None, 4)
     table = {
         "requests a day": budgets[rows].tolist(),
         "quality": total[rows].tolist(),
     }
-    return _figure("buys", chart, table)
-
-
-def _until(axis: Axis, high: float) -> Axis:
-    """Return an axis that ends exactly there."""
-    ticks = tuple(tick for tick in axis.ticks if tick[0] <= high)
-    return replace(axis, high=high, ticks=ticks)
+    return _figure("buys", budget_curve.draw(budgets, total, now, then), table)
 
 
 def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> ChartFigure:

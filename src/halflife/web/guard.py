@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SAFE = frozenset({"GET", "HEAD"})
 API = "/api/"  # addresses for programs, which get their errors as JSON
+FEED = "/changes.atom"  # what feed readers ask for; they send no headers of their own
 LARGEST = 8192  # bytes of a form
 HEADERS = {
     "content-security-policy": (
@@ -75,6 +76,20 @@ class ScopedToken:
     acts: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What anybody may ask for, without a token.
+
+    Attributes:
+        paths: What such addresses begin with; nothing is open if there are none.
+        hosts: Values of ``Host`` that are answered there besides the usual ones.
+
+    """
+
+    paths: tuple[str, ...] = ()
+    hosts: frozenset[str] = frozenset()
+
+
 class Guard:
     """Lets a request through if it names a known host, has the token, and is ours.
 
@@ -87,6 +102,10 @@ class Guard:
       no other site can send it.
     * Further tokens open the API alone, each within its scope. What changes anything
       there needs a token in the header: a cookie is not enough.
+    * What the settings open to the public, such as the callbacks of hubs, needs none:
+      those addresses check for themselves who asks.
+    * A further token that may only read also opens the feed of changes, in a header or
+      in the address: feed readers keep nothing else.
 
     Args:
         app: What is guarded.
@@ -94,6 +113,7 @@ class Guard:
         hosts: Values of ``Host`` that are answered.
         cookie: What the cookie is called.
         tokens: Further tokens, for the API.
+        opening: What is open to all.
 
     """
 
@@ -104,9 +124,11 @@ class Guard:
         hosts: Iterable[str],
         cookie: str,
         tokens: Iterable[ScopedToken] = (),
+        opening: "Opening | None" = None,
     ) -> None:
         self.app, self._token, self._cookie = app, token, cookie
         self._hosts, self._scoped = frozenset(hosts), tuple(tokens)
+        self._opening = opening or Opening()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the app answer."""
@@ -129,13 +151,23 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if headers.get("host", "") not in self._hosts:
+        host = headers.get("host", "")
+        known = host in self._hosts
+        if scope["path"].startswith(self._opening.paths) and (
+            known or host.lower() in self._opening.hosts
+        ):
+            return None  # whoever answers there checks for itself
+        if not known:
             return _said(421, "421: this is not the host you are looking for\n")
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if self._is(bearer):
             return self._too_large(headers)
         if scope["path"].startswith(API):
             return self._refusal_of_api(scope, headers, bearer)
+        if scope["path"] == FEED and scope["method"] in SAFE:
+            given = self._scope_of(bearer) or self._scope_of(_in_address(scope))
+            if given is not None and not given.acts:
+                return None
         return self._refusal_of_page(scope, headers)
 
     def _refusal_of_page(self, scope: Scope, headers: Headers) -> Response | None:
@@ -201,8 +233,7 @@ class Guard:
     def _first(self, scope: Scope) -> Response | None:
         """Take the token out of the address and into a cookie."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"))
-        given = [value for name, value in pairs if name == "token"]
-        if scope["method"] != "GET" or not given or not self._is(given[0]):
+        if scope["method"] != "GET" or not self._is(_in_address(scope)):
             return None
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
         path = "/" + scope["path"].lstrip("/\\")  # never another host
@@ -217,6 +248,12 @@ class Guard:
         if not size.isdecimal() or int(size) > LARGEST:
             return _said(413, "413: that is too much\n")
         return None
+
+
+def _in_address(scope: Scope) -> str:
+    """Return the token in the address of a request; empty if there is none."""
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"))
+    return next((value for name, value in pairs if name == "token"), "")
 
 
 def _ours(headers: Headers) -> bool:

@@ -32,13 +32,14 @@ class ApiRoute:
     """An address of the API.
 
     Attributes:
-        method: ``GET``, which changes nothing, or ``POST``.
+        method: ``GET``, which changes nothing, ``POST``, ``PATCH`` or ``DELETE``.
         path: The address, after the prefix.
         name: What programs made from the description call it.
         about: What it answers with.
         endpoint: What answers.
         parameters: What may be asked for.
         body: The properties of the JSON that is sent, as JSON Schema; all are needed.
+        optional: Further properties, which may be left out.
         media_type: What the answer is.
 
     """
@@ -50,6 +51,7 @@ class ApiRoute:
     endpoint: Callable[..., Any]
     parameters: tuple[ApiParameter, ...] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
+    optional: Mapping[str, Any] = field(default_factory=dict)
     media_type: str = JSON
 
     @property
@@ -105,10 +107,10 @@ def _said(route: ApiRoute) -> dict[str, Any]:
             },
         },
     }
-    if route.body:
+    if route.body or route.optional:
         schema = {
             "type": "object",
-            "properties": dict(route.body),
+            "properties": {**route.body, **route.optional},
             "required": list(route.body),
         }
         said["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}

@@ -1,7 +1,7 @@
 """What is held of a source as a stream: read as fast as it is taken, never whole."""
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -18,14 +18,13 @@ class RecordStream:
     A state file is read by the thread that opened it, so a stream has one of its own.
 
     Args:
-        config: The settings.
-        wanted: What is wanted.
+        parts: The parts, none of them empty; nothing of them was read yet.
 
     """
 
-    def __init__(self, config: Config, wanted: ExportSelection) -> None:
+    def __init__(self, parts: Generator[bytes]) -> None:
         self._thread = ThreadPoolExecutor(1, "records")
-        self._parts = _parts(config, wanted)
+        self._parts = parts
         self._first = b""
 
     async def begin(self) -> None:
@@ -56,16 +55,22 @@ class RecordStream:
         self._thread.shutdown(wait=False)
 
 
-def _parts(config: Config, wanted: ExportSelection) -> Generator[bytes]:
-    part = bytearray()
+def exported(config: Config, wanted: ExportSelection) -> Generator[bytes]:
+    """Return the lines of an export, in parts."""
     with (
         bootstrap.reading(config) as store,
         closing(export_rows.lines(store, wanted)) as lines,  # type: ignore[type-var]
     ):
-        for line in lines:
-            part += line.encode("utf-8", "replace") + b"\n"
-            if len(part) >= PART:
-                yield bytes(part)
-                part.clear()
+        yield from gathered(f"{line}\n" for line in lines)
+
+
+def gathered(texts: Iterable[str]) -> Iterator[bytes]:
+    """Return texts as parts that are worth to be sent."""
+    part = bytearray()
+    for text in texts:
+        part += text.encode("utf-8", "replace")
+        if len(part) >= PART:
+            yield bytes(part)
+            part.clear()
     if part:
         yield bytes(part)

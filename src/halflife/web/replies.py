@@ -33,7 +33,7 @@ def _plain(value: object) -> object:
     return value
 
 
-async def read_json(request: Request) -> Any:  # noqa: ANN401  (JSON)
+async def read_json(request: Request, largest: int = LARGEST) -> Any:  # noqa: ANN401  (JSON)
     """Return the body of a request; raise ``ValueError`` if it is no JSON.
 
     However it is sent: a body in pieces does not say how long it is.
@@ -41,6 +41,6 @@ async def read_json(request: Request) -> Any:  # noqa: ANN401  (JSON)
     body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > LARGEST:
+        if len(body) > largest:
             raise HTTPException(413, "that is too much")
     return json.loads(body)

@@ -14,9 +14,13 @@ import uvicorn
 from starlette.applications import Starlette
 
 from halflife.config import Config
+from halflife.config.serve import ServeConfig
 from halflife.core.errors import ConfigError, UsageError
+from halflife.kinds.pages.hubs import PATH
+from halflife.net.addresses import host_of
 from halflife.web.app import AppSetting, create, hosts
-from halflife.web.guard import ScopedToken
+from halflife.web.callbacks import INDEXNOW
+from halflife.web.guard import Opening, ScopedToken
 
 BYTES = 32  # of a token
 
@@ -105,13 +109,22 @@ def prepare(wish: ServeWish) -> RunningServer:
             f"--bind {wish.bind}: other machines could reach it, without encryption; "
             "say --expose too if that is meant"
         )
-    tokens = _tokens(wish.config)
+    given = _settings(wish.config)
+    tokens = _tokens(wish.config, given)
     listening = _listen(wish)
     port = int(listening.getsockname()[1])
     token = secrets.token_urlsafe(BYTES)
     allowed = hosts(wish.bind, port, wish.names)
     app, guard = create(
-        AppSetting(wish.config, token, allowed, f"halflife-{port}", wish.league, tokens)
+        AppSetting(
+            wish.config,
+            token,
+            allowed,
+            f"halflife-{port}",
+            wish.league,
+            tokens,
+            _opening(given),
+        )
     )
     server = Server(
         uvicorn.Config(
@@ -129,13 +142,24 @@ def prepare(wish: ServeWish) -> RunningServer:
     return RunningServer(f"http://{name}:{port}/?token={token}", app, server, listening)
 
 
-def _tokens(path: Path) -> tuple[ScopedToken, ...]:
-    """Return the further tokens that the settings name; raise ``ConfigError``."""
+def _settings(path: Path) -> ServeConfig:
+    """Return the settings of the page itself."""
     try:
-        given = Config.load(path).serve.token
+        return Config.load(path).serve
     except ConfigError:
-        return ()  # there are none yet, or the pages say what is wrong with them
-    found = [(one, one.secret().reveal()) for one in given]
+        return ServeConfig()  # the pages say what is wrong, or there are none yet
+
+
+def _opening(given: ServeConfig) -> Opening:
+    """Return what is open to all: callbacks of hubs, and pushes that show a key."""
+    places = ((PATH, given.callback), (INDEXNOW, given.indexnow))
+    public = [(path, host_of(url)) for path, url in places if url]
+    return Opening(tuple(p for p, _ in public), frozenset(h for _, h in public))
+
+
+def _tokens(path: Path, settings: ServeConfig) -> tuple[ScopedToken, ...]:
+    """Return the further tokens that the settings name; raise ``ConfigError``."""
+    found = [(one, one.secret().reveal()) for one in settings.token]
     if len({value for _, value in found}) < len(found):
         raise ConfigError(f"{path}: serve.token: two tokens have the same value")
     return tuple(ScopedToken(value, one.scope == "act") for one, value in found)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class Slider:
 
     def __init__(self, worths: Sequence[Worth], limits: Limits = FREE) -> None:
         self.worths = tuple(worths)
+        self.needs: list[Any] | None = None  # what targets need, once somebody asked
         self._names = tuple(worth.source for worth in worths)
         self._weight = np.array([worth.weight for worth in worths])
         group, room = limits.hosts(self._names)

@@ -11,16 +11,20 @@ from halflife.engine import bootstrap, failures
 from halflife.kinds.page_view import PageRequest, QueryLog, RunFailure, TableColumn
 from halflife.kinds.protocol import Description, Reading
 from halflife.kinds.registry import kind_of
-from halflife.stores import Store
+from halflife.stores import Store, fetch_history
+from halflife.stores.fetch_history import FailureRow
 from halflife.stores.run_history import Ran
-from halflife.web import charts, words
+from halflife.web import changes_page, charts, source_chart, words
 from halflife.web.charts import ChartFigure
 from halflife.web.pages import Answer, Params, asked, spending, told, whole
+from halflife.web.remote_text import link, reveal, shorten
 from halflife.web.rows import SourceRow
+from halflife.web.source_chart import PAST, STEPS, QualityTimeline
 from halflife.web.survey import Survey
 
 RUNS = 20
 TROUBLES = 3  # of a run
+CHANGES = 10
 
 
 def source(seen: Survey, params: Params) -> Answer:
@@ -30,21 +34,19 @@ def source(seen: Survey, params: Params) -> Answer:
     if row is None:
         raise UsageError(f"no source is named {words.plain(name)!r}")
     settings = seen.source(name)
-    figures = []
-    if name in seen.casts:
-        cast = seen.casts[name]
-        figures.append(charts.decay("decay", cast, seen.now, row.target, row.sync_by))
     with bootstrap.reading(seen.config) as store:
         answer, timelines, failed = _shown(seen, store, row, settings, params)
         ran = store.reports.recent_runs(name, RUNS)
         began = min((one.began for one in ran), default=seen.now)
         rejected = store.reports.rejected(name, began)
-    figures += timelines
+        changes = changes_page.latest(store, name, CHANGES)
+    failing, figures = _history(seen, row)
     held = [s.run for s in seen.waiting if s.source == name]
     return {
         "at": words.date(seen.now),
         **told(row, seen.now),
         "addresses": [words.plain(url) for url in settings.addresses[:3]],
+        "links": [link(url) for url in settings.addresses[:3]],
         "more_addresses": max(len(settings.addresses) - 3, 0),
         "targets": [str(target) for target in settings.targets],
         "held_run": held[0] if held else None,
@@ -56,7 +58,42 @@ def source(seen: Survey, params: Params) -> Answer:
             _run(one, [*failed, *(RunFailure(one.id, *r) for r in rejected)])
             for one in ran
         ],
-        "figures": figures,
+        "changes": changes,
+        "failures": failing,
+        "figures": figures + timelines,
+    }
+
+
+def _history(seen: Survey, row: SourceRow) -> tuple[list[Answer], list[ChartFigure]]:
+    """Return why fetches failed, and the past and the future in one chart."""
+    since, step = seen.now - PAST, PAST / STEPS
+    with bootstrap.state_file(seen.config) as store:
+        if store is None:
+            return [], []
+        observed = fetch_history.observed(store, row.name, since, step)
+        issued = store.forecasts.made(row.name, since)
+        failed = fetch_history.failures(store, row.name, since)
+    past = source_chart.latest(
+        [i for i in issued if i.measure == row.measure], seen.now
+    )
+    cast = seen.casts.get(row.name)
+    if cast is None and not observed and not past:
+        return [_failure(one) for one in failed], []
+    shown = QualityTimeline(
+        seen.now, row.measure, past, cast, row.target, row.sync_by, observed
+    )
+    return [_failure(one) for one in failed], [source_chart.draw(shown)]
+
+
+def _failure(one: FailureRow) -> Answer:
+    return {
+        "reason": shorten(reveal(one.reason)) or "no reason was written down",
+        "fetches": one.fetches,
+        "items": one.items,
+        "first": words.date(one.first),
+        "last": words.date(one.last),
+        "example": reveal(one.example),
+        "link": link(one.example),
     }
 
 

@@ -1,7 +1,6 @@
-"""What stands on the pages that judge: what-if, league, audit."""
+"""What stands on the pages that judge: league, audit."""
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,83 +23,13 @@ from halflife.stores.forecasts import Checks, Issued
 from halflife.study import league as drawing
 from halflife.web import charts, words
 from halflife.web.charts import ChartFigure
-from halflife.web.pages import PAGE, Answer, Params, whole
-from halflife.web.slider import Bought
+from halflife.web.pages import PAGE, Answer, Params
 from halflife.web.survey import Survey
 
 MEANT = 0.95  # the confidence of forecasts
-EVEN = 0.0005  # quality by which a source must change to gain or lose
-FARTHEST = 4.0  # times the budget that the slider goes
-POINTS = 49
 LEAGUE = ("league.json", "out/league.json")
 LARGEST = 20 * 2**20  # bytes of a league
 _NOT_HERE = re.compile(r'<style>.*?</style>|<text class="title".*?</text>', re.DOTALL)
-
-
-def what_if(seen: Survey, params: Params) -> Answer:
-    """Return what another budget would buy, and who gains and loses."""
-    budget = seen.config.budget
-    most = max(math.ceil(FARTHEST * budget.requests), 10)
-    asked = whole(params.get("budget", ""), budget.requests)
-    asked = min(max(asked, 1), most)
-    slider = seen.slider
-    now, then = slider.at(budget.pace), slider.at(asked / budget.days)
-    lacking = [
-        {"source": k.source.name, "why": words.plain(k.why)}
-        for k in seen.appraised
-        if k.worth is None
-    ]
-    answer: Answer = {
-        "at": words.date(seen.now),
-        "budget": {"now": budget.requests, "then": asked, "per": budget.per},
-        "most": most,
-        "quality": {"now": now.total, "then": then.total},
-        "price": {"now": now.price, "then": then.price},
-        "spent": {
-            "now": float(now.requests.sum()),
-            "then": float(then.requests.sum()),
-        },
-        "without_worth": lacking[:PAGE],
-        "results": [],
-        "figures": [],
-    }
-    if slider.worths:
-        answer |= _compared(seen, now, then)
-        budgets = np.linspace(0.0, 1.0, POINTS) ** 2 * most / budget.days
-        here, there = (budget.pace, now.total), (asked / budget.days, then.total)
-        drawn = charts.buys(budgets, slider.curve(budgets), here, there)
-        answer["figures"] = [drawn]
-    return answer
-
-
-def _compared(seen: Survey, now: Bought, then: Bought) -> Answer:
-    """Return who gains and who loses, most first.
-
-    What a budget buys is a mean over the long run; ``quality_today`` is that of the
-    copy as it is, as every page states it.
-    """
-    slider = seen.slider
-    copy = {row.name: row.mean for row in seen.rows}
-    change = then.quality - now.quality
-    rows = np.argsort(-np.abs(change), kind="stable")[:PAGE]
-    results = [
-        {
-            "source": slider.worths[i].source,
-            "measure": slider.worths[i].measure,
-            "requests_now": float(now.requests[i]),
-            "requests_then": float(then.requests[i]),
-            "quality_today": copy[slider.worths[i].source],
-            "quality_now": float(now.quality[i]),
-            "quality_then": float(then.quality[i]),
-            "change": float(change[i]),
-        }
-        for i in rows.tolist()
-    ]
-    return {
-        "winners": int(np.count_nonzero(change > EVEN)),
-        "losers": int(np.count_nonzero(change < -EVEN)),
-        "results": results,
-    }
 
 
 def league(seen: Survey, given: Path | None) -> Answer:

@@ -46,11 +46,20 @@ def newer(
     said, value = _places(source, known.last), pattern
     for place, one in said.items():
         value = value.replace(f"{{{place}}}", str(one))
+    alone = said.get(pattern[1:-1], value)  # in JSON a number is not its text
+    inside = name.startswith(_IN_BODY)
+    return replace(asking(how, name, alone if inside else value), newer=True)
+
+
+def asking(how: ListingSettings, name: str, value: str | float) -> ListingSettings:
+    """Return how a listing is asked with one thing more: a parameter, or in the body.
+
+    A name that begins with ``body.`` is a place in the body.
+    """
     if name.startswith(_IN_BODY):
-        alone = said.get(pattern[1:-1], value)  # in JSON a number is not its text
-        put = TokenPlace(body=name.removeprefix(_IN_BODY)).put(how.request, alone)
-        return replace(how, request=put, newer=True)
-    return replace(how, parameters={**how.parameters, name: value}, newer=True)
+        put = TokenPlace(body=name.removeprefix(_IN_BODY)).put(how.request, value)
+        return replace(how, request=put)
+    return replace(how, parameters={**how.parameters, name: str(value)})
 
 
 def _places(source: ListingConfig, last: str | float) -> dict[str, str | float]:

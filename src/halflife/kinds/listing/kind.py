@@ -126,7 +126,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         """Return what a fetch buys now; nothing before it is due by a schedule."""
         scheduled = state.policy.schedule is not None
         gain = 0.0 if scheduled and state.now < state.due else state.gain
-        return one_offer(state.source, state.whole, gain)
+        return one_offer(state.source, state.cost, gain)
 
     def prospects(self, state: ListingState) -> Prospects | None:
         """Return what a fetch buys, the older the copy is.
@@ -141,7 +141,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
             gain = np.where(days <= price.AGES, NEVER_SEEN, 0.0)
         else:
             gain = state.gains(price.AGES)
-        cost = np.array([state.whole])
+        cost = np.array([state.cost])
         return Prospects(state.source.weight * gain[None, :], cost, np.ones(1))
 
     def is_scheduled(self, source: ListingConfig) -> bool:
@@ -175,7 +175,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         wait = max(state.due - state.now, 0.0)
         asked = stand.asked if state.source.targets else 0.0
         again = stand.again if state.source.targets else inf
-        asked = state.whole if wait <= 0 else asked
+        asked = state.cost if wait <= 0 else asked
         said = f"{stand.said}; {state.when()}"
         again = min(again, wait or SOONEST)
         return replace(stand, asked=asked, said=said, again=again), memory
@@ -203,7 +203,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         return Description("recall", held, last, rate, gone)
 
     def steps(self, state: ListingState, most: int) -> list[Step]:
-        """Return the one step there is: read all of it, as it was last time."""
+        """Return the one step there is: read all of it, or the groups that are due."""
         del most
         known = state.collection
         why = "it was never read whole"
@@ -211,8 +211,12 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
             why = f"last read whole {span(state.now - float(known.looks[-1]))} ago"
         if state.source.policies:
             why = f"{why}; {state.when()}"
-        gain = state.source.weight * state.gain / max(state.expected, 1)
-        return [Step("all of it", state.expected, gain, why)]
+        what, cost = "all of it", state.expected
+        if state.plan and state.plan.values:
+            what = f"{state.source.group} {', '.join(state.plan.values)}"
+            cost = state.plan.cost
+        gain = state.source.weight * state.gain / max(cost, 1)
+        return [Step(what, cost, gain, why)]
 
     def recorded(self, store: Store, source: ListingConfig) -> "RecordedSource | None":
         """Return what was listed as a recording."""
@@ -222,7 +226,8 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         if source.name not in store.collections():
             return None
         relation = relation_of(store.register(source.name), source.name)
-        return RecordedListing(source.name, relation)
+        group = source.group if source.group_request else ""
+        return RecordedListing(source.name, relation, group=group)
 
     def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
         """Return the history of objects in a folder, under the folder's name."""
@@ -377,7 +382,7 @@ class ListingReader:
     def audit(self, result: WholeResult) -> None:
         """Score the forecasts of which this look shows what came of them."""
         assert isinstance(result, runner.Looked)
-        if result.run and not result.newer:
+        if result.run and not (result.newer or result.groups):
             audit_set(self._desk.store, self._source.name, result.run)
 
 

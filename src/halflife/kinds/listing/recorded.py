@@ -6,12 +6,13 @@ from typing import Self, overload
 
 import numpy as np
 
-from halflife.core.object_store import NEVER, Attributes
+from halflife.core.object_store import NEVER, Attributes, group_text
 from halflife.kinds.listing.recorded_pagination import PAGINGS
 from halflife.recordings.relations import Relation
 from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store
 
+ONLY = "only"  # the parameter by which one group of objects is asked for
 PER_PAGE = 50  # objects on a page of a listing whose real pages are not known
 
 
@@ -40,14 +41,23 @@ def listing(
     present: Callable[[float], Mapping[str, Attributes]],
     per_page: int,
     paging: str = "link",
+    group: str = "",
 ) -> Recorded:
-    """Return a listing at ``/objects`` of all that is there at a time."""
+    """Return a listing at ``/objects`` of all that is there at a time.
+
+    With ``group`` it lists the objects with one value of that attribute, if that is
+    asked for by the parameter ``only``.
+    """
     how = PAGINGS[paging]
 
     def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
         if asked.url.path != "/objects":
             return as_json({"error": "no such page"}, 404)
-        return how.answer(asked, _Rows(present(now)), per_page)
+        there, only = present(now), asked.url.query.get(ONLY)
+        if group and only is not None:
+            rows = there.items()
+            there = {k: v for k, v in rows if group_text(v.get(group)) == only}
+        return how.answer(asked, _Rows(there), per_page)
 
     return answer
 
@@ -61,6 +71,8 @@ class RecordedListing:
         relation: What it listed at each look.
         per_page: Objects on a page.
         paging: The way in which it is paged; one of ``PAGINGS``.
+        group: The attribute by which groups of its objects can be asked for; empty if
+            it is listed whole only.
 
     """
 
@@ -68,6 +80,7 @@ class RecordedListing:
     relation: Relation
     per_page: int = PER_PAGE
     paging: str = "link"
+    group: str = ""
     kind: str = "listing"
     measure: str = "recall"
     _known: dict[float, dict[str, Attributes]] = field(default_factory=dict)
@@ -95,13 +108,16 @@ class RecordedListing:
 
     def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return a page of the listing of a moment."""
-        return listing(self.present, self.per_page, self.paging)(asked, now)
+        how = self.per_page, self.paging, self.group
+        return listing(self.present, *how)(asked, now)
 
     def settings(self, origin: str) -> str:
         """Return where its objects are."""
+        apart = f'\ngroup = "{self.group}"\ngroup_request = "{ONLY}={{group}}"'
         return (
             f'kind = "listing"\nurl = "{origin}/objects"\nformat = "json"\n'
             f'key = "_key"\nmax_pages = 10000\n{PAGINGS[self.paging].settings}'
+            f"{apart if self.group else ''}"
         )
 
     def quality(self, store: Store, now: float) -> float:

@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from yarl import URL
+
 from halflife.replay.world import RecordedAnswer, RecordedRequest, as_json
 
 Rows: TypeAlias = Sequence[dict[str, object]]
@@ -31,6 +33,11 @@ def _part(rows: Rows, begin: int, size: int) -> tuple[list[dict[str, object]], b
     return list(rows[begin : begin + size]), begin + size < len(rows)
 
 
+def _from(asked: RecordedRequest, begin: int) -> URL:
+    """Return the same address from another record on."""
+    return asked.url.update_query({"from": str(begin)})
+
+
 def _asked(asked: RecordedRequest) -> dict[str, Any]:
     return dict(json.loads(asked.body or b"{}"))
 
@@ -40,7 +47,7 @@ def _link(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
     some, more = _part(rows, begin, size)
     row: dict[str, object] = {"objects": some}
     if more:
-        row["next"] = f"/objects?from={begin + size}"
+        row["next"] = _from(asked, begin + size).raw_path_qs
     return as_json(row)
 
 
@@ -50,7 +57,8 @@ def _header(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
     answer = as_json(some)
     said = {**answer.headers, "X-Total-Count": str(len(rows))}
     if more:
-        said["Link"] = f'<?from={begin + size}>; rel="next", <?from=0>; rel="first"'
+        after = _from(asked, begin + size).raw_query_string
+        said["Link"] = f'<?{after}>; rel="next", <?from=0>; rel="first"'
     return answer._replace(headers=said)
 
 

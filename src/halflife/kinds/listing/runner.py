@@ -15,15 +15,23 @@ from halflife.engine import bootstrap, costs, network, rhythms
 from halflife.engine.leased_session import Visitor
 from halflife.engine.loop import LEASE, Clock
 from halflife.engine.offline import is_lost
-from halflife.kinds.listing import function, incremental, requests, schema_drift
+from halflife.kinds.listing import (
+    function,
+    groups,
+    incremental,
+    requests,
+    schema_drift,
+)
 from halflife.kinds.listing.client import look
 from halflife.kinds.listing.settings import CONFIRM_HOURS, ListingConfig
+from halflife.kinds.listing.state import state_of
+from halflife.kinds.protocol import Memo, Reading
 from halflife.models.guard import DeleteGuard, LossVerdict
 from halflife.net.addresses import shown
 from halflife.net.gate import Gate
 from halflife.readers.containment import contained
 from halflife.readers.records import UNREADABLE
-from halflife.stores import NoteBook, Run, Staged, Store
+from halflife.stores import Run, Staged, Store
 
 HOURS = 24.0
 
@@ -44,6 +52,7 @@ class Looked:
         trouble: What went wrong; empty if nothing did.
         held: Why the answer waits for a decision; empty if it does not.
         newer: Whether only what is newer was asked for.
+        groups: The groups that were asked for; none if it was everything.
 
     """
 
@@ -55,6 +64,7 @@ class Looked:
     trouble: str = ""
     held: str = ""
     newer: bool = False
+    groups: tuple[str, ...] = ()
 
     @property
     def section(self) -> str:
@@ -85,6 +95,7 @@ class Looked:
             "trouble": self.trouble,
             "held": self.held,
             "newer_only": self.newer,
+            "groups": list(self.groups),
         }
 
     def words(self, *, trouble: bool = True) -> str:
@@ -107,6 +118,8 @@ class Looked:
                 f"{self.source}: {count(self.listed, 'newer object')}: "
                 f"{change.arrived} new, {change.updated} updated"
             )
+        if self.groups:
+            said += f"; only of {', '.join(self.groups)}"
         if change.unobserved:
             said += f"; not seen: {', '.join(change.unobserved)}"
         if not self.trouble:
@@ -163,7 +176,10 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
             if not is_lost(trouble):
                 _note_failure(store, run, source, trouble, clock())
             return Looked(source.name, run.id, purse.spent, trouble=trouble)
-        if not listing.newer:
+        if listing.groups is not None:
+            held = tracker(store, source).held
+            listing = groups.with_absent(listing, held, source.group)
+        elif not listing.newer:
             costs.note(store, source.name, purse.spent)
         try:
             with contained(source.where):
@@ -174,25 +190,38 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
         if not looked.held:
             rhythms.heard(store, source.name)
             incremental.note(store, source, listing, purse.spent)
+            groups.note(store, source, listing)
         return looked
 
 
-def reading(
-    config: Config, source: ListingConfig, store: NoteBook, clock: Clock
-) -> Read:
-    """Return how a listing is read: from its addresses, or by its function."""
+def reading(config: Config, source: ListingConfig, store: Store, clock: Clock) -> Read:
+    """Return how a listing is read: from its addresses, or by its function.
+
+    Where groups can be asked for, those that are due are; everything if none is.
+    """
     if source.python:
         made = function.load(source.python, config.path.parent)
         access = network.access(source)
         return lambda gate, purse: function.look(gate, made, access, purse)
-    how = requests.settings(source, network.access(source))
+    how, memo = requests.settings(source, network.access(source)), Memo()
 
     async def read(gate: Gate, purse: Purse) -> tuple[Listing | None, str]:
+        due = _groups_due(Reading(config, store, clock(), memo), source)
+        if due:
+            return await groups.look_at_groups(gate, how, source, due, purse)
         known = incremental.progress(store, source, clock())
         now = incremental.newer(how, source, known) if known else how
         return await look(gate, now, purse)
 
     return read
+
+
+def _groups_due(reading: Reading, source: ListingConfig) -> tuple[str, ...]:
+    """Return the groups that are to be fetched now; none if everything is."""
+    if not source.group_request:
+        return ()
+    planned = state_of(reading, source).plan
+    return planned.values if planned and planned.due <= reading.now else ()
 
 
 def _is_unreadable(store: Store, source: ListingConfig, listing: Listing) -> bool:
@@ -249,7 +278,10 @@ def write(
         return Looked(name, run.id, requests, listed, held=why)
     change = tracked.take(listing)
     store.save_register(run, name, tracked.news())
-    return Looked(name, run.id, requests, listed, change, trouble, newer=listing.newer)
+    return Looked(
+        name, run.id, requests, listed, change, trouble,
+        newer=listing.newer, groups=tuple(listing.groups or ()),
+    )  # fmt: skip
 
 
 def _against(

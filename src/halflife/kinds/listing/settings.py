@@ -12,6 +12,7 @@ from halflife.market.targets import days_of
 
 LASTS = frozenset({"last", "last_date", "last_unix"})
 FULL_DAYS = 1.0  # after which what has gone is looked for by reading all of it
+GROUP_FULL_DAYS = 7.0  # the same where groups show what is missing in them
 CONFIRM_HOURS = 1.0  # between two complete looks that lack an object: it has gone
 
 
@@ -41,6 +42,7 @@ class ListingConfig(RecordsConfig):
     max_pages: int = Field(default=100, ge=1, le=10_000)
     complete: bool = True
     group: str = ""
+    group_request: Line = ""
     confirm_hours: float = Field(
         default=CONFIRM_HOURS, ge=0, le=8760, allow_inf_nan=False
     )
@@ -100,9 +102,12 @@ class ListingConfig(RecordsConfig):
             raise ValueError("since_field must be one of the fields that are kept")
         if self.since and not self.complete:
             raise ValueError("since needs a listing that is complete; leave one out")
-        for key in ("since_field", "full_every"):
-            if key in self.model_fields_set and not self.since:
-                raise ValueError(f"{key} has a meaning only with since")
+        if "since_field" in self.model_fields_set and not self.since:
+            raise ValueError("since_field has a meaning only with since")
+        if self.full_every and not (self.since or self.group_request):
+            raise ValueError(
+                "full_every has a meaning only with since or group_request"
+            )
         if self.python and (self.since or self.paging or self.graphql or self.body):
             raise ValueError(
                 "a function says itself what is sent; leave out since, paging, "
@@ -110,10 +115,30 @@ class ListingConfig(RecordsConfig):
             )
         return self
 
+    @model_validator(mode="after")
+    def _groups_can_be_asked_for(self) -> Self:
+        asked = self.group_request
+        if not asked:
+            return self
+        if not self.group:
+            raise ValueError("group_request needs group, the attribute of the groups")
+        if "{group}" not in asked or "=" not in asked or asked.startswith("="):
+            raise ValueError(
+                "group_request must be name=value with {group} in it, such as "
+                "group_request = 'company={group}'"
+            )
+        if self.python or self.since or not self.complete:
+            raise ValueError(
+                "group_request needs a listing that is complete and read from its "
+                "addresses; leave out python, since and complete = false"
+            )
+        return self
+
     @property
     def full_days(self) -> float:
         """Days after which all of it is read, also what has not changed."""
-        return days_of(self.full_every) if self.full_every else FULL_DAYS
+        usual = GROUP_FULL_DAYS if self.group_request else FULL_DAYS
+        return days_of(self.full_every) if self.full_every else usual
 
     @property
     def addresses(self) -> tuple[str, ...]:

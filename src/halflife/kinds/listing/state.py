@@ -1,8 +1,10 @@
 """What is known of a listing, and when its policy has it fetched."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,7 +14,8 @@ from halflife.core.lifetimes import Collection
 from halflife.core.wording import span
 from halflife.engine import costs, rhythms
 from halflife.engine.renewals import recall_decay
-from halflife.kinds.listing import incremental
+from halflife.kinds.listing import groups, incremental
+from halflife.kinds.listing.groups import GroupPlan
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.protocol import NEVER_SEEN, Memo, Reading
 from halflife.market.curves import Decay
@@ -20,7 +23,10 @@ from halflife.market.stand import FIRST
 from halflife.models.recall_curve import Knots
 from halflife.models.rhythm import LearnedRhythm
 from halflife.policies.listings import ListingPolicy, ListingTerms
+from halflife.policies.listings.group_dues import GroupDue, group_dues
+from halflife.stores.notes.group_fetches import GroupFetches
 
+Made = TypeVar("Made")
 _TIGHT = 1e-6  # days; a difference of two moments is not exact
 
 
@@ -39,6 +45,7 @@ class ListingState:
         expected: Requests that the next look is expected to take.
         refreshed: When all that is newer was read last; ``-inf`` if never. What came
             until then is in the copy, as after a whole look.
+        fetches: When single groups were fetched; None if they cannot be.
 
     """
 
@@ -51,13 +58,49 @@ class ListingState:
     memo: Memo
     expected: int
     refreshed: float = -inf
+    fetches: GroupFetches | None = None
 
     @property
     def last(self) -> float:
         """When the copy had everything last, but for what has gone since."""
         known = self.collection
         whole = float(known.looks[-1]) if known and known.looks.size else -inf
-        return max(whole, min(self.refreshed, self.now))
+        groups = self.plan.refreshed if self.plan else -inf
+        return max(whole, min(max(self.refreshed, groups), self.now))
+
+    @cached_property
+    def plan(self) -> GroupPlan | None:
+        """What is fetched next of groups that have schedules; None if all of it is."""
+        known, done = self.known, self.fetches
+        if known is None or done is None or self.policy.groups is None:
+            return None
+        asked = self.now, max(round(self.whole), 1)
+        return groups.plan(self.source, known, self._groups(known, done), done, asked)
+
+    def _groups(self, known: Collection, done: GroupFetches) -> tuple[GroupDue, ...]:
+        """Return when each group is due; worked out once for each fetch."""
+        mark = int(known.looks.size), float(known.looks[-1]), self.terms
+        parts = self._once("groups", mark, lambda: self._parts(known))
+        given = known, self.terms, parts, done.at
+        fetched = *mark, tuple(done.at.items())
+        return self._once("dues", fetched, lambda: group_dues(self.policy, *given))
+
+    def _parts(self, known: Collection) -> list[tuple[str, ...]]:
+        made = self.policy.groups
+        return made(self.terms).groups(known) if made else []
+
+    def _once(self, what: str, mark: object, make: Callable[[], Made]) -> Made:
+        """Return what was made before if it goes by the same."""
+        key, rules = (what, self.source.name), self.memo.rules
+        if key not in rules or rules[key][0] != mark:
+            rules[key] = mark, make()
+        made: Made = rules[key][1]
+        return made
+
+    @property
+    def cost(self) -> float:
+        """Requests of what is fetched next."""
+        return float(self.plan.cost) if self.plan else self.whole
 
     @property
     def known(self) -> Collection | None:
@@ -94,6 +137,10 @@ class ListingState:
             return inf
         if known is None:
             return 0.0
+        if self.plan is not None:
+            seen = self.now - age_of(known, self.now)
+            partly = seen > self.plan.fetched + _TIGHT
+            return max(self.plan.due, seen + FIRST) if partly else self.plan.due
         due, age = self._due(known), age_of(known, self.now)
         if known.looks.size:
             due += self.last - float(known.looks[-1])
@@ -151,6 +198,8 @@ class ListingState:
         """Requests a day that a schedule spends; None if the market decides."""
         if self.policy.schedule is None or self.known is None:
             return None
+        if self.plan is not None:
+            return self.plan.pace
         days = max(self.due - self.last, self.shortest)
         return self.whole / days
 
@@ -159,6 +208,8 @@ class ListingState:
         name, wait = name_of(self.source), self.due - self.now
         if self.policy.schedule is None:
             return f"policy {name}: when a fetch is worth its price"
+        if self.plan and self.plan.values:
+            name = f"{name}, {self.source.group} {', '.join(self.plan.values)}"
         if wait > 0:
             return f"policy {name}: due in {span(wait)}"
         late = f" since {span(-wait)}" if -wait < self.now else ""
@@ -183,6 +234,7 @@ def state_of(reading: Reading, source: ListingConfig) -> ListingState:
         memo=reading.memo,
         expected=further.cost if further else costs.expected(store, source),
         refreshed=done.at if done else -inf,
+        fetches=groups.fetches(store, source) if source.group_request else None,
     )
 
 

@@ -19,6 +19,8 @@ from halflife.core.errors import SourceError
 from halflife.core.item import Item
 from halflife.core.observation import MOVED, Content, Looks, Observation, Seen
 from halflife.core.request import Fetch, Request
+from halflife.kinds.pages.cache_promises import PromiseMemory
+from halflife.kinds.pages.hubs import HubMemory
 from halflife.kinds.pages.links import matches, spelled
 from halflife.kinds.pages.map_limits import MapLimits
 from halflife.kinds.pages.noise_probe import NoiseProbe
@@ -31,6 +33,7 @@ from halflife.kinds.pages.validators import (
 )
 from halflife.net.access import Access, Answer
 from halflife.net.addresses import host_of, parse_url, shown
+from halflife.net.answer_head import head_of
 from halflife.net.gate import Gate
 from halflife.net.rounds import JobRound
 from halflife.readers.containment import contained, read_in_thread
@@ -61,6 +64,8 @@ class SiteSettings:
         memory: How pages were read before; without one each reading stands alone.
         moment: Seconds between two fetches that show what is noise.
         validators: Whose "not modified" is believed; everyone's without it.
+        hubs: Which hubs pages name; None if nobody subscribes.
+        promises: For how long pages say to stay as they are, and who keeps that.
         spell: Returns the key under which a crawl knows a URL.
         exclude: Patterns of addresses; what a map names and they fit is left out.
         render: Returns an answer as a browser shows it; None takes it as it came.
@@ -78,6 +83,8 @@ class SiteSettings:
     memory: ReadingMemory | None = None
     moment: float = 2.0
     validators: ValidatorMemory | None = None
+    hubs: HubMemory | None = None
+    promises: PromiseMemory | None = None
     spell: Callable[[str], str] = spelled
     exclude: tuple[str, ...] = ()
     render: Callable[[Answer, Purse, Access], Awaitable[Answer]] | None = None
@@ -123,6 +130,12 @@ class PageClient:
         self._concurrency = concurrency
         self._seen: dict[str, float] = {}  # of sites: when pages were last seen
 
+    @property
+    def promises(self) -> dict[str, PromiseMemory]:
+        """What the pages of each source promise, where that is written down."""
+        sites = self._sites.items()
+        return {name: one.promises for name, one in sites if one.promises}
+
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncGenerator[Looks]:
@@ -138,7 +151,8 @@ class PageClient:
                 if batch:
                     yield Looks.of(batch)
         for site in {visit.source: visit.site for visit in visits}.values():
-            for memory in (site.memory, site.validators):
+            known = site.memory, site.validators, site.hubs, site.promises
+            for memory in known:
                 if memory is not None:
                     memory.save()
 
@@ -221,7 +235,7 @@ class _Errand:
                 found = await _seen(visit, answer, self._gate.clock())
                 if memory is not None and await self._learns(visit, answer, found):
                     found = await _seen(visit, answer, self._gate.clock())
-                _learn_trust(visit, asked, answer, found)
+                _learn(visit, asked, answer, found)
                 return found
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
@@ -277,15 +291,23 @@ class _Errand:
         return await probe.learn(visit.url, answer, found[0], visit.fetch.held)
 
 
-def _learn_trust(
+def _learn(
     visit: _Visit, asked: Conditions, answer: Answer, found: Sequence[Observation]
 ) -> None:
-    """Learn from an answer whether the host's validators told the truth."""
-    trust, held = visit.site.validators, visit.fetch.held
-    if trust is None or held is None or held.seen is not Seen.PRESENT or not found:
+    """Learn from an answer what it offers, and whether what was said before held."""
+    site, held = visit.site, visit.fetch.held
+    if not found or not is_direct(visit.url, answer):
         return
-    if is_direct(visit.url, answer) and answer.status == 200:
-        trust.learn(asked, held, found[0], found[0].at)
+    if held is not None and held.seen is not Seen.PRESENT:
+        held = None
+    if site.promises and answer.status in {200, 304}:
+        site.promises.learn(held, found[0], answer)
+    if answer.status != 200:
+        return
+    if site.hubs:
+        site.hubs.learn(visit.fetch.key, answer)
+    if site.validators and held is not None:
+        site.validators.learn(asked, held, found[0], found[0].at)
 
 
 def _check_unchanged(url: URL, answer: Answer, *, conditional: bool) -> None:
@@ -414,7 +436,8 @@ def _page(
         matters = lens.digest(Content(answer.content_type, answer.body), raw)
     else:
         matters = fingerprint(listed.encode())
-    content = Content(media_type(answer.content_type), answer.body)
+    kind, head = media_type(answer.content_type), head_of(answer)
+    content = Content(kind, answer.body, head) if visit.site.keep else None
     direct = is_direct(visit.url, answer)
     return Observation(
         key=visit.fetch.key,
@@ -425,7 +448,7 @@ def _page(
         etag=answer.etag if direct else "",
         modified=answer.modified if direct else None,
         note=_moved(answer),
-        content=content if visit.site.keep else None,
+        content=content,
     )
 
 

@@ -14,6 +14,7 @@ from halflife.core.arrays import Bools
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
+from halflife.core.keys import names_at
 from halflife.core.links import FAR, Links
 from halflife.core.observation import Looks, Seen
 from halflife.core.plan import Plan
@@ -21,6 +22,7 @@ from halflife.core.view import View
 from halflife.core.wording import count
 from halflife.kinds.pages import map_discovery
 from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.pages.source_rows import rows_of
 from halflife.policies import Policy
 from halflife.policies.discovery import Discovering
 from halflife.policies.rounds import InRounds
@@ -317,9 +319,8 @@ def owners(
     names = [source.name for source in PagesConfig.among(sources)]
     if not names or evidence.looks.all():
         return {}
-    rows = store.rows_by_source(names, evidence)
-    return {
-        evidence.keys[row]: name
-        for name, mine in rows.items()
-        for row in mine[evidence.looks[mine] == 0].tolist()
-    }
+    found: dict[str, str] = {}
+    for name, mine in rows_of(store, names, evidence).items():
+        unseen = mine[evidence.looks[mine] == 0]
+        found |= dict.fromkeys(names_at(evidence.keys, unseen), name)
+    return found

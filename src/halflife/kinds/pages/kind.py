@@ -126,9 +126,10 @@ class PagesKind(Kind[PagesConfig, PagesState]):
     def offers(self, state: PagesState) -> Offers:
         """Return what the next requests buy at each page, as its policy spends them."""
         view, rows = state.pages
-        none = np.zeros(rows.size, dtype=np.intp)
-        buys = state.near.buys[rows]
-        return Offers((state.source.name,), none, view.cost[rows], buys)
+        none, buys = np.zeros(rows.size, dtype=np.intp), state.near.buys
+        if rows.size == len(view):  # columns of very many need not be copied
+            return Offers((state.source.name,), none, view.cost, buys)
+        return Offers((state.source.name,), none, view.cost[rows], buys[rows])
 
     def together(self, source: PagesConfig, usual: str) -> str:
         """Return the policy that keeps a source: those of one are kept together."""
@@ -184,7 +185,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
     def ages(self, state: PagesState, *, some: bool = False) -> Floats:
         """Return the days since the last look at each page."""
         view, rows = state.sampled if some else state.pages
-        return view.age[rows]
+        return view.age if rows.size == len(view) else view.age[rows]
 
     def gaps(self, state: PagesState) -> Floats:
         """Return the days between two looks at each page, by habit.

@@ -23,6 +23,7 @@ from halflife.stores import Store
 
 PAGE = 25  # items at a time
 MOST = 2000  # pages of which observations are drawn
+FEW = 5  # observations of a page below which its site says more than it does
 QUICK = 200_000  # pages up to which the chance of a change is computed for each
 COLUMNS = (
     TableColumn("item", "page", "address"),
@@ -112,25 +113,29 @@ def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
         return ["No page was fetched yet; nothing is believed of its pages."]
     low, middle, high = np.quantile(rate, [0.1, 0.5, 0.9]).tolist()
     quiet = int(np.count_nonzero(changes == 0))
+    few = int(np.count_nonzero(looks < FEW))
     said = [
         (
+            f"A typical page changes about every {span(1.0 / middle)}: "
             f"{count(int(changes.sum()), 'change')} found in "
-            f"{count(int(looks.sum()), 'fetch', 'fetches')} of "
+            f"{count(int(looks.sum()), 'observation')} of "
             f"{count(rate.size, 'page')}."
         ),
-        (
-            f"A typical page changes every {span(1.0 / middle)}; one in ten "
-            f"more often than every {span(1.0 / high)}, one in ten less often "
-            f"than every {span(1.0 / low)}."
-        ),
-        (
-            "Each page has its own rate of change, estimated from its own fetches; "
-            "while these are few, the rate is drawn towards that of its site."
-        ),
     ]
+    if rate.size >= FEW:
+        said.append(
+            f"One page in ten changes more often than every {span(1.0 / high)}, one in "
+            f"ten less often than every {span(1.0 / low)}."
+        )
+    if few:
+        said.append(
+            f"Prior: {count(few, 'page')} had fewer than {FEW} observations; how often "
+            "such a page changes is mostly taken from the other pages of its site."
+        )
     if quiet:
         said.append(
-            f"{quiet} pages were never seen to change; their rates are small, not 0."
+            f"Prior: {count(quiet, 'page')} never changed while observed; that the "
+            "rate is small and not 0 is an assumption."
         )
     if failing:
         said.append(

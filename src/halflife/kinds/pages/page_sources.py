@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 from halflife.config import Config
 from halflife.core.errors import ConfigError
-from halflife.engine import network
+from halflife.engine import network, targets
 from halflife.kinds.pages import crawl, map_discovery
+from halflife.kinds.pages.cache_promises import PromiseMemory
 from halflife.kinds.pages.client import PageClient, SiteSettings
+from halflife.kinds.pages.hubs import HubDesk, HubMemory
+from halflife.kinds.pages.key_files import KeyDesk
 from halflife.kinds.pages.reading_memory import ReadingMemory
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.validators import ValidatorMemory
+from halflife.net.access import Access
+from halflife.net.addresses import networks
 from halflife.net.gate import Gate
 from halflife.readers.part_rules import PartRules
 from halflife.stores import Store
@@ -93,6 +98,50 @@ class Ownership:
         return self._source[key]
 
 
+def callers(
+    gate: Gate, config: Config, store: Store, chosen: Iterable[PagesConfig]
+) -> tuple[HubDesk | None, KeyDesk | None]:
+    """Return what deals with those who call us, as far as the settings let them.
+
+    They are asked on the terms of each source, without its secrets.
+    """
+    given = config.serve
+    if not (given.callback or given.indexnow):
+        return None, None
+    terms = {
+        source.name: Access(
+            allow=networks(source.allow),
+            robots=source.robots,
+            route=network.route(source),
+        )
+        for source in chosen
+    }
+    return (
+        HubDesk(store, gate, terms) if given.callback else None,
+        KeyDesk(store, gate, terms) if given.indexnow else None,
+    )
+
+
+def _learning(
+    site: SiteSettings, source: PagesConfig, config: Config, store: Store
+) -> SiteSettings:
+    """Return a site that learns what its hosts say of changes, and whom to believe."""
+    base = config.serve.callback
+    return replace(
+        site,
+        validators=ValidatorMemory(store, source.name),
+        hubs=HubMemory(store, source.name, base) if base else None,
+        promises=promise_memory(store, source),
+    )
+
+
+def promise_memory(store: Store, source: PagesConfig) -> PromiseMemory:
+    """Return what pages promised; no promise outlasts an interval or a target."""
+    asked = targets.level(source)
+    level = 0.0 if asked is None else asked[0]
+    return PromiseMemory(store, source.name, targets.latest(source), level)
+
+
 def pages(
     gate: Gate,
     config: Config,
@@ -116,10 +165,10 @@ def pages(
     if store is not None:
         evidence = store.evidence(tuple(sites))
         for source in chosen:
-            read = memory(source, sites[source.name], store, gate.clock)
-            trust = ValidatorMemory(store, source.name)
-            one = replace(sites[source.name], memory=read, validators=trust)
-            sites[source.name] = one
+            known = sites[source.name]
+            read = memory(source, known, store, gate.clock)
+            known = _learning(replace(known, memory=read), source, config, store)
+            sites[source.name] = known
             if source.crawls:
                 sites[source.name] = crawl.following(source, sites[source.name])
             else:

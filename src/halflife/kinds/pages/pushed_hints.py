@@ -56,12 +56,13 @@ def push(store: Store, config: Config, urls: Sequence[str], now: float) -> PushO
             unknown += 1
     accepted = full = 0
     for name, keys in by_source.items():
-        taken = _kept(store, name, keys, now)
+        taken = keep(store, name, keys, now)
         accepted, full = accepted + taken, full + len(keys) - taken
     return PushOutcome(accepted, unknown, full)
 
 
-def _kept(store: Store, source: str, keys: Iterable[str], now: float) -> int:
+def keep(store: Store, source: str, keys: Iterable[str], now: float) -> int:
+    """Keep hints until the next turn of a source; return for how many there is room."""
     waiting = PUSHED_HINTS.load(store, source) or {}
     taken = 0
     for key in keys:

@@ -2,6 +2,7 @@
 
 from halflife.core.store import NoteBook
 from halflife.core.wording import count
+from halflife.kinds.pages.hubs import unconfirmed
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores.notes.script_pages import SCRIPT_PAGES
 from halflife.stores.notes.validator_trust import VALIDATOR_TRUST, doubted
@@ -23,6 +24,9 @@ def advice(
         said = ", ".join(hosts[:MOST]) + (" and others" if len(hosts) > MOST else "")
         text = f'"not modified" of {said} hid changes, so it is not asked for'
         found.append((text, "nothing: its pages are fetched whole"))
+    if hubs := unconfirmed(store, source.name):
+        text = f"{hubs[0]} was asked to tell of changes and does not reach us"
+        found.append((text, "let [serve] callback lead to `halflife serve`"))
     return found
 
 

@@ -62,7 +62,8 @@ class ReplacedCopies:
             return False
         body = b64encode(packed).decode()
         said = (row.was, row.shape, look.digest, look.raw, content.media_type, body)
-        self._copies[row.key] = ReplacedCopy(row.key, row.source, row.since, *said)
+        place = row.key, row.source, row.since
+        self._copies[row.key] = ReplacedCopy(*place, *said, content.head)
         self._save(row.source)
         return True
 

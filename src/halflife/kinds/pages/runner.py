@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,13 +26,18 @@ from halflife.kinds.pages import (
     pushed_hints,
     topics,
 )
+from halflife.kinds.pages.cache_promises import Promised, save_all
 from halflife.kinds.pages.host_capacity import Rooms
+from halflife.kinds.pages.hubs import HubDesk, announced_first
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
 from halflife.net.troubles import with_address
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.readers.containment import is_mishandled
 from halflife.stores import Run, Store
+
+if TYPE_CHECKING:
+    from halflife.kinds.pages.key_files import KeyDesk
 
 SHORTEST_NAP = 5.0  # seconds between two turns, at least
 LONGEST_NAP = 3600.0
@@ -135,6 +141,9 @@ class Keeper:
         finders = {source.name for source in crawl.find_pages(config.source)}
         self.crawls = not finders.isdisjoint(run.sources)
         self.unread: set[str] = set()  # pages that are to be fetched for their links
+        self.hubs: HubDesk | None = None  # subscribes to pages, if it may
+        self.keys: KeyDesk | None = None  # proves who pushes, if they may
+        self.promised: Promised | None = None  # which pages say to stay as they are
 
     @property
     def since(self) -> float:
@@ -156,6 +165,8 @@ class Keeper:
         income = 0 if self._part else income
         self._part = income is not None
         now, known = self.clock(), self._evidence
+        if self.promised is not None:
+            self.promised.is_on = not everything
         if everything:
             first = len(known) + np.unique(known.group).size
         else:
@@ -196,11 +207,14 @@ class Keeper:
             self._count(looks, outcome)
             told(looks)
 
-        pushed_hints.take(self.wallet.store, self.run)
         purse = WindowPurse(self.wallet, self.run, requests, clock=self.clock)
         self._purse = purse
         try:
-            await self.loop.turn(
+            for desk in (self.hubs, self.keys):
+                if desk is not None:
+                    await desk.begin_turn(purse, self.clock())
+            pushed_hints.take(self.wallet.store, self.run)
+            await self._loop().turn(
                 self.run,
                 purse,
                 self._rng,
@@ -213,6 +227,11 @@ class Keeper:
         outcome.requests, outcome.found = purse.spent, len(self._evidence) - known
         self._since = None
         return outcome
+
+    def _loop(self) -> Loop:
+        """Return the loop; what hubs announced may be on no short list."""
+        announced = self.hubs is not None and self.hubs.first
+        return replace(self.loop, shortlist=None) if announced else self.loop
 
     def _count(self, looks: Looks, outcome: SyncOutcome) -> None:
         for look in looks:
@@ -229,7 +248,10 @@ class Keeper:
             else:
                 row = self._evidence.row(look.key)
                 tally.looks += 1
-                tally.changed += int(row is not None and self._evidence.changed[row])
+                changed = row is not None and bool(self._evidence.changed[row])
+                tally.changed += int(changed)
+                if self.hubs is not None:
+                    self.hubs.learn(look.key, look.at, changed=changed)
 
     def paused(self) -> tuple[int, float]:
         """Return how many items wait after a failure, and the days until one may.
@@ -273,28 +295,35 @@ async def keeping(
             network.way_out(config, store, clock, shared) as gate,
             page_sources.rendering(gate, chosen) as browser,
         ):
-            owner = page_sources.Ownership(store)
-            pages = page_sources.pages(
-                gate, config, chosen, owner, store=store, renderer=browser
-            )
+            owner, given = page_sources.Ownership(store), (gate, config, chosen)
+            pages = page_sources.pages(*given, owner, store=store, renderer=browser)
             crawled = crawl.crawl(pages, store, chosen, owner)
             source = guard.guarded(crawled, store, run, clock)
-            parts_left = map_discovery.Parts(config, store, chosen, clock)
-            policy = crawl.policy(strategy.policy, chosen, owner, parts_left)
+            left = map_discovery.Parts(config, store, chosen, clock)
+            policy = crawl.policy(strategy.policy, chosen, owner, left)
             unread = crawl.unread(store, chosen)
-            policy = crawl.read_first(policy, unread)
+            callers = page_sources.callers(gate, config, store, chosen)
+            policy = announced_first(crawl.read_first(policy, unread), callers[0])
             believed = topics.with_topics(
                 crawl.belief(belief, chosen), strategy, store, run.sources
             )
-            many = len(store.evidence(run.sources)) >= MANY
-            few = Shortlist(believed, policy) if many else None
-            loop = Loop(source, store, believed, policy, few)
+            promised = Promised(believed, pages.promises)
+            loop = _shortened(Loop(source, store, promised, policy), run)
             keeper = Keeper(config, store, run, loop, clock)
-            keeper.unread = unread
+            keeper.unread, keeper.promised = unread, promised
+            keeper.hubs, keeper.keys = callers
             yield keeper
+            save_all(pages.promises)
         belief_notes.remember(store, belief)
     except StoreError:
         done = False  # what the disk cut off goes on when it works again
         raise
     finally:
         store.finish(run, clock(), done=done)
+
+
+def _shortened(loop: Loop, run: Run) -> Loop:
+    """Return a loop that plans from a short list, if there are many pages."""
+    if len(loop.store.evidence(run.sources)) < MANY:
+        return loop
+    return replace(loop, shortlist=Shortlist(loop.belief, loop.policy))

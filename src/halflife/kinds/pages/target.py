@@ -9,12 +9,14 @@ from math import ceil, floor
 
 import numpy as np
 
-from halflife.core.arrays import Bools, Floats
+from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.ranking import best_rows
 from halflife.core.wording import number
 from halflife.kinds.pages.state import PagesState
 from halflife.market import target_rule
 from halflife.market.stand import FIRST, ROUND, Stand, TargetMemory
 from halflife.market.target_rule import Goal, TargetRound
+from halflife.models.quality import parts
 
 QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
 STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
@@ -34,10 +36,13 @@ class PageSnapshot:
     def __init__(self, state: PagesState, goal: Goal) -> None:
         self.view, self.rows = state.pages
         self.now, self.source, self.goal = state.now, state.source, goal
-        weight = np.where(self.view.held, self.view.weight, 0.0)[self.rows]
+        every = self.rows.size == len(self.view)  # then columns need not be copied
+        self._at: Ints | slice = slice(None) if every else self.rows
+        weight = np.where(self.view.held, self.view.weight, 0.0)[self._at]
         self.share = weight / max(float(weight.sum()), 1e-12)
-        cost = float(self.view.cost[self.rows].sum())
+        cost = float(self.view.cost[self._at].sum())
         self.least = state.reading.shortest(state.source, cost)
+        self._chances: dict[float, Floats] = {}
 
     @property
     def known(self) -> bool:
@@ -46,9 +51,13 @@ class PageSnapshot:
 
     def chances(self, ahead: float = 0.0) -> Floats:
         """Return the chance of each page to be out of date so many days from now."""
-        view = self.view
-        age = np.where(view.held, view.exposure + ahead, 0.0)
-        return 1.0 - np.clip(view.survival.alive(age)[self.rows], 0.0, 1.0)
+        if ahead not in self._chances:
+            view, stale = self.view, np.empty(len(self.view))
+            for at, some in parts(view):
+                age = np.where(view.held[at], view.exposure[at] + ahead, 0.0)
+                stale[at] = 1.0 - np.clip(some.alive(age), 0.0, 1.0)
+            self._chances[ahead] = stale[self._at]
+        return self._chances[ahead]
 
     def stand(self, memory: TargetMemory) -> tuple[Stand, TargetMemory]:
         """Return how they stand, and what to remember."""
@@ -65,7 +74,7 @@ class PageSnapshot:
             f"{risk.miss:.1%} likely to fall below {number(self.goal.level, 4)},"
             f" {risk.least:.1%} at best, {seen} of {self.rows.size} pages looked at"
         )
-        asked = float(ceil(count * float(self.view.cost[self.rows].mean())))
+        asked = float(ceil(count * float(self.view.cost[self._at].mean())))
         again = memory.length / 2.0
         return Stand(self.source.name, asked, memory.needed, said, again), memory
 
@@ -78,14 +87,14 @@ class PageSnapshot:
         for a day.
         """
         rest = np.flatnonzero(unseen)
-        order = rest[np.argsort(-self.chances()[rest], kind="stable")]
+        stale = self.chances()[rest]
         often = ROUND if self.goal.confidence is None else WATCH
         watched = memory.past.days + memory.past.watched
         span = min(max(watched, FIRST), often)
-        quiet = min(float(self.view.age[self.rows].min()), span)
-        count = min(floor(quiet * lot / span + 1e-9), order.size)
-        while count < order.size:
-            left, done = unseen.copy(), order[:count]
+        quiet = min(float(self.view.age[self._at].min()), span)
+        count = min(floor(quiet * lot / span + 1e-9), rest.size)
+        while count < rest.size:
+            left, done = unseen.copy(), rest[best_rows(stale, count)]
             left[done] = False
             then = self._round(memory, left)
             found = then.found + float(self.share[done] @ memory.chances[done])
@@ -93,7 +102,7 @@ class PageSnapshot:
                 memory.past, replace(then, found=found), self.goal
             ):
                 return count
-            count = min(max(2 * count, lot), order.size)
+            count = min(max(2 * count, lot), rest.size)
         return count
 
     def _turned(self, memory: TargetMemory) -> TargetMemory:
@@ -116,7 +125,7 @@ class PageSnapshot:
             past=past,
             began=self.now,
             length=min(self._length(), watched, ROUND),
-            unwatched=float(self.share @ np.minimum(self.view.age[self.rows], ROUND)),
+            unwatched=float(self.share @ np.minimum(self.view.age[self._at], ROUND)),
             chances=self.chances(),
         )
 
@@ -127,23 +136,23 @@ class PageSnapshot:
         An hour at least, unless all that is allowed is lost sooner; and no less than
         settings and politeness let all pages be fetched in.
         """
-        pace = float(self.share @ self.view.rate[self.rows])
+        pace = float(self.share @ self.view.rate[self._at])
         if memory is not None and self.now > memory.began:
             passed = max(self.now - memory.began, memory.unwatched)
-            changed = self.view.changed[self.rows] & ~self._unseen(memory)
+            changed = self.view.changed[self._at] & ~self._unseen(memory)
             pace = max(pace, float(self.share @ changed) / passed)
         lasts = self.goal.loss / max(pace, 1e-9)
         return max(QUARTER * lasts, min(FIRST, lasts), self.least)
 
     def _unseen(self, memory: TargetMemory) -> Bools:
-        unseen: Bools = self.view.age[self.rows] >= self.now - memory.began
+        unseen: Bools = self.view.age[self._at] >= self.now - memory.began
         return unseen
 
     def _round(self, memory: TargetMemory, unseen: Bools) -> TargetRound:
         share, before = self.share, memory.chances
         now, later = self.chances(), self.chances(memory.length)
         stale = float(share[unseen] @ now[unseen])
-        changed = self.view.changed[self.rows] & ~self._unseen(memory)
+        changed = self.view.changed[self._at] & ~self._unseen(memory)
         return TargetRound(
             things=1.0 / max(float(share @ share), 1e-12),
             began=float(share @ before),

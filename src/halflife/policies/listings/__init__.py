@@ -14,7 +14,7 @@ from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
 from halflife.market.stand import FIRST, LATEST, SOONEST
 from halflife.policies.listings.pace import last_fetch
-from halflife.policies.listings.schedules import Schedule
+from halflife.policies.listings.schedules import GroupSchedule, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class ListingPolicy:
         about: What it does, in one line; shown by ``halflife policies``.
         paper: Where it was published; empty if it is ours.
         schedule: Makes the schedule of a listing; None if the market decides.
+        groups: Makes the schedules of its groups, for a listing whose groups can be
+            fetched one by one; None if it has one for all of it.
         gain: What a fetch buys where the market decides; None: what the default
             forecast says.
         foresees: Whether the schedule forecasts. Then it may look no further ahead
@@ -64,6 +66,7 @@ class ListingPolicy:
     schedule: Callable[[ListingTerms], Schedule] | None = None
     gain: Gain | None = None
     foresees: bool = True
+    groups: Callable[[ListingTerms], GroupSchedule] | None = None
 
     def due(self, known: Collection, terms: ListingTerms) -> float:
         """Return the moment by which to fetch, in days.
@@ -76,8 +79,12 @@ class ListingPolicy:
             return 0.0
         last = last_fetch(known)
         days = self.schedule(terms)(known) - last
+        return last + self.bounded(known, days, terms)
+
+    def bounded(self, known: Collection, days: float, terms: ListingTerms) -> float:
+        """Return days until the next fetch, within what may be foreseen."""
         if self.foresees:
-            watched = max(last - float(known.looks[0]), FIRST)
+            watched = max(last_fetch(known) - float(known.looks[0]), FIRST)
             most = terms.longest if terms.longest < inf else LATEST
             days = min(days, watched, most)
-        return last + max(days, SOONEST)
+        return max(days, SOONEST)

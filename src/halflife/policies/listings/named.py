@@ -32,7 +32,7 @@ def _paced(terms: ListingTerms) -> Schedule:
     return PacedThreshold(terms.recall, confidence=terms.confidence)
 
 
-def _grouped(terms: ListingTerms) -> Schedule:
+def _grouped(terms: ListingTerms) -> GroupThreshold:
     return GroupThreshold(terms.group, terms.recall, confidence=terms.confidence)
 
 
@@ -86,9 +86,11 @@ threshold_paced = ListingPolicy(
     schedule=_paced,
 )
 threshold_groups = ListingPolicy(
-    "threshold for each group of objects that decay alike; the first one due decides",
+    "threshold for each group of objects that decay alike; groups are fetched apart "
+    "where group_request says how, else the first one due decides",
     f"{PAPER}, s. 5 and 6.2",
     _grouped,
+    groups=_grouped,
 )
 interval = ListingPolicy(
     "fetch every max_interval; once a day if the settings name none",

@@ -6,13 +6,14 @@ were made and says by when the next is due. It knows neither clock nor budget.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
+from halflife.core.object_store import group_text
 from halflife.grouping.attributes import attributes_that_part
 from halflife.grouping.partition import PartitionTerms, partition
 from halflife.models.census import Census
@@ -38,6 +39,22 @@ class Schedule(Protocol):
 
     def __call__(self, known: Collection) -> float:
         """Return the moment by which to fetch again, given what fetches showed."""
+        ...
+
+
+class GroupSchedule(Protocol):
+    """Anything that has a schedule for each group of a listing's objects."""
+
+    def groups(self, known: Collection) -> list[tuple[str, ...]]:
+        """Return the groups, each by the values of the attribute that it has.
+
+        It goes by what the last full fetch showed: what single groups showed later
+        changes nothing.
+        """
+        ...
+
+    def holds_part(self, part: Collection) -> float:
+        """Return for how many days a group need not be fetched."""
         ...
 
 
@@ -182,8 +199,8 @@ class GroupThreshold(LevelSchedule):
     """Fetch when the first of the groups of objects that decay alike is due.
 
     Papers/000, s. 5 and 6.2: objects are parted by an attribute into groups of one rate
-    each, and every group has the schedule of the static model on its own history. A
-    listing is fetched whole, so the group that is due first decides.
+    each, and every group has the schedule of the static model on its own history. Where
+    a listing can only be fetched whole, the group that is due first decides.
 
     Attributes:
         group: The attribute; if it is empty, every one that may part objects.
@@ -200,8 +217,27 @@ class GroupThreshold(LevelSchedule):
 
     def holds(self, known: Collection) -> float:
         """Return for how many days the bound of every group stays above the level."""
+        holds = (self.holds_part(part) for part in self.parts(known))
+        return min(holds, default=FARTHEST)
+
+    def holds_part(self, part: Collection) -> float:
+        """Return for how many days the bound of a group stays above the level."""
         rule = ModelThreshold("exponential", self.level, self.measure, self.confidence)
-        return min((rule.holds(part) for part in self.parts(known)), default=FARTHEST)
+        return rule.holds(part)
+
+    def groups(self, known: Collection) -> list[tuple[str, ...]]:
+        """Return the values of the attribute in each group.
+
+        One group if no attribute is named, or if its values do not part the objects
+        into groups of their own.
+        """
+        then = _at_last_look(known)
+        parts = self.parts(then) if self.group in known.lives.attributes else [then]
+        found = [group_values(part, self.group) for part in parts]
+        told = [value for values in found for value in values]
+        if len(told) > len(set(told)):
+            return [tuple(sorted(set(told)))]
+        return [values for values in found if values]
 
     def parts(self, known: Collection) -> list[Collection]:
         """Return the history of each group."""
@@ -212,6 +248,26 @@ class GroupThreshold(LevelSchedule):
         rng = np.random.default_rng(0)  # the same history has the same groups
         found = partition(lives, names, rng, terms=PartitionTerms(most=GROUPS))
         return [known.select(found.of == g) for g in range(len(found))]
+
+
+def group_values(part: Collection, name: str) -> tuple[str, ...]:
+    """Return the values of an attribute, as text; empty where an object has none."""
+    return tuple(sorted(set(group_column(part, name))))
+
+
+def group_column(known: Collection, name: str) -> list[str]:
+    """Return the value of an attribute of each life, as text."""
+    column = known.lives.attributes.get(name)
+    told = [None] * len(known.lives) if column is None else column.tolist()
+    return [group_text(value) for value in told]
+
+
+def _at_last_look(known: Collection) -> Collection:
+    """Return the history as the last full fetch showed it."""
+    last = last_fetch(known)
+    then = known.select(known.lives.first_seen <= last)
+    seen = np.minimum(then.lives.last_seen, last)
+    return replace(then, lives=replace(then.lives, last_seen=seen))
 
 
 @dataclass(frozen=True, slots=True)

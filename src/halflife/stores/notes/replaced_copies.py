@@ -24,6 +24,7 @@ class ReplacedCopy:
         raw: The fingerprint of all its bytes.
         media_type: Its media type.
         body: The copy itself, packed.
+        head: The headers that came with it.
 
     """
 
@@ -36,12 +37,13 @@ class ReplacedCopy:
     raw: str
     media_type: str
     body: str
+    head: str = ""
 
     @property
     def observation(self) -> Observation:
         """The copy, as it was observed."""
         body = zlib.decompress(b64decode(self.body))
-        content = Content(self.media_type, body)
+        content = Content(self.media_type, body, self.head)
         seen = Seen.PRESENT
         return Observation(
             self.key, self.since, seen, self.digest, self.raw, content=content

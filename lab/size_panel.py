@@ -20,7 +20,7 @@ from halflife.queries.completeness import AnswerCompleter
 from halflife.queries.drill_down import Drill, DrillStep, DrillWalk, ended, rested, ways
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, LocalChances
-from halflife.queries.size import averaged
+from lab.relation_size import averaged
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,83 @@
+"""When a source was observed, and which fetches failed and why; the SQL of it.
+
+Only the latest observations are read, so the answer takes as long in a large state.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from halflife.stores.connection import Tables
+
+LATEST = 100_000  # observations that are read; 0.1 s
+_WINDOW = "observation.id > (SELECT coalesce(max(id), 0) FROM observation) - :latest"
+_MINE = "(SELECT id FROM source WHERE name = :source)"
+_FAILED = f"""
+SELECT observation.note, count(*), count(DISTINCT item), min(at), max(at), max(item.key)
+FROM observation CROSS JOIN item ON item.id = observation.item
+WHERE {_WINDOW} AND seen = 2 AND item.source = {_MINE} AND at >= :since
+GROUP BY observation.note ORDER BY max(at) DESC LIMIT :most
+"""  # noqa: S608  (constants)
+_BROKEN = f"""
+SELECT note, count(*), 1, min(at), max(at), '' FROM snapshot
+WHERE source = {_MINE} AND valid = 0 AND at >= :since
+GROUP BY note ORDER BY max(at) DESC LIMIT :most
+"""  # noqa: S608
+_PAGES = f"""
+SELECT CAST((at - :since) / :step AS INTEGER), count(*), sum(seen = 2)
+FROM observation CROSS JOIN item ON item.id = observation.item
+WHERE {_WINDOW} AND item.source = {_MINE} AND at >= :since AND seen < 3
+GROUP BY 1 ORDER BY 1
+"""  # noqa: S608
+_SETS = f"""
+SELECT CAST((at - :since) / :step AS INTEGER), count(*), sum(valid = 0)
+FROM snapshot WHERE source = {_MINE} AND at >= :since GROUP BY 1 ORDER BY 1
+"""  # noqa: S608
+
+
+class FailureRow(NamedTuple):
+    """Fetches that failed for one reason.
+
+    Attributes:
+        reason: What is known of it, as it was written down.
+        fetches: How many failed.
+        items: Of how many pages.
+        first: When the first failed, in days.
+        last: When the last failed.
+        example: One of the pages; empty if it was the whole source.
+
+    """
+
+    reason: str
+    fetches: int
+    items: int
+    first: float
+    last: float
+    example: str
+
+
+class ObservedRow(NamedTuple):
+    """What was observed in a stretch of time that began at a moment."""
+
+    at: float
+    fetches: int
+    failed: int
+
+
+def failures(
+    store: "Tables", source: str, since: float, most: int = 20
+) -> list[FailureRow]:
+    """Return why fetches of a source failed since then, the latest reason first."""
+    given = {"source": source, "since": since, "most": most, "latest": LATEST}
+    with store.looking() as db:
+        rows = [*db.execute(_FAILED, given), *db.execute(_BROKEN, given)]
+    return sorted(map(FailureRow._make, rows), key=lambda row: -row.last)[:most]
+
+
+def observed(
+    store: "Tables", source: str, since: float, step: float
+) -> list[ObservedRow]:
+    """Return how often a source was observed since then, in stretches of some days."""
+    given = {"source": source, "since": since, "step": step, "latest": LATEST}
+    with store.looking() as db:
+        rows = [*db.execute(_PAGES, given), *db.execute(_SETS, given)]
+    return [ObservedRow(since + n * step, many, failed) for n, many, failed in rows]

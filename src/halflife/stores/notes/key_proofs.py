@@ -1,0 +1,60 @@
+"""Pushes that wait for the proof of their key, and what came of proofs.
+
+Whoever serves writes down what was claimed (``KEY_CLAIMS``), whoever fetches proves it
+(``KEY_PROOFS``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from halflife.stores.notes import NoteKind, finite, text, texts
+
+
+@dataclass(frozen=True, slots=True)
+class KeyClaim:
+    """Somebody says to speak for a host: a file there holds this key."""
+
+    location: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyProof:
+    """When the file was last fetched, in days, and whether it held the key."""
+
+    at: float
+    holds: bool
+
+
+Claims: TypeAlias = dict[KeyClaim, dict[str, float]]  # pages, and when each was named
+Proofs: TypeAlias = dict[KeyClaim, KeyProof]
+
+
+def _read_claims(rows: list[Any]) -> Claims:
+    return {KeyClaim(*texts(claim)): _pages(pages) for claim, pages in rows}
+
+
+def _pages(row: Mapping[str, Any]) -> dict[str, float]:
+    return {text(key): finite(at) for key, at in row.items()}
+
+
+def _read_proofs(rows: list[Any]) -> Proofs:
+    return {
+        KeyClaim(text(location), text(key)): KeyProof(finite(at), bool(holds))
+        for location, key, at, holds in rows
+    }
+
+
+KEY_CLAIMS = NoteKind(
+    "key_claims",
+    1,
+    lambda known: [[[c.location, c.key], pages] for c, pages in known.items()],
+    _read_claims,
+)
+KEY_PROOFS = NoteKind(
+    "key_proofs",
+    1,
+    lambda known: [[c.location, c.key, p.at, p.holds] for c, p in known.items()],
+    _read_proofs,
+)

@@ -1,0 +1,242 @@
+"""The page that adds a source: an address is tried, shown, and written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from halflife.core.errors import ConfigError, HalflifeError, UsageError
+from halflife.engine import bootstrap
+from halflife.recognition.guess import Corrections
+from halflife.web import form_values, trials, words
+from halflife.web.pages import Answer
+from halflife.web.replies import as_json
+from halflife.web.settings_desk import ClashError, Proposal, ValuesError
+from halflife.web.trials import Trial
+
+if TYPE_CHECKING:
+    from halflife.web.app import ProjectPages
+
+UNUSABLE, CLASH, GONE, BROKEN = 422, 409, 410, 500
+AGAIN = "2"  # seconds after which a browser without scripts asks again
+LOST = "This trial is no longer kept. Fetch the address again."
+
+
+@dataclass(frozen=True, slots=True)
+class AddForm:
+    """What was typed to add a source.
+
+    Attributes:
+        given: The fields, by their names.
+        fields: The fields of records that are to be kept.
+
+    """
+
+    given: Mapping[str, str]
+    fields: Sequence[str] = ()
+
+    def values(self) -> dict[str, Any]:
+        """Return it as settings; raise ``ValuesError``."""
+        name = self.given.get("name", "").strip() or None
+        return {
+            **form_values.source_values(self.given),
+            "name": name,
+            "fields": list(self.fields),
+        }
+
+
+class AddPage:
+    """The addresses at which a source is added.
+
+    Args:
+        site: The pages that these belong to.
+
+    """
+
+    def __init__(self, site: "ProjectPages") -> None:
+        self._site = site
+
+    def routes(self) -> list[BaseRoute]:
+        """Return every address."""
+        return [
+            Route("/add", self.show),
+            Route("/add", self.begin, methods=["POST"]),
+            Route("/add/trial.json", self.state),
+            Route("/add/save", self.save, methods=["POST"]),
+        ]
+
+    def show(self, request: Request) -> Response:
+        """Answer with the form, or with what a trial has found."""
+        params = request.query_params
+        form = AddForm(dict(params), params.getlist("field"))
+        name = params.get("trial", "")
+        trial = self._site.trials.find(name) if name else None
+        if name and trial is None:
+            return self._respond(form, GONE, errors={"url": LOST})
+        return self._respond(form, trial=trial)
+
+    def state(self, request: Request) -> Response:
+        """Answer with whether a trial has ended, for the script of the page."""
+        trial = self._site.trials.find(request.query_params.get("trial", ""))
+        return as_json(
+            {
+                "state": "lost" if trial is None else trial.state,
+                "answered": [] if trial is None else trial.steps,
+            }
+        )
+
+    async def begin(self, request: Request) -> Response:
+        """Begin a trial."""
+        form = AddForm(_given(await request.form()))
+        return await run_in_threadpool(self._begin, form)
+
+    def _begin(self, form: AddForm) -> Response:
+        given = form.given
+        try:
+            trial = start_trial(self._site, given)
+        except UsageError as error:
+            return self._respond(form, UNUSABLE, errors={"url": words.plain(error)})
+        query = urlencode({"trial": trial.id, "url": trial.url})
+        return RedirectResponse(f"/add?{query}", 303)
+
+    async def save(self, request: Request) -> Response:
+        """Write the source into the settings."""
+        sent = await request.form()
+        chosen = [str(one) for one in sent.getlist("field")]
+        form = AddForm(_given(sent), chosen)
+        answer = await run_in_threadpool(self._save, form)
+        if isinstance(answer, Response):
+            return answer
+        if form.given.get("then") == "fetch":
+            await self._site.start_sync(answer.source)
+        return RedirectResponse(f"/edit?{urlencode(self._saved(answer))}", 303)
+
+    def _saved(self, proposal: Proposal) -> dict[str, str]:
+        last = self._site.desk.history.last()
+        number = str(last.number) if last else ""
+        return {"name": proposal.source, "saved": number}
+
+    def _save(self, form: AddForm) -> Response | Proposal:
+        trial = self._site.trials.find(form.given.get("trial", ""))
+        if trial is None:
+            return self._respond(form, GONE, errors={"url": LOST})
+        try:
+            proposal = propose(self._site, trial, form.values())
+            self._site.desk.save(proposal, form.given.get("mark", ""))
+        except ValuesError as error:
+            return self._respond(form, UNUSABLE, trial=trial, errors=error.why)
+        except ClashError as error:
+            return self._respond(form, CLASH, trial=trial, clash=error)
+        except ConfigError as error:
+            said = {"": words.plain(error)}
+            return self._respond(form, BROKEN, trial=trial, errors=said)
+        make_known(self._site)
+        return proposal
+
+    def _respond(
+        self,
+        form: AddForm,
+        status: int = 200,
+        *,
+        trial: Trial | None = None,
+        errors: Mapping[str, str] | None = None,
+        clash: ClashError | None = None,
+    ) -> Response:
+        config, wrong = self._site.board.config(), dict(errors or {})
+        told = None if trial is None else trials.told(trial, config)
+        proposal = self._proposed(form, trial, wrong)
+        answer: Answer = {
+            "trial": told,
+            "inputs": self._inputs(form, told),
+            "chosen": set(form.fields) or set((told or {}).get("fields", ())),
+            "errors": wrong,
+            "proposal": proposal,
+            "clash": clash,
+            "mark": proposal.mark if proposal else "",
+            "file": self._site.board.path.name,
+            "per": config.budget.per,
+        }
+        html = self._site.render(
+            "add.html",
+            page="add",
+            title="Add a source",
+            answer=answer,
+            waiting=self._site.board.waiting,
+        )
+        running = told is not None and told["state"] == "running"
+        headers = {"refresh": AGAIN} if running else {}
+        return Response(html, status, headers, media_type="text/html")
+
+    def _proposed(
+        self, form: AddForm, trial: Trial | None, wrong: dict[str, str]
+    ) -> Proposal | None:
+        """Return the change that a form makes; if there is none, say what is wrong."""
+        if trial is not None and trial.state == "failed":
+            wrong.setdefault("url", words.plain(trial.trouble))
+        if trial is None or trial.state != "done" or trial.guess is None:
+            return None
+        try:
+            return propose(self._site, trial, form.values())
+        except ValuesError as error:
+            if not wrong:
+                wrong |= error.why
+            return None
+
+    def _inputs(self, form: AddForm, told: Answer | None) -> dict[str, str]:
+        """Return what stands in the fields: what was typed, or what is usual."""
+        usual = {"url": "", "name": "", "target": "", "weight": "", "max_requests": ""}
+        found = told or {}
+        usual |= {"url": found.get("url", ""), "name": found.get("name", "")}
+        usual |= dict(found.get("given", {}))
+        given = {name: words.plain(value) for name, value in form.given.items()}
+        target = form.given.get("target", "")
+        return {**usual, **given, "target": target}
+
+
+def _given(form: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): str(value) for name, value in form.items()}
+
+
+def corrections(given: Mapping[str, str]) -> Corrections:
+    """Return what somebody knows better than it can be guessed."""
+    names = ("records", "key", "next")
+    return Corrections(**{name: given.get(name, "").strip() for name in names})
+
+
+def start_trial(site: "ProjectPages", given: Mapping[str, str]) -> Trial:
+    """Begin to try an address; raise ``UsageError`` if it is none.
+
+    If it names an earlier trial of the same address, nothing is asked for twice.
+    """
+    url, before = given.get("url", "").strip(), given.get("trial", "")
+    if not url:
+        raise UsageError("Give an address, such as https://example.org/news.")
+    return site.trials.start(
+        site.board.config(),
+        url,
+        given.get("kind", ""),
+        corrections(given),
+        site.trials.find(before),
+    )
+
+
+def propose(site: "ProjectPages", trial: Trial, values: Mapping[str, Any]) -> Proposal:
+    """Return the change that adds what was tried; raise ``ValuesError``."""
+    return site.desk.add(trials.settings(trial, site.board.config(), values))
+
+
+def make_known(site: "ProjectPages") -> str:
+    """Let the state know the pages that the settings name now; say what was wrong.
+
+    If it cannot be written now, the next sync does the same.
+    """
+    try:
+        with bootstrap.writing(site.board.config()):
+            return ""
+    except HalflifeError as error:
+        return str(error)

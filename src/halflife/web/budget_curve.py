@@ -1,0 +1,64 @@
+"""The curve of quality against the budget: on the page, and as a picture to share."""
+
+import math
+
+import numpy as np
+
+from halflife.core.arrays import Floats
+from halflife.core.wording import count, number
+from halflife.study import svg
+from halflife.study.axes import logarithmic, percent
+from halflife.study.marks import LineMark, Points
+from halflife.study.svg import Chart
+
+HEAD = 54.0  # px above a chart that stands alone, for what it shows
+LINE = 88  # characters of what stands under its title
+
+
+def draw(
+    budgets: Floats, total: Floats, now: tuple[float, float], then: tuple[float, float]
+) -> Chart:
+    """Return quality in all against the requests a day, with two budgets marked.
+
+    Twice as many requests are equally far apart everywhere, so that the knee shows: the
+    budget from which on more buys little.
+    """
+    floor = min(0.1 * math.floor(10.0 * float(total.min())), 0.9)
+    marks = (
+        LineMark(budgets, total, "best quality in all"),
+        Points(np.array([now[0]]), np.array([now[1]]), "budget now", 6),
+        Points(np.array([then[0]]), np.array([then[1]]), "budget to imagine", 1),
+    )
+    low = min(float(budgets[0]), now[0], then[0])
+    return Chart(
+        "What a budget buys",
+        f"{count(now[0], 'request')} a day keep {100 * now[1]:.1f} % of quality; "
+        f"{number(then[0])} would keep {100 * then[1]:.1f} %.",
+        logarithmic("requests a day", low, float(budgets[-1])),
+        percent("mean quality", floor, 1.0),
+        marks,
+    )
+
+
+def picture(chart: Chart) -> str:
+    """Return a chart as a file of its own, with what it shows written above it."""
+    inner = svg.chart(chart, "shared")
+    box = inner.split('viewBox="0 0 ')[1].split('"')[0]
+    wide, high = (float(side) for side in box.split())
+    parts = (
+        (
+            f'<rect width="{svg.number(wide)}" height="{svg.number(high + HEAD)}" '
+            'fill="var(--ground)"/>'
+        ),
+        f'<text x="12" y="24" font-weight="650">{svg.text(chart.title)}</text>',
+        f'<text x="12" y="44">{svg.text(chart.about[:LINE])}</text>',
+        inner.replace("<svg ", f'<svg y="{svg.number(HEAD)}" ', 1),
+    )
+    return svg.element(
+        "picture",
+        chart.title,
+        chart.about,
+        parts,
+        size=(wide, high + HEAD),
+        styled=True,
+    )

@@ -1,0 +1,255 @@
+"""The API that changes settings: what the pages Add and Settings do, for programs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from halflife.config import WINDOW_DAYS
+from halflife.core.errors import UsageError
+from halflife.web import add_page, trials, words
+from halflife.web.openapi import ApiParameter, ApiRoute
+from halflife.web.pages import Answer
+from halflife.web.replies import as_json, read_json
+from halflife.web.settings_desk import (
+    EDITABLE,
+    ClashError,
+    DiffLine,
+    Proposal,
+    ValuesError,
+)
+
+if TYPE_CHECKING:
+    from halflife.web.app import ProjectPages
+
+Body: TypeAlias = dict[str, Any]
+Work: TypeAlias = Callable[["SettingsApi", Request, Body], Answer]
+
+TEXT: Answer = {"type": "string"}
+TEXTS: Answer = {"type": "array", "items": TEXT}
+COUNT: Answer = {"type": ["integer", "null"], "minimum": 1}
+HOW: Answer = {
+    "mark": {**TEXT, "description": "Of the settings as they were seen."},
+    "dry_run": {"type": "boolean", "description": "Show the change; save nothing."},
+}
+VALUES: Answer = {
+    "target": {"type": ["string", "array", "null"], "items": TEXT},
+    "weight": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "max_requests": COUNT,
+}
+ABOUT = ("kind", "key", "records", "next", "trial")
+
+
+def _answering(status: int) -> Callable[[Work], Callable[..., Any]]:
+    """Answer a request for a change with this status, or say what is wrong with it."""
+
+    def wrapped(work: Work) -> Callable[..., Any]:
+        @wraps(work)
+        async def answer(api: "SettingsApi", request: Request) -> Response:
+            body = await _body(request)
+            try:
+                found = await run_in_threadpool(work, api, request, body)
+            except ValuesError as error:
+                said = {"said": words.plain(error), "values": error.why}
+                return as_json({"status": 422, **said}, 422)
+            except ClashError as error:
+                theirs = None if error.theirs is None else _diff(error.theirs)
+                both = {"theirs": theirs, "mine": _diff(error.mine)}
+                return as_json({"status": 409, "said": str(error), **both}, 409)
+            return as_json(found, status)
+
+        return answer
+
+    return wrapped
+
+
+class SettingsApi:
+    """The addresses for programs that change settings.
+
+    Args:
+        site: The pages that do the same.
+
+    """
+
+    def __init__(self, site: "ProjectPages") -> None:
+        self._site = site
+
+    def table(self) -> Iterator[ApiRoute]:
+        """Return every address."""
+        name = (ApiParameter("name", "The name of a source."),)
+        yield from self._trials()
+        about = "Add what a trial has found; the answer is the change."
+        more = {"name": TEXT, "fields": TEXTS, **VALUES, **HOW}
+        yield ApiRoute(
+            "POST", "/sources", "add", about, self.add, (), {"trial": TEXT}, more
+        )
+        about = "Change target, weight or limit of a source, or pause it; null: none."
+        more = {**VALUES, "paused": {"type": "boolean"}, **HOW}
+        path = "/sources/{name}"
+        yield ApiRoute("PATCH", path, "edit", about, self.edit, name, {}, more)
+        about = "Take a source out of the settings; what is known of it is kept."
+        given = (*name, ApiParameter("mark", "Of the settings as they were seen."))
+        yield ApiRoute("DELETE", path, "remove", about, self.remove, given)
+        about = "Change the budget of all."
+        per = {"type": "string", "enum": list(WINDOW_DAYS)}
+        body, more = (
+            {"requests": {"type": "integer", "minimum": 1}},
+            {"per": per, **HOW},
+        )
+        yield ApiRoute("PATCH", "/budget", "budget", about, self.budget, (), body, more)
+        about = "The last changes of the settings, latest first."
+        yield ApiRoute("GET", "/settings/changes", "settings", about, self.changes)
+        about = "Undo the last change of the settings, if it is still the last."
+        body = {"number": {"type": "integer", "minimum": 1}}
+        path = "/settings/undo"
+        yield ApiRoute("POST", path, "undo", about, self.undo, (), body)
+
+    def _trials(self) -> Iterator[ApiRoute]:
+        about = "Begin to fetch an address, to see what it is."
+        more = dict.fromkeys(ABOUT, TEXT)
+        yield ApiRoute(
+            "POST", "/trials", "try", about, self.begin, (), {"url": TEXT}, more
+        )
+        about = "What a trial has found, as far as it is."
+        given = (ApiParameter("trial", "The name of a trial."),)
+        path = "/trials/{trial}"
+        yield ApiRoute("GET", path, "trial", about, self.trial, given)
+
+    @_answering(202)
+    def begin(self, request: Request, body: Body) -> Answer:
+        """Begin a trial."""
+        del request
+        _only(body, ("url", *ABOUT))
+        for name, value in body.items():
+            if not isinstance(value, str):
+                raise ValuesError({name: "should be a string"})
+        try:
+            trial = add_page.start_trial(self._site, body)
+        except UsageError as error:
+            raise ValuesError({"url": words.plain(error)}) from None
+        return trials.told(trial, self._site.board.config())
+
+    def trial(self, request: Request) -> Response:
+        """Answer with a trial."""
+        name = request.path_params["trial"]
+        return as_json(trials.told(self._find(name), self._site.board.config()))
+
+    def _find(self, name: object) -> trials.Trial:
+        found = self._site.trials.find(str(name))
+        if found is None:
+            raise UsageError("there is no such trial, or it is no longer kept")
+        return found
+
+    @_answering(201)
+    def add(self, request: Request, body: Body) -> Answer:
+        """Add what a trial has found."""
+        del request
+        _only(body, ("trial", "name", "fields", *VALUES, *HOW))
+        trial = self._find(body.pop("trial", ""))
+        if trial.state == "running":
+            raise HTTPException(409, "the trial has not ended yet")
+        values = {k: v for k, v in body.items() if k not in HOW}
+        if not isinstance(values.get("fields", []), list):
+            raise ValuesError({"fields": "should be a list of names"})
+        answer = self._save(add_page.propose(self._site, trial, values), body)
+        if answer["saved"]:
+            add_page.make_known(self._site)
+        return answer
+
+    @_answering(200)
+    def edit(self, request: Request, body: Body) -> Answer:
+        """Change some values of a source."""
+        _only(body, (*EDITABLE, *HOW))
+        values = {k: v for k, v in body.items() if k not in HOW}
+        if values.get("paused") is False:
+            values["paused"] = None
+        name = request.path_params["name"]
+        return self._save(self._site.desk.change_source(name, values), body)
+
+    @_answering(200)
+    def remove(self, request: Request, body: Body) -> Answer:
+        """Take a source out."""
+        del body
+        proposal = self._site.desk.remove(request.path_params["name"])
+        return self._save(proposal, {"mark": request.query_params.get("mark", "")})
+
+    @_answering(200)
+    def budget(self, request: Request, body: Body) -> Answer:
+        """Change the budget."""
+        del request
+        _only(body, ("requests", "per", *HOW))
+        values = {k: v for k, v in body.items() if k not in HOW}
+        return self._save(self._site.desk.change_budget(values), body)
+
+    def changes(self, request: Request) -> Response:
+        """Answer with the last changes, without texts: whoever may read may ask."""
+        del request
+        history = self._site.desk.history
+        last = history.last()
+        return as_json(
+            {
+                "last": None if last is None else last.number,
+                "results": [
+                    {"number": one.number, "at": words.date(one.at), "what": one.what}
+                    for one in history.changes()
+                ],
+            }
+        )
+
+    @_answering(200)
+    def undo(self, request: Request, body: Body) -> Answer:
+        """Take the last change back."""
+        del request
+        _only(body, ("number",))
+        number = body.get("number")
+        if type(number) is not int:
+            raise ValuesError({"number": "should be the number of the last change"})
+        done = self._site.desk.undo(number)
+        return {"undone": done.number, "what": done.what}
+
+    def _save(self, proposal: Proposal, how: Mapping[str, Any]) -> Answer:
+        """Save a change unless it shall only be shown, or changes nothing."""
+        mark, dry = how.get("mark") or "", how.get("dry_run") or False
+        if not isinstance(mark, str) or not isinstance(dry, bool):
+            raise ValuesError(
+                {"": "mark should be a string, and dry_run true or false"}
+            )
+        done = None
+        if proposal.changes and not dry:
+            done = self._site.desk.save(proposal, mark)
+        return {
+            "source": proposal.source,
+            "what": proposal.what,
+            "mark": proposal.mark,
+            "diff": _diff(proposal.diff),
+            "saved": done is not None,
+            "number": None if done is None else done.number,
+        }
+
+
+def _diff(lines: Sequence[DiffLine]) -> list[Answer]:
+    return [asdict(one) for one in lines]
+
+
+def _only(body: Body, known: tuple[str, ...]) -> None:
+    """Raise ``ValuesError`` if there is something that has no meaning here."""
+    for name in body:
+        if name not in known:
+            said = f"has no meaning here; these have: {', '.join(known)}"
+            raise ValuesError({words.plain(name)[:80]: said})
+
+
+async def _body(request: Request) -> Body:
+    """Return the JSON object that was sent; nothing sent is an empty one."""
+    try:
+        given = await read_json(request) if request.method != "DELETE" else {}
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise HTTPException(400, "send a JSON object")
+    return given
