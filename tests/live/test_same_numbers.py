@@ -198,7 +198,7 @@ def of_status(path, capsys):
 def of_forecast(path, name, capsys, moment):
     """Return what ``halflife forecast NAME --json`` states of this very moment."""
     capsys.readouterr()
-    copied = ["--from", moment] if name in {"jobs", "flats"} else []
+    copied = ["--from", moment] if name in {"jobs", "events", "flats"} else []
     code = main(
         ["forecast", name, *copied, "--at", "+0h", "--json", "--config", str(path)]
     )
@@ -255,7 +255,7 @@ def test_every_surface_states_the_same_quality_of_every_source(
             assert set(other) == set(NAMES)
             for name in NAMES:
                 same(page[name], other[name], (name, age))
-        for name in ("docs", "news", "jobs", "flats", "cars", "library"):
+        for name in ("docs", "news", "jobs", "events", "flats", "cars", "library"):
             said = of_forecast(path, name, capsys, halflife_date(now))
             same(page[name], said, (name, age))
 

@@ -51,12 +51,13 @@ def waited(visitor):
 
 def test_sync_now_draws_on_the_window_when_nothing_has_come_in(site, visit):
     here = visit(site())
-    spend = here.get("/overview.json").json["spend"]
+    answer = here.get("/overview.json").json
+    spend = answer["spend"]
     assert spend["now"] == 0
     assert 0 < spend["next"] <= 1 / 1000
     assert spend["window"] == {
         "requests": 1000, "per": "day", "spent": 2, "left": 998,
-        "refill": 0.0, "refill_at": here.get("/overview.json").json["at"],
+        "refill": 0.0, "refill_at": answer["at"],
     }  # fmt: skip
     assert "998 left" not in here.get("/overview").text
     here.post("/sync", "source=site")
@@ -108,10 +109,10 @@ def test_nothing_can_be_drawn_from_a_window_that_is_spent(site):
 
 
 def test_the_sample_world_never_spends_more_than_its_budget(tmp_path):
-    config = Config.load(actions.demo(tmp_path, pages=20, days=3))
+    config = Config.load(actions.demo(tmp_path, pages=8, days=2))
     seen = Board(config.path).survey()
     assert seen.spend.spent <= config.budget.requests
     with bootstrap.reading(config) as store:
-        days = survey.by_day(store, seen.now, most=3)
+        days = survey.by_day(store, seen.now, most=2)
     assert max(days) <= config.budget.pace
     assert sum(days[-2:]) >= showcase.FURNISHED

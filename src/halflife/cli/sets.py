@@ -43,6 +43,7 @@ class SetQuestion:
         now: When the question is asked, in days.
         trust: How far forecasts were trusted then.
         rhythm: When in the day it changes, if it is asked now.
+        renewed: When all that is newer was read last; ``-inf`` if never.
 
     """
 
@@ -50,6 +51,7 @@ class SetQuestion:
     now: float
     trust: Trust = FULL
     rhythm: Rhythm = FLAT
+    renewed: float = -math.inf
 
     @classmethod
     def of(
@@ -74,7 +76,8 @@ class SetQuestion:
             trust = audit_report.trust(store, known.name, now)
             # Of an earlier moment nobody knows any more what was known of the hours.
             rhythm = rhythms.rhythm(store, known.name) if since is None else FLAT
-        return cls(picked(known, where).until(now), now, trust, rhythm)
+            renewed = _renewed(config, store, known.name)
+        return cls(picked(known, where).until(now), now, trust, rhythm, renewed)
 
     def own(self, ahead: Sequence[float]) -> list[float]:
         """Return how many of the source's own days pass in so many days from now."""
@@ -105,6 +108,17 @@ class SetQuestion:
             "held": int(self.collection.in_copy().size),
             "trust": self.trust.factor,
         }
+
+
+def _renewed(config: Config, store: Store, name: str) -> float:
+    """Return when all that is newer of a listing was read last; ``-inf`` if never."""
+    from halflife.kinds.listing import incremental
+    from halflife.kinds.listing.settings import ListingConfig
+
+    for source in ListingConfig.among(config.source):
+        if source.name == name and (done := incremental.remembered(store, source)):
+            return done.at
+    return -math.inf
 
 
 def picked(known: Collection, where: str | None) -> Collection:
@@ -375,11 +389,15 @@ def _recalled(asked: SetQuestion, own: Sequence[float], confidence: float) -> "B
     from halflife.models.recall_curve import recall
     from halflife.models.setquality import Band
 
-    passed = asked.now - asked.copied
-    ages = passed + np.asarray(own, np.float64)
-    band = recall(asked.collection, ages, confidence)
-    cast = stated(Forecast("recall", ages, *band, confidence), asked.trust)
-    return Band(cast.mean, cast.low, cast.high)
+    ages = asked.now - asked.copied + np.asarray(own, np.float64)
+    later = asked.renewed - asked.copied
+    if later > 0:  # what came until then is in the copy
+        ages = np.where(ages >= later, ages - later, ages)
+    order = np.argsort(ages, kind="stable")
+    band = recall(asked.collection, ages[order], confidence)
+    cast = stated(Forecast("recall", ages[order], *band, confidence), asked.trust)
+    back = np.argsort(order)
+    return Band(cast.mean[back], cast.low[back], cast.high[back])
 
 
 def counted(figure: object) -> str:

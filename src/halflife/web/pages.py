@@ -179,6 +179,8 @@ def _measures(seen: Survey) -> list[Answer]:
     found = []
     for measure in ("freshness", "recall", "content", "summary"):
         mine = [r for r in seen.rows if r.measure == measure and not math.isnan(r.mean)]
+        # What nothing fetches says nothing of how well the rest is kept.
+        mine = [row for row in mine if not row.imported] or mine
         if not mine:
             continue
         share = np.array([weight[row.name] for row in mine])
