@@ -278,3 +278,12 @@ def test_what_was_typed_is_no_markup(page, text):
 def test_a_form_that_is_too_large_is_refused(page):
     answer = page.post("/edit/save", f"name=docs&target={'x' * 10_000}")
     assert answer.status == 413
+
+
+def test_the_first_change_of_all_writes_the_settings(visit, tmp_path):
+    page, path = visit(tmp_path / "halflife.toml"), tmp_path / "halflife.toml"
+    assert page.get("/edit").status == 200
+    assert save(page, requests="50", per="hour").status == 303
+    assert Config.load(path).budget.requests == 50
+    page.post("/edit/undo", "number=1")
+    assert not path.exists()

@@ -171,13 +171,14 @@ class SettingsDesk:
 
     def change_budget(self, values: Mapping[str, Any]) -> Proposal:
         """Propose another budget."""
-        before = self._there()
-        table = tomllib.loads(before).get("budget", {})
+        before = self.text()
+        written = edit.TEMPLATE if before is None else before
+        table = tomllib.loads(written).get("budget", {})
         try:
             BudgetConfig.model_validate({**table, **values})
         except ValidationError as error:
             raise ValuesError(by_field(error.errors())) from None
-        text = edit.text_with_budget(before, values)
+        text = edit.text_with_budget(written, values)
         return self._proposal(f"budget: {_listed(table, values)}", before, text)
 
     def remove(self, name: str) -> Proposal:
