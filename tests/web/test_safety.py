@@ -16,8 +16,9 @@ ROUTES = {
     "/source.json", "/plan", "/plan.json", "/what-if", "/what-if.json", "/inbox",
     "/inbox.json", "/league", "/league.json", "/audit", "/audit.json", "/jobs.json",
     "/ready.json", "/copy", "/static/{name}", "/sync", "/decide", "/demo", "/leave",
-    "/push.json", "/websub/{token}", "/indexnow", "/changes",
-    "/changes.json", "/changes.atom", "/diff", "/diff.json", "/items", "/items.json", "/items/all.{form}",
+    "/push.json", "/websub/{token}", "/indexnow", "/changes", "/changes.json",
+    "/changes.atom", "/diff", "/diff.json", "/items", "/items.json",
+    "/items/all.{form}",
 }  # fmt: skip
 API = {
     f"/api/v1/{path}"
