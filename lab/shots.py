@@ -23,6 +23,11 @@ Scheme: TypeAlias = Literal["light", "dark"]
 CHROMIUM = Path("/usr/bin/chromium")
 PAGES = {
     "overview": "/overview",
+    "changes": "/changes",
+    "changes-listing": "/changes?source=jobs",
+    "diff": "/diff?item=https%3A%2F%2Fnews.example%2Fpage-1",
+    "diff-inline": "/diff?item=https%3A%2F%2Fnews.example%2Fpage-1&view=inline",
+    "items": "/items?source=jobs",
     "sources": "/sources",
     "source-pages": "/source?name=handbook",
     "source-listing": "/source?name=jobs",

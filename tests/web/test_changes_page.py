@@ -105,7 +105,9 @@ def test_an_update_shows_the_old_and_the_new_value(site):
 
 def test_a_changed_page_shows_its_lines_and_leads_to_the_difference(site):
     tree = html.fromstring(site.get(f"/changes?item={quote(PRICING)}").text)
-    lines = [one.text for one in tree.xpath("//div[@class='lines']/*")]
+    lines = [one.text_content() for one in tree.xpath("//div[@class='lines']/*")]
+    words = [one.text for one in tree.xpath("//div[@class='lines']/*/b")]
+    assert {"29", "31"} <= set(words)
     assert "29 euros a month, billed yearly." in lines
     assert "31 euros a month, billed yearly." in lines
     (first, *_) = tree.xpath("//p[@class='key']/a[1]/@href")

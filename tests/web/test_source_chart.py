@@ -156,6 +156,9 @@ def test_the_page_of_a_source_shows_changes_failures_and_ways_on(site):
     for said in ("Over time", "Failed fetches", "What changed", "Items"):
         assert said in heads
     assert len(tree.xpath("//ol[@class='feed']/li")) == 10
+    reasons = tree.xpath("//div[@aria-label='Failed fetches']//tbody//th")
+    said = [one.text_content() for one in reasons]
+    assert said[1] == "It answered with an error503"
     (out,) = tree.xpath("//p[@class='where']/a[@rel='noopener noreferrer']")
     assert out.get("href") == "https://shop.example/"
     links = tree.xpath("//a/@href")

@@ -71,9 +71,10 @@ def _paragraphs(row: Answer, one: Answer) -> list[str]:
         old = f"<del>{escaped(field['old'])}</del> → " if field["had"] else ""
         new = f"<ins>{escaped(field['new'])}</ins>" if field["has"] else "nothing"
         found.append(f"<p>{escaped(field['name'])}: {old}{new}</p>")
-    for sign, line in row["lines"]:
-        tag = "del" if sign == "-" else "ins"
-        found.append(f"<p><{tag}>{escaped(line)}</{tag}></p>")
+    for line in row["lines"]:
+        tag = "del" if line["sign"] == "-" else "ins"
+        said = "".join(part for part, _ in line["parts"])
+        found.append(f"<p><{tag}>{escaped(said)}</{tag}></p>")
     if one["link"]:
         found.append(f'<p><a href="{escaped(one["link"])}">The page itself</a></p>')
     return found

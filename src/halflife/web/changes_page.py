@@ -25,6 +25,7 @@ FIELDS = 6  # of a change that are shown
 LATEST = 2**62
 SMALL = 64 * 1024  # bytes of a page whose differing lines are shown in the list
 LINES = 3  # differing lines that are shown in the list
+LONGEST = 160  # characters of such a line
 COMPARED = 15  # pages of one list that are compared; 5 ms each
 KINDS: Mapping[ChangeKind, str] = {
     "new": "arrived",
@@ -169,10 +170,8 @@ def utc(text: str) -> str:
     return f"{text[:10]} {text[11:16]} UTC"
 
 
-def _differing(
-    store: Store, key: str, pair: tuple[PageVersion, ...]
-) -> list[tuple[str, str]]:
-    """Return the first lines of a small page that differ: the sign, and the line."""
+def _differing(store: Store, key: str, pair: tuple[PageVersion, ...]) -> list[Answer]:
+    """Return the first lines of a small page that differ, with the words that do."""
     bodies = [store.versions.content(key, one) for one in pair]
     texts = [_text(body) for body in bodies]
     if texts[0] is None or texts[1] is None:
@@ -180,17 +179,23 @@ def _differing(
     found = side_by_side.compare(
         texts[0].splitlines(), texts[1].splitlines(), context=0, most=LINES
     )
-    lines: list[tuple[str, str]] = []
+    lines: list[Answer] = []
     for row in found.rows:
         if row.kind in {"changed", "removed"} and row.old is not None:
-            lines.append(("-", _line(row.old)))
+            lines.append({"sign": "-", "parts": _line(row.old)})
         if row.kind in {"changed", "added"} and row.new is not None:
-            lines.append(("+", _line(row.new)))
+            lines.append({"sign": "+", "parts": _line(row.new)})
     return lines[: 2 * LINES]
 
 
-def _line(parts: side_by_side.Line) -> str:
-    return shorten(reveal("".join(part.text for part in parts)), 160)
+def _line(parts: side_by_side.Line) -> list[tuple[str, bool]]:
+    """Return the parts of a line, and whether each differs; not too much of it."""
+    found, room = [], LONGEST
+    for part in parts:
+        if room > 0:
+            found.append((shorten(reveal(part.text), room), part.differs))
+            room -= len(found[-1][0])
+    return found
 
 
 def _text(body: Content | None) -> str | None:

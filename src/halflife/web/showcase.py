@@ -5,9 +5,10 @@ what looks at them would have shown is written down as a sync would have done it
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -26,6 +27,8 @@ from halflife.stores.forecasts import ForecastCheck, Issued
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
+
+Visit: TypeAlias = tuple[float, str, list[Observation]]  # when, and of which source
 
 DAYS = 30  # that have passed
 LOGGED = 7.0  # days of which it is written down what came and went
@@ -101,9 +104,9 @@ def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
     config = Config.load(path)
     rng = np.random.default_rng(seed)
     with bootstrap.writing(config) as store:
-        for name in SHAPES:
-            _pages(store, name, now, rng)
+        visits = [visit for name in SHAPES for visit in _pages(name, now, rng)]
         furnish(config, store, now, rng)
+        _write_pages(store, visits, now)
         _judge(store, now, rng)
     return path
 
@@ -130,40 +133,58 @@ def furnish(config: Config, store: SqliteStore, now: float, rng: Generator) -> N
     _summary(store, now)
 
 
-def _pages(store: SqliteStore, name: str, now: float, rng: Generator) -> None:
+def _pages(name: str, now: float, rng: Generator) -> Iterator[Visit]:
     """Look at pages again and again; each changes at its own pace."""
     count, middle, every = SHAPES[name]
     rate = middle * rng.lognormal(0.0, 1.0, count)
     first = now - DAYS - rng.uniform(0.0, 0.4)
-    run = store.begin([name], first, lease=2.0 * DAYS)
-    host = f"{name}.example"
-    store.add(Item(_key(name, i), name, group=host) for i in range(count))
     version = np.zeros(count, dtype=int)
-    for at in np.arange(first, now - 0.2 * every, every):
+    for at in np.arange(first, now - 0.2 * every, every).tolist():
         version += rng.poisson(rate * every)
         looks = [_look(name, i, at, int(v)) for i, v in enumerate(version)]
         if name == "gazette" and at > now - 3.0:
             note = "503 Service Unavailable"
             looks = [Observation(o.key, at, Seen.FAILED, note=note) for o in looks]
-        store.charge(run, count, at)
-        store.append(run, Looks.of(looks))
-    store.finish(run, now - 0.1 * every)
+        yield at, name, looks
+
+
+def _write_pages(
+    store: SqliteStore,
+    visits: Sequence[tuple[float, str, list[Observation]]],
+    now: float,
+) -> None:
+    """Write down what was seen of pages, in the order of time."""
+    runs = {}
+    for at, name, looks in sorted(visits, key=lambda visit: visit[:2]):
+        if name not in runs:
+            runs[name] = store.begin([name], at, lease=2.0 * DAYS)
+            store.add(Item(o.key, name, group=f"{name}.example") for o in looks)
+        store.charge(runs[name], len(looks), at)
+        store.append(runs[name], Looks.of(looks))
+    for name, run in runs.items():
+        store.finish(run, now - 0.1 * SHAPES[name][2])
 
 
 def _look(name: str, i: int, at: float, version: int) -> Observation:
-    content = Content("text/html", _text(name, i, version).encode())
+    content = Content("text/html", _body(name, i, version).encode())
     digest = f"{name}-{i}-{version}"
     return Observation(_key(name, i), at, Seen.PRESENT, digest, content=content)
 
 
-def _text(name: str, i: int, version: int) -> str:
-    """Return a page of which a sentence and a number are others in every version."""
-    one, other = (WORDS[(i + version * k) % len(WORDS)] for k in (1, 3))
+def _body(name: str, i: int, version: int) -> str:
+    """Return a page of which each version differs in a few words."""
+    word, other = WORDS[(i + version) % len(WORDS)], WORDS[(i + 3) % len(WORDS)]
+    notes = "".join(
+        f"<li>Note {n}: the {WORDS[n % len(WORDS)]} was checked.</li>"
+        for n in range(max(version - 2, 0), version + 1)
+    )
     return (
-        f"<title>{name} {i}</title><h1>{name} {i}</h1>"
-        f"<p>This page is about the {WORDS[i % len(WORDS)]} and what became of it.</p>"
-        f"<p>Lately the {one} was seen near the {other}, {3 + version % 9} times.</p>"
-        f"<p>Version {version}. Nobody knows what comes next.</p>"
+        f"<title>{name} {i}</title><h1>{name.capitalize()}, page {i}</h1>"
+        f"<p>Edition {version} is about the {word} and the {other}.</p>"
+        "<p>It is free to read, and may be copied with its source named.</p>"
+        f"<h2>Prices</h2><p>A printed copy costs {12 + (i + version) % 9} euros; "
+        f"orders reach you within {3 + version % 4} days.</p><h2>Notes</h2>"
+        f"<ul>{notes}</ul><p>Write to the editors of the {name} with questions.</p>"
     )
 
 

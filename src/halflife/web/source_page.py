@@ -95,7 +95,8 @@ def _history(seen: Survey, row: SourceRow) -> tuple[list[Answer], list[ChartFigu
 
 def _failure(one: FailureRow) -> Answer:
     return {
-        "reason": shorten(reveal(one.reason)) or "no reason was written down",
+        "heading": failures.HEADINGS[failures.reason_of(one.reason)],
+        "reason": shorten(reveal(one.reason)),
         "fetches": one.fetches,
         "items": one.items,
         "first": words.date(one.first),
