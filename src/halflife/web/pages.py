@@ -217,13 +217,15 @@ def plan(seen: Survey, _: Params) -> Answer:
         for row in sorted(due, key=ORDERS["sync-by"])
         if row.name not in planned
     ]
+    found = lanes.lanes(seen.now, looks, soon)
     return {
         "at": words.date(seen.now),
         "requests_a_day": pace,
         "results": looks,
         "queries": queries,
         "sets": soon,
-        "lanes": lanes.lanes(seen.now, looks, soon),
+        "lanes": found[:PAGE],
+        "more_lanes": max(len(found) - PAGE, 0),
     }
 
 
