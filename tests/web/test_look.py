@@ -93,6 +93,17 @@ def test_what_needs_attention_comes_once_and_the_worst_first(full):
     assert named.isdisjoint(row["source"] for row in answer["next"])
 
 
+def test_the_farthest_below_its_target_comes_first():
+    far, near = (
+        SourceRow(name, "pages", "freshness", "below target", mean=mean, target=0.9)
+        for name, mean in (("b", 0.2), ("a", 0.8))
+    )
+    held = replace(near, name="c", health="held")
+    fine = replace(near, name="d", health="fine")
+    found = attention.ordered([fine, near, held, far])
+    assert [row.name for row in found] == ["c", "b", "a"]
+
+
 def test_the_chart_has_the_past_the_forecast_and_now(full, seen):
     tree = html.fromstring(full.get("/overview").text)
     (chart,) = tree.xpath("//svg[contains(@aria-labelledby, 'fresh-title')]")

@@ -96,6 +96,8 @@ def ordered(rows: Sequence[SourceRow]) -> list[SourceRow]:
     return sorted(found, key=_urgency)
 
 
-def _urgency(row: SourceRow) -> tuple[int, float, str]:
+def _urgency(row: SourceRow) -> tuple[int, float, float, str]:
     due = math.inf if math.isnan(row.sync_by) else row.sync_by
-    return ORDER.index(row.health), due, row.name
+    above = row.mean - row.target
+    short = math.inf if math.isnan(above) else above
+    return ORDER.index(row.health), due, short, row.name

@@ -263,6 +263,7 @@ def plan(seen: Survey, _: Params) -> Answer:
         for row in sorted(due, key=ORDERS["sync-by"])
         if row.name not in planned
     ]
+    found = lanes.lanes(seen.now, looks, soon)
     return {
         "at": words.date(seen.now),
         "requests_a_day": pace,
@@ -270,7 +271,8 @@ def plan(seen: Survey, _: Params) -> Answer:
         "queries": queries,
         "sets": soon,
         "due": _due(seen, looks),
-        "lanes": lanes.lanes(seen.now, looks, soon),
+        "lanes": found[:PAGE],
+        "more_lanes": max(len(found) - PAGE, 0),
     }
 
 
