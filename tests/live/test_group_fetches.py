@@ -148,7 +148,7 @@ def test_groups_apart_take_half_the_requests_at_the_intervals_of_the_fast_one():
             at.append(copy.clock.now)
             copy.clock.now = state_of(copy.config, copy.store, at[-1]).due
         taken[more], gaps[more] = requests, np.diff(at)
-    assert gaps[APART].size > 4
+    assert gaps[APART].size > 3
     assert np.median(gaps[APART]) == pytest.approx(np.median(gaps[""]), rel=0.05)
     assert taken[APART] <= 0.55 * taken[""]
 
