@@ -117,7 +117,7 @@ def test_every_chart_has_words_and_numbers(full, page):
 def test_pages_need_no_script(full):
     """Everything a script swaps can be had by a link or a form."""
     tree = html.fromstring(full.get("/what-if").text)
-    (form,) = tree.xpath("//form[@data-live]")
+    (form,) = tree.xpath("//form[@data-budget]")
     assert form.get("action") == "/what-if"
     assert form.xpath(".//button")
     for link in html.fromstring(full.get("/sources").text).xpath("//a[@data-swap]"):

@@ -204,6 +204,8 @@ def _queries(reading: Reading) -> list[Answer]:
     """Return the next queries to some sources that are asked query by query."""
     found: dict[str, list[Answer]] = {}
     for source in reading.config.source:
+        if source.paused:
+            continue
         if steps := kind_of(source).queries(reading, source, NEXT):
             found[source.name] = [asked(source.name, step) for step in steps]
         if len(found) == NEXT:
@@ -232,8 +234,13 @@ def _fetches(seen: Survey, every: float) -> list[Answer]:
             "gain": one.gain,
             "why": words.plain(one.why),
         }
-        for k, one in enumerate(seen.steps)
+        for k, one in enumerate(s for s in seen.steps if not _is_paused(seen, s.source))
     ]
+
+
+def _is_paused(seen: Survey, name: str) -> bool:
+    row = seen.row(name)
+    return row is not None and row.is_paused
 
 
 def inbox(seen: Survey, _: Params) -> Answer:

@@ -15,7 +15,16 @@ from halflife.kinds.registry import kind_of
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
 SOON = 1.0  # days before a target is missed that a source is at risk
-WORST = ("held", "failing", "below target", "at risk", "unknown", "no target", "fine")
+WORST = (
+    "held",
+    "failing",
+    "below target",
+    "at risk",
+    "unknown",
+    "paused",
+    "no target",
+    "fine",
+)
 PENDING = "being worked out"  # the health of a source until its quality is known
 
 
@@ -38,6 +47,7 @@ class SourceRow:
         items: Pages or objects; nan if nobody has counted them yet.
         failing: Pages whose last fetch failed.
         last: The last good fetch; -inf if none.
+        is_paused: Whether it is left alone.
 
     """
 
@@ -55,6 +65,7 @@ class SourceRow:
     items: float = 0
     failing: int = 0
     last: float = -math.inf
+    is_paused: bool = False
 
 
 def level(source: SourceConfig) -> float:
@@ -92,6 +103,7 @@ def _row(source: SourceConfig, about: Description) -> SourceRow:
         rate=about.rate,
         items=about.items,
         last=about.last,
+        is_paused=source.paused,
     )
 
 
@@ -104,7 +116,7 @@ def judged(row: SourceRow, cast: Forecast | None, now: float, held: str) -> Sour
             mean=float(cast.mean[0]),
             low=float(cast.low[0]),
             high=float(cast.high[0]),
-            sync_by=math.inf if below is None else below,
+            sync_by=math.inf if below is None or row.is_paused else below,
         )
     health, why = _health(row, now, held)
     return replace(row, health=health, why=why)
@@ -114,6 +126,8 @@ def _health(row: SourceRow, now: float, held: str) -> tuple[str, str]:
     """Return how a source is doing, and what that rests on."""
     if held:
         return "held", held
+    if row.is_paused:
+        return "paused", "it is left alone until somebody lets it go on"
     if row.failing and row.failing >= row.items / 2:
         return (
             "failing",

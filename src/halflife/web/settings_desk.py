@@ -303,6 +303,8 @@ def _same(value: object) -> object:
 def _written(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.12g}"
     return "; ".join(value) if isinstance(value, list | tuple) else f"{value}"
 
 
