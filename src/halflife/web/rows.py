@@ -161,10 +161,9 @@ def _health(row: SourceRow, now: float, held: str) -> tuple[str, str]:
         return "failing", _failed(row, row.failure)
     if math.isnan(row.mean):
         return "unknown", row.why or "no page was fetched yet"
-    if row.imported:
-        return "no target", NO_ADDRESS
-    if math.isnan(row.target):
-        return "no target", "nothing says how good it has to be"
+    if row.imported or math.isnan(row.target):
+        why = NO_ADDRESS if row.imported else "nothing says how good it has to be"
+        return "no target", why
     return _against_target(row, now)
 
 
