@@ -50,6 +50,10 @@ def test_no_answer_holds_a_token(full):
             answer = full.get(f"/{name}{form}?q=x&budget=7&health=x&kind=x&{query}")
             assert full.token not in answer.text
             assert "token" not in answer.text.lower().replace("tokens", "")
+    for path in ("changes?q=x", "add?url=x", "edit?name=news", "items?source=jobs&q=x"):
+        answer = full.get(f"/{path}")
+        assert answer.status == 200
+        assert full.token not in answer.text
 
 
 @pytest.fixture
