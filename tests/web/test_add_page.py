@@ -135,6 +135,14 @@ def test_the_key_can_be_corrected_and_nothing_is_fetched_again(page, jobs, serve
     assert server.asked == ["/robots.txt", "/jobs"]
 
 
+def test_answers_of_older_trials_are_let_go_and_their_findings_stay(page, jobs):
+    first = dict(fields(tried(page, jobs)))["trial"]
+    for _ in range(3):
+        tried(page, jobs)
+    assert page.site.trials.find(first).fetch.recorded == {}
+    assert "JSON listing of 22 records" in page.get(f"/add?trial={first}").text
+
+
 def test_records_without_a_key_are_asked_for_one(page, server):
     rows = [{"who": "Ann", "what": n // 2} for n in range(6)]
     server.pages["/rows"] = "application/json", json.dumps(rows).encode()

@@ -21,7 +21,7 @@ def typed(table: Mapping[str, Any]) -> dict[str, str]:
     found = {"target": target if isinstance(target, str) else "\n".join(target)}
     for key in ("weight", "max_requests"):
         value = table.get(key)
-        found[key] = "" if value is None else f"{value:.12g}"
+        found[key] = "" if value is None else str(value).removesuffix(".0")
     return found | {"paused": "on" if table.get("paused") else ""}
 
 

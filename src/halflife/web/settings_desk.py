@@ -331,7 +331,7 @@ def _written(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.12g}"
+        return str(value).removesuffix(".0")
     return "; ".join(value) if isinstance(value, list | tuple) else f"{value}"
 
 

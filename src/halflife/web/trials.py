@@ -31,7 +31,8 @@ from halflife.recognition.record_lists import quoted
 from halflife.web import words
 from halflife.web.settings_desk import ValuesError, by_field
 
-KEPT = 16  # trials; each holds what it was answered, a few MB at most
+KEPT = 16  # trials
+ANSWERS_KEPT = 3  # of which what they were answered is kept, too: tens of MB at most
 COLUMNS = 8  # of a preview
 CELL = 80  # characters of a value in it
 LONGEST = 2000  # characters of an address
@@ -119,6 +120,9 @@ class Trials:
             self._kept[trial.id] = trial
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
+            for old in list(self._kept.values())[:-ANSWERS_KEPT]:
+                if old.state != "running" and old.fetch is not None:
+                    old.fetch.recorded.clear()
         threading.Thread(target=self._run, args=(config, trial), daemon=True).start()
         return trial
 
