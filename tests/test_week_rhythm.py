@@ -213,7 +213,9 @@ def test_a_rhythm_is_learned_turn_by_turn_and_outlives_the_program():
     assert again.changes == pytest.approx(known.changes, abs=1e-4)
     assert again.last == known.last
     assert calendar(store, store.evidence(["s"]), BEGAN) is None  # nothing is proven
-    proven = {"a.example": replace(known, score=2.0)}
+    assert learner.calendar(BEGAN) is None
+    proven = learner.known = {"a.example": replace(known, score=2.0)}
+    assert learner.calendar(BEGAN) is not None
     WEEK_RHYTHMS.save(store, proven)
     assert calendar(store, store.evidence(["s"]), BEGAN) is not None
 

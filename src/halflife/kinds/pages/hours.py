@@ -5,6 +5,7 @@ of hosts whose rhythm has proven itself go by it; what is fetched next does not 
 ``docs/rhythm.md`` for what was measured).
 """
 
+from collections.abc import Mapping
 from math import inf
 
 import numpy as np
@@ -60,6 +61,10 @@ class WeekLearner:
             self.known[name] = old.after(at, since[mine], changed)
             self._changed = self._changed or self.known[name] is not old
 
+    def calendar(self, now: float) -> WeekCalendar | None:
+        """Return how time passes for pages from now on; None if for all alike."""
+        return _calendar(self.known, self._evidence, now)
+
     def save(self) -> None:
         """Write down what was learned."""
         if self._changed:
@@ -71,8 +76,15 @@ class WeekLearner:
 
 def calendar(store: NoteBook, evidence: Evidence, now: float) -> WeekCalendar | None:
     """Return how time passes for pages from now on; None if for all alike."""
-    known = WEEK_RHYTHMS.load(store) or {}
-    proven = {name: one.fit() for name, one in known.items() if one.is_proven}
-    groups = enumerate(evidence.groups)
-    rhythms = {number: proven[name] for number, name in groups if name in proven}
+    return _calendar(WEEK_RHYTHMS.load(store) or {}, evidence, now)
+
+
+def _calendar(
+    known: Mapping[str, LearnedWeek], evidence: Evidence, now: float
+) -> WeekCalendar | None:
+    rhythms = {
+        number: known[name].fit()
+        for number, name in enumerate(evidence.groups)
+        if name in known and known[name].is_proven
+    }
     return WeekCalendar(now, rhythms) if rhythms else None
