@@ -311,6 +311,7 @@ class Neighbours:
             room=np.broadcast_to(np.inf, n),
             unrest=self._unrest,
             topics=unfiled,
+            calendar=None,
             **wide,
         )
 

@@ -37,6 +37,14 @@ def unfiled() -> None:
     """Return that nobody has filed the items under topics."""
 
 
+class Calendar(Protocol):
+    """How time passes for groups whose items change at certain hours."""
+
+    def __call__(self, group: Ints, age: Floats, later: float) -> tuple[Floats, Floats]:
+        """Return own days for each day of the age, and own days until so much later."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What we hold and believe at one moment; row ``i`` of each array is item ``i``.
@@ -66,6 +74,7 @@ class View:
             Each is a number, or a column where items are believed in different ways.
         topics: Tells which topics the items are filed under, if a policy asked for
             that (``Strategy.needs_topics``); worked out when it is asked for.
+        calendar: Tells how unevenly time passes, for forecasts; None if evenly.
 
     """
 
@@ -88,6 +97,7 @@ class View:
     room: Floats
     unrest: Callable[[], tuple[float | Floats, float | Floats]] = evenly
     topics: Callable[[], Categories | None] = unfiled
+    calendar: Calendar | None = None
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,7 @@ from halflife.engine import allocator, logs
 from halflife.kinds.pages import (
     belief_notes as pages_belief_notes,
     crawl as pages_crawl,
+    hours as pages_hours,
     topics as pages_topics,
 )
 from halflife.kinds.pages.joint_view import (
@@ -40,6 +41,7 @@ from halflife.kinds.pages.joint_view import (
     shares,
 )
 from halflife.kinds.pages.source_rows import rows_of
+from halflife.models.week_rhythm import WeekCalendar
 from halflife.policies import Policy, Strategy
 from halflife.policies.planner import taken
 from halflife.policies.rounds import InRounds
@@ -166,6 +168,7 @@ class Outlook:
         now: The time of the view.
         policy: The rule that spends the budget.
         name: What settings call that rule.
+        calendar: At which hours items change, for forecasts.
 
     """
 
@@ -174,6 +177,7 @@ class Outlook:
     now: float
     policy: Policy
     name: str
+    calendar: WeekCalendar | None = field(default=None, kw_only=True)
 
     def part_of(self, key: str) -> "Outlook":
         """Return what the policy that keeps this item believes of its items."""
@@ -183,13 +187,15 @@ class Outlook:
     @cached_property
     def view(self) -> View:
         """What is believed of all items."""
-        return deepcopy(self.belief)(self.evidence, self.now, self.now)
+        found = deepcopy(self.belief)(self.evidence, self.now, self.now)
+        return replace(found, calendar=self.calendar)
 
     def some(self, rows: Ints) -> View:
         """Return what is believed of the items at these rows."""
         belief = deepcopy(self.belief)
         if isinstance(belief, Piecemeal) and belief.learn(self.evidence, self.now):
-            return belief.some(self.evidence, rows, self.now, self.now)
+            found = belief.some(self.evidence, rows, self.now, self.now)
+            return replace(found, calendar=self.calendar)
         return taken(self.view, rows)
 
     def plan(self, requests: int) -> Plan:
@@ -236,7 +242,8 @@ class JointOutlook(Outlook):
     def view(self) -> View:
         """What is believed of all items, each by the belief of its policy."""
         views = [part.view for part in self.parts]
-        return joined_view(self.evidence, views, self.rows)
+        found = joined_view(self.evidence, views, self.rows)
+        return replace(found, calendar=self.calendar)
 
     def some(self, rows: Ints) -> View:
         """Return what is believed of the items at these rows."""
@@ -314,7 +321,14 @@ def outlook(
         share[rows[source.name]] = shares(evidence.weight[rows[source.name]], source)
     first = parts[0]
     return JointOutlook(
-        evidence, first.belief, now, first.policy, first.name, parts, share
+        evidence,
+        first.belief,
+        now,
+        first.policy,
+        first.name,
+        parts,
+        share,
+        calendar=pages_hours.calendar(store, evidence, now),
     )
 
 
@@ -339,6 +353,7 @@ def _outlook(
         now,
         pages_crawl.policy(policy, sources, lambda key: owners.get(key, "")),
         policy_of(config, sources[0]),
+        calendar=pages_hours.calendar(store, evidence, now),
     )
 
 

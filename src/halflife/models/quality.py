@@ -68,7 +68,7 @@ class Fates(NamedTuple):
 def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     """Return what may become of some of the items of a view, so many days later.
 
-    How long they will have lived at their usual pace, e = exposure + later, has the
+    How long they will have lived at their usual pace, e = ``lived_by``, has the
     variance u (age + later) + u e^2 / watched: what their group, with its unrest u, did
     since their last look and will do, and how well its usual pace is known from the
     days watched (``models.unrest``). Where it is in doubt what the group did, even
@@ -78,7 +78,7 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     u, watched = (
         each[at] if isinstance(each, np.ndarray) else each for each in view.unrest()
     )
-    lived = np.where(held, view.exposure[at] + later, 0.0)
+    lived = np.where(held, lived_by(view, at, later), 0.0)
     alive = np.where(held, survival.alive(lived), 0.0)
     swing = np.zeros(alive.size)
     if doubt.any():
@@ -89,6 +89,19 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     variance = u * (np.where(held, view.age[at], 0.0) + later)
     alive, alone, more = shared(alive, lived, variance + u * lived**2 / watched)
     return Fates(alive, alone, np.maximum(swing, more))
+
+
+def lived_by(view: View, at: slice, later: float) -> Floats:
+    """Return how long items will have lived at their usual pace, so many days later.
+
+    By a calendar they live when their group changes: the exposure is stretched as the
+    days since the last look were, and the days to come count as they are.
+    """
+    if view.calendar is None:
+        return np.asarray(view.exposure[at] + later)
+    age = view.age[at]
+    pace, ahead = view.calendar(view.group[at], age, later)
+    return np.asarray(view.exposure[at] * pace + ahead)
 
 
 def parts(view: View) -> Iterator[tuple[slice, Survival]]:

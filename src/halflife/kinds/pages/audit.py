@@ -24,7 +24,7 @@ from halflife.kinds.pages.runner import Keeper
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.pages.state import sampled
 from halflife.models.calibration import effective
-from halflife.models.quality import freshness_forecast
+from halflife.models.quality import freshness_forecast, lived_by
 from halflife.stores.forecasts import ForecastCheck, Issued
 from halflife.stores.parts import ForecastLog
 
@@ -106,6 +106,7 @@ async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
     now = keeper.clock()
     # Of very many pages only some stay in memory while others are looked at.
     view, drawn = _viewed(keeper.loop.belief, evidence, drawn, now)
+    view = replace(view, calendar=keeper.hours.calendar(now))
     found, spent = await _look(keeper, view, _order(drawn, rng), requests)
     issued = {one.source: _believed(view, one) for one in drawn}  # before the looks
     kept = store.forecasts
@@ -232,7 +233,7 @@ def _checks(view: View, one: Drawn, found: Mapping[str, bool]) -> list[ForecastC
 
 def _alive(view: View, rows: Ints) -> Floats:
     """Return the believed chance that the copies at these rows are right."""
-    age = np.where(view.held, view.exposure, 0.0)
+    age = np.where(view.held, lived_by(view, slice(None), 0.0), 0.0)
     return np.clip(view.survival.alive(age)[rows], 0.0, 1.0)
 
 

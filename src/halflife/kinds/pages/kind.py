@@ -382,6 +382,7 @@ def _later(view: View, gap: Floats, later: float) -> View:
         age=np.where(again, since, passed),
         exposure=np.where(again, since, view.exposure + later),
         doubt=np.where(again, 0.0, view.doubt),
+        calendar=None,  # it goes by the days since the last look, up to now
     )
 
 

@@ -1,7 +1,7 @@
 """Keeping copies: one turn of the loop, or turn after turn."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -26,8 +26,9 @@ from halflife.kinds.pages import (
     pushed_hints,
     topics,
 )
-from halflife.kinds.pages.cache_promises import Promised, save_all
+from halflife.kinds.pages.cache_promises import Promised, PromiseMemory, save_all
 from halflife.kinds.pages.host_capacity import Rooms
+from halflife.kinds.pages.hours import WeekLearner
 from halflife.kinds.pages.hubs import HubDesk, announced_first
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
@@ -133,6 +134,7 @@ class Keeper:
         self._delay = config.fetch.delay
         self._owner = page_sources.Ownership(store)
         self._evidence = store.evidence(run.sources)
+        self.hours = WeekLearner(store, self._evidence)
         self._rng = np.random.default_rng(run.id)
         self._since = run.began if run.resumed else None
         self._purse: WindowPurse | None = None
@@ -214,6 +216,7 @@ class Keeper:
                 if desk is not None:
                     await desk.begin_turn(purse, self.clock())
             pushed_hints.take(self.wallet.store, self.run)
+            self.hours.begin_turn()
             await self._loop().turn(
                 self.run,
                 purse,
@@ -224,6 +227,7 @@ class Keeper:
             )
         finally:
             purse.close()
+        self.hours.end_turn(self.clock())
         outcome.requests, outcome.found = purse.spent, len(self._evidence) - known
         self._since = None
         return outcome
@@ -252,6 +256,11 @@ class Keeper:
                 tally.changed += int(changed)
                 if self.hubs is not None:
                     self.hubs.learn(look.key, look.at, changed=changed)
+
+    def remember(self, promises: Mapping[str, PromiseMemory]) -> None:
+        """Write down what is not written at every turn: there will be no other."""
+        save_all(promises)
+        self.hours.save()
 
     def paused(self) -> tuple[int, float]:
         """Return how many items wait after a failure, and the days until one may.
@@ -313,7 +322,7 @@ async def keeping(
             keeper.unread, keeper.promised = unread, promised
             keeper.hubs, keeper.keys = callers
             yield keeper
-            save_all(pages.promises)
+            keeper.remember(pages.promises)
         belief_notes.remember(store, belief)
     except StoreError:
         done = False  # what the disk cut off goes on when it works again
