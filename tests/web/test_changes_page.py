@@ -190,12 +190,12 @@ def cells(tree, kind):
 @pytest.mark.parametrize("view", ["side", "inline"])
 def test_a_page_is_compared_word_by_word(site, view):
     tree = diff(site, PRICING, view=view, **{"from": "2", "to": "1"})
-    assert [e.text for e in tree.xpath("//table[contains(@class,'diff')]//del")] == [
-        "29"
-    ]
-    assert [e.text for e in tree.xpath("//table[contains(@class,'diff')]//ins")] == [
-        "31"
-    ]
+    assert [
+        e.text for e in tree.xpath("//table[contains(@class,'compared')]//del")
+    ] == ["29"]
+    assert [
+        e.text for e in tree.xpath("//table[contains(@class,'compared')]//ins")
+    ] == ["31"]
 
 
 def test_any_two_kept_versions_can_be_picked(site):
