@@ -175,7 +175,8 @@ document.addEventListener("click", (event) => {
   });
 });
 
-// A page that is hidden, or that somebody types into, is left alone.
+// A page that is hidden is left alone; of one that somebody types into, or that holds a
+// form, only the list of what goes on is renewed.
 function isTouched() {
   const fields = document.querySelectorAll("main form:not([data-live]) :is(input, textarea)");
   return document.activeElement?.matches("input, select, textarea") ||
@@ -185,11 +186,12 @@ function isTouched() {
 
 async function renew() {
   const quick = document.querySelector("[data-poll], #working");
-  if (!document.hidden && document.querySelector("main[data-renew]") && !isTouched()) {
+  const whole = document.querySelector("main[data-renew]") && !isTouched();
+  if (!document.hidden && (whole || document.querySelector("#jobs[data-poll]"))) {
     const before = doing, url = location.href;
     try {
       const { answer, page } = await read(url);
-      if (answer.ok && before === doing && url === location.href) show(page, ALL);
+      if (answer.ok && before === doing && url === location.href) show(page, whole ? ALL : ["#jobs"]);
     } catch { /* the server went away: the page stays as it is */ }
   }
   setTimeout(renew, quick ? SOON : LATER);
