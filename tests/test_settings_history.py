@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from halflife.config import Config, edit
 from halflife.config.history import KEPT, SettingsHistory, mark_of
+from halflife.config.kinds import read_source
 from halflife.core.errors import ConfigError, SettingsChanged, UsageError
 from halflife.engine import appraisal, once
 from halflife.kinds.protocol import Known
@@ -272,3 +273,36 @@ def test_a_paused_source_gets_nothing_of_the_budget(path):
     limits = appraisal.limits(Config.parse(text, path), known)
     assert limits.caps(["docs", "jobs"]).tolist() == [0.0, float("inf")]
     assert limits.fewest(["docs"]).tolist() == [0.0]
+
+
+def test_a_new_source_stands_behind_the_others_and_before_the_next_comment():
+    source = read_source({"name": "wiki", "pages": ("https://wiki.example/",)})
+    text = edit.text_with_new_source(TEXT, source)
+    table = '\n[[source]]\nname = "wiki"\npages = ["https://wiki.example/"]\n'
+    assert text == TEXT.replace('json"\n\n# How', f'json"\n{table}\n# How')
+    for before in ("", "# nothing\n", "[budget]\nrequests = 5", 'store = "x"'):
+        after = tomllib.loads(edit.text_with_new_source(before, source))
+        assert [one["name"] for one in after["source"]] == ["wiki"]
+        assert tomllib.loads(before).items() <= after.items()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[source]]\nname = "a"\nx = """\n[[source]]\nname = "docs"\n"""\n' + TEXT,
+        '[[source]]\nname = "a"\nx = [\n["docs"]\n]\n' + TEXT,
+        "source = [{name = 'docs'}]\n",
+        "[[source]]\nname = 'docs'\n",
+        '[[ source ]] # "docs"\nname = "do\\u0063s"\n[source.headers]\nA = "docs"\n',
+        'budget = {requests = 3}\n[[source]]\nname = "docs"\n[budgets]\nrequests = 1\n',
+    ],
+)
+def test_only_the_table_that_is_meant_changes_however_it_is_written(text):
+    expected = tomllib.loads(text)
+    next(one for one in expected["source"] if one["name"] == "docs")["weight"] = 2.0
+    assert (
+        tomllib.loads(edit.text_with_values(text, "docs", {"weight": 2.0})) == expected
+    )
+    expected = tomllib.loads(text)
+    expected.setdefault("budget", {})["requests"] = 7
+    assert tomllib.loads(edit.text_with_budget(text, {"requests": 7})) == expected

@@ -112,3 +112,11 @@ def test_no_text_makes_the_search_for_times_slow():
         text = piece * 20_000
         assert len(find_times(text)) <= len(text)
         assert not fits_pattern(f"x {TIME} y", text)
+
+
+@given(st.lists(st.sampled_from("0123456789:./-hT aZ年٣").map(str), max_size=24))
+def test_any_text_is_read_without_an_error(letters):
+    text = "".join(letters)
+    for one in find_times(text):
+        assert one.values
+        assert 0 <= one.start < one.end <= len(text)

@@ -137,6 +137,22 @@ def test_only_the_group_that_is_due_is_fetched_live_and_in_a_replay():
     assert held <= {key for key in held if int(key[1:].partition(".")[0]) % 2 == 0}
 
 
+def test_groups_apart_take_half_the_requests_at_the_intervals_of_the_fast_one():
+    """Three hours: the slow half is not read along with the fast one."""
+    taken, gaps = {}, {}
+    for more in ("", APART):
+        copy, requests, at = Copy(more), 0, []
+        while copy.clock.now < BEGAN + 3.0 * HOUR:
+            looked, _ = copy.sync()
+            requests += looked.requests
+            at.append(copy.clock.now)
+            copy.clock.now = state_of(copy.config, copy.store, at[-1]).due
+        taken[more], gaps[more] = requests, np.diff(at)
+    assert gaps[APART].size > 3
+    assert np.median(gaps[APART]) == pytest.approx(np.median(gaps[""]), rel=0.05)
+    assert taken[APART] <= 0.55 * taken[""]
+
+
 def test_a_listing_without_requests_for_groups_is_fetched_whole():
     copy = Copy("")
     looked, asked = copy.sync()

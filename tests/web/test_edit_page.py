@@ -113,6 +113,8 @@ def test_a_change_is_saved_around_the_comments_and_taken_up(page, path):
 def test_a_source_is_paused_and_goes_on(page, path):
     save(page, name="jobs", paused="on")
     assert Config.load(path).named(["jobs"])[0].paused
+    rows = page.get("/sources.json").json["results"]
+    assert {one["source"]: one["health"] for one in rows}["jobs"] == "paused"
     save(page, name="jobs")
     assert path.read_text() == TEXT
 
@@ -287,3 +289,20 @@ def test_the_first_change_of_all_writes_the_settings(visit, tmp_path):
     assert Config.load(path).budget.requests == 50
     page.post("/edit/undo", "number=1")
     assert not path.exists()
+
+
+def test_a_paused_source_is_neither_planned_nor_due(visit, made, tmp_path):
+    folder = tmp_path / "copied"
+    shutil.copytree(made.parent, folder)
+    page, path = visit(folder / made.name), folder / made.name
+    planned = {row["source"] for row in page.get("/plan.json").json["results"]}
+    assert "news" in planned
+    text = path.read_text().replace('name = "news"\n', 'name = "news"\npaused = true\n')
+    path.write_text(text)
+    page.site.board.forget()
+    plan = page.get("/plan.json").json
+    assert "news" not in {row["source"] for row in plan["results"]}
+    news = page.get("/source.json?name=news").json
+    assert (news["health"], news["sync_by"]) == ("paused", None)
+    bought = page.get("/what-if.json?budget=900").json["results"]
+    assert {r["source"]: r["requests_then"] for r in bought}["news"] == 0.0

@@ -1,8 +1,10 @@
 """Write ``halflife.toml`` without losing what people wrote into it."""
 
 import os
+import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from tomlkit.items import Item, Table
 
 _JOINED = ("pages", "maps", "allow")  # what is there already stays
+_HEAD = re.compile(
+    r"^[ \t]*\[{1,2}[ \t]*(?P<name>[\w-]+)(?P<rest>[^\]\n]*)\]", re.MULTILINE
+)
 
 TEMPLATE = """\
 # Settings of halflife; every key is explained in docs/config.md.
@@ -104,6 +109,19 @@ def text_with_values(text: str, name: str, values: Mapping[str, object]) -> str:
 
     Comments and order are kept; a new key follows the last line of the source's table.
     """
+    part = _part(text, "source", name)
+    if part is not None:
+        begin, end = part
+        try:
+            changed = _with_values(text[begin:end], name, values)
+            return text[:begin] + changed + text[end:]
+        except (ValueError, UsageError):
+            pass  # what looked like a table was none; so all of it is read
+    return _with_values(text, name, values)
+
+
+def _with_values(text: str, name: str, values: Mapping[str, object]) -> str:
+    """Return a text with other values of a source; all of it is read for that."""
     import tomlkit  # noqa: PLC0415
 
     document = tomlkit.parse(text)
@@ -116,6 +134,17 @@ def text_with_values(text: str, name: str, values: Mapping[str, object]) -> str:
 
 def text_with_budget(text: str, values: Mapping[str, object]) -> str:
     """Return a text with other values of the budget."""
+    part = _part(text, "budget")
+    if part is not None:
+        begin, end = part
+        try:
+            return text[:begin] + _with_budget(text[begin:end], values) + text[end:]
+        except ValueError:
+            pass  # as above
+    return _with_budget(text, values)
+
+
+def _with_budget(text: str, values: Mapping[str, object]) -> str:
     import tomlkit  # noqa: PLC0415
 
     document = tomlkit.parse(text)
@@ -123,6 +152,72 @@ def text_with_budget(text: str, values: Mapping[str, object]) -> str:
         document.append("budget", tomlkit.table())
     _set(document["budget"], values)
     return tomlkit.dumps(document)
+
+
+def text_with_new_source(text: str, source: SourceConfig) -> str:
+    """Return a text with a source that it does not have yet, behind the others."""
+    parts = list(_parts(text)) if _is_plain(text) else []
+    ends = [end for kind, _, end in parts if kind == "source"]
+    if not ends and parts:
+        return text_with_sources(text, [source])
+    before, after = text[: max(ends, default=len(text))], text[max(ends, default=0) :]
+    after = after if ends else ""
+    # Comments at the end of a table are of the one that follows.
+    lines = before.splitlines(keepends=True)
+    kept = len(lines)
+    while (
+        ends and kept and (not lines[kept - 1].strip() or _is_comment(lines[kept - 1]))
+    ):
+        kept -= 1
+    above, below = "".join(lines[:kept]), "".join(lines[kept:]) + after
+    above = above if not above or above.endswith("\n") else f"{above}\n"
+    gap = "\n" if above.strip() else ""
+    return f"{above}{gap}{source_text(source)}{below}"
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _is_plain(text: str) -> bool:
+    """Say whether no string has several lines: then tables begin where they seem to."""
+    return '"""' not in text and "'''" not in text
+
+
+def _parts(text: str) -> Iterator[tuple[str, int, int]]:
+    """Return the first word of each table that stands on its own, and where it is.
+
+    A table within another is a part of that. To read one takes a thousandth of the time
+    that it takes to read ten thousand.
+    """
+    heads = [
+        (found["name"], found.start())
+        for found in _HEAD.finditer(text)
+        if not found["rest"].lstrip().startswith(".")
+    ]
+    ends = [*(begin for _, begin in heads[1:]), len(text)] if heads else []
+    for (kind, begin), end in zip(heads, ends, strict=True):
+        yield kind, begin, end
+
+
+def _part(text: str, kind: str, name: str = "") -> tuple[int, int] | None:
+    """Return where the only such table is; None if that cannot be said so easily."""
+    if not _is_plain(text):
+        return None
+    found = [
+        (begin, end)
+        for one, begin, end in _parts(text)
+        if one == kind and (not name or f'"{name}"' in text[begin:end])
+    ]
+    mine = [part for part in found if not name or _is_named(text[slice(*part)], name)]
+    return mine[0] if len(mine) == 1 else None
+
+
+def _is_named(part: str, name: str) -> bool:
+    try:
+        return [one["name"] for one in tomllib.loads(part)["source"]] == [name]
+    except (ValueError, LookupError, TypeError):
+        return False
 
 
 def text_without(text: str, name: str) -> str:

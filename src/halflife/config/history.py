@@ -9,8 +9,9 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 from halflife.config import Config, edit
@@ -46,19 +47,22 @@ class SettingsHistory:
     Args:
         path: The settings file.
         clock: The time in days since the epoch.
+        store: The state file as the settings name it, if that is known already.
 
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        self.path, self._clock = path, clock
+    def __init__(self, path: Path, clock: Callable[[], float], store: str = "") -> None:
+        self.path, self._clock, self._store = path, clock, store
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Where the versions lie; settings that cannot be read have the usual state."""
-        try:
-            config = Config.load(self.path)
-        except ConfigError:
-            config = Config(path=self.path)
+        config = Config(path=self.path)
+        if self._store:
+            config = Config(path=self.path, store=self._store)
+        else:
+            with suppress(ConfigError):
+                config = Config.load(self.path)
         return config.store_path.with_name(f"{config.store_path.name}-settings")
 
     def read(self) -> str | None:

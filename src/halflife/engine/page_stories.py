@@ -46,7 +46,9 @@ class PageStories:
             return None
         found = (one for one in self._store.versions.of(key) if one.digest == text)
         version = next(found, None)
-        content = version and self._store.versions.content(key, version)
+        if version is None:
+            return None
+        content = self._store.versions.content(key, version)
         return None if content is None or len(content.body) > LARGEST else content
 
 

@@ -126,7 +126,7 @@ def _read_date(text: str) -> tuple[float, ...]:
         number = int((month.lastgroup or "m0")[1:])
         ways = [(numbers[-1], number, numbers[0])]
     elif "-" in plain:
-        ways = [tuple(numbers)]
+        ways = [(numbers[0], numbers[1], numbers[2])]
     else:
         a, b, year = numbers
         year += 2000 if year < 100 else 0

@@ -110,7 +110,7 @@ def answer_of(request: "Request", response: "Response") -> Answer:
         modified=modified,
         moved_to=response.url if moved else "",
         hops=1 + len(reasons),
-        headers=dict(response.headers.to_unicode_dict()),
+        headers={str(n): str(v) for n, v in response.headers.to_unicode_dict().items()},
     )
 
 

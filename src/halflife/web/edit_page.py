@@ -126,7 +126,7 @@ class EditPage:
         html = self._site.render(
             "edit.html",
             page="edit",
-            title=f"Edit {name}" if name else "Settings",
+            title=_title(name, removing="remove" in given),
             answer=answer,
             waiting=self._site.board.waiting,
         )
@@ -175,6 +175,12 @@ class EditPage:
             "last": 0 if last is None else last.number,
             "changes": [_told(one) for one in changes],
         }
+
+
+def _title(name: str, *, removing: bool) -> str:
+    if not name:
+        return "Settings"
+    return f"Remove {name}?" if removing else f"Edit {name}"
 
 
 def _given(form: Mapping[str, Any]) -> dict[str, str]:

@@ -303,6 +303,8 @@ def _queries(reading: Reading) -> list[Answer]:
     """Return the next queries to some sources that are asked query by query."""
     found: dict[str, list[Answer]] = {}
     for source in reading.config.source:
+        if source.paused:
+            continue
         if steps := kind_of(source).queries(reading, source, NEXT):
             found[source.name] = [asked(source.name, step) for step in steps]
         if len(found) == NEXT:
@@ -328,7 +330,8 @@ def _fetches(seen: Survey, store: Store, every: float) -> list[Answer]:
     the others wait for what comes of that.
     """
     ready = max(seen.spend.now - 1, 0)  # have come in already
-    steps, others = _tried(seen.steps)
+    going = [one for one in seen.steps if not _is_paused(seen, one.source)]
+    steps, others = _tried(going)
     found = []
     for k, one in enumerate(steps):
         wait = seen.spend.wait + max(k - ready, 0) * every
@@ -371,6 +374,11 @@ def _tried(
         seen |= {place} if one.fails else set()
         kept.append(one)
     return kept, others
+
+
+def _is_paused(seen: Survey, name: str) -> bool:
+    row = seen.row(name)
+    return row is not None and row.is_paused
 
 
 def inbox(seen: Survey, _: Params) -> Answer:

@@ -19,7 +19,16 @@ from halflife.stores import Store
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
 SOON = 1.0  # days before a target is missed that a source is at risk
-WORST = ("held", "failing", "below target", "at risk", "unknown", "no target", "fine")
+WORST = (
+    "held",
+    "failing",
+    "below target",
+    "at risk",
+    "unknown",
+    "paused",
+    "no target",
+    "fine",
+)
 PENDING = "being worked out"  # the health of a source until its quality is known
 
 
@@ -45,6 +54,7 @@ class SourceRow:
         last: The last good fetch; -inf if none.
         failure: Why it, or some of it, cannot be fetched; None if it can.
         imported: Whether only its history is known, and not where it is.
+        is_paused: Whether it is left alone.
 
     """
 
@@ -65,6 +75,7 @@ class SourceRow:
     last: float = -math.inf
     failure: Failure | None = None
     imported: bool = False
+    is_paused: bool = False
 
 
 def level(source: SourceConfig) -> float:
@@ -121,6 +132,7 @@ def _row(source: SourceConfig, about: Description) -> SourceRow:
         items=about.items,
         last=about.last,
         imported=not has_address(source),
+        is_paused=source.paused,
     )
 
 
@@ -133,7 +145,7 @@ def judged(row: SourceRow, cast: Forecast | None, now: float, held: str) -> Sour
             mean=float(cast.mean[0]),
             low=float(cast.low[0]),
             high=float(cast.high[0]),
-            sync_by=math.inf if below is None else below,
+            sync_by=math.inf if below is None or row.is_paused else below,
         )
     health, why = _health(row, now, held)
     return replace(row, health=health, why=why)
@@ -143,6 +155,8 @@ def _health(row: SourceRow, now: float, held: str) -> tuple[str, str]:
     """Return how a source is doing, and what that rests on."""
     if held:
         return "held", held
+    if row.is_paused:
+        return "paused", "it is left alone until somebody lets it go on"
     if row.failure and (not row.failing or row.failing >= row.items / 2):
         return "failing", _failed(row, row.failure)
     if math.isnan(row.mean):

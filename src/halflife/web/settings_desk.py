@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from halflife.config import BudgetConfig, Config, SourceConfig, edit
+from halflife.config import BudgetConfig, Config, SourceConfig, edit, problem
 from halflife.config.history import SettingsChange, SettingsHistory, mark_of
 from halflife.config.kinds import read_source
 from halflife.core.errors import (
@@ -29,6 +29,7 @@ EDITABLE = ("target", "weight", "max_requests", "paused")
 REMEMBERED = 16  # texts for which forms were made
 LINES = 400  # of a difference that are shown
 LONGEST = 500  # characters of a line of it
+AROUND = 3  # lines that stay, shown around what changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +113,34 @@ class SettingsDesk:
     def __init__(self, path: Callable[[], Path], saved: Callable[[], None]) -> None:
         self._path, self._saved = path, saved
         self._seen: OrderedDict[str, str | None] = OrderedDict()
+        self._read: tuple[str, dict[str, Any]] = ("", {})
 
     @property
     def history(self) -> SettingsHistory:
         """What was changed before."""
-        return SettingsHistory(self._path(), bootstrap.clock)
+        path = self._path()
+        try:
+            written = SettingsHistory(path, bootstrap.clock).read() or ""
+            store = self._tables(written).get("store", Config().store)
+        except ConfigError:
+            store = ""
+        return SettingsHistory(path, bootstrap.clock, str(store))
+
+    def _tables(self, text: str) -> dict[str, Any]:
+        """Return what a text holds; the last one is remembered, for it may be long."""
+        mark, (known, tables) = mark_of(text), self._read
+        if mark != known:
+            try:
+                tables = tomllib.loads(text)
+            except ValueError as error:
+                said = f"{self._path()}: not valid TOML: {words.plain(error)}"
+                raise ConfigError(said) from None
+            self._read = mark, tables
+        return tables
 
     def text(self) -> str | None:
         """Return the settings as they are; they are remembered for a later clash."""
-        found = self.history.read()
+        found = SettingsHistory(self._path(), bootstrap.clock).read()
         self._seen[mark_of(found)] = found
         self._seen.move_to_end(mark_of(found))
         while len(self._seen) > REMEMBERED:
@@ -130,29 +150,35 @@ class SettingsDesk:
     def add(self, source: SourceConfig) -> Proposal:
         """Propose to add a source, or its pages to the one of the same name."""
         before = self.text()
-        text = edit.text_with_sources(
-            edit.TEMPLATE if before is None else before, [source]
-        )
-        known = before is not None and source.name in _names(before)
+        written = edit.TEMPLATE if before is None else before
+        names = [one.get("name") for one in self._tables(written).get("source", ())]
+        known = source.name in names
         if known and source.kind not in {"pages", "site"}:
             raise ValuesError({"name": f"a source is named {source.name!r} already"})
         what = f"more of {source.name}" if known else f"new source {source.name}"
+        if known:
+            text = edit.text_with_sources(written, [source])
+        else:
+            text = edit.text_with_new_source(written, source)
         return self._proposal(what, before, text, source.name)
 
     def table(self, name: str) -> dict[str, Any]:
         """Return what is written of a source; raise ``UsageError`` if nothing is."""
-        return _table(self._there(), name)
+        return self._table(self._there(), name)
 
     def budget(self) -> dict[str, Any]:
         """Return what is written of the budget, and what holds where nothing is."""
-        text = self.text() or ""
-        written = Config.parse(text, self._path()).budget
+        given = self._tables(self.text() or "").get("budget", {})
+        try:
+            written = BudgetConfig.model_validate(given)
+        except ValidationError as error:
+            raise ConfigError(f"{self._path()}: budget: {problem(error)}") from None
         return {"requests": written.requests, "per": written.per}
 
     def change_source(self, name: str, values: Mapping[str, Any]) -> Proposal:
         """Propose other values of a source; None takes one out."""
         before = self._there()
-        table = _table(before, name)
+        table = self._table(before, name)
         for key in values:
             if key not in EDITABLE:
                 said = f"cannot be changed here; these can: {', '.join(EDITABLE)}"
@@ -173,7 +199,7 @@ class SettingsDesk:
         """Propose another budget."""
         before = self.text()
         written = edit.TEMPLATE if before is None else before
-        table = tomllib.loads(written).get("budget", {})
+        table = self._tables(written).get("budget", {})
         try:
             BudgetConfig.model_validate({**table, **values})
         except ValidationError as error:
@@ -184,9 +210,9 @@ class SettingsDesk:
     def remove(self, name: str) -> Proposal:
         """Propose to take a source out; what is known of it is kept."""
         before = self._there()
-        _table(before, name)
+        self._table(before, name)
         text = edit.text_without(before, name)
-        return self._proposal(f"without {name}", before, text, name)
+        return self._proposal(f"remove {name}", before, text, name)
 
     def save(self, proposal: Proposal, mark: str = "") -> SettingsChange:
         """Write a change; raise ``ClashError`` if it was made for an older file.
@@ -199,6 +225,10 @@ class SettingsDesk:
             name = self._path().name
             said = f"{name} has changed on disk meanwhile; nothing was saved"
             raise ClashError(said, self._theirs(seen), proposal.diff)
+        try:
+            Config.parse(proposal.after, self._path())
+        except ConfigError as error:  # of another table: what is changed was checked
+            raise ValuesError({"": words.plain(error)}) from None
         try:
             done = self.history.write(proposal.mark, proposal.after, proposal.what)
         except SettingsChanged as error:
@@ -231,6 +261,13 @@ class SettingsDesk:
             return None
         return compare(self._seen[mark] or "", self.text() or "")
 
+    def _table(self, text: str, name: str) -> dict[str, Any]:
+        """Return the table of a source; raise ``UsageError``."""
+        for one in self._tables(text).get("source", ()):
+            if one.get("name") == name:
+                return dict(one)
+        raise UsageError(f"no source is named {name!r} in the settings")
+
     def _there(self) -> str:
         found = self.text()
         if found is None:
@@ -240,10 +277,6 @@ class SettingsDesk:
     def _proposal(
         self, what: str, before: str | None, after: str, source: str = ""
     ) -> Proposal:
-        try:
-            Config.parse(after, self._path())
-        except ConfigError as error:
-            raise ValuesError({"": words.plain(error)}) from None
         return Proposal(words.plain(what), mark_of(before), before, after, source)
 
 
@@ -254,7 +287,11 @@ def compare(before: str, after: str) -> list[DiffLine]:
     [DiffLine(sign='-', text='a = 1'), DiffLine(sign='+', text='a = 2')]
     """
     old, new = before.splitlines(), after.splitlines()
-    lines = list(difflib.unified_diff(old, new, lineterm=""))[2:]
+    same = _shared(old, new)  # few lines change, of files that may be long
+    end = _shared(old[same:][::-1], new[same:][::-1])
+    begin, end = max(same - AROUND, 0), max(end - AROUND, 0)
+    old, new = old[begin : len(old) - end], new[begin : len(new) - end]
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=AROUND))[2:]
     found = [_line(one) for one in lines[:LINES]]
     if found and found[0].sign == "@":
         found = found[1:]
@@ -263,27 +300,17 @@ def compare(before: str, after: str) -> list[DiffLine]:
     return found
 
 
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many lines two texts have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def _line(text: str) -> DiffLine:
     if text.startswith("@@"):
         return DiffLine("@", "…")
     said = words.plain(text[1:])
     return DiffLine(text[:1], said if len(said) <= LONGEST else f"{said[:LONGEST]}…")
-
-
-def _names(text: str) -> list[str]:
-    return [str(one.get("name", "")) for one in tomllib.loads(text).get("source", ())]
-
-
-def _table(text: str, name: str) -> dict[str, Any]:
-    """Return the table of a source; raise ``UsageError``."""
-    try:
-        tables = tomllib.loads(text).get("source", ())
-    except ValueError as error:
-        raise ConfigError(f"the settings are not valid TOML: {error}") from None
-    found = next((one for one in tables if one.get("name") == name), None)
-    if found is None:
-        raise UsageError(f"no source is named {name!r} in the settings")
-    return dict(found)
 
 
 def _listed(table: Mapping[str, Any], values: Mapping[str, Any]) -> str:
@@ -303,6 +330,8 @@ def _same(value: object) -> object:
 def _written(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.12g}"
     return "; ".join(value) if isinstance(value, list | tuple) else f"{value}"
 
 

@@ -322,7 +322,7 @@ def told(trial: Trial, config: Config) -> dict[str, Any]:
         ],
         "recognised": guess.kind,
         "name": usual_name(trial, config),
-        "reasons": {k: words.plain(v) for k, v in guess.reasons.items()},
+        "reasons": {k: _reason(v) for k, v in guess.reasons.items()},
         "hints": [words.plain(one) for one in guess.hints],
         "notes": [words.plain(one) for one in fetch.notes],
         "key": words.plain(guess.settings.get("key", "")),
@@ -331,6 +331,11 @@ def told(trial: Trial, config: Config) -> dict[str, Any]:
         "cost": expected_cost(guess, config).words(),
         "sample": table(guess),
     }
+
+
+def _reason(text: str) -> str:
+    """Return why something was guessed, without what only helps on a command line."""
+    return words.plain(text.partition("; say it with --")[0])
 
 
 def _measure(trial: Trial, config: Config) -> str:
