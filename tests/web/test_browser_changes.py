@@ -78,7 +78,7 @@ def test_nothing_is_asked_for_that_the_policy_forbids(tabs, changed):
 def test_hostile_text_shows_and_does_nothing(tabs, changed):
     watched = tabs(changed.address)
     tab = ready(watched, f"diff?item={EVIL}")
-    assert "⟨U+202E⟩gnp.exe" in tab.locator("table.diff").inner_text()
+    assert "⟨U+202E⟩gnp.exe" in tab.locator("table.compared").inner_text()
     tab = ready(watched, "diff?source=jobs&item=job-18")
     assert "<script>alert(1)</script>" in tab.locator("table.record").inner_text()
     assert watched.wrong == []
@@ -109,7 +109,7 @@ def test_versions_are_picked_without_a_button_if_there_is_a_script(tabs, changed
     old = tab.get_by_label("Old version")
     with tab.expect_navigation():
         old.select_option(index=2)
-    assert tab.locator("table.diff ins").all_inner_texts() == ["12", "31"]
+    assert tab.locator("table.compared ins").all_inner_texts() == ["12", "31"]
     assert watched.wrong == []
 
 

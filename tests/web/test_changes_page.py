@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import random
 import re
 import threading
 import time
@@ -12,7 +13,11 @@ import pytest
 from lxml import etree, html
 
 import web_changes
+from halflife.config import Config
 from halflife.core.change import CHANGE_KINDS
+from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.engine import bootstrap
+from halflife.stores.page_versions import PageVersions
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import changes_page, diff_page
 from halflife.web.server import ServeWish, running
@@ -142,6 +147,26 @@ def test_nothing_changed_yet_says_what_to_do(empty, tmp_path, visit):
     assert "Nothing has changed yet" in page
 
 
+def test_large_bodies_are_not_even_read_for_the_list(tmp_path, monkeypatch):
+    path = tmp_path / "halflife.toml"
+    path.write_text('[[source]]\nname = "s"\npages = ["https://a.example/"]\n')
+    noise = random.Random(1)
+    with bootstrap.writing(Config.load(path)) as store:
+        run = store.begin(["s"], 1.0, lease=99.0)
+        for day in range(2):
+            body = Content("text/plain", noise.randbytes(70_000).hex().encode())
+            look = Observation(
+                "https://a.example/", 1.0 + day, Seen.PRESENT, f"{day}", content=body
+            )
+            store.append(run, Looks.of([look]))
+        (new, old) = store.versions.of("https://a.example/")
+        assert min(new.packed, old.packed) > changes_page.SMALL
+        monkeypatch.setattr(PageVersions, "content", None)
+        (row, *_) = changes_page.latest(store, "s", 10)
+    assert row["from"]
+    assert row["lines"] == []
+
+
 # As a feed
 
 
@@ -190,12 +215,12 @@ def cells(tree, kind):
 @pytest.mark.parametrize("view", ["side", "inline"])
 def test_a_page_is_compared_word_by_word(site, view):
     tree = diff(site, PRICING, view=view, **{"from": "2", "to": "1"})
-    assert [e.text for e in tree.xpath("//table[contains(@class,'diff')]//del")] == [
-        "29"
-    ]
-    assert [e.text for e in tree.xpath("//table[contains(@class,'diff')]//ins")] == [
-        "31"
-    ]
+    assert [
+        e.text for e in tree.xpath("//table[contains(@class,'compared')]//del")
+    ] == ["29"]
+    assert [
+        e.text for e in tree.xpath("//table[contains(@class,'compared')]//ins")
+    ] == ["31"]
 
 
 def test_any_two_kept_versions_can_be_picked(site):
@@ -277,8 +302,6 @@ def test_a_huge_page_is_only_measured_and_holds_nobody_up(tmp_path, visit):
 
 
 def test_the_largest_texts_that_are_compared_take_about_a_second():
-    from halflife.core.observation import Content  # noqa: PLC0415
-
     def body(word):
         lines = (f"<p>{word} {n * 7919 % 100_003}" for n in range(170_000))
         return Content("text/html", "".join(lines).encode()[: diff_page.READ])

@@ -9,6 +9,7 @@ from lxml import etree, html
 
 import web_changes
 from halflife.core.forecast import Forecast
+from halflife.models.hindsight import Past
 from halflife.stores import fetch_history
 from halflife.stores.fetch_history import ObservedRow
 from halflife.stores.forecasts import Issued
@@ -87,7 +88,7 @@ def test_each_width_shows_the_same_and_stays_within_its_frame():
 def test_every_day_says_its_values():
     (tree, *_) = drawings(source_chart.draw(shown()))
     said = [t.text for t in tree.iter("{*}title")][1:]
-    assert any(re.search(r"forecast 95 % \(85 % to 100 %\)", one) for one in said)
+    assert any(re.search(r"forecast 95 % \(85.100 %\)", one) for one in said)
     assert any("4 observations, 1 failed" in one for one in said)
     assert any("expected 8" in one for one in said)
     assert any("found 90 %" in one for one in said)
@@ -95,7 +96,7 @@ def test_every_day_says_its_values():
 
 def test_the_words_and_the_table_say_what_is_drawn():
     figure = source_chart.draw(shown())
-    assert figure.about.startswith("90 % (80 % to 100 %) now, and ")
+    assert re.match(r"90 % \(80.100 %\) now, and ", figure.about)
     assert "7 observations in the last 30 days, 1 of them failed." in figure.about
     assert len(figure.rows) == 2 + 8
 
@@ -148,6 +149,24 @@ def test_observations_are_counted_in_stretches(state):
         assert sum(row.failed for row in rows) == 2
         looks = fetch_history.observed(store, "jobs", now - 30.0, 0.5)
         assert sum(row.fetches for row in looks) == 4
+
+
+def test_the_past_of_pages_is_what_later_fetches_tell(site, state):
+    known = "as later fetches tell"
+    assert known in site.get("/source?name=shop").text
+    assert known not in site.get("/source?name=jobs").text
+    with SqliteStore.open(state.parent / "halflife.db", readonly=True) as store:
+        every = fetch_history.some_items(store, "shop", 100)
+        assert len(every) == len(set(every)) == 8
+        assert fetch_history.some_items(store, "shop", 3) == every[:3]
+        assert fetch_history.some_items(store, "jobs", 3) == []
+
+
+def test_what_is_not_known_of_the_past_is_not_drawn():
+    nan = math.nan
+    past = Past(*(np.array([nan if k else NOW - 2, 0.5]) for k in range(4)))
+    found = source_chart.from_hindsight(past, "freshness")
+    assert [(one.due, one.mean) for one in found] == [(0.5, 0.5)]
 
 
 def test_the_page_of_a_source_shows_changes_failures_and_ways_on(site):

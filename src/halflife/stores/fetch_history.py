@@ -34,6 +34,13 @@ FROM snapshot WHERE source = {_MINE} AND at >= :since GROUP BY 1 ORDER BY 1
 """  # noqa: S608
 
 
+# In an order that has nothing to do with when a page became known.
+_SOME = f"""
+SELECT id FROM item WHERE source = {_MINE}
+ORDER BY id * 2654435761 % 4294967296 LIMIT :most
+"""  # noqa: S608
+
+
 class FailureRow(NamedTuple):
     """Fetches that failed for one reason.
 
@@ -81,3 +88,10 @@ def observed(
     with store.looking() as db:
         rows = [*db.execute(_PAGES, given), *db.execute(_SETS, given)]
     return [ObservedRow(since + n * step, many, failed) for n, many, failed in rows]
+
+
+def some_items(store: "Tables", source: str, most: int) -> list[int]:
+    """Return the numbers of some pages of a source, always the same and at random."""
+    with store.looking() as db:
+        given = {"source": source, "most": most}
+        return [int(number) for (number,) in db.execute(_SOME, given)]

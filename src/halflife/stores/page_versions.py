@@ -8,7 +8,7 @@ neither table, so it counts as a version only once it is believed.
 
 import sqlite3
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +66,11 @@ WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM page_version WHERE body = ?1)
 """
 _ITEMS = "SELECT item FROM page_version GROUP BY item HAVING count(*) > ?"
 _ALL = """
-SELECT at, digest, media_type, 0 AS n FROM content WHERE item = ?1
+SELECT at, digest, media_type, 0 AS n, length(body) FROM content WHERE item = ?1
 UNION ALL
-SELECT at, digest, media_type, id FROM page_version WHERE item = ?1
+SELECT at, digest, media_type, id,
+    (SELECT length(page_body.body) FROM page_body WHERE id = page_version.body)
+FROM page_version WHERE item = ?1
 """
 _BODY = """
 SELECT media_type, page_body.body, head FROM page_version
@@ -85,6 +87,7 @@ class PageVersion:
         digest: The fingerprint of the text.
         media_type: The media type of the body.
         number: Its number in the store; 0 is the current one.
+        packed: Bytes that its body takes as it is kept; 0 if nobody knows.
 
     """
 
@@ -92,6 +95,7 @@ class PageVersion:
     digest: str
     media_type: str
     number: int = 0
+    packed: int = field(default=0, compare=False)
 
 
 def create(db: sqlite3.Connection) -> None:
@@ -201,7 +205,10 @@ class PageVersions:
         with self._store.looking() as db:
             item = item_id(db, key)
             rows = db.execute(_ALL, (item,)).fetchall()
-        found = [PageVersion(at, unpack(d), kind, n) for at, d, kind, n in rows]
+        found = [
+            PageVersion(at, unpack(digest), kind, number, packed)
+            for at, digest, kind, number, packed in rows
+        ]
         return sorted(found, key=lambda one: (one.number > 0, -one.number))
 
     def content(self, key: str, version: PageVersion) -> Content | None:

@@ -172,6 +172,8 @@ def utc(text: str) -> str:
 
 def _differing(store: Store, key: str, pair: tuple[PageVersion, ...]) -> list[Answer]:
     """Return the first lines of a small page that differ, with the words that do."""
+    if max(one.packed for one in pair) > SMALL:
+        return []
     bodies = [store.versions.content(key, one) for one in pair]
     texts = [_text(body) for body in bodies]
     if texts[0] is None or texts[1] is None:

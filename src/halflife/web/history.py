@@ -1,5 +1,7 @@
 """How fresh the pages were on each of the last days, as later fetches tell."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import default_rng
 
@@ -24,8 +26,16 @@ def take(store: Store, now: float, believed: float) -> Past | None:
     numbers = np.arange(1, int(DELETED * total) + 100)
     if total > MOST:
         numbers = default_rng(total).choice(numbers, MOST, replace=False)
-    found = store.reports.observations(numbers.tolist(), now - DAYS - FARTHER)
-    gaps = _gaps(found)
+    return of_items(store, numbers.tolist(), now, believed)
+
+
+def of_items(
+    store: Store, numbers: Sequence[int], now: float, believed: float
+) -> Past | None:
+    """Return the freshness of some pages, by their numbers in the store."""
+    if not numbers or not 0.0 <= believed <= 1.0:
+        return None
+    gaps = _gaps(store.reports.observations(numbers, now - DAYS - FARTHER))
     if not np.isfinite(gaps.end).any():
         return None
     first = max(float(gaps.start.min()), now - DAYS)

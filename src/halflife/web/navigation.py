@@ -16,7 +16,7 @@ TITLES = {
 RENEWED = frozenset(
     {"overview", "sources", "source", "plan", "what-if", "inbox", "audit"}
 )
-UNDER = {"source": "sources", "edit": "sources", "diff": "changes"}
+UNDER = {"source": "sources", "items": "sources", "edit": "sources", "diff": "changes"}
 
 
 def entries(paths: Collection[str]) -> dict[str, str]:

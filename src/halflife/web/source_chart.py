@@ -17,6 +17,7 @@ from markupsafe import Markup
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.core.wording import count
+from halflife.models.hindsight import Past
 from halflife.stores.fetch_history import ObservedRow
 from halflife.stores.forecasts import Issued
 from halflife.study import svg
@@ -24,6 +25,7 @@ from halflife.study.axes import Axis, percent
 from halflife.study.svg import number, text
 from halflife.web import words
 from halflife.web.charts import MEASURES, ChartFigure
+from halflife.web.words import share
 
 PAST = 30.0  # days that are shown
 FARTHEST, NEAREST = 14.0, 1.0  # days ahead that are shown
@@ -46,6 +48,7 @@ class QualityTimeline:
         target: What is asked for; nan if nothing is.
         sync_by: When the lower bound falls below it.
         observed: When it was observed.
+        is_known: Whether the past is what later observations tell, not a forecast.
 
     """
 
@@ -56,6 +59,7 @@ class QualityTimeline:
     target: float
     sync_by: float
     observed: Sequence[ObservedRow]
+    is_known: bool = False
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -85,6 +89,16 @@ def latest(issued: Sequence[Issued], now: float) -> list[Issued]:
     return [found[place] for place in sorted(found)]
 
 
+def from_hindsight(past: Past, measure: str) -> list[Issued]:
+    """Return what later observations tell of the past, as the chart takes it."""
+    columns = (past.at, past.mean, past.low, past.high)
+    return [
+        Issued("", measure, at, 0.0, mean, low, high)
+        for at, mean, low, high in zip(*(c.tolist() for c in columns), strict=True)
+        if math.isfinite(mean)
+    ]
+
+
 def draw(shown: QualityTimeline) -> ChartFigure:
     """Return the chart, drawn for wide and for narrow screens."""
     title = f"{MEASURES.get(shown.measure, shown.measure)}: past and expected"
@@ -98,27 +112,16 @@ def draw(shown: QualityTimeline) -> ChartFigure:
     return ChartFigure("past", title, about, Markup("\n".join(parts)), _table(shown))  # noqa: S704
 
 
-def share(value: float) -> str:
-    """Return a quality in per cent.
-
-    >>> share(0.8712), share(0.9996), share(1.0)
-    ('87 %', '99.9 %', '100 %')
-    """
-    if 0.995 <= value < 1.0:
-        return "99.9 %" if value >= 0.9985 else f"{100 * value:.1f} %"
-    return f"{100 * value:.0f} %"
-
-
 def _about(shown: QualityTimeline) -> str:
     said = []
     cast = shown.cast
     if cast is not None and cast.mean.size:
         low, high = float(cast.low[0]), float(cast.high[0])
-        between = f" ({share(low)} to {share(high)})" if low < high else ""
+        between = _between(low, high)
         end = shown.ends[1]
         later = float(np.interp(end, cast.at, cast.mean))
         said.append(
-            f"{share(float(cast.mean[0])).capitalize()}{between} now, and "
+            f"{share(float(cast.mean[0]))}{between} now, and "
             f"{share(later)} in {words.span(end - shown.now)} if nothing is fetched."
         )
     fetches = sum(row.fetches for row in shown.observed)
@@ -249,7 +252,9 @@ class _Plot:
         yield self._text(x, TOP - 13, "now", anchor)
         room = x - LEFT
         if room > 110:
-            yield self._text(LEFT, TOP - 13, "as it was forecast", "own t6")
+            known = self.shown.is_known
+            said = "as later fetches tell" if known else "as it was forecast"
+            yield self._text(LEFT, TOP - 13, said, "own t6")
         if self.wide - x > 150:
             said = "if nothing is fetched"
             yield self._text(self.wide - RIGHT, TOP - 13, said, "end own t0")
@@ -311,7 +316,8 @@ def _values_of(shown: QualityTimeline, begin: float, end: float) -> str:
     past = [one for one in shown.past if begin <= one.due < end]
     if past:
         one = past[-1]
-        said.append(f"forecast {share(one.mean)}{_between(one.low, one.high)}")
+        word = "was" if shown.is_known else "forecast"
+        said.append(f"{word} {share(one.mean)}{_between(one.low, one.high)}")
     rows = [row for row in shown.observed if begin <= row.at < end]
     fetches, failed = sum(r.fetches for r in rows), sum(r.failed for r in rows)
     said.append(count(fetches, "observation") if fetches else "no observation")
@@ -321,7 +327,7 @@ def _values_of(shown: QualityTimeline, begin: float, end: float) -> str:
 
 
 def _between(low: float, high: float) -> str:
-    return f" ({share(low)} to {share(high)})" if low < high else ""
+    return f" ({words.interval(low, high)})" if low < high else ""
 
 
 def _day(at: float) -> str:

@@ -14,7 +14,7 @@ from halflife.kinds.registry import kind_of
 from halflife.stores import Store, fetch_history
 from halflife.stores.fetch_history import FailureRow
 from halflife.stores.run_history import Ran
-from halflife.web import changes_page, charts, source_chart, words
+from halflife.web import changes_page, charts, history, source_chart, words
 from halflife.web.charts import ChartFigure
 from halflife.web.pages import (
     Answer,
@@ -33,6 +33,7 @@ from halflife.web.survey import Survey
 RUNS = 20
 TROUBLES = 3  # of a run
 CHANGES = 10
+MOST_DRAWN = 200_000  # pages of a source up to which its past is drawn; 30 ms
 
 
 def source(seen: Survey, params: Params) -> Answer:
@@ -79,16 +80,27 @@ def _history(seen: Survey, row: SourceRow) -> tuple[list[Answer], list[ChartFigu
         if store is None:
             return [], []
         observed = fetch_history.observed(store, row.name, since, step)
-        issued = store.forecasts.made(row.name, since)
         failed = fetch_history.failures(store, row.name, since)
-    past = source_chart.latest(
-        [i for i in issued if i.measure == row.measure], seen.now
-    )
+        is_fitting = row.measure == "freshness" and row.items <= MOST_DRAWN
+        most = history.MOST if is_fitting else 0
+        numbers = fetch_history.some_items(store, row.name, most)
+        before = history.of_items(store, numbers, seen.now, row.mean)
+        issued = store.forecasts.made(row.name, since)
+    mine = [one for one in issued if one.measure == row.measure]
+    known = [] if before is None else source_chart.from_hindsight(before, row.measure)
+    past = known or source_chart.latest(mine, seen.now)
     cast = seen.casts.get(row.name)
     if cast is None and not observed and not past:
         return [_failure(one) for one in failed], []
     shown = QualityTimeline(
-        seen.now, row.measure, past, cast, row.target, row.sync_by, observed
+        now=seen.now,
+        measure=row.measure,
+        past=past,
+        cast=cast,
+        target=row.target,
+        sync_by=row.sync_by,
+        observed=observed,
+        is_known=bool(known),
     )
     return [_failure(one) for one in failed], [source_chart.draw(shown)]
 
