@@ -12,7 +12,7 @@ from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.engine import bootstrap
 
 LONG = "the-municipal-gazette-of-a-town-with-a-very-long-name-and-no-short-form"
-MANY = 130  # sources: more than stand on one page
+MANY = 104  # sources: more than stand on one page
 
 
 def empty(folder: Path) -> Path:

@@ -118,7 +118,8 @@ def decay(
     said += f", and {last} in {words.span(far)} if nothing is fetched."
     if math.isfinite(target):
         ends = np.array([0.0, far])
-        floor = min(floor, 0.1 * math.floor(10.0 * target))
+        under = 0.1 * math.floor(10.0 * target - 1e-9)  # the line is not the axis
+        floor = min(floor, max(under, 0.0))
         marks.append(
             LineMark(ends, np.full(2, target), f"target {words.share(target)}", 2, 1)
         )
