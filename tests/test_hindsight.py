@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.models.hindsight import Gaps, Past, open_rate, past_freshness
+from halflife.models.hindsight import (
+    FetchGaps,
+    PastFreshness,
+    open_rate,
+    past_freshness,
+)
 
 
 def gaps(*rows):
     """Return gaps of (start, end, changed)."""
     start, end, changed = zip(*rows, strict=True)
-    return Gaps(np.array(start, float), np.array(end, float), np.array(changed))
+    return FetchGaps(np.array(start, float), np.array(end, float), np.array(changed))
 
 
 def test_a_page_that_did_not_change_was_right_all_the_time():
@@ -43,7 +48,7 @@ def test_a_change_is_as_likely_early_as_late():
     end = start + rng.uniform(1.0, 3.0, 400)
     changed = rng.random(400) < 0.5
     at = np.array([1.0, 2.0, 2.5])
-    past = past_freshness(Gaps(start, end, changed), at, 9.0, 1.0)
+    past = past_freshness(FetchGaps(start, end, changed), at, 9.0, 1.0)
     moment = start + (end - start) * rng.random((4000, 400))
     for k, t in enumerate(at):
         held = (start <= t) & (t < end)
@@ -70,11 +75,13 @@ def test_bounds_hold_the_mean_and_are_shares(seed):
     start = rng.uniform(0.0, 9.0, 12)
     end = np.where(rng.random(12) < 0.3, np.inf, start + rng.uniform(0.1, 5.0, 12))
     changed = (rng.random(12) < 0.5) & np.isfinite(end)
-    past = past_freshness(Gaps(start, end, changed), np.arange(0.0, 10.0), 10.0, 0.7)
+    past = past_freshness(
+        FetchGaps(start, end, changed), np.arange(0.0, 10.0), 10.0, 0.7
+    )
     known = np.isfinite(past.mean)
     low, mean, high = past.low[known], past.mean[known], past.high[known]
     assert ((low >= 0.0) & (low <= mean) & (mean <= high) & (high <= 1.0)).all()
 
 
 def test_no_past_is_empty():
-    assert Past.none().at.size == 0
+    assert PastFreshness.none().at.size == 0

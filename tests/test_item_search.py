@@ -7,7 +7,7 @@ from halflife.core.object_store import Listing
 from halflife.core.observation import Looks
 from halflife.core.tracker import Tracker
 from halflife.stores import item_search
-from halflife.stores.item_search import ItemFilter
+from halflife.stores.item_search import ItemQuery
 from halflife.stores.sqlite import SqliteStore
 from store_looks import absent, failed, present
 
@@ -52,7 +52,7 @@ def walk(store, wanted, most):
 )
 @pytest.mark.parametrize("source", ["pages", "list"])
 def test_page_by_page_each_item_comes_once_and_in_order(store, source, sort, down):
-    wanted = ItemFilter(source, state="all", sort=sort, down=down)
+    wanted = ItemQuery(source, state="all", sort=sort, down=down)
     found = walk(store, wanted, 7)
     assert found == list(item_search.every(store, wanted))
     assert len({row.place[1] for row in found}) == len(found)
@@ -66,7 +66,7 @@ def test_page_by_page_each_item_comes_once_and_in_order(store, source, sort, dow
 
 def test_items_are_found_by_what_became_of_them(store):
     def count(source, state):
-        return len(walk(store, ItemFilter(source, state=state), 50))
+        return len(walk(store, ItemQuery(source, state=state), 50))
 
     assert count("pages", "gone") == 1
     assert count("pages", "failing") == 1
@@ -79,7 +79,7 @@ def test_items_are_found_by_what_became_of_them(store):
 
 @pytest.mark.parametrize("text", ["ärger 5", "QUIET", "K10", "€", "no such thing"])
 def test_text_is_found_in_keys_and_fields_in_either_case(store, text):
-    every = item_search.every(store, ItemFilter("list", state="all"))
+    every = item_search.every(store, ItemQuery("list", state="all"))
     part = text.casefold()
     wanted = [
         row.key
@@ -87,11 +87,11 @@ def test_text_is_found_in_keys_and_fields_in_either_case(store, text):
         if part in row.key.casefold()
         or any(part in str(v).casefold() for v in row.fields.values())
     ]
-    found = walk(store, ItemFilter("list", text, state="all"), 9)
+    found = walk(store, ItemQuery("list", text, state="all"), 9)
     assert [row.key for row in found] == wanted
 
 
 def test_the_name_of_a_field_is_only_a_name(store):
     for name in ('x" OR 1', "$", "a.b", "'; DROP TABLE life; --", "[0]"):
-        wanted = ItemFilter("list", sort=f"field:{name}")
+        wanted = ItemQuery("list", sort=f"field:{name}")
         assert len(walk(store, wanted, 50)) == 100

@@ -30,9 +30,9 @@ def test_both_texts_can_be_read_off_their_rows(old, new):
 @given(LINES, LINES)
 def test_rows_that_are_the_same_are_equal_and_others_are_not(old, new):
     for row in compare(old, new).rows:
-        if row.kind == "same":
+        if row.mark == "same":
             assert text(row.old) == text(row.new)
-        elif row.kind == "changed":
+        elif row.mark == "changed":
             assert text(row.old) != text(row.new)
 
 
@@ -40,7 +40,7 @@ def test_rows_that_are_the_same_are_equal_and_others_are_not(old, new):
 @given(LINES, LINES)
 def test_what_does_not_differ_within_a_changed_line_is_in_both(old, new):
     for row in compare(old, new).rows:
-        if row.kind == "changed":
+        if row.mark == "changed":
             kept = [
                 "".join(part.text for part in line if not part.differs)
                 for line in (row.old, row.new)
@@ -52,7 +52,7 @@ def test_an_inserted_line_does_not_shift_the_pairs_after_it():
     old = ["price: 5 euros", "colour: red", "end"]
     new = ["note: this is new here", "price: 7 euros", "colour: blue", "end"]
     rows = compare(old, new).rows
-    pairs = [(text(r.old), text(r.new)) for r in rows if r.kind == "changed"]
+    pairs = [(text(r.old), text(r.new)) for r in rows if r.mark == "changed"]
     assert pairs == [
         ("price: 5 euros", "price: 7 euros"),
         ("colour: red", "colour: blue"),
@@ -63,7 +63,7 @@ def test_equal_lines_far_from_a_difference_are_a_gap():
     old = [str(n) for n in range(100)]
     new = [*old[:50], "x", *old[51:]]
     rows = compare(old, new).rows
-    assert [r.kind for r in rows[:4]] == ["gap", "same", "same", "same"]
+    assert [r.mark for r in rows[:4]] == ["gap", "same", "same", "same"]
     assert rows[0].old_number == 47
     assert len(rows) == 1 + 3 + 2 + 3
 

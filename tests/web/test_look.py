@@ -12,7 +12,7 @@ from lxml import html
 
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.models.hindsight import Past
+from halflife.models.hindsight import PastFreshness
 from halflife.stores.notes.service_turn import SERVICE_TURN, ServiceTurn
 from halflife.stores.owner import Owner
 from halflife.web import (
@@ -108,7 +108,7 @@ def test_the_chart_has_the_past_the_forecast_and_now(full, seen):
     tree = html.fromstring(full.get("/overview").text)
     (chart,) = tree.xpath("//svg[contains(@aria-labelledby, 'fresh-title')]")
     assert {"found in hindsight", "now"} <= set(chart.xpath(".//text/text()"))
-    assert isinstance(seen.past, Past)
+    assert isinstance(seen.past, PastFreshness)
     assert seen.past.at[-1] == pytest.approx(seen.now)
     assert seen.past.at[0] == pytest.approx(seen.now - history.DAYS, abs=1.0)
 

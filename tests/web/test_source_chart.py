@@ -9,7 +9,7 @@ from lxml import etree, html
 
 import web_changes
 from halflife.core.forecast import Forecast
-from halflife.models.hindsight import Past
+from halflife.models.hindsight import PastFreshness
 from halflife.stores import fetch_history
 from halflife.stores.fetch_history import ObservedRow
 from halflife.stores.forecasts import Issued
@@ -164,7 +164,7 @@ def test_the_past_of_pages_is_what_later_fetches_tell(site, state):
 
 def test_what_is_not_known_of_the_past_is_not_drawn():
     nan = math.nan
-    past = Past(*(np.array([nan if k else NOW - 2, 0.5]) for k in range(4)))
+    past = PastFreshness(*(np.array([nan if k else NOW - 2, 0.5]) for k in range(4)))
     found = source_chart.from_hindsight(past, "freshness")
     assert [(one.due, one.mean) for one in found] == [(0.5, 0.5)]
 

@@ -112,13 +112,8 @@ class SetQuestion:
 
 def _renewed(config: Config, store: Store, name: str) -> float:
     """Return when all that is newer of a listing was read last; ``-inf`` if never."""
-    from halflife.kinds.listing import incremental
-    from halflife.kinds.listing.settings import ListingConfig
-
-    for source in ListingConfig.among(config.source):
-        if source.name == name and (done := incremental.remembered(store, source)):
-            return done.at
-    return -math.inf
+    named = [source for source in config.source if source.name == name]
+    return kind_of(named[0]).read_until(store, named[0]) if named else -math.inf
 
 
 def picked(known: Collection, where: str | None) -> Collection:

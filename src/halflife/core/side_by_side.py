@@ -36,7 +36,7 @@ class SideRow(NamedTuple):
     """A line of the old text beside one of the new.
 
     Attributes:
-        kind: What became of it; ``gap`` stands for equal lines that are left out.
+        mark: What became of it; ``gap`` stands for equal lines that are left out.
         old_number: The number of the old line, from 1; of a gap, how many lines.
         old: The old line; None if there is none.
         new_number: The number of the new line, from 1.
@@ -44,7 +44,7 @@ class SideRow(NamedTuple):
 
     """
 
-    kind: RowKind
+    mark: RowKind
     old_number: int | None = None
     old: Line | None = None
     new_number: int | None = None
@@ -76,7 +76,7 @@ def compare(
     """Return two texts side by side.
 
     >>> rows = compare(["a", "it costs 5"], ["a", "it costs 7"]).rows
-    >>> [row.kind for row in rows]
+    >>> [row.mark for row in rows]
     ['same', 'changed']
     >>> rows[1].new
     (TextPart(text='it costs ', differs=False), TextPart(text='7', differs=True))

@@ -4,6 +4,7 @@ The defaults are those of a source that is read whole and keeps records. A kind
 overrides what differs; the protocol (``kinds.protocol``) has what every kind must say.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -152,6 +153,11 @@ class Hooks(Generic[Source]):
         """Return the lifetimes of its objects if its forecasts follow from these."""
         del store, source
         return None
+
+    def read_until(self, store: "Store", source: Source) -> float:
+        """Return when what was newer was read last; ``-inf`` if it is read whole."""
+        del store, source
+        return -math.inf
 
     def panorama(
         self, reading: "Reading", sources: Sequence[Source], ahead: "Floats"

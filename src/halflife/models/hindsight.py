@@ -20,7 +20,7 @@ HIGHEST_RATE = 1e6  # changes a day; what is believed to change faster is never 
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
+class FetchGaps:
     """Stretches between two good observations of a page, one row each.
 
     Attributes:
@@ -36,7 +36,7 @@ class Gaps:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastFreshness:
     """Freshness at moments of the past; nan where nothing was held."""
 
     at: Floats
@@ -51,13 +51,16 @@ class Past:
         return cls(nothing, nothing, nothing, nothing)
 
 
-def past_freshness(gaps: Gaps, at: Floats, now: float, believed: float) -> Past:
+def past_freshness(
+    gaps: FetchGaps, at: Floats, now: float, believed: float
+) -> PastFreshness:
     """Return the share of pages whose copy was right at each moment, with 95 % bounds.
 
     The bounds tell how far the share may be off because changes are not known to the
     minute and only these pages were looked at.
 
-    >>> gaps = Gaps(np.array([0.0, 0.0]), np.array([4.0, 4.0]), np.array([True, False]))
+    >>> start, end = np.array([0.0, 0.0]), np.array([4.0, 4.0])
+    >>> gaps = FetchGaps(start, end, np.array([True, False]))
     >>> past_freshness(gaps, np.array([1.0, 3.0]), 4.0, 1.0).mean
     array([0.875, 0.625])
     """
@@ -68,10 +71,10 @@ def past_freshness(gaps: Gaps, at: Floats, now: float, believed: float) -> Past:
         mean = np.where(held, chance, 0.0).sum(axis=0) / n
         wide = SURE * np.sqrt(mean * (1.0 - mean) / n)
     low, high = np.clip(mean - wide, 0.0, 1.0), np.clip(mean + wide, 0.0, 1.0)
-    return Past(at, mean, low, high)
+    return PastFreshness(at, mean, low, high)
 
 
-def _chances(gaps: Gaps, at: Floats, now: float, believed: float) -> Floats:
+def _chances(gaps: FetchGaps, at: Floats, now: float, believed: float) -> Floats:
     """Return by gap and moment the chance of a right copy; nan outside the gap."""
     start, end = gaps.start[:, None], gaps.end[:, None]
     is_open = ~np.isfinite(end)

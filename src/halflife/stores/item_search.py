@@ -50,7 +50,7 @@ _NONE = "x''"  # sorts after every number and text
 
 
 @dataclass(frozen=True, slots=True)
-class ItemFilter:
+class ItemQuery:
     """Which items are wanted, and in which order.
 
     Attributes:
@@ -105,7 +105,7 @@ class ItemSlice(NamedTuple):
 
 
 def find(
-    store: "Tables", wanted: ItemFilter, after: Place | None, most: int
+    store: "Tables", wanted: ItemQuery, after: Place | None, most: int
 ) -> ItemSlice:
     """Return the items after a place, and how many are wanted in all."""
     with store.looking() as db:
@@ -117,7 +117,7 @@ def find(
     return ItemSlice(rows, total, rows[-1].place if more else None)
 
 
-def every(store: "Tables", wanted: ItemFilter) -> Iterator[ItemRow]:
+def every(store: "Tables", wanted: ItemQuery) -> Iterator[ItemRow]:
     """Return all items that are wanted, one after the other."""
     with store.looking() as db:
         yield from _rows(db, wanted, None, -1)
@@ -134,7 +134,7 @@ def _are_pages(db: sqlite3.Connection, source: str) -> bool:
     return not records
 
 
-def _base(db: sqlite3.Connection, wanted: ItemFilter) -> tuple[str, dict[str, Any]]:
+def _base(db: sqlite3.Connection, wanted: ItemQuery) -> tuple[str, dict[str, Any]]:
     """Return the query of the items that are wanted, in any order."""
     query = _PAGES if _are_pages(db, wanted.source) else _RECORDS
     tests, given = [_STATES[wanted.state]], {"source": wanted.source}
@@ -154,7 +154,7 @@ def _folded(text: object) -> str | None:
 
 
 def _rows(
-    db: sqlite3.Connection, wanted: ItemFilter, after: Place | None, most: int
+    db: sqlite3.Connection, wanted: ItemQuery, after: Place | None, most: int
 ) -> Iterator[ItemRow]:
     base, given = _base(db, wanted)
     field = wanted.sort.removeprefix("field:")

@@ -17,7 +17,7 @@ from halflife.web import form_values, trials, words
 from halflife.web.pages import Answer
 from halflife.web.replies import as_json
 from halflife.web.settings_desk import ClashError, Proposal, ValuesError
-from halflife.web.trials import Trial
+from halflife.web.trials import AddressTrial
 
 if TYPE_CHECKING:
     from halflife.web.app import ProjectPages
@@ -143,7 +143,7 @@ class AddPage:
         form: AddForm,
         status: int = 200,
         *,
-        trial: Trial | None = None,
+        trial: AddressTrial | None = None,
         errors: Mapping[str, str] | None = None,
         clash: ClashError | None = None,
     ) -> Response:
@@ -173,7 +173,7 @@ class AddPage:
         return Response(html, status, headers, media_type="text/html")
 
     def _proposed(
-        self, form: AddForm, trial: Trial | None, wrong: dict[str, str]
+        self, form: AddForm, trial: AddressTrial | None, wrong: dict[str, str]
     ) -> Proposal | None:
         """Return the change that a form makes; if there is none, say what is wrong."""
         if trial is not None and trial.state == "failed":
@@ -208,7 +208,7 @@ def corrections(given: Mapping[str, str]) -> Corrections:
     return Corrections(**{name: given.get(name, "").strip() for name in names})
 
 
-def start_trial(site: "ProjectPages", given: Mapping[str, str]) -> Trial:
+def start_trial(site: "ProjectPages", given: Mapping[str, str]) -> AddressTrial:
     """Begin to try an address; raise ``UsageError`` if it is none.
 
     If it names an earlier trial of the same address, nothing is asked for twice.
@@ -225,7 +225,9 @@ def start_trial(site: "ProjectPages", given: Mapping[str, str]) -> Trial:
     )
 
 
-def propose(site: "ProjectPages", trial: Trial, values: Mapping[str, Any]) -> Proposal:
+def propose(
+    site: "ProjectPages", trial: AddressTrial, values: Mapping[str, Any]
+) -> Proposal:
     """Return the change that adds what was tried; raise ``ValuesError``."""
     return site.desk.add(trials.settings(trial, site.board.config(), values))
 

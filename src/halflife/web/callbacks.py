@@ -19,7 +19,6 @@ from halflife.config import Config
 from halflife.core.errors import UsageError
 from halflife.engine import bootstrap
 from halflife.kinds.pages import hub_callbacks, key_files
-from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores.notes.subscriptions import Subscription
 from halflife.web import words
 from halflife.web.replies import read_json
@@ -105,9 +104,8 @@ class HubCallbacks:
         config = self._config()
         if not config.serve.callback:
             return None
-        names = [source.name for source in PagesConfig.among(config.source)]
         with bootstrap.reading(config) as store:
-            found = hub_callbacks.find(store, names, token)
+            found = hub_callbacks.find(store, config.source, token)
         if found is not None and len(self._known) < MOST_NAMES:
             self._known.add(token)
         return found

@@ -183,9 +183,9 @@ def _differing(store: Store, key: str, pair: tuple[PageVersion, ...]) -> list[An
     )
     lines: list[Answer] = []
     for row in found.rows:
-        if row.kind in {"changed", "removed"} and row.old is not None:
+        if row.mark in {"changed", "removed"} and row.old is not None:
             lines.append({"sign": "-", "parts": _line(row.old)})
-        if row.kind in {"changed", "added"} and row.new is not None:
+        if row.mark in {"changed", "added"} and row.new is not None:
             lines.append({"sign": "+", "parts": _line(row.new)})
     return lines[: 2 * LINES]
 
@@ -217,6 +217,9 @@ def show(row: Answer) -> Answer:
     shown = list(fields.items())[:FIELDS]
     return {
         "said": KINDS[kind],
+        "waits": kind == "held",
+        "is_whole": kind in {"new", "returned"},
+        "was_other": kind == "changed",
         "key": shorten(reveal(row["key"]), 160),
         "link": link(row["key"]) if row["page"] else "",
         "why": said(fields["why"][1]) if kind == "held" and "why" in fields else "",

@@ -12,7 +12,7 @@ from halflife.core.arrays import Bools, Floats
 from halflife.core.forecast import Forecast
 from halflife.core.wording import count, number
 from halflife.models.calibration import Reliability
-from halflife.models.hindsight import Past
+from halflife.models.hindsight import PastFreshness
 from halflife.study import svg
 from halflife.study.axes import Axis, calendar, linear, percent, spans
 from halflife.study.figures import cell
@@ -138,14 +138,14 @@ def decay(
 
 
 def course(
-    name: str, past: Past | None, cast: Forecast, now: float, far: float = 7.0
+    name: str, past: PastFreshness | None, cast: Forecast, now: float, far: float = 7.0
 ) -> ChartFigure:
     """Return the quality of the last days and what is expected, with a line now."""
     ahead = now + np.linspace(0.0, far, 36)
     mean, low, high = (
         np.interp(ahead, cast.at, y) for y in (cast.mean, cast.low, cast.high)
     )
-    before = past if past is not None else Past.none()
+    before = past if past is not None else PastFreshness.none()
     first = float(before.at[0]) if before.at.size else now
     lowest = min(float(np.nanmin(y)) for y in (low, before.low) if y.size)
     floor = min(0.1 * math.floor(10.0 * lowest), 0.9)
@@ -179,7 +179,7 @@ def course(
     return _figure(name, chart, table)
 
 
-def _before(past: Past, now: float) -> str:
+def _before(past: PastFreshness, now: float) -> str:
     """Return what the past was like, in a sentence; nothing if it is not known."""
     if not past.at.size or not past.at[0] < now:
         return ""

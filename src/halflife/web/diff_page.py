@@ -238,7 +238,7 @@ def _bytes(size: int) -> str:
 
 def _row(row: side_by_side.SideRow) -> Answer:
     return {
-        "kind": row.kind,
+        "mark": row.mark,
         "old_number": row.old_number,
         "old": None if row.old is None else _revealed(row.old),
         "new_number": row.new_number,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import default_rng
 
-from halflife.models.hindsight import Gaps, Past, past_freshness
+from halflife.models.hindsight import FetchGaps, PastFreshness, past_freshness
 from halflife.stores import Store
 
 DAYS = 30.0  # that are shown
@@ -15,7 +15,7 @@ STEP = 1.0  # days between two points
 DELETED = 1.25  # numbers of items go so much farther than there are items
 
 
-def take(store: Store, now: float, believed: float) -> Past | None:
+def take(store: Store, now: float, believed: float) -> PastFreshness | None:
     """Return the freshness of the last days; None if pages were fetched only once.
 
     ``believed`` is what it is thought to be now.
@@ -31,7 +31,7 @@ def take(store: Store, now: float, believed: float) -> Past | None:
 
 def of_items(
     store: Store, numbers: Sequence[int], now: float, believed: float
-) -> Past | None:
+) -> PastFreshness | None:
     """Return the freshness of some pages, by their numbers in the store."""
     if not numbers or not 0.0 <= believed <= 1.0:
         return None
@@ -43,7 +43,7 @@ def of_items(
     return past_freshness(gaps, at, now, believed)
 
 
-def _gaps(found: list[tuple[int, float, bool]]) -> Gaps:
+def _gaps(found: list[tuple[int, float, bool]]) -> FetchGaps:
     """Return the stretches between observations, which come by item and time."""
     item = np.array([one for one, _, _ in found], dtype=np.int64)
     at = np.array([moment for _, moment, _ in found])
@@ -51,4 +51,4 @@ def _gaps(found: list[tuple[int, float, bool]]) -> Gaps:
     same = np.append(item[1:] == item[:-1], np.zeros(min(item.size, 1), dtype=bool))
     end = np.where(same, np.append(at[1:], np.zeros(min(at.size, 1))), np.inf)
     after = np.append(changed[1:], np.zeros(min(at.size, 1), dtype=bool))
-    return Gaps(at, end, after & same)
+    return FetchGaps(at, end, after & same)

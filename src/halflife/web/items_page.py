@@ -17,7 +17,7 @@ from halflife.stores import item_search
 from halflife.stores.connection import Tables
 from halflife.stores.item_search import (
     COLUMNS,
-    ItemFilter,
+    ItemQuery,
     ItemRow,
     ItemSlice,
     ItemState,
@@ -82,7 +82,7 @@ def items(seen: Survey, params: Params) -> Answer:
 
 
 def _turned(
-    store: Tables, wanted: ItemFilter, params: Params
+    store: Tables, wanted: ItemQuery, params: Params
 ) -> tuple[ItemSlice, Answer]:
     """Return the items of one page, and where the pages beside it begin."""
     place = _place(params)
@@ -100,7 +100,7 @@ def _turned(
     return found, {"previous": before, "next": after}
 
 
-def _wanted(seen: Survey, params: Params) -> ItemFilter:
+def _wanted(seen: Survey, params: Params) -> ItemQuery:
     """Return what an address asks for; raise ``UsageError`` if it names no source."""
     name = params.get("source", "")
     if seen.row(name) is None:
@@ -108,7 +108,7 @@ def _wanted(seen: Survey, params: Params) -> ItemFilter:
     state = params.get("state", "there")
     sort = params.get("sort", "key")
     is_known = sort in COLUMNS or sort.startswith("field:")
-    return ItemFilter(
+    return ItemQuery(
         name,
         params.get("q", "").strip(),
         cast("ItemState", state) if state in get_args(ItemState) else "there",
@@ -117,7 +117,7 @@ def _wanted(seen: Survey, params: Params) -> ItemFilter:
     )
 
 
-def _query(wanted: ItemFilter) -> dict[str, str]:
+def _query(wanted: ItemQuery) -> dict[str, str]:
     """Return the filters of an address, for links to other pages of the list."""
     given = {
         "source": wanted.source,
@@ -143,7 +143,7 @@ def _place(params: Params) -> Place | None:
 
 
 def _columns(
-    wanted: ItemFilter, fields: Sequence[str], *, are_pages: bool
+    wanted: ItemQuery, fields: Sequence[str], *, are_pages: bool
 ) -> list[Answer]:
     """Return what stands above the table: what each column is sorted by, and its name.
 
@@ -209,7 +209,7 @@ async def download(seen: Survey, params: Params, form: str) -> Response:
     return StreamingResponse(stream.parts(), media_type=FORMS[form], headers=headers)
 
 
-def _parts(config: Config, wanted: ItemFilter, form: str) -> Generator[bytes]:
+def _parts(config: Config, wanted: ItemQuery, form: str) -> Generator[bytes]:
     with bootstrap.state_file(config) as store:
         rows: Iterator[ItemRow] = iter(())
         fields: list[str] = []

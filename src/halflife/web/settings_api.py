@@ -139,7 +139,7 @@ class SettingsApi:
         name = request.path_params["trial"]
         return as_json(trials.told(self._find(name), self._site.board.config()))
 
-    def _find(self, name: object) -> trials.Trial:
+    def _find(self, name: object) -> trials.AddressTrial:
         found = self._site.trials.find(str(name))
         if found is None:
             raise UsageError("there is no such trial, or it is no longer kept")

@@ -20,6 +20,7 @@ from halflife.core.errors import (
     UsageError,
 )
 from halflife.engine import bootstrap
+from halflife.engine.groups import by_item
 from halflife.web import words
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class SettingsDesk:
         written = edit.TEMPLATE if before is None else before
         names = [one.get("name") for one in self._tables(written).get("source", ())]
         known = source.name in names
-        if known and source.kind not in {"pages", "site"}:
+        if known and not by_item([source]):
             raise ValuesError({"name": f"a source is named {source.name!r} already"})
         what = f"more of {source.name}" if known else f"new source {source.name}"
         if known:

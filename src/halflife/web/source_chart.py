@@ -17,7 +17,7 @@ from markupsafe import Markup
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.core.wording import count
-from halflife.models.hindsight import Past
+from halflife.models.hindsight import PastFreshness
 from halflife.stores.fetch_history import ObservedRow
 from halflife.stores.forecasts import Issued
 from halflife.study import svg
@@ -89,7 +89,7 @@ def latest(issued: Sequence[Issued], now: float) -> list[Issued]:
     return [found[place] for place in sorted(found)]
 
 
-def from_hindsight(past: Past, measure: str) -> list[Issued]:
+def from_hindsight(past: PastFreshness, measure: str) -> list[Issued]:
     """Return what later observations tell of the past, as the chart takes it."""
     columns = (past.at, past.mean, past.low, past.high)
     return [

@@ -17,7 +17,7 @@ from halflife.kinds.contained import ContainedKind
 from halflife.kinds.page_view import Panorama, Planned
 from halflife.kinds.protocol import Known, Memo
 from halflife.kinds.registry import kind_of
-from halflife.models.hindsight import Past
+from halflife.models.hindsight import PastFreshness
 from halflife.stores import Store
 from halflife.web import history, rows
 from halflife.web.rows import SourceRow
@@ -64,7 +64,7 @@ class Survey:
     total: int = 0
     sinks: tuple[SinkReport, ...] = ()
     shown: Memo = field(default_factory=Memo)
-    past: Past | None = None
+    past: PastFreshness | None = None
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> SourceRow | None:
@@ -152,7 +152,7 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
 
 def _past(
     store: Store, panoramas: Mapping[ContainedKind, Panorama], now: float
-) -> Past | None:
+) -> PastFreshness | None:
     """Return the freshness of pages on the last days."""
     casts = [one.together for one in panoramas.values() if one.together is not None]
     fresh = [cast for cast in casts if cast.measure == "freshness" and cast.mean.size]

@@ -40,7 +40,7 @@ _UNUSABLE = re.compile(r"[^A-Za-z0-9._:-]")  # in the name of a source
 
 
 @dataclass(slots=True)
-class Trial:
+class AddressTrial:
     """A trial of an address, as it stands.
 
     Attributes:
@@ -85,10 +85,10 @@ class Trials:
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._ended = ended
-        self._kept: OrderedDict[str, Trial] = OrderedDict()
+        self._kept: OrderedDict[str, AddressTrial] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, name: str) -> Trial | None:
+    def find(self, name: str) -> AddressTrial | None:
         """Return a trial; None if it is no longer kept."""
         with self._lock:
             return self._kept.get(name)
@@ -99,8 +99,8 @@ class Trials:
         url: str,
         kind: str = "",
         corrections: Corrections = NOTHING,
-        before: Trial | None = None,
-    ) -> Trial:
+        before: AddressTrial | None = None,
+    ) -> AddressTrial:
         """Begin to try an address; raise ``UsageError`` if it is none.
 
         What an earlier trial of it was answered is not asked for again.
@@ -108,7 +108,7 @@ class Trials:
         if len(url) > LONGEST:
             raise UsageError(f"an address has {LONGEST} characters at most")
         address = canonical(url.strip())
-        trial = Trial(secrets.token_urlsafe(9), url, kind, corrections)
+        trial = AddressTrial(secrets.token_urlsafe(9), url, kind, corrections)
         known = before.fetch if before is not None and before.url == url else None
         recorded = dict(known.recorded) if known is not None else {}
         allow = known.wish.given["allow"] if known is not None else ()
@@ -126,7 +126,7 @@ class Trials:
         threading.Thread(target=self._run, args=(config, trial), daemon=True).start()
         return trial
 
-    def _run(self, config: Config, trial: Trial) -> None:
+    def _run(self, config: Config, trial: AddressTrial) -> None:
         state = "failed"
         try:
             _try(config, trial)
@@ -158,7 +158,7 @@ def _allowed(config: Config, address: str) -> tuple[str, ...]:
     return ()
 
 
-def _try(config: Config, trial: Trial) -> None:
+def _try(config: Config, trial: AddressTrial) -> None:
     """Fetch an address; one that is not public only if the settings allow it."""
     fetch = trial.fetch
     assert fetch is not None
@@ -185,7 +185,7 @@ def _in_words(config: Config, error: Exception) -> str:
     return said
 
 
-def _trouble(trial: Trial) -> str:
+def _trouble(trial: AddressTrial) -> str:
     """Say why what was found cannot be kept; empty if it can."""
     fetch = trial.fetch
     guess = fetch.best if fetch is not None else None
@@ -211,12 +211,12 @@ def headline(guess: SourceGuess) -> str:
     """
     said = guess.what[:1].upper() + guess.what[1:]
     key = guess.settings.get("key")
-    if guess.records and guess.kind != "pages":
+    if guess.records and "maps" in guess.settings:
+        said += f" of {count(guess.records, 'page')}"
+    elif guess.records and "pages" not in guess.settings:
         said += f" of {count(guess.records, 'record')}"
         if guess.total and guess.total > guess.records:
             said += f" on the first page, {words.count(guess.total)} in all"
-    elif guess.records and "maps" in guess.settings:
-        said += f" of {count(guess.records, 'page')}"
     return words.plain(f"{said}, key: {key}" if key else said)
 
 
@@ -250,7 +250,9 @@ def field_names(guess: SourceGuess) -> list[str]:
     return [str(name) for name in names if name != "key" or not shown]
 
 
-def settings(trial: Trial, config: Config, values: Mapping[str, Any]) -> SourceConfig:
+def settings(
+    trial: AddressTrial, config: Config, values: Mapping[str, Any]
+) -> SourceConfig:
     """Return the source that would be written; raise ``ValuesError``.
 
     ``values`` may name it, choose fields, and set what every source has.
@@ -284,7 +286,7 @@ def _chosen(guess: SourceGuess, chosen: Sequence[str]) -> dict[str, Any]:
     return {"fields": {name: _expression(guess, name) for name in kept}}
 
 
-def usual_name(trial: Trial, config: Config) -> str:
+def usual_name(trial: AddressTrial, config: Config) -> str:
     """Return what the source is called if nobody says otherwise.
 
     Pages join those of the same host; all else gets a name of its own.
@@ -300,7 +302,7 @@ def _expression(guess: SourceGuess, name: str) -> str:
     return quoted(name) if guess.settings.get("format") in {"json", "jsonl"} else name
 
 
-def told(trial: Trial, config: Config) -> dict[str, Any]:
+def told(trial: AddressTrial, config: Config) -> dict[str, Any]:
     """Return a trial as pages and programs are told of it."""
     fetch, guess = trial.fetch, trial.fetch.best if trial.fetch else None
     answer: dict[str, Any] = {
@@ -342,7 +344,7 @@ def _reason(text: str) -> str:
     return words.plain(text.partition("; say it with --")[0])
 
 
-def _measure(trial: Trial, config: Config) -> str:
+def _measure(trial: AddressTrial, config: Config) -> str:
     """Return a quality that a target may ask for."""
     try:
         found = settings(trial, config, {}).measures

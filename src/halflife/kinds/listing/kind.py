@@ -16,7 +16,7 @@ from halflife.core.wording import span
 from halflife.engine import costs
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import recall_decay, renewed
-from halflife.kinds.listing import runner, schema_drift
+from halflife.kinds.listing import incremental, runner, schema_drift
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.listing.state import ListingState, age_of, policy_of, state_of
@@ -248,6 +248,11 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         from halflife.kinds.listing.recorded import RecordedListing  # noqa: PLC0415  (slow)
 
         return RecordedListing(name, relation)
+
+    def read_until(self, store: Store, source: ListingConfig) -> float:
+        """Return when what was newer was read last; ``-inf`` if it is read whole."""
+        done = incremental.remembered(store, source)
+        return -inf if done is None else done.at
 
     def lifetimes(self, store: Store, source: ListingConfig) -> Collection | None:
         """Return the lifetimes of its objects: its forecasts follow from these."""

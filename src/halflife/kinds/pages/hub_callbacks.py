@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from halflife.config import SourceConfig
 from halflife.kinds.pages import pushed_hints
 from halflife.kinds.pages.hubs import LEASE
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.readers.hub_links import find_hub
 from halflife.stores import NoteBook, Store
 from halflife.stores.notes.subscriptions import (
@@ -33,13 +35,13 @@ _SIGNED = re.compile(r"(sha1|sha256|sha384|sha512)=([0-9a-fA-F]{40,128})")
 
 
 def find(
-    store: NoteBook, sources: Iterable[str], token: str
+    store: NoteBook, sources: Iterable[SourceConfig], token: str
 ) -> tuple[str, Subscription] | None:
     """Return the source and the subscription that a callback belongs to."""
-    for source in sources:
-        one = (SUBSCRIPTIONS.load(store, source) or {}).get(token)
+    for source in PagesConfig.among(sources):
+        one = (SUBSCRIPTIONS.load(store, source.name) or {}).get(token)
         if one is not None:
-            return source, one
+            return source.name, one
     return None
 
 
