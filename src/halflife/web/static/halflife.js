@@ -144,6 +144,7 @@ async function act(form, button) {
       return;
     }
     show(page, ALL, true);
+    later();
   } catch {
     location.reload();
   }
@@ -183,8 +184,13 @@ function isTouched() {
     getSelection().toString();
 }
 
+let timer = 0;
+function later() {
+  clearTimeout(timer);
+  timer = setTimeout(renew, document.querySelector("[data-poll], #working") ? SOON : LATER);
+}
+
 async function renew() {
-  const quick = document.querySelector("[data-poll], #working");
   if (!document.hidden && document.querySelector("main[data-renew]") && !isTouched()) {
     const before = doing, url = location.href;
     try {
@@ -192,9 +198,9 @@ async function renew() {
       if (answer.ok && before === doing && url === location.href) show(page, ALL);
     } catch { /* the server went away: the page stays as it is */ }
   }
-  setTimeout(renew, quick ? SOON : LATER);
+  later();
 }
 
 localise(document);
-setTimeout(renew, document.querySelector("[data-poll], #working") ? SOON / 2 : LATER);
-document.addEventListener("visibilitychange", () => { if (!document.hidden) localise(document); });
+later();
+document.addEventListener("visibilitychange", () => { if (!document.hidden) renew(); });
