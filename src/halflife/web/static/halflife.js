@@ -144,6 +144,7 @@ async function act(form, button) {
       return;
     }
     show(page, ALL, true);
+    later();
   } catch {
     location.reload();
   }
@@ -184,8 +185,13 @@ function isTouched() {
     getSelection().toString();
 }
 
+let timer = 0;
+function later() {
+  clearTimeout(timer);
+  timer = setTimeout(renew, document.querySelector("[data-poll], #working") ? SOON : LATER);
+}
+
 async function renew() {
-  const quick = document.querySelector("[data-poll], #working");
   const whole = document.querySelector("main[data-renew]") && !isTouched();
   if (!document.hidden && (whole || document.querySelector("#jobs[data-poll]"))) {
     const before = doing, url = location.href;
@@ -194,9 +200,9 @@ async function renew() {
       if (answer.ok && before === doing && url === location.href) show(page, whole ? ALL : ["#jobs"]);
     } catch { /* the server went away: the page stays as it is */ }
   }
-  setTimeout(renew, quick ? SOON : LATER);
+  later();
 }
 
 localise(document);
-setTimeout(renew, document.querySelector("[data-poll], #working") ? SOON / 2 : LATER);
-document.addEventListener("visibilitychange", () => { if (!document.hidden) localise(document); });
+later();
+document.addEventListener("visibilitychange", () => { if (!document.hidden) renew(); });
