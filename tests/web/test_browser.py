@@ -198,7 +198,7 @@ def test_the_demo_makes_every_page_live(tabs, tmp_path):
         )
         for page in ("overview", "source?name=demo", "source?name=jobs", "what-if"):
             assert watched.goto(page).locator("figure svg").count() >= 1
-        assert watched.goto("plan").locator("tbody tr").count() > 10
+        assert watched.goto("plan").locator(".fetches li").count() > 10
         tab.get_by_role("button", name="Back to my own sources").click()
         tab.wait_for_selector("text=Nothing is kept yet")
         assert watched.wrong == []
