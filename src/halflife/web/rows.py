@@ -16,6 +16,7 @@ from halflife.kinds.page_view import SourceStanding
 from halflife.kinds.protocol import Description
 from halflife.kinds.registry import kind_of
 from halflife.stores import Store
+from halflife.web import words
 
 AHEAD = np.concatenate([[0.0], np.geomspace(1.0 / 96.0, 30.0, 20)])  # days
 SOON = 1.0  # days before a target is missed that a source is at risk
@@ -178,7 +179,10 @@ def _failed(row: SourceRow, failure: Failure) -> str:
 
 def _against_target(row: SourceRow, now: float) -> tuple[str, str]:
     if row.mean < row.target:
-        return "below target", f"{row.mean:.3f} is below {row.target:g}"
+        return (
+            "below target",
+            f"{words.share(row.mean)} is below {words.share(row.target)}",
+        )
     if row.sync_by - now <= SOON:
         return "at risk", "the lower bound falls below the target within a day"
     return "fine", "above its target, at 95 % confidence, for a day or more"
