@@ -67,6 +67,13 @@ RENAMED = {"gone": "gone_estimate"}  # what was an estimate is called so now
 REWORDED = ("its first crawl has not come to its end", "its first crawl goes on")
 
 
+def never_rising(rows):
+    """Lower bounds as they are stated now: without a fetch they do not rise."""
+    for one, later in zip(rows, rows[1:], strict=False):
+        low = later["freshness"]["low"]
+        later["freshness"]["low"] = min(low, one["freshness"]["low"])
+
+
 def has(after, before):
     """Say whether an answer tells all that another did; it may tell more."""
     if isinstance(before, dict):
@@ -104,6 +111,8 @@ def test_every_verb_answers_as_the_version_before_did(
             assert main(verb.split()) == 0, verb
         after = json.loads(capsys.readouterr().out)
         before.pop("store", None)  # where it lies
+        if verb.startswith("forecast"):
+            never_rising(before["results"])
         assert has(after, before), verb
 
 

@@ -65,15 +65,25 @@ def forecasts(store, name):
     return sorted(repr(replace(f, id=0)) for f in store.forecasts.waiting(name))
 
 
+def columns(db, table):
+    found = db.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    return ", ".join(f'"{name}"' for (name,) in found if name != "head")
+
+
 def dump(path):
-    """Return everything that a state file holds, but for who held its leases."""
+    """Return everything that a state file holds, but for who held its leases.
+
+    And but for the headers of answers: what a server says of itself is not recorded.
+    """
     with sqlite3.connect(path) as db:
         names = [
             row[0]
             for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")
         ]
         return {
-            name: sorted(map(repr, db.execute(f"SELECT * FROM {name}")))
+            name: sorted(
+                map(repr, db.execute(f"SELECT {columns(db, name)} FROM {name}"))
+            )
             for name in names
             if name != "lease"
         }

@@ -156,7 +156,8 @@ def test_the_pages_of_serve_know_a_repository(kept):
     with kept.running("serve", "--port", "0") as process:
         address = urlsplit(process.stdout.readline().strip())
         wait_for(lambda: _page(address, "ready")["ready"])
-        (row,) = _page(address, "overview")["next"]
+        told = _page(address, "overview")
+        (row,) = [*told["attention"], *told["next"]]
         assert (row["source"], row["kind"]) == ("papers", "oai")
         assert row["rate"] > 0.0
         assert 0.0 < row["quality"]["mean"] <= 1.0

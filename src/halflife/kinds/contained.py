@@ -300,6 +300,11 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         call = lambda: self._kind.own_table(reading, sources)  # noqa: E731
         return self._ask(sources, "own_table", none, call, laws.bad_table)
 
+    def read_until(self, store: Store, source: SourceConfig) -> float:
+        """Return when what was newer was read last; ``-inf`` if it is read whole."""
+        call = lambda: self._kind.read_until(store, source)  # noqa: E731
+        return self._ask([source], "read_until", -inf, call)
+
     def lifetimes(self, store: Store, source: SourceConfig) -> Collection | None:
         """Return the lifetimes of its objects if its forecasts follow from these."""
         none: Collection | None = None

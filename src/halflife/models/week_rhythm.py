@@ -199,7 +199,7 @@ def factors(events: Floats, even: Floats) -> Floats:
     """Return by how much more events come than evenly, shrunk towards 1.
 
     >>> factors(np.array([24.0, 0.0]), np.array([8.0, 8.0]))
-    array([2. , 0.5])
+    array([2.45454545, 0.27272727])
     """
     return np.asarray((events + LENT) / (even + LENT))
 
