@@ -9,6 +9,7 @@ import gzip
 import json
 import sqlite3
 from contextlib import closing
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 
@@ -69,7 +70,7 @@ REWORDED = ("its first crawl has not come to its end", "its first crawl goes on"
 
 def never_rising(rows):
     """Lower bounds as they are stated now: without a fetch they do not rise."""
-    for one, later in zip(rows, rows[1:], strict=False):
+    for one, later in pairwise(rows):
         low = later["freshness"]["low"]
         later["freshness"]["low"] = min(low, one["freshness"]["low"])
 
