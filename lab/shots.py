@@ -43,7 +43,7 @@ PAGES = {
 EMPTY = {"empty-overview": "/overview", "empty-league": "/league"}
 FIRST: Mapping[str, tuple[str, Scheme, int]] = {  # page, colours, height in px
     "overview": ("/overview", "light", 800),
-    "changes": ("/changes", "light", 900),
+    "changes": ("/changes", "light", 700),
     "what-if": ("/what-if?budget=700", "dark", 900),
 }
 LOOKS: tuple[tuple[Scheme, str, int], ...] = (
