@@ -118,11 +118,17 @@ def _belief() -> Belief:
 def champion_of(objective: Objective) -> Strategy:
     """Return the same rule for another loss to keep low.
 
-    Only freshness would leave pages alone for ever, and needs patience.
+    Only freshness would leave pages alone for ever, and needs patience. What looks
+    tell of sites was weighed for freshness alone, too.
     """
-    patience = PATIENCE if objective == "freshness" else 0.0
+    fresh = objective == "freshness"
+    policy = Bold(
+        objective,
+        patience=PATIENCE if fresh else 0.0,
+        telling=TELLING if fresh else 0.0,
+    )
     return Strategy(
-        InRounds(Bold(objective, patience=patience, telling=TELLING)),
+        InRounds(policy),
         _belief,
         "Refresh where it buys most, by what neighbours and hints tell; our best.",
     )
