@@ -465,7 +465,7 @@ class Service:
         status.budget = budget.requests
         status.left = Wallet(self.store, budget).room(now)
         status.failing = tuple(sorted(n for n, b in self.breakers.items() if b.failing))
-        status.store_bytes = housekeeping.size(self.settings.config.store_path)
+        status.store_bytes = self.store.size()
 
     async def _finish(self, crew: Crew) -> None:
         """Begin nothing more; what is under way has a few seconds to end."""
