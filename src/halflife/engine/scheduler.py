@@ -36,7 +36,6 @@ from halflife.market.offers import OfferTurn, TakenOffers, intervals
 from halflife.market.stand import SOONEST, TargetMemory
 from halflife.stores import Store
 
-HOURS = 24.0
 SAVED = 10.0  # days of income that are kept for later, at most
 
 
@@ -142,11 +141,6 @@ def _apart(source: SourceConfig) -> bool:
     return bool(limited) or _presses(source)
 
 
-def hourly(config: Config) -> int:
-    """Return the requests that come in within an hour; one at least."""
-    return max(math.ceil(config.budget.pace / HOURS - 1e-9), 1)
-
-
 def decide(at: Situation) -> Decision:
     """Return what is done next, and what that takes of what has come in."""
     room, free = at.wallet.room(at.now), at.free()
@@ -165,7 +159,7 @@ def decide(at: Situation) -> Decision:
     if credit < 1 and not any(_presses(s) for group in rest for s in group):
         return Decision(grants, idle=True)
     if len(rest) == 1 and not (_terms(rest[0]).is_weighed or _apart(rest[0][0])):
-        return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
+        return _all_to(names(rest[0]), grants, min(credit, at.config.budget.hourly))
     return _shared(at, rest, grants, credit, room)
 
 
@@ -215,9 +209,9 @@ def _shared(
     offers = _worth_it(appraiser.offers(sources), sources, aim.asks)
     turn = _pressed(_turn(appraiser, sources, offers), offers, aim.asks)
     price = _price(at, appraiser, credit)
-    means = _means(at, sources, offers, turn, (credit, room), hourly(at.config))
+    means = _means(at, sources, offers, turn, (credit, room), at.config.budget.hourly)
     taken = take(offers, *means, turn=turn, price=price, patient=True)
-    taken = _saved_for(offers, taken, credit, hourly(at.config))
+    taken = _saved_for(offers, taken, credit, at.config.budget.hourly)
     paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
     return Decision(
@@ -269,7 +263,7 @@ def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:
 
     No more than a window's worth adds up, so that none is lost.
     """
-    budget, soon = at.config.budget, hourly(at.config)
+    budget, soon = at.config.budget, at.config.budget.hourly
     sources = [source for group in at.groups for source in group]
     most = min(float(budget.requests), SAVED * budget.pace)
     usual = prices.long_run(appraiser, sources, budget.pace)

@@ -382,7 +382,7 @@ class Service:
         """Return the seconds until a turn has something to spend."""
         config, now = self.settings.config, self.clock()
         wallet = Wallet(self.store, config.budget)
-        plenty = wallet.income(now) >= scheduler.hourly(config)
+        plenty = wallet.income(now) >= config.budget.hourly
         rhythm = self._outside.rhythm
         left_over = min(rhythm.catch_up, self._time.again)
         wait = left_over if plenty else wallet.next_income(now) * DAY
