@@ -51,6 +51,7 @@ class Situation:
             sets apart are one group, everything else is alone.
         busy: Groups that are being worked at, or left alone.
         memo: What was worked out before.
+        nap: Days that were slept since the last decision.
 
     """
 
@@ -60,11 +61,18 @@ class Situation:
     groups: Sequence[tuple[SourceConfig, ...]]
     busy: Collection[tuple[str, ...]] = ()
     memo: Memo = field(default_factory=Memo)
+    nap: float = 0.0
 
     @property
     def wallet(self) -> Wallet:
         """What the ledger and the clock allow."""
         return Wallet(self.store, self.config.budget)
+
+    @property
+    def ration(self) -> int:
+        """Requests of a turn: those of an hour, or of a nap that was longer."""
+        budget = self.config.budget
+        return max(budget.hourly, math.ceil(budget.pace * self.nap - 1e-9))
 
     def free(self) -> list[tuple[SourceConfig, ...]]:
         """Return the groups that may be asked now."""
@@ -159,7 +167,7 @@ def decide(at: Situation) -> Decision:
     if credit < 1 and not any(_presses(s) for group in rest for s in group):
         return Decision(grants, idle=True)
     if len(rest) == 1 and not (_terms(rest[0]).is_weighed or _apart(rest[0][0])):
-        return _all_to(names(rest[0]), grants, min(credit, at.config.budget.hourly))
+        return _all_to(names(rest[0]), grants, min(credit, at.ration))
     return _shared(at, rest, grants, credit, room)
 
 
@@ -209,9 +217,9 @@ def _shared(
     offers = _worth_it(appraiser.offers(sources), sources, aim.asks)
     turn = _pressed(_turn(appraiser, sources, offers), offers, aim.asks)
     price = _price(at, appraiser, credit)
-    means = _means(at, sources, offers, turn, (credit, room), at.config.budget.hourly)
+    means = _means(at, sources, offers, turn, (credit, room), at.ration)
     taken = take(offers, *means, turn=turn, price=price, patient=True)
-    taken = _saved_for(offers, taken, credit, at.config.budget.hourly)
+    taken = _saved_for(offers, taken, credit, at.ration)
     paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
     return Decision(
@@ -440,14 +448,14 @@ def _waits(offers: Offers, taken: TakenOffers) -> str:
 
 
 def _saved_for(
-    offers: Offers, taken: TakenOffers, credit: float, hourly: int
+    offers: Offers, taken: TakenOffers, credit: float, ration: int
 ) -> TakenOffers:
-    """Take what costs more than an hour brings, as soon as enough was saved for it.
+    """Take what costs more than a turn brings, as soon as enough was saved for it.
 
     What costs less just waits for the next turn.
     """
     row = taken.waits
-    if row is None or offers.cost[row] <= hourly:
+    if row is None or offers.cost[row] <= ration:
         return replace(taken, waits=None)
     if taken.requests + offers.cost[row] > credit:
         return taken

@@ -238,7 +238,10 @@ class Service:
         """Decide what to do, pay for it, and begin."""
         config = crew.config
         busy = {*self._under, *self._left_alone(now)}
-        at = scheduler.Situation(config, self.store, now, crew.groups, busy, self._memo)
+        nap = self._time.nap / DAY  # as it was meant to be: a machine may be suspended
+        at = scheduler.Situation(
+            config, self.store, now, crew.groups, busy, self._memo, nap
+        )
         decision = scheduler.decide(at)
         self._blame(crew, now)
         self._time.again = decision.again * DAY
