@@ -32,6 +32,7 @@ from halflife.queries.first_crawl import crawling, first_crawl
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.frontier import CrawlState, restored, written
 from halflife.queries.known.content import measure, weigher
+from halflife.queries.known.word_counts import load_word_counts
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import (
     EXPECTED,
@@ -143,6 +144,7 @@ def wish(source: FormConfig) -> FormWish:
         new=new,
         known=known,
         max_staleness=source.max_staleness,
+        corpus=load_word_counts(source.corpus) if source.corpus else None,
     )
 
 
@@ -203,7 +205,8 @@ def _reported(store: Store, source: FormConfig) -> ReportedTotal | None:
 
 def _rounds_of(store: Store, source: FormConfig) -> str:
     """Return what rounds go by that take several turns, in words."""
-    return f"{' '.join(source.policies)}: {_claims(store, source)}"
+    by = " ".join(filter(None, (*source.policies, source.corpus)))
+    return f"{by}: {_claims(store, source)}"
 
 
 def _claims(store: Store, source: FormConfig) -> str:
