@@ -1,5 +1,7 @@
 """Hits scaled from a file of word counts, where no records of the corpus are known."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -26,6 +28,11 @@ def world(every=4, **shape):
     form = behind(records, **(KEYWORDS | shape))
     local = dict(list(records.items())[::every])
     return form, local, pool_for(form.interface, local)
+
+
+@cache
+def pool_of_words():
+    return world()[2]
 
 
 def counts_of(records):
@@ -95,7 +102,7 @@ def test_a_turn_of_upkeep_goes_by_the_corpus():
 
 @given(st.dictionaries(st.sampled_from(["red", "green", "big"]), st.integers(1, 90)))
 def test_counts_never_exceed_those_of_a_single_word(words):
-    _, _, pool = world()
+    pool = pool_of_words()
     corpus = WordCounts({w: float(n) for w, n in words.items()}, 90.0)
     found = counted(pool, corpus)
     for j in np.flatnonzero(~pool.lookup).tolist():
