@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
@@ -67,6 +68,11 @@ class BudgetConfig(SettingsTable):
     def pace(self) -> float:
         """Requests a day in the long run."""
         return self.requests / self.days
+
+    @property
+    def hourly(self) -> int:
+        """Requests that come in within an hour; one at least."""
+        return max(ceil(self.pace / 24.0 - 1e-9), 1)
 
 
 class PolicyConfig(SettingsTable):
