@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from halflife.core.errors import UsageError
 from halflife.net.addresses import resolve
-from halflife.readers.page_hints import NEXTS, TOTALS
+from halflife.readers.page_hints import NEXTS, TOKENS, TOTALS
 from halflife.recognition.record_lists import quoted
 
 DEPTH = 4  # names from the root to what an answer says of its list
@@ -23,15 +23,6 @@ PARTS = 300  # objects that are looked into
 LONGEST = 4096  # characters of a token or an address
 NEXT_LINK, LINK_HEADER, CURSOR = "next link", "Link header", "cursor"
 PAGE_NUMBER, OFFSET = "page number", "offset"
-# A token in the answer, and the parameter in which its API wants it back.
-TOKENS = {
-    "nextPageToken": "pageToken", "next_page_token": "page_token",
-    "next_cursor": "cursor", "nextCursor": "cursor", "next_token": "next_token",
-    "nextToken": "nextToken", "continuation_token": "continuation_token",
-    "continuationToken": "continuationToken", "continuation": "continuation",
-    "endCursor": "after", "end_cursor": "after", "cursor": "cursor",
-    "nextCursorMark": "cursorMark", "after": "after", "next": "cursor",
-}  # fmt: skip
 _HEADER_TOTALS = (
     "x-total-count", "x-total", "x-wp-total", "total-count", "x-count",
     "x-pagination-total-count", "x-total-results",
