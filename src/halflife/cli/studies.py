@@ -430,10 +430,16 @@ def bench(
     *,
     items: Annotated[int, typer.Option(min=10, help="Pages.")] = 1_000_000,
     shape: Annotated[str | None, typer.Option(help="Of lifetimes: weibull.")] = None,
+    out_of_core: Annotated[
+        bool, typer.Option("--out-of-core", help="From Parquet files to others.")
+    ] = False,
+    executor: Annotated[
+        str, typer.Option(help="Who does it (--out-of-core); see docs/scale.md.")
+    ] = "local",
     json: Json = False,
 ) -> None:
     """Measure how fast and how exactly requests are allocated to many pages."""
-    from halflife.bench import allocate
+    from halflife.bench import allocate, out_of_core as files
     from halflife.cli import show
     from halflife.core.errors import UsageError
 
@@ -441,7 +447,13 @@ def bench(
         raise UsageError(f"no bench is named {name!r}; there is allocate")
     if shape not in (None, "weibull"):
         raise UsageError("--shape can only be weibull")
-    row = allocate.weibull(items) if shape else allocate.run(items)
+    if out_of_core and shape:
+        raise UsageError("--out-of-core knows random changes only; leave out --shape")
+    row: dict[str, float | int | str]
+    if out_of_core:
+        row = files.run(items, executor)
+    else:
+        row = {**(allocate.weibull(items) if shape else allocate.run(items))}
     if json:
         show.emit({"bench": name, **row, "results": [row]})
     else:
