@@ -1,5 +1,6 @@
 """Items in parts get the schedule that ``allocate`` gives them together."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from halflife.allocation.parts import (
     ItemColumns,
     PartedAllocation,
     allocate_parts,
+    bracket as brackets,
 )
-from halflife.allocation.parts import bracket as brackets
 from halflife.bench.population import rates_and_weights
 from halflife.executors import executor_named
 from halflife.executors.local import InProcess
@@ -27,7 +28,7 @@ SHAPE = np.random.default_rng(7).uniform(0.5, 2.0, N)
 def _cut(columns: dict[str, Any], parts: int) -> list[ArrayPart]:
     n = columns["rate"].size
     ends = np.linspace(0, n, parts + 1).astype(int)
-    spans = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    spans = [slice(a, b) for a, b in pairwise(ends)]
     return [
         ArrayPart(ItemColumns(**{name: c[rows] for name, c in columns.items()}))
         for rows in spans
@@ -174,9 +175,9 @@ def test_numbers_that_cannot_be_used_are_named(
 def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(ValueError, match="objective must be"):
         _parted({"rate": np.ones(2)}, 1.0, objective="joy")
-    with pytest.raises(ValueError, match="harmonic.*needs shape 1"):
-        shape = np.full(2, 2.0)
-        _parted({"rate": np.ones(2), "shape": shape}, 1.0, objective="harmonic")
+    bent = {"rate": np.ones(2), "shape": np.full(2, 2.0)}
+    with pytest.raises(ValueError, match="needs shape 1"):
+        _parted(bent, 1.0, objective="harmonic")
     with pytest.raises(ValueError, match="budget must be"):
         _parted({"rate": np.ones(2)}, -1.0)
     with pytest.raises(ValueError, match="at least one part"):
