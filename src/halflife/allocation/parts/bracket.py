@@ -100,7 +100,7 @@ def _merged(bracket: Bracket, objective: Objective) -> Bracket:
     order = np.argsort(np.abs(np.log(bracket.price / edges[0])), kind="stable")
     kept, rest = order[:_MOST_EDGES], edges[:, order[_MOST_EDGES:]]
     frequency, slope = np.empty((2, rest.shape[1]))
-    stand_ins(*rest, objective).at(bracket.price, frequency, slope)
+    stand_ins(rest, objective).at(bracket.price, frequency, slope)
     slope[rest[0] <= bracket.price] = 0.0
     return Bracket(
         bracket.price,
@@ -115,7 +115,7 @@ def met(bracket: Bracket, budget: float, top: float, objective: Objective) -> Pr
 
     It is that of all items if it is within ``TRUST`` of the bracket's own price.
     """
-    edges = stand_ins(*bracket.edges, objective)
+    edges = stand_ins(bracket.edges, objective)
     search = Search(float(np.log(bracket.price)), top)
     for _ in range(_STEPS):
         total, change = bracket.at(search.price, edges)

@@ -26,7 +26,8 @@ class ItemColumns(NamedTuple):
         """Yield the items, a cacheful at a time."""
         for start in range(0, self.rate.size, BLOCK):
             rows = slice(start, start + BLOCK)
-            yield ItemColumns(*(c if c is None else c[rows] for c in self))
+            others = (c if c is None else c[rows] for c in self[1:])
+            yield ItemColumns(self.rate[rows], *others)
 
 
 class ItemPart(Protocol):
@@ -92,10 +93,12 @@ class Problem(NamedTuple):
         return given if useful.all() else given.take(useful)
 
 
-def stand_ins(
-    first: Floats, mass: Floats, shape: Floats, objective: Objective
-) -> Demand:
-    """Return the demand of items of which the price and pace * cost are known."""
+def stand_ins(rows: Floats, objective: Objective) -> Demand:
+    """Return the demand of items of which little is known.
+
+    The rows are the price at which each is given up, its pace * cost, and its shape.
+    """
+    first, mass, shape = rows
     one = np.ones(first.size)
     few = Columns(one, one, one, shape, mass, 1.0)
     return demand_of(few, objective)._replace(first=first)

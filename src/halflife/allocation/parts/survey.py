@@ -57,7 +57,7 @@ class Survey(NamedTuple):
         total = mass[some]
         shapes = shape[some] / total if self.bent else np.ones(total.size)
         first = np.exp(log[some] / total - np.log(scale))
-        return stand_ins(first, total, shapes, objective)
+        return stand_ins(np.stack([first, total, shapes]), objective)
 
 
 NOTHING = Survey(0, 0, False, 0.0, -np.inf, 0, np.zeros((3, 1, 0)))  # noqa: FBT003
