@@ -86,27 +86,28 @@ def run(
         with executor_named(executor) as opened:
             list(opened.map(_nothing, range(2)))
             started = perf_counter() - began
-            list(opened.map(partial(make_file, source), _files(items)))
+            list(opened.map(partial(make_file, source), files_of(items)))
             workers = Measured(opened)
             return {
                 "items": items,
                 "executor": executor,
                 "start_seconds": started,
-                **_planned(items, source, target, workers),
+                **planned(items, source, target, workers),
             }
 
 
-def _planned(
+def planned(
     items: int, source: Path, target: Path, workers: Measured
 ) -> dict[str, float | int]:
+    """Return the figures of one plan."""
     budget = _PER_ITEM * items
     began, own = perf_counter(), process_time()
     plan = allocate_files(parts_of(source, target), budget, workers)
     seconds, own = perf_counter() - began, process_time() - own
+    here = os.getpid() in workers.memory  # this process has done the work itself
     return {
         "seconds": seconds,
-        "processor_seconds": workers.processor
-        + (own if os.getpid() not in workers.memory else 0.0),
+        "processor_seconds": own + (0.0 if here else workers.processor),
         "peak_mb": workers.peak / 1e6,
         "processes": len(workers.memory),
         "kkt_residual": plan.kkt_residual,
@@ -131,7 +132,7 @@ def _nothing(_: int) -> None:
     """Do nothing: the first work that a process gets waits for its start."""
 
 
-def _files(items: int) -> list[tuple[int, int]]:
+def files_of(items: int) -> list[tuple[int, int]]:
     """Return the number and the items of each file, four at least."""
     size = min(PER_FILE, -(-items // 4))
     sizes = [min(size, items - start) for start in range(0, items, size)]

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from halflife.core.arrays import Floats, Ints
+from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.executor import Executor
 from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
@@ -103,8 +103,12 @@ def _of_items(gaps: Gaps, chosen: Ints) -> Gaps:
     """Return the gaps of some items, numbered by their place among them."""
     place = np.searchsorted(chosen, gaps.item)
     found = chosen[np.minimum(place, chosen.size - 1)] == gaps.item
-    some = Gaps(*(column[found] for column in gaps))
-    return some._replace(item=place[found])
+    return _rows(gaps, found)._replace(item=place[found])
+
+
+def _rows(gaps: Gaps, rows: Bools | slice) -> Gaps:
+    item, length, changed, tally = gaps
+    return Gaps(item[rows], length[rows], changed[rows], tally[rows])
 
 
 def write_posteriors(grid: RateGrid, prior: Floats, part: GapPart) -> None:
@@ -114,7 +118,7 @@ def write_posteriors(grid: RateGrid, prior: Floats, part: GapPart) -> None:
     for start in range(0, part.items, _ITEMS):
         n = min(_ITEMS, part.items - start)
         rows = slice(*np.searchsorted(gaps.item, [start, start + n]))
-        some = Gaps(*(column[rows] for column in gaps))
+        some = _rows(gaps, rows)
         table = log_likelihood(some._replace(item=some.item - start), n, grid)
         found.append(np.stack(posterior(table, prior, grid)))
     part.write(Posterior(*np.concatenate(found, axis=1)))
