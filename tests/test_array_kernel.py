@@ -91,7 +91,7 @@ def test_the_worth_keeps_its_digits_near_zero(x: float) -> None:
     double = freshness_worth(np.array([x]))
     assert single.dtype == np.float32
     assert abs(Decimal(float(single[0])) / exact - 1) < Decimal(SINGLE)
-    assert abs(Decimal(float(double[0])) / exact - 1) < Decimal(4e-15)
+    assert abs(Decimal(float(double[0])) / exact - 1) < Decimal("4e-15")
 
 
 @pytest.mark.parametrize("curve", [curves.freshness, curves.harmonic])

@@ -79,7 +79,8 @@ def inverse_log_gap(z: Floats) -> Floats:
     for _ in range(_HALLEY_STEPS):
         off = (x - xp.log1p(x) - z) * (1.0 + x) / x
         x = x - off / (1.0 - 0.5 * off / (x * (1.0 + x)))
-    return xp.where(s < _series_alone(xp, z), series, x)
+    found: Floats = xp.where(s < _series_alone(xp, z), series, x)
+    return found
 
 
 def harmonic(y: Floats, _: Floats) -> tuple[Floats, Floats]:

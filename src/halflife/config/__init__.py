@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     Field,
     ValidationError,
@@ -21,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from halflife import executors
 from halflife.config.alerts import Alerts, KeepConfig
 from halflife.config.kinds import BUILT_IN, USUAL, Source, settings_of
 from halflife.config.serve import ServeConfig
@@ -50,6 +52,7 @@ _TAGGED = ("auth", "paging")  # tables of several kinds: which one follows in a 
 __all__ = ["Config", "FromEnv", "Secret", "SourceConfig", "problem"]
 
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
+ExecutorName: TypeAlias = Annotated[str, AfterValidator(executors.check_name)]
 
 
 class BudgetConfig(SettingsTable):
@@ -103,6 +106,7 @@ class Config(SettingsTable):
 
     path: Path = Field(default=Path(NAME), exclude=True)
     store: str = Field(default="halflife.db", min_length=1)
+    executor: ExecutorName = executors.DEFAULT
     budget: BudgetConfig = BudgetConfig()
     policy: PolicyConfig = PolicyConfig()
     fetch: FetchConfig = FetchConfig()
