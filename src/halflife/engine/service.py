@@ -1,8 +1,8 @@
 """The service: one loop that spends one budget over sources of every kind.
 
-A turn decides (``scheduler``), hands work to the crew (``workers``), and handles the results:
-sources that fail are paused, alerts are raised, and expired data is removed. Work that takes
-long continues over several turns.
+A turn decides (``scheduler``), hands work to the crew (``workers``), and handles the
+results: sources that fail are paused, alerts are raised, and expired data is removed.
+Work that takes long continues over several turns.
 """
 
 import asyncio
