@@ -4,9 +4,10 @@
 
 Every figure is read from the source text, so it is the same on every machine.
 
-``lab_only_modules`` are in the wheel although no verb of the product, no entry point
-and no public name reaches them: only ``bench``, ``study``, the studies among the
-options of ``replay``, ``lab/`` or the tests do. Only tests reach ``dead_modules``.
+``lab_only_modules`` are in the wheel although no verb, no entry point and no public
+name reaches them: only ``lab/`` does. Only tests reach ``dead_modules``. Only the verbs
+``bench``, ``study`` and the studies among the options of ``replay`` reach
+``study_modules``: they judge policies and forecasts, and keep no source.
 """
 
 import argparse
@@ -383,7 +384,7 @@ def without_studies(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 
 def unreached(root: Path, modules: list[Module]) -> dict[str, dict[str, int]]:
-    """Return the lines of the modules that only studies, and only tests, reach."""
+    """Return the lines of the modules that only studies, ``lab/`` or tests reach."""
     project = root.parent
     beside = read_package(project, "lab")
     graph = import_graph([*modules, *beside])
@@ -392,9 +393,11 @@ def unreached(root: Path, modules: list[Module]) -> dict[str, dict[str, int]]:
     verbs = reached(graph, entries)
     studied = reached(graph, [module.name for module in beside])
     rest = {m.name: m.lines for m in modules if m.name not in product}
+    beyond = {n: c for n, c in rest.items() if n not in verbs}
     return {
-        "lab_only_modules": {n: c for n, c in rest.items() if n in studied | verbs},
-        "dead_modules": {n: c for n, c in rest.items() if n not in studied | verbs},
+        "study_modules": {n: c for n, c in rest.items() if n in verbs},
+        "lab_only_modules": {n: c for n, c in beyond.items() if n in studied},
+        "dead_modules": {n: c for n, c in beyond.items() if n not in studied},
     }
 
 
@@ -422,6 +425,8 @@ def measure(root: Path) -> dict[str, object]:
         ),
         "live_modules": sum(1 for m in modules if m.is_inside("live")),
         "public_names": public_names(root),
+        "study_modules": len(apart["study_modules"]),
+        "study_lines": sum(apart["study_modules"].values()),
         "lab_only_modules": len(apart["lab_only_modules"]),
         "lab_only_lines": sum(apart["lab_only_modules"].values()),
         "dead_modules": len(apart["dead_modules"]),

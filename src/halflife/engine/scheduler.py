@@ -1,9 +1,10 @@
 """What a turn of the service does: which sources get how many requests.
 
-Never more comes out of a turn than came in within an hour, or while the service slept as
-it meant to, however long nobody was there to spend it. Three things go beyond: what was never looked at, what waited for
-longer than the settings or its policy allow, and the one thing that costs more than an
-hour brings and was saved for. None goes beyond what the budget's window has left.
+Never more comes out of a turn than came in within an hour, or within the nap before it,
+however long nobody was there to spend it. Three things go beyond: what was never looked
+at, what waited for longer than the settings or its policy allow, and the one thing that
+costs more than that and was saved for. None goes beyond what the budget's window has
+left.
 
 What would buy less than a request buys in the long run waits, and what it would have
 cost is kept for later, the less readily the more was kept already (``market.pricing``).
