@@ -183,7 +183,7 @@ class Courier:
     ) -> None:
         self.settings, self._store, self._clock = settings, store, clock
         self._book = store.sinks
-        self._owner = str(Owner.here())
+        self._owner = str(Owner.of(store))
         self._thread = SinkThread(settings, outlet)
         self._parked: set[tuple[str, str]] | None = None
         self._caught_up = -1  # the newest change when there was nothing to deliver
