@@ -20,8 +20,8 @@ _REASONS = (
     ("parse", r"cannot be read|not all of this map|is not JSON|could not handle"),
     ("held", r"^not believed yet"),
     ("refused", r"not public|must not be fetched|redirects|too large|proxy|login"),
-    ("backoff", r"left alone"),
     ("connection", r"connection|hung up|truncated|proper HTTP"),
+    ("backoff", r"left alone"),
 )  # fmt: skip
 _UNREAD = ", so its robots.txt could not be read"
 HEADINGS = {
