@@ -14,7 +14,8 @@ VERBS = (
     "import", "since", "when", "backtest", "study",
     "summarize", "select", "probe",
     "policies", "replay", "bench", "allocate",
-    "source", "serve", "alerts", "sinks", "doctor", "verify", "backup", "restore", "gc",
+    "source", "serve", "alerts", "sinks",
+    "doctor", "verify", "backup", "restore", "store", "gc",
 )  # fmt: skip
 
 

@@ -256,7 +256,7 @@ def _replay_store(path: Path | None, wanted: ServiceReplay) -> None:
     settings = Config.load(Config.find(path))
     with bootstrap.reading(settings) as store:
         found = recorded_sources(settings, store, listed(wanted.sources))
-    head: dict[str, object] = {"store": str(settings.store_path)}
+    head: dict[str, object] = {"store": settings.store_name}
     wanted.play(found, head, [settings.budget.pace])
 
 
