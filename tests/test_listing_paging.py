@@ -475,3 +475,21 @@ def test_the_examples_of_the_documentation_are_settings():
     ]
     assert found[-2].since
     assert found[-1].group_request
+
+
+@pytest.mark.parametrize(
+    ("more", "headers", "said"),
+    [
+        ({"has_more": True}, {}, "it says at 'has_more' that it has a next page"),
+        ({"next_cursor": "x"}, {},
+         'paging = {kind = "cursor", at = "next_cursor", parameter = "cursor"}'),
+        ({}, {"Link": "</jobs?page=2>; rel=next"}, 'paging = {kind = "header"}'),
+    ],
+)  # fmt: skip
+def test_one_page_of_several_is_not_taken_for_all(more, headers, said):
+    answer = jobs(["a", "b"], **more)
+    answer = answer._replace(headers={"Content-Type": "application/json", **headers})
+    found = read(source_of(JOBS), lambda *_: answer)
+    assert found.keys == ["a", "b"]
+    assert not found.complete
+    assert said in found.trouble

@@ -345,8 +345,20 @@ def test_add_finds_out_how_the_list_of_pages_is_read(wiki, copy):
     assert (source["records"], source["key"]) == ("query.allpages", "pageid")
     assert source["paging"]["parameter"] == "apcontinue"
     copy.sync()
-    titles = {str(number): title for title, (number, _) in wiki.texts().items()}
-    held = {
-        key: row["title"].replace(" ", "_") for key, row in copy.held("wiki").items()
-    }
-    assert {k: t for k, t in held.items() if t != "Main_Page"} == titles
+    assert titles(copy) == numbers(wiki)
+    wiki.write({"Topic 40": text(40)})
+    wiki.delete("Topic 1")
+    copy.sync()
+    assert titles(copy) == numbers(wiki)
+
+
+def titles(copy):
+    """Return the title of each page by its number, as the copy has it."""
+    held = copy.held("wiki").items()
+    found = {number: row["title"].replace(" ", "_") for number, row in held}
+    return {n: title for n, title in found.items() if title != "Main_Page"}
+
+
+def numbers(wiki):
+    """Return the same from the database."""
+    return {str(number): title for title, (number, _) in wiki.texts().items()}

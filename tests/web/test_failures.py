@@ -171,7 +171,12 @@ def test_some_pages_that_fail_do_not_make_a_sync_green(tmp_path, server):
         ("https://a.example/x: it answered 404", "status"),
         ("503 Service Unavailable", "status"),
         ("a.example: its robots.txt forbids this page", "robots"),
-        ("a.example: no answer in time, so its robots.txt could not be read", "robots"),
+        ("a.example: no such host, so its robots.txt could not be read", "dns"),
+        (
+            "a.example: no answer in time, so its robots.txt could not be read",
+            "timeout",
+        ),
+        ("a.example: its robots.txt answered 503, so it is closed", "robots"),
         ("x: its answer cannot be read as the settings say: no JSON", "parse"),
         ("a.example: left alone for another 2 min, after it failed", "backoff"),
         ("a.example: it hung up without an answer", "connection"),

@@ -23,6 +23,7 @@ _REASONS = (
     ("backoff", r"left alone"),
     ("connection", r"connection|hung up|truncated|proper HTTP"),
 )  # fmt: skip
+_UNREAD = ", so its robots.txt could not be read"
 HEADINGS = {
     "robots": "robots.txt forbids it or cannot be read",
     "dns": "its name cannot be found (DNS)",
@@ -65,11 +66,15 @@ class Failure(NamedTuple):
 def reason_of(note: str) -> str:
     """Return the heading that the note of a failed fetch belongs under.
 
+    A host that cannot be reached is asked for its robots.txt first, and that is what
+    fails; the reason is why it cannot be reached.
+
     >>> reason_of("a.example: no such host"), reason_of("a.example: it answered 503")
     ('dns', 'status')
     """
+    cause = note.removesuffix(_UNREAD)
     for reason, pattern in _REASONS:
-        if re.search(pattern, note):
+        if re.search(pattern, cause):
             return reason
     return "other"
 

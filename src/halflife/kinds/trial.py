@@ -195,7 +195,7 @@ class TrialFetch:
         ):
             first = await self._instead(gate, purse, shown_as, first)
         best = self.best
-        if best is not None and best.second and best.usable:
+        if best is not None and best.usable:
             await self._confirm(gate, purse, best, first)
 
     def _kinds(self, but: SourceGuess) -> set[str]:
@@ -245,19 +245,41 @@ class TrialFetch:
     async def _confirm(
         self, gate: Gate, purse: Purse, guess: SourceGuess, first: TrialAnswer
     ) -> None:
-        """Ask for the second page, to see whether paging was guessed right."""
+        """Ask for the second page, to see whether paging was guessed right.
+
+        If it was not, other ways are tried; if none is right, nothing is made up.
+        """
+        better, tried = guess, False
+        if guess.second:
+            better = await self._second(gate, purse, guess, first)
+            tried = better is not guess and bool(better.second)
+        notes = len(self.notes)
+        for rival in () if tried else guess.rivals:
+            seen = await self._second(gate, purse, rival, first)
+            if seen is not rival and seen.second:
+                better, tried = seen, True
+                break
+        if guess.rivals and not tried:
+            reasons = dict(better.reasons)
+            reasons["paging"] += "; other usual parameters bring no other records"
+            better = replace(better, reasons=reasons)
+        del self.notes[notes:]  # what a try answered is of no interest
+        self.guesses[self.guesses.index(guess)] = better
+
+    async def _second(
+        self, gate: Gate, purse: Purse, guess: SourceGuess, first: TrialAnswer
+    ) -> SourceGuess:
+        """Return a guess with what its second page says; as it is if there is none."""
         if host_of(guess.second) != host_of(first.url):
             self.notes.append("its next page lies on another host and is not read")
-            return
-        answer = await self._ask(
-            gate, purse, guess, guess.second, posted=guess.second_body
-        )
+            return guess
+        posted = guess.second_body
+        answer = await self._ask(gate, purse, guess, guess.second, posted=posted)
         if answer is None:
-            return
+            return guess
         second = trial_answer(answer, self.wish)
         confirm = kind_named(guess.kind).confirm
-        better = await read_in_thread(guess.second, confirm, guess, first, second)
-        self.guesses[self.guesses.index(guess)] = better
+        return await read_in_thread(guess.second, confirm, guess, first, second)
 
     async def _ask(
         self,
