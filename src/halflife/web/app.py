@@ -63,7 +63,19 @@ TITLES = {
     "edit": "Settings",
     "audit/league": "League of policies",
 }
-FILTERS = ("share", "interval", "change", "count", "span", "date", "ago", "plain")
+FILTERS = (
+    "ago",
+    "change",
+    "count",
+    "date",
+    "exact",
+    "gain",
+    "interval",
+    "plain",
+    "share",
+    "span",
+    "target",
+)
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MOVED = {"league": "audit/league"}  # addresses of earlier versions
 ALWAYS = frozenset({"audit/league"})  # pages that are something without a source
@@ -260,7 +272,7 @@ class ProjectPages:
         seen = self.board.glance()
         answer = changes_page.changes(seen, _params(request))
         base = str(request.base_url).rstrip("/")
-        text = atom.feed(answer, base, str(seen.config.store_path))
+        text = atom.feed(answer, base, seen.config.store_name)
         return Response(text.encode(), media_type=atom.TYPE)
 
     async def items(self, request: Request) -> Response:

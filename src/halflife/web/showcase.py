@@ -24,8 +24,8 @@ from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
 from halflife.stores import summaries
 from halflife.stores.forecasts import ForecastCheck, Issued
-from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import StoredSummary
+from halflife.stores.table_store import TableStore
 from halflife.summary import Summary
 
 Visit: TypeAlias = tuple[float, str, list[Observation]]  # when, and of which source
@@ -59,8 +59,14 @@ kind = "search"
 search_url = "https://library.example.org/?q={query}"
 target = "summary >= 0.6"
 """
+NEWS = """\
+[[source]]
+name = "news"
+target = "freshness >= 0.7"
+pages = ["https://news.example/"]
+"""
 BUDGET = re.compile(r"^requests = (\d+)$", re.MULTILINE)
-PAGES = """\
+PAGES = f"""\
 [budget]
 requests = 300
 per = "day"
@@ -69,11 +75,7 @@ name = "handbook"
 weight = 2.0
 target = "freshness >= 0.6"
 pages = ["https://handbook.example/"]
-[[source]]
-name = "news"
-target = "freshness >= 0.7"
-pages = ["https://news.example/"]
-[[source]]
+{NEWS}[[source]]
 name = "wiki"
 pages = ["https://wiki.example/"]
 [[source]]
@@ -85,13 +87,14 @@ name = "archive"
 pages = ["https://archive.example/2024", "https://archive.example/2025"]
 """
 LISTED, ASKED = 3, 22  # requests of a list and of a form, in the last day
-FURNISHED = 2 * LISTED + ASKED  # that the sources of ``SETS`` spent in it
 SHAPES = {  # pages, changes a day of the middle one, days between looks
     "handbook": (80, 0.02, 2.0),
     "news": (40, 1.5, 0.5),
     "wiki": (60, 0.1, 1.0),
     "gazette": (12, 0.2, 1.0),
 }
+READ = 80  # requests of the news, in a day
+FURNISHED = 2 * LISTED + ASKED + READ  # that was spent in the last day on what is added
 CITIES = ("Oslo", "Rome", "Lima")
 WORDS = ("cotton", "engine", "harbour", "lantern", "meadow", "orbit", "river", "stone")
 
@@ -112,18 +115,23 @@ def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
 
 
 def extend(path: Path) -> Path:
-    """Add a target, and the sources without pages, to what the demo has kept."""
+    """Add a target, the sources without pages, and news, to what the demo has kept.
+
+    The pages of the demo hold words that mean nothing; those of the news can be read.
+    """
     text = path.read_text(encoding="utf-8")
     text = text.replace('name = "demo"', f'name = "demo"\ntarget = "{DEMO_TARGET}"', 1)
     text = BUDGET.sub(lambda found: f"requests = {int(found[1]) + FURNISHED}", text, 1)
-    path.write_text(text + SETS, encoding="utf-8")
-    config = Config.load(path)
+    path.write_text(text + NEWS + SETS, encoding="utf-8")
+    config, now = Config.load(path), bootstrap.clock()
+    rng = np.random.default_rng(1)
     with bootstrap.writing(config) as store:
-        furnish(config, store, bootstrap.clock(), np.random.default_rng(1))
+        furnish(config, store, now, rng)
+        _write_pages(store, list(_pages("news", now, rng)), now)
     return path
 
 
-def furnish(config: Config, store: SqliteStore, now: float, rng: Generator) -> None:
+def furnish(config: Config, store: TableStore, now: float, rng: Generator) -> None:
     """Write down the histories of the sources without pages."""
     named = {source.name: source for source in config.source}
     _listing(store, named["rentals"], now, rng)
@@ -149,7 +157,7 @@ def _pages(name: str, now: float, rng: Generator) -> Iterator[Visit]:
 
 
 def _write_pages(
-    store: SqliteStore,
+    store: TableStore,
     visits: Sequence[tuple[float, str, list[Observation]]],
     now: float,
 ) -> None:
@@ -193,7 +201,7 @@ def _key(name: str, i: int) -> str:
 
 
 def _listing(
-    store: SqliteStore, source: SourceConfig, now: float, rng: Generator
+    store: TableStore, source: SourceConfig, now: float, rng: Generator
 ) -> None:
     """Let objects come evenly and go at random, seen once a day."""
     rate, come = (0.05, 9.0) if source.name == "jobs" else (0.02, 2.0)
@@ -237,7 +245,7 @@ def _came_and_went(source: str, lives: Lives, now: float) -> list[Change]:
     return sorted(found, key=lambda change: change.at)
 
 
-def _doubtful(store: SqliteStore, source: SourceConfig, now: float) -> None:
+def _doubtful(store: TableStore, source: SourceConfig, now: float) -> None:
     """Let a listing answer with a fraction of what it had: the guard holds that."""
     there = listing_runner.tracker(store, source).held
     kept = dict(list(there.items())[: len(there) // 8])
@@ -246,7 +254,7 @@ def _doubtful(store: SqliteStore, source: SourceConfig, now: float) -> None:
     store.finish(run, now - 0.09)
 
 
-def _form(store: SqliteStore, now: float, rng: Generator) -> None:
+def _form(store: TableStore, now: float, rng: Generator) -> None:
     """Let a form be read whole every few days."""
     tracker = Tracker()
     everything = [_car(i, rng) for i in range(260)]
@@ -264,7 +272,7 @@ def _car(i: int, rng: Generator) -> tuple[str, Attributes]:
     return f"car-{i}", {"city": city, "price": float(rng.integers(1, 40))}
 
 
-def _summary(store: SqliteStore, now: float) -> None:
+def _summary(store: TableStore, now: float) -> None:
     shares = np.linspace(40.0, 5.0, len(WORDS))
     summary = Summary(WORDS, shares, 5200.0, 300)
     kept = StoredSummary(
@@ -285,7 +293,7 @@ def _summary(store: SqliteStore, now: float) -> None:
     summaries.save(store, replace(kept, at=now - 12.0))
 
 
-def _judge(store: SqliteStore, now: float, rng: Generator) -> None:
+def _judge(store: TableStore, now: float, rng: Generator) -> None:
     """Let forecasts have been made and told, most of them true."""
     forecasts = store.forecasts
     made = [f for name in SHAPES for f in _issued(name, now, rng)]

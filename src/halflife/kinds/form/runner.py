@@ -20,8 +20,9 @@ from halflife.engine import rhythms
 from halflife.engine.threads import submit
 from halflife.kinds.form import client
 from halflife.kinds.form.claims import FormClaims
+from halflife.kinds.form.corpus import load_word_counts
 from halflife.kinds.form.settings import FormConfig
-from halflife.kinds.form.web_form import WebForm
+from halflife.kinds.form.web_form import FormEngine, WebForm
 from halflife.kinds.listing import (
     runner as listing_runner,
     schema_drift as listing_schema_drift,
@@ -145,6 +146,7 @@ def wish(source: FormConfig) -> FormWish:
         new=new,
         known=known,
         max_staleness=source.max_staleness,
+        corpus=load_word_counts(source.corpus) if source.corpus else None,
     )
 
 
@@ -206,7 +208,8 @@ def _reported(store: Store, source: FormConfig) -> ReportedTotal | None:
 
 def _rounds_of(store: Store, source: FormConfig) -> str:
     """Return what rounds go by that take several turns, in words."""
-    return f"{' '.join(source.policies)}: {_claims(store, source)}"
+    by = " ".join(filter(None, (*source.policies, source.corpus)))
+    return f"{by}: {_claims(store, source)}"
 
 
 def _claims(store: Store, source: FormConfig) -> str:
@@ -237,7 +240,7 @@ async def sync(
 
     def work(desk: WebForm, run: Run) -> TurnResult:
         notes.run, notes.desk, rng = run, desk, np.random.default_rng(run.id)
-        _go_on_at(link, copy, desk)
+        _go_on(desk.engine, copy, link)
         refuted = partial(claims.refute, desk.engine)
         ledger = Ledger(desk, most, stopped=lambda: desk.stopped, refuted=refuted)
 
@@ -260,13 +263,6 @@ async def sync(
     return Turned(notes.looked, kept)
 
 
-def _go_on_at(link: str, copy: FormCopy, desk: WebForm) -> None:
-    """Tell where the page is that a crawl goes on with, if only a link led there."""
-    crawl = copy.crawl or copy.search
-    if link and crawl is not None and crawl.begun is not None:
-        desk.engine.bookmark(crawl.begun.query, crawl.begun.pages, link)
-
-
 def _contained(
     turn: Callable[[], TurnResult], source: FormConfig, ledger: Ledger, notes: "_Notes"
 ) -> TurnResult:
@@ -276,6 +272,20 @@ def _contained(
             return turn()
     except SourceError as error:
         return _broken(ledger, notes.crawl, str(error))
+
+
+def _go_on(form: FormEngine, copy: FormCopy, link: str) -> None:
+    """Tell a form what an earlier turn learned of the query that is being read.
+
+    Else one that is given a request a turn would ask for its first page every time.
+    """
+    crawl = copy.crawl or copy.search
+    begun = None if crawl is None else crawl.begun
+    if begun is None or not begun.pages:
+        return
+    form.take_page_size(begun.page_size)
+    if link:
+        form.bookmark(begun.query, begun.pages, link)
 
 
 def _broken(ledger: Ledger, crawl: "Crawling | None", why: str) -> TurnResult:
@@ -345,12 +355,15 @@ class _Notes:
         _remember(store, source, kept, self._former.clock())
         looked = Looked(source.name, run.id, spent, trouble=kept.trouble)
         if kept.records or kept.absent or self._ends(kept):
-            at = self._now(listing_runner.tracker(store, source))
-            note = "" if kept.left else kept.stop
+            tracked = listing_runner.tracker(store, source)
+            at, note = self._now(tracked), "" if kept.left else kept.stop
             listing = Listing(at, dict(kept.records), kept.complete, note, kept.absent)
-            looked = listing_runner.write(
-                store, run, source, listing, spent, kept.trouble
-            )
+            if kept.records or kept.absent:
+                looked = listing_runner.write(
+                    store, run, source, listing, spent, kept.trouble
+                )
+            else:  # only the end of what was read before: an answer without records
+                looked = listing_runner.believe(store, run, tracked, listing, looked)
             if not looked.held:
                 shown = rhythms.Shown(at, listing.records, listing.absent)
                 wanted = wish(source)
