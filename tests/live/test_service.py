@@ -236,7 +236,7 @@ def test_after_three_days_of_sleep_there_is_no_stampede_and_the_best_come_first(
             last[0] = sent
 
     play = Play(path, now=BEGAN + 3.0).run(0.1, count)
-    hourly = scheduler.hourly(Config.load(path))
+    hourly = Config.load(path).budget.hourly
     assert hourly == 20
     assert max(per_turn) <= hourly + 2 * mixed  # a listing that is new goes beyond
     assert sum(per_turn) > 2 * hourly  # it does catch up

@@ -101,7 +101,7 @@ def test_the_picture_stands_alone(full):
     root = ET.fromstring(answer.text)  # noqa: S314  (ours)
     texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts[0] == "What a budget buys"
-    assert "600 would keep" in texts[1]
+    assert "600 would buy" in texts[1]
     assert "<script" not in answer.text
 
 

@@ -12,6 +12,7 @@ from typer.models import CommandInfo
 from halflife.cli import (
     add,
     alerts,
+    allocate,
     audit,
     budget,
     care,
@@ -39,6 +40,7 @@ from halflife.core.errors import HalflifeError
 __all__ = [
     "add",
     "alerts",
+    "allocate",
     "audit",
     "budget",
     "care",

@@ -9,10 +9,12 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     Field,
     ValidationError,
@@ -20,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from halflife import executors
 from halflife.config.alerts import Alerts, KeepConfig
 from halflife.config.kinds import BUILT_IN, USUAL, Source, settings_of
 from halflife.config.serve import ServeConfig
@@ -49,6 +52,7 @@ _TAGGED = ("auth", "paging")  # tables of several kinds: which one follows in a 
 __all__ = ["Config", "FromEnv", "Secret", "SourceConfig", "problem"]
 
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
+ExecutorName: TypeAlias = Annotated[str, AfterValidator(executors.check_name)]
 
 
 class BudgetConfig(SettingsTable):
@@ -67,6 +71,11 @@ class BudgetConfig(SettingsTable):
     def pace(self) -> float:
         """Requests a day in the long run."""
         return self.requests / self.days
+
+    @property
+    def hourly(self) -> int:
+        """Requests that come in within an hour; one at least."""
+        return max(ceil(self.pace / 24.0 - 1e-9), 1)
 
 
 class PolicyConfig(SettingsTable):
@@ -97,6 +106,7 @@ class Config(SettingsTable):
 
     path: Path = Field(default=Path(NAME), exclude=True)
     store: str = Field(default="halflife.db", min_length=1)
+    executor: ExecutorName = executors.DEFAULT
     budget: BudgetConfig = BudgetConfig()
     policy: PolicyConfig = PolicyConfig()
     fetch: FetchConfig = FetchConfig()

@@ -16,13 +16,14 @@ _REASONS = (
     ("dns", r"no such host|name .*(resolv|not known)|cannot be resolved"),
     ("tls", r"certificate|secure connection"),
     ("timeout", r"in time|timed out|timeout|takes? more than \S+ s\b"),
-    ("status", r"\banswered [1-5]\d\d\b|^[1-5]\d\d\b"),
+    ("status", r"\banswered [1-5]\d\d\b|^[1-5]\d\d\b(?!\.\d)"),
     ("parse", r"cannot be read|not all of this map|is not JSON|could not handle"),
     ("held", r"^not believed yet"),
     ("refused", r"not public|must not be fetched|redirects|too large|proxy|login"),
-    ("backoff", r"left alone"),
     ("connection", r"connection|hung up|truncated|proper HTTP"),
+    ("backoff", r"left alone"),
 )  # fmt: skip
+_UNREAD = ", so its robots.txt could not be read"
 HEADINGS = {
     "robots": "robots.txt forbids it or cannot be read",
     "dns": "its name cannot be found (DNS)",
@@ -65,11 +66,15 @@ class Failure(NamedTuple):
 def reason_of(note: str) -> str:
     """Return the heading that the note of a failed fetch belongs under.
 
+    A host that cannot be reached is asked for its robots.txt first, and that is what
+    fails; the reason is why it cannot be reached.
+
     >>> reason_of("a.example: no such host"), reason_of("a.example: it answered 503")
     ('dns', 'status')
     """
+    cause = note.removesuffix(_UNREAD)
     for reason, pattern in _REASONS:
-        if re.search(pattern, note):
+        if re.search(pattern, cause):
             return reason
     return "other"
 

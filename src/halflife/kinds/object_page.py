@@ -9,11 +9,13 @@ import numpy as np
 from halflife.core.lifetimes import Collection
 from halflife.core.wording import count, number, span
 from halflife.kinds import item_groups
-from halflife.kinds.daily_counts import daily, last_days
+from halflife.kinds.daily_counts import DAYS, daily, last_days
 from halflife.kinds.page_view import LinkedParts, PageView, Row, TableColumn, Timeline
 from halflife.kinds.protocol import Description
+from halflife.models.hindsight import past_recall
 
 SHOWN = 25  # objects
+DRAWN = 90  # gaps between full syncs that are drawn one by one
 FEW = 5  # full syncs below which forecasts say little of their own
 COLUMNS = (
     TableColumn("item", "object", "address"),
@@ -21,7 +23,7 @@ COLUMNS = (
     TableColumn("last_look", "last seen", "moment"),
 )
 GROUP_COLUMNS = (
-    TableColumn("gone", "gone so far", "text"),
+    TableColumn("gone", "gone so far", "number"),
     TableColumn("rate", "gone a day, of each", "number", "gone a day"),
 )
 
@@ -48,13 +50,25 @@ def page(
     came = lives.first_seen[lives.first_seen > looks[0]]
     gone = lives.gone_by[lives.ended]
     moments = {"arrived": came, "gone": gone, "updated": known.changed_at}
-    days = last_days(float(looks[0]), now)
+    days = last_days(float(looks[0]), _end(float(looks[-1]), now))
     counts = {name: daily(at, days) for name, at in moments.items()}
     return replace(
         view,
         card=[*_card(known, about), *([method] if method else ())],
         timelines=[Timeline("Objects that came and went", counts, days)],
+        past=past_recall(
+            looks, lives.first_seen, lives.last_seen, min(now, looks[-1]) - DAYS, DRAWN
+        ),
     )
+
+
+def _end(last: float, now: float) -> float:
+    """Return the moment up to which days are counted: nothing is known of later ones.
+
+    >>> _end(7.5, 20.0), _end(7.5, 90.0)
+    (20.0, 7.5)
+    """
+    return now if now - last < DAYS else last
 
 
 def _some(known: Collection, rows: Sequence[int]) -> list[Row]:

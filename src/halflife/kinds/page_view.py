@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, T
 from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
+from halflife.models.hindsight import PastFreshness
 
 if TYPE_CHECKING:
     from halflife.kinds.protocol import Description, Known, Reading, Step
@@ -107,6 +108,8 @@ class PageView:
         timelines: What was counted on each of the last days.
         log: What is asked; None if it answers no queries.
         failures: What failed in the latest runs.
+        past: How good the copy was up to the last read, as later reads tell; None if
+            that is not known from them.
 
     """
 
@@ -120,6 +123,7 @@ class PageView:
     timelines: Sequence[Timeline] = ()
     log: QueryLog | None = None
     failures: "Sequence[RunFailure]" = ()
+    past: PastFreshness | None = None
 
 
 class FailingItem(NamedTuple):

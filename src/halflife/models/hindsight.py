@@ -1,4 +1,4 @@
-"""How fresh a copy was in the past, as later observations tell.
+"""How good a copy was in the past, as later observations tell.
 
 Whether a page had changed at a moment is known once it was observed again: if it had
 not changed by then, the copy was right all the time; if it had, the change lies
@@ -72,6 +72,58 @@ def past_freshness(
         wide = SURE * np.sqrt(mean * (1.0 - mean) / n)
     low, high = np.clip(mean - wide, 0.0, 1.0), np.clip(mean + wide, 0.0, 1.0)
     return PastFreshness(at, mean, low, high)
+
+
+def past_recall(
+    looks: Floats, first_seen: Floats, last_seen: Floats, since: float, most: int
+) -> PastFreshness:
+    """Return the share of a listing's objects that the copy had, from one look on.
+
+    A copy made at the look a has, when the look b comes, what was there at both; in
+    between its recall falls evenly from 1. With more than ``most`` looks, stretches of
+    time stand for them, each with its mean.
+
+    Args:
+        looks: When the listing was read whole, in order.
+        first_seen: The look at which each object was there first.
+        last_seen: The look at which it was there last.
+        since: The moment from which on it is told.
+        most: The most gaps between looks that are told one by one.
+
+    >>> looks = np.array([0.0, 2.0, 4.0])
+    >>> first, last = np.array([0.0, 2.0, 0.0]), np.array([4.0, 4.0, 2.0])
+    >>> past = past_recall(looks, first, last, 0.0, 10)
+    >>> past.at, past.mean
+    (array([0., 2., 2., 4.]), array([1.        , 0.66666667, 1.        , 1.        ]))
+
+    """
+    begin, end = looks[:-1], looks[1:]
+    here = (begin >= since) & (end > begin)
+    begin, end = begin[here], end[here]
+    if not begin.size:
+        return PastFreshness.none()
+    born, died = np.sort(first_seen), np.sort(last_seen)
+    gone = np.searchsorted(died, begin, side="right")
+    stayed = np.searchsorted(born, begin, side="right") - gone
+    there = np.searchsorted(born, end, side="right") - gone
+    recall = np.where(there > 0, stayed / np.maximum(there, 1), 1.0)
+    if begin.size > most:
+        return _thinned(begin, end, recall, most)
+    at = np.stack([begin, end], axis=1).ravel()
+    mean = np.stack([np.ones_like(recall), recall], axis=1).ravel()
+    return PastFreshness(at, mean, mean, mean)
+
+
+def _thinned(begin: Floats, end: Floats, recall: Floats, most: int) -> PastFreshness:
+    """Return the mean recall in stretches of time, each at its middle."""
+    edges = np.linspace(float(begin[0]), float(end[-1]), most + 1)
+    place = np.clip(np.searchsorted(edges, begin, side="right") - 1, 0, most - 1)
+    length = end - begin
+    total = np.bincount(place, length, most)
+    held = total > 0
+    mean = np.bincount(place, length * (1.0 + recall) / 2.0, most)[held] / total[held]
+    middle = ((edges[1:] + edges[:-1]) / 2.0)[held]
+    return PastFreshness(middle, mean, mean, mean)
 
 
 def _chances(gaps: FetchGaps, at: Floats, now: float, believed: float) -> Floats:

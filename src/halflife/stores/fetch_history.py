@@ -23,16 +23,15 @@ WHERE source = {_MINE} AND valid = 0 AND at >= :since
 GROUP BY note ORDER BY max(at) DESC LIMIT :most
 """  # noqa: S608
 _PAGES = f"""
-SELECT CAST((at - :since) / :step AS INTEGER), count(*),
-    count(*) FILTER (WHERE seen = 2)
+SELECT avg(at), count(*), count(*) FILTER (WHERE seen = 2)
 FROM observation CROSS JOIN item ON item.id = observation.item
 WHERE {_WINDOW} AND item.source = {_MINE} AND at >= :since AND seen < 3
-GROUP BY 1 ORDER BY 1
+GROUP BY CAST((at - :since) / :step AS INTEGER) ORDER BY 1
 """  # noqa: S608
 _SETS = f"""
-SELECT CAST((at - :since) / :step AS INTEGER), count(*),
-    count(*) FILTER (WHERE valid = 0)
-FROM snapshot WHERE source = {_MINE} AND at >= :since GROUP BY 1 ORDER BY 1
+SELECT avg(at), count(*), count(*) FILTER (WHERE valid = 0)
+FROM snapshot WHERE source = {_MINE} AND at >= :since
+GROUP BY CAST((at - :since) / :step AS INTEGER) ORDER BY 1
 """  # noqa: S608
 
 
@@ -65,7 +64,7 @@ class FailureRow(NamedTuple):
 
 
 class ObservedRow(NamedTuple):
-    """What was observed in a stretch of time that began at a moment."""
+    """What was observed in a stretch of time, and the mean of the moments."""
 
     at: float
     fetches: int
@@ -89,7 +88,7 @@ def observed(
     given = {"source": source, "since": since, "step": step, "latest": LATEST}
     with store.looking() as db:
         rows = [*db.execute(_PAGES, given), *db.execute(_SETS, given)]
-    return [ObservedRow(since + n * step, many, failed) for n, many, failed in rows]
+    return [ObservedRow._make(row) for row in rows]
 
 
 def some_items(store: "Tables", source: str, most: int) -> list[int]:

@@ -144,7 +144,7 @@ def _ordered(low: float, high: float) -> tuple[float, float]:
 
 def _number(value: float, step: float) -> str:
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    return f"{value + 0.0:.{digits}f}"
+    return f"{value + 0.0:,.{digits}f}"
 
 
 def _moment(days: float) -> datetime:

@@ -63,7 +63,19 @@ TITLES = {
     "edit": "Settings",
     "audit/league": "League of policies",
 }
-FILTERS = ("share", "interval", "change", "count", "span", "date", "ago", "plain")
+FILTERS = (
+    "ago",
+    "change",
+    "count",
+    "date",
+    "exact",
+    "gain",
+    "interval",
+    "plain",
+    "share",
+    "span",
+    "target",
+)
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MOVED = {"league": "audit/league"}  # addresses of earlier versions
 ALWAYS = frozenset({"audit/league"})  # pages that are something without a source

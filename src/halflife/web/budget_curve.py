@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from halflife.core.arrays import Floats
-from halflife.core.wording import count, number
 from halflife.study import svg
 from halflife.study.axes import logarithmic, percent
-from halflife.study.marks import LineMark, Points
+from halflife.study.marks import LineMark, Mark, Points
 from halflife.study.svg import Chart
+from halflife.web import words
 
 HEAD = 54.0  # px above a chart that stands alone, for what it shows
 LINE = 88  # characters of what stands under its title
@@ -24,19 +24,24 @@ def draw(
     budget from which on more buys little.
     """
     floor = min(0.1 * math.floor(10.0 * float(total.min())), 0.9)
-    marks = (
+    marks: list[Mark] = [
         LineMark(budgets, total, "best quality in all"),
         Points(np.array([now[0]]), np.array([now[1]]), "budget now", 6),
-        Points(np.array([then[0]]), np.array([then[1]]), "budget to imagine", 1),
+    ]
+    said = (
+        f"{words.count(now[0])} requests a day buy a quality of {words.share(now[1])}"
     )
+    if then[0] != now[0]:
+        imagined = np.array([then[0]]), np.array([then[1]])
+        marks.append(Points(*imagined, "budget to imagine", 1))
+        said += f"; {words.count(then[0])} would buy {words.share(then[1])}"
     low = min(float(budgets[0]), now[0], then[0])
     return Chart(
         "What a budget buys",
-        f"{count(now[0], 'request')} a day keep {100 * now[1]:.1f} % of quality; "
-        f"{number(then[0])} would keep {100 * then[1]:.1f} %.",
+        f"{said}.",
         logarithmic("requests a day", low, float(budgets[-1])),
         percent("mean quality", floor, 1.0),
-        marks,
+        tuple(marks),
     )
 
 

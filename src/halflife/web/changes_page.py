@@ -26,7 +26,7 @@ LATEST = 2**62
 SMALL = 64 * 1024  # bytes of a page whose differing lines are shown in the list
 LINES = 3  # differing lines that are shown in the list
 LONGEST = 160  # characters of such a line
-COMPARED = 15  # pages of one list that are compared; 5 ms each
+ROOM = 1024 * 1024  # bytes of pages that are compared for one list; 0.1 s
 KINDS: Mapping[ChangeKind, str] = {
     "new": "arrived",
     "changed": "updated",
@@ -124,7 +124,7 @@ def _query(params: Params) -> dict[str, str]:
 
 def listed(store: Store, changes: Sequence[Change]) -> list[Answer]:
     """Return changes as programs and pages are told of them."""
-    left, rows = COMPARED, []
+    left, rows = ROOM, []
     sets = set(store.collections())
     for change in changes:
         row = dict(change_feed.row(change, words.date(change.at)))
@@ -134,9 +134,9 @@ def listed(store: Store, changes: Sequence[Change]) -> list[Answer]:
         row["versions"] = bool(change.key) and (is_page or change.source in sets)
         row["from"], row["to"] = (exact(v.at) for v in pair) if pair else (None, None)
         row["lines"] = []
-        if pair and left:
-            left -= 1
-            row["lines"] = _differing(store, change.key, pair)
+        if pair and left > 0:
+            row["lines"], read = _differing(store, change.key, pair)
+            left -= read
         rows.append(row)
     return rows
 
@@ -170,14 +170,20 @@ def utc(text: str) -> str:
     return f"{text[:10]} {text[11:16]} UTC"
 
 
-def _differing(store: Store, key: str, pair: tuple[PageVersion, ...]) -> list[Answer]:
-    """Return the first lines of a small page that differ, with the words that do."""
+def _differing(
+    store: Store, key: str, pair: tuple[PageVersion, ...]
+) -> tuple[list[Answer], int]:
+    """Return the first lines of a small page that differ, and how much was read.
+
+    Each line is in parts: those words that differ, and the others.
+    """
     if max(one.packed for one in pair) > SMALL:
-        return []
+        return [], 0
     bodies = [store.versions.content(key, one) for one in pair]
+    read = sum(len(body.body) for body in bodies if body is not None)
     texts = [_text(body) for body in bodies]
     if texts[0] is None or texts[1] is None:
-        return []
+        return [], read
     found = side_by_side.compare(
         texts[0].splitlines(), texts[1].splitlines(), context=0, most=LINES
     )
@@ -187,7 +193,7 @@ def _differing(store: Store, key: str, pair: tuple[PageVersion, ...]) -> list[An
             lines.append({"sign": "-", "parts": _line(row.old)})
         if row.mark in {"changed", "added"} and row.new is not None:
             lines.append({"sign": "+", "parts": _line(row.new)})
-    return lines[: 2 * LINES]
+    return lines[: 2 * LINES], read
 
 
 def _line(parts: side_by_side.Line) -> list[tuple[str, bool]]:

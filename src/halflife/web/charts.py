@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from halflife.core.arrays import Bools, Floats
 from halflife.core.forecast import Forecast
-from halflife.core.wording import count, number
+from halflife.core.wording import number
 from halflife.models.calibration import Reliability
 from halflife.models.hindsight import PastFreshness
 from halflife.study import svg
@@ -30,7 +30,10 @@ LONGEST, SHORTEST = 30.0, 0.5  # days that a forecast shows
 # Every chart is drawn twice, and the style sheet shows the one that fits: text in a
 # picture that is scaled down to a phone's width would be too small to read.
 WIDE, SLIM = (600.0, 320.0), (340.0, 270.0)
+ALONE = (860.0, 380.0)  # of a chart that has the width of a page for itself
 FOUND = "found in hindsight"
+SHORT = 7.0  # days that a timeline has at least
+FEWEST = 4.0  # counted things that the axis of a timeline goes to at least
 MEASURED = frozenset(
     {"expected", "low", "high", "quality", "forecast", "found", "believed", "freshness"}
 )  # columns of shares, which pages write in per cent
@@ -72,10 +75,13 @@ def _written(column: str, value: object) -> str:
 
 
 def _figure(
-    name: str, chart: Chart, table: Mapping[str, Sequence[object]]
+    name: str,
+    chart: Chart,
+    table: Mapping[str, Sequence[object]],
+    size: tuple[float, float] = WIDE,
 ) -> ChartFigure:
     # Every text in a chart is escaped where it is drawn.
-    wide = svg.chart(chart, name, size=WIDE)
+    wide = svg.chart(chart, name, size=size)
     slim = svg.chart(chart, f"{name}-slim", size=SLIM)
     slim = slim.replace('class="chart"', 'class="chart slim"', 1)
     drawn = Markup(wide.replace('class="chart"', 'class="chart wide"', 1) + slim)  # noqa: S704
@@ -149,7 +155,8 @@ def course(
     first = float(before.at[0]) if before.at.size else now
     lowest = min(float(np.nanmin(y)) for y in (low, before.low) if y.size)
     floor = min(0.1 * math.floor(10.0 * lowest), 0.9)
-    line = np.full(2, now), np.array([floor, 1.0])
+    axis = percent("", floor, 1.0)
+    line = np.full(2, now), np.array([axis.low, axis.high])
     marks: list[Mark] = [
         BandMark(before.at, before.low, before.high, "", 2),
         LineMark(before.at, before.mean, FOUND if first < now else "", 2),
@@ -162,11 +169,12 @@ def course(
         f"({words.interval(float(low[0]), float(high[0]))}), and would be "
         f"{words.share(float(mean[-1]))} in {words.span(far)} if nothing were fetched."
     )
+    when = "the last 30 days, and the next 7" if first < now else "the next 7 days"
     chart = Chart(
-        f"{MEASURES[cast.measure]}: the last 30 days, and the next 7",
+        f"{MEASURES[cast.measure]}: {when}",
         f"{_before(before, now)}{said}",
-        _dates(min(first, now - 1.0), now + far),
-        percent("", floor, 1.0),
+        _dates(min(first, now - 0.25), now + far),
+        axis,
         tuple(marks),
     )
     moments = np.concatenate([before.at, ahead[::5]]).tolist()
@@ -197,13 +205,13 @@ def spent(days: Sequence[int], now: float, pace: float) -> ChartFigure:
     ends = np.array([left[0], left[-1] + 1.0])
     marks = (
         Bars(left + 0.1, left + 0.9, height, "requests"),
-        LineMark(ends, np.full(2, pace), f"budget: {number(pace)} a day", 1, 1),
+        LineMark(ends, np.full(2, pace), f"budget: {words.count(pace)} a day", 1, 1),
     )
     chart = Chart(
         "Requests a day",
-        f"{count(int(height.sum()), 'request')} in {count(len(days), 'day')}, "
-        f"{days[-1]} of them today;"
-        f" the budget allows {number(pace)} a day.",
+        f"{words.many(int(height.sum()), 'request')} in "
+        f"{words.many(len(days), 'day')}, {days[-1]:,} of them today;"
+        f" the budget allows {words.count(pace)} a day.",
         _dates(float(ends[0]), float(ends[1])),
         linear("requests", 0.0, most),
         marks,
@@ -221,23 +229,26 @@ def buys(
         "requests a day": budgets[rows].tolist(),
         "quality": total[rows].tolist(),
     }
-    return _figure("buys", budget_curve.draw(budgets, total, now, then), table)
+    chart = budget_curve.draw(budgets, total, now, then)
+    return _figure("buys", chart, table, ALONE)
 
 
-def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> ChartFigure:
+def timeline(
+    title: str, counts: Mapping[str, Floats], days: Floats, now: float
+) -> ChartFigure:
     """Return how much was seen on each day, one colour a kind."""
     tones = (0, 1, 6)
     wide = 0.8 / max(len(counts), 1)
-    most = max([1.0, *(float(c.max(initial=0.0)) for c in counts.values())])
+    most = max([FEWEST, *(float(c.max(initial=0.0)) for c in counts.values())])
     marks = tuple(
         Bars(days + 0.1 + k * wide, days + 0.1 + (k + 1) * wide, count, name, tones[k])
         for k, (name, count) in enumerate(counts.items())
     )
-    sums = ", ".join(f"{int(c.sum())} {name}" for name, c in counts.items())
+    sums = ", ".join(f"{int(c.sum()):,} {name}" for name, c in counts.items())
     chart = Chart(
         title,
-        f"{sums} in {count(days.size, 'day')}.",
-        _dates(float(days[0]), float(days[-1]) + 1.0),
+        f"{sums} in {words.many(days.size, 'day')}{_until(days, now)}.",
+        _dates(min(float(days[0]), days[-1] + 1.0 - SHORT), float(days[-1]) + 1.0),
         linear("a day", 0.0, most),
         marks,
     )
@@ -246,6 +257,13 @@ def timeline(title: str, counts: Mapping[str, Floats], days: Floats) -> ChartFig
     }
     table.update({name: count.astype(int).tolist() for name, count in counts.items()})
     return _figure("timeline", chart, table)
+
+
+def _until(days: Floats, now: float) -> str:
+    """Say when the days end, if that is not today."""
+    if days[-1] >= math.floor(now):
+        return ""
+    return f", to {words.moment(float(days[-1]))[:10]}, when it was last read"
 
 
 def told(mean: Floats, found: Floats, inside: Bools) -> ChartFigure:
@@ -260,7 +278,7 @@ def told(mean: Floats, found: Floats, inside: Bools) -> ChartFigure:
     chart = Chart(
         "Forecasts and what came true",
         (
-            f"{int(yes.sum())} of {count(yes.size, 'forecast')} had the truth "
+            f"{int(yes.sum()):,} of {words.many(yes.size, 'forecast')} had the truth "
             "within their bounds."
         ),
         percent("forecast"),
@@ -287,9 +305,9 @@ def reliable(table: Reliability) -> ChartFigure:
     )
     chart = Chart(
         "Reliability: believed and found",
-        f"{count(int(table.size.sum()), 'page')} drawn at random, in "
-        f"{count(table.size.size, 'class', 'classes')} by what was believed. On the "
-        "line, beliefs are right; above it they are too low, below it too high. "
+        f"{words.many(int(table.size.sum()), 'page')} drawn at random, in "
+        f"{words.many(table.size.size, 'class', 'classes')} by what was believed. On "
+        "the line, beliefs are right; above it they are too low, below it too high. "
         "Whiskers are 95 % intervals.",
         percent("believed chance of being current"),
         percent("share that was current"),

@@ -124,7 +124,7 @@ def _record(pair: Sequence[RecordRow | None]) -> Answer:
     if new is None:
         return {"fields": [], "note": "That version is not kept.", "ended": None}
     if old is None:
-        note = "It has always been like this: only one version is known."
+        note = "Only one version is known: there is nothing to compare it with."
     else:
         note = "" if old != new else "Nothing differs."
     names = list(dict.fromkeys([*new, *(old or {})]))

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from halflife.config import SourceConfig
+from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
+from halflife.core.forecast import Forecast
 from halflife.engine import bootstrap, held_answers
 from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
@@ -138,10 +140,37 @@ def overview(seen: Survey, _: Params) -> Answer:
 def _courses(seen: Survey) -> list[ChartFigure]:
     """Return the quality over time, and what was spent."""
     drawn = []
-    for cast in seen.together.values():
+    for cast in seen.together.values() or _average(seen):
         past = seen.past if cast.measure == "freshness" else None
         drawn.append(charts.course("fresh", past, cast, seen.now))
     return [*drawn, charts.spent(seen.days, seen.now, seen.config.budget.pace)]
+
+
+def _average(seen: Survey) -> list[Forecast]:
+    """Return the mean quality from now on of what the first sentence is about."""
+    first = _measures(seen)[:1]
+    mine = [row for one in first for row in _counted(seen, one["measure"])]
+    casts = [seen.casts[row.name].unfetched() for row in mine]
+    if not casts:
+        return []
+    share = _shares(seen, mine)
+    at = casts[0].at
+    curves = [[np.interp(at, c.at, y) for y in (c.mean, c.low, c.high)] for c in casts]
+    mean, low, high = np.tensordot(share, np.array(curves), axes=1)
+    return [Forecast(casts[0].measure, at, mean, low, high)]
+
+
+def _counted(seen: Survey, measure: str) -> list[SourceRow]:
+    """Return the sources that count for a measure in all."""
+    mine = [r for r in seen.rows if r.measure == measure and not math.isnan(r.mean)]
+    # What nothing fetches says nothing of how well the rest is kept.
+    return [row for row in mine if not row.imported] or mine
+
+
+def _shares(seen: Survey, rows: Sequence[SourceRow]) -> Floats:
+    """Return what each source counts for, by its weight."""
+    weight = np.array([seen.source(row.name).weight for row in rows])
+    return weight / weight.sum()
 
 
 def _sink(one: SinkReport) -> Answer:
@@ -175,16 +204,12 @@ def spending(seen: Survey) -> Answer:
 
 def _measures(seen: Survey) -> list[Answer]:
     """Return the quality of each kind in all: sources count by their weights."""
-    weight = {source.name: source.weight for source in seen.sources}
     found = []
     for measure in ("freshness", "recall", "content", "summary"):
-        mine = [r for r in seen.rows if r.measure == measure and not math.isnan(r.mean)]
-        # What nothing fetches says nothing of how well the rest is kept.
-        mine = [row for row in mine if not row.imported] or mine
+        mine = _counted(seen, measure)
         if not mine:
             continue
-        share = np.array([weight[row.name] for row in mine])
-        share = share / share.sum()
+        share = _shares(seen, mine)
         parts = np.array([(r.mean, r.low, r.high) for r in mine])
         mean, low, high = (share @ parts).tolist()
         if cast := seen.together.get(measure):

@@ -173,8 +173,9 @@ def _failed(row: SourceRow, failure: Failure) -> str:
     said = failure.said or failure.heading
     if not row.failing:
         return said
-    many = "page" if row.items == 1 else "pages"
-    return f"the last fetch failed for {row.failing} of {row.items} {many}: {said}"
+    if row.items == 1:
+        return f"the last fetch failed: {said}"
+    return f"the last fetch failed for {row.failing} of {row.items} pages: {said}"
 
 
 def _against_target(row: SourceRow, now: float) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from halflife.web.words import share
 
 PAST = 30.0  # days that are shown
 FARTHEST, NEAREST = 14.0, 1.0  # days ahead that are shown
+WEEK = 7.0  # days ahead that are shown at least where there is no past
 AHEAD = 0.25  # of the past that is shown; so much of the future is shown at least
 STEPS = 90  # into which the past is parted
 # The width of the screen from which each is shown is in ``static/changes.css``.
@@ -65,10 +66,10 @@ class QualityTimeline:
     def ends(self) -> tuple[float, float]:
         """The first and the last moment that are shown."""
         known = [one.due for one in self.past] + [row.at for row in self.observed]
-        first = min([*known, self.now - 1.0])
+        first = min([*known, self.now - 1.0]) if known else self.now
         wait = self.sync_by - self.now
         far = 2.0 * wait if 0.0 < wait < math.inf else 0.0
-        far = max(far, AHEAD * (self.now - first))
+        far = max(far, AHEAD * (self.now - first) if known else WEEK)
         far = min(max(far, NEAREST), FARTHEST) if self.cast is not None else 0.0
         return first, self.now + far
 
@@ -127,8 +128,8 @@ def _about(shown: QualityTimeline) -> str:
     fetches = sum(row.fetches for row in shown.observed)
     failed = sum(row.failed for row in shown.observed)
     said.append(
-        f"{count(fetches, 'observation')} in the last {PAST:.0f} days"
-        + (f", {failed} of them failed." if failed else ".")
+        f"{words.many(fetches, 'observation')} in the last {PAST:.0f} days"
+        + (f", {failed:,} of them failed." if failed else ".")
     )
     return " ".join(said)
 
@@ -239,7 +240,7 @@ class _Plot:
     def _ticks(self) -> Iterator[str]:
         y = self.high - BOTTOM
         for row in self.shown.observed:
-            x = self.across(min(row.at + 0.5 * PAST / STEPS, self.shown.now))
+            x = self.across(min(row.at, self.shown.now))
             tone = "t1" if row.failed else "t6"
             high = STRIP - 5 if row.failed else STRIP - 9
             yield f'<path class="tick {tone}" d="M{number(x)} {number(y)}v-{high:g}"/>'
@@ -250,8 +251,7 @@ class _Plot:
         yield f'<path class="now" d="M{number(x)} {number(TOP - 8)}V{number(self.high - BOTTOM)}"/>'  # noqa: E501
         anchor = "middle" if LEFT + 12 < x < self.wide - RIGHT - 12 else "end"
         yield self._text(x, TOP - 13, "now", anchor)
-        room = x - LEFT
-        if room > 110:
+        if self.shown.past and x - LEFT > 110:
             known = self.shown.is_known
             said = "as later fetches tell" if known else "as it was forecast"
             yield self._text(LEFT, TOP - 13, said, "own t6")

@@ -5,14 +5,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from halflife.config import SourceConfig
 from halflife.core.errors import UsageError
 from halflife.engine import bootstrap, failures
-from halflife.kinds.page_view import PageRequest, QueryLog, RunFailure, TableColumn
+from halflife.kinds.page_view import (
+    PageRequest,
+    PageView,
+    QueryLog,
+    RunFailure,
+    TableColumn,
+)
 from halflife.kinds.protocol import Description, Reading
 from halflife.kinds.registry import kind_of
+from halflife.models.hindsight import PastFreshness
 from halflife.stores import Store, fetch_history
 from halflife.stores.fetch_history import FailureRow
+from halflife.stores.forecasts import Issued
 from halflife.stores.run_history import Ran
 from halflife.web import changes_page, charts, history, source_chart, words
 from halflife.web.charts import ChartFigure
@@ -33,6 +43,8 @@ from halflife.web.survey import Survey
 RUNS = 20
 TROUBLES = 3  # of a run
 CHANGES = 10
+LONGEST_AGO = 180.0  # days since the last read up to which what was before is drawn
+SINCE = 20  # points of the curve since the last read
 MOST_DRAWN = 200_000  # pages of a source up to which its past is drawn; 30 ms
 
 
@@ -44,12 +56,13 @@ def source(seen: Survey, params: Params) -> Answer:
         raise UsageError(f"no source is named {words.plain(name)!r}")
     settings = seen.source(name)
     with bootstrap.reading(seen.config) as store:
-        answer, timelines, failed = _shown(seen, store, row, settings, params)
+        answer, view = _shown(seen, store, row, settings, params)
         ran = store.reports.recent_runs(name, RUNS)
         began = min((one.began for one in ran), default=seen.now)
         rejected = store.reports.rejected(name, began)
         changes = changes_page.latest(store, name, CHANGES)
-    failing, figures = _history(seen, row)
+    failing, figures = _history(seen, row, view)
+    timelines = [charts.timeline(*one, seen.now) for one in view.timelines]
     held = [s.run for s in seen.waiting if s.source == name]
     return {
         "at": words.date(seen.now),
@@ -64,7 +77,7 @@ def source(seen: Survey, params: Params) -> Answer:
         "verb": kind_of(settings).verb,
         **answer,
         "runs": [
-            _run(one, [*failed, *(RunFailure(one.id, *r) for r in rejected)])
+            _run(one, [*view.failures, *(RunFailure(one.id, *r) for r in rejected)])
             for one in ran
         ],
         "changes": changes,
@@ -73,7 +86,9 @@ def source(seen: Survey, params: Params) -> Answer:
     }
 
 
-def _history(seen: Survey, row: SourceRow) -> tuple[list[Answer], list[ChartFigure]]:
+def _history(
+    seen: Survey, row: SourceRow, view: PageView
+) -> tuple[list[Answer], list[ChartFigure]]:
     """Return why fetches failed, and the past and the future in one chart."""
     since, step = seen.now - PAST, PAST / STEPS
     with bootstrap.state_file(seen.config) as store:
@@ -89,8 +104,10 @@ def _history(seen: Survey, row: SourceRow) -> tuple[list[Answer], list[ChartFigu
     mine = [one for one in issued if one.measure == row.measure]
     known = [] if before is None else source_chart.from_hindsight(before, row.measure)
     past = known or source_chart.latest(mine, seen.now)
+    if not past:
+        known = past = _as_read(row, view, seen.now)
     cast = seen.casts.get(row.name)
-    if cast is None and not observed and not past:
+    if cast is None and not past:
         return [_failure(one) for one in failed], []
     shown = QualityTimeline(
         now=seen.now,
@@ -103,6 +120,18 @@ def _history(seen: Survey, row: SourceRow) -> tuple[list[Answer], list[ChartFigu
         is_known=bool(known),
     )
     return [_failure(one) for one in failed], [source_chart.draw(shown)]
+
+
+def _as_read(row: SourceRow, view: PageView, now: float) -> list[Issued]:
+    """Return the past as later reads tell; after the last one, as it is believed."""
+    past = view.past
+    is_late = now - row.last > LONGEST_AGO
+    if past is None or row.measure != "recall" or is_late or not row.mean > 0.0:
+        return []
+    since = np.linspace(0.0, 1.0, SINCE if past.at.size and now > row.last else 0)
+    at = np.append(past.at, row.last + since * (now - row.last))
+    mean = np.append(past.mean, row.mean**since)
+    return source_chart.from_hindsight(PastFreshness(at, mean, mean, mean), row.measure)
 
 
 def _failure(one: FailureRow) -> Answer:
@@ -143,8 +172,8 @@ def _run(one: Ran, failed: Sequence[RunFailure]) -> Answer:
 
 def _shown(
     seen: Survey, store: Store, row: SourceRow, settings: SourceConfig, params: Params
-) -> tuple[Answer, list[ChartFigure], Sequence[RunFailure]]:
-    """Return what the kind of a source shows, what of that is drawn, what failed."""
+) -> tuple[Answer, PageView]:
+    """Return what the kind of a source shows, as it is written and as it is."""
     items = 0 if math.isnan(row.items) else int(row.items)
     view = kind_of(settings).page(
         PageRequest(
@@ -156,7 +185,7 @@ def _shown(
         )
     )
     answer = {
-        "card": [words.plain(line) for line in view.card],
+        "card": [words.separated(words.plain(line)) for line in view.card],
         "items_title": view.title,
         "item_columns": [_head(column) for column in view.columns],
         "items_shown": [_written(item, view.columns) for item in view.items],
@@ -168,8 +197,7 @@ def _shown(
         "is_asked": view.log is not None,
         **_queries(row.name, view.log or QueryLog()),
     }
-    drawn = [charts.timeline(*one) for one in view.timelines]
-    return answer, drawn, view.failures
+    return answer, view
 
 
 def _head(column: TableColumn) -> Answer:

@@ -1,14 +1,18 @@
 """How numbers, times and remote text are written on a page."""
 
 import math
+import re
 from datetime import UTC, datetime
 
 from markupsafe import Markup
 
 from halflife.core.wording import number
+from halflife.market.targets import parse
 
 NARROW = 0.99  # a share from which on a tenth of a per cent is shown of an interval
+_SECOND = 0.5 / 86400  # days
 ROUNDING = 1e-6  # what a float may be off by before it counts
+_WHOLE = re.compile(r"(?<![\d.,:-])\d{4,}(?![\d.,:-]*\d)")  # no fraction, no date
 _UNITS = ((1.0, "day"), (1 / 24, "h"), (1 / 1440, "min"))
 
 
@@ -72,8 +76,8 @@ def clock(when: float | str | None) -> Markup:
 def span(days: float | None) -> str:
     """Return a stretch of time as people say it.
 
-    >>> span(3.0), span(0.25), span(0.0005), span(math.inf), span(1.0)
-    ('3 days', '6 h', '43 s', 'never', '24 h')
+    >>> span(3.0), span(0.25), span(0.0005), span(math.inf), span(1.0), span(0.0)
+    ('3 days', '6 h', '43 s', 'never', '24 h', '<1 s')
     """
     if days is None or not math.isfinite(days):
         return "never"
@@ -81,7 +85,7 @@ def span(days: float | None) -> str:
         if days >= 1.5 * size:
             many = number(days / size, 2)
             return f"{many} {name}{'s' if name == 'day' else ''}"
-    return f"{days * 86400:.0f} s"
+    return f"{days * 86400:.0f} s" if days >= _SECOND else "<1 s"
 
 
 def ago(days: float | None, now: float) -> str:
@@ -160,6 +164,60 @@ def count(value: float | None) -> str:
     if float(value).is_integer() or abs(value) >= 100:
         return f"{value:,.0f}"
     return number(value, 2)
+
+
+def gain(value: float) -> str:
+    """Return how much is gained, with its sign; what is tiny is only said to be.
+
+    >>> gain(0.0241), gain(12.0), gain(0.00035), gain(0.0)
+    ('+0.024', '+12', '<0.001', '0')
+    """
+    if value <= 0:
+        return "0"
+    return "<0.001" if value < 0.001 else f"+{count(value)}"
+
+
+def many(value: int, thing: str, things: str = "") -> str:
+    """Return a number of things with its noun.
+
+    >>> many(1, "request"), many(2596, "request"), many(0, "class", "classes")
+    ('1 request', '2,596 requests', '0 classes')
+    """
+    return f"{value:,} {thing if value == 1 else things or f'{thing}s'}"
+
+
+def separated(text: str) -> str:
+    """Return a sentence with its whole numbers as everywhere on the pages.
+
+    >>> separated("7488 objects, 31432 lifetimes, 74.9 a day, 0.00012 of them")
+    '7,488 objects, 31,432 lifetimes, 74.9 a day, 0.00012 of them'
+    """
+    return _WHOLE.sub(lambda found: f"{int(found[0]):,}", text)
+
+
+def exact(value: float) -> str:
+    """Return a share that somebody chose in per cent, as it was chosen.
+
+    >>> exact(0.9), exact(0.925), exact(0.9995)
+    ('90 %', '92.5 %', '99.95 %')
+    """
+    return f"{number(100 * value, 4)} %"
+
+
+def target(text: str) -> str:
+    """Return a target of the settings as people read it.
+
+    >>> target("recall >= 0.9 with confidence 0.95"), target("freshness >= 0.6")
+    ('recall \u2265 90 % with 95 % confidence', 'freshness \u2265 60 %')
+    >>> target("age p95 <= 6 h")
+    'age p95 \u2264 6 h'
+    """
+    one = parse(text)
+    sure = one.confidence
+    if one.measure == "age":
+        return str(one).replace("<=", "\u2264")
+    said = f"{one.measure} \u2265 {exact(one.level)}"
+    return f"{said} with {exact(sure)} confidence" if sure else said
 
 
 def finite(value: object) -> object:

@@ -29,8 +29,8 @@ COLUMNS = (
     TableColumn("item", "page", "address"),
     TableColumn("changed", "chance it has changed", "share", "has changed"),
     TableColumn("rate", "changes a day", "number"),
-    TableColumn("looks", "fetches", "text"),
-    TableColumn("changes", "changes", "text"),
+    TableColumn("looks", "fetches", "number"),
+    TableColumn("changes", "changes", "number"),
     TableColumn("last_look", "last fetch", "moment"),
     TableColumn("held", "copy", "copy"),
 )

@@ -28,6 +28,7 @@ FROM unnest(?::float8[], ?::text[], ?::text[], ?::bigint[]) WITH ORDINALITY
     AS v (at, kind, fields, id, n)
 JOIN item ON item.id = v.id ORDER BY v.n
 """
+_CHANGE_KINDS = ("REAL", "TEXT", "TEXT", "INTEGER")
 
 
 class Bulk(NamedTuple):
@@ -50,8 +51,7 @@ class Bulk(NamedTuple):
 def bulk(sql: str) -> Bulk | None:
     """Return the statement that does the same for many rows; None if there is none."""
     if sql == page_changes.ADD:
-        kinds = ("REAL", "TEXT", "TEXT", "INTEGER")
-        return Bulk(translated(_CHANGES).sql, kinds, ())
+        return Bulk(translated(_CHANGES).sql, _CHANGE_KINDS, ())
     found = _INSERT.fullmatch(sql)
     if found is None:
         return None
