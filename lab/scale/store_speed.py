@@ -80,10 +80,10 @@ def main(words: list[str]) -> None:
     place = given.store if is_address(given.store) else Path(given.store)
     figures = measure(place, given.items)
     if given.json:
-        print(json.dumps(figures))  # noqa: T201
+        print(json.dumps(figures))
         return
     for name, value in figures.items():
-        print(f"{name:24} {value:12.2f}")  # noqa: T201
+        print(f"{name:24} {value:12.2f}")
 
 
 if __name__ == "__main__":

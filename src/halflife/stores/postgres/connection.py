@@ -214,12 +214,10 @@ class PostgresConnection:
     @contextmanager
     def alone(self) -> Iterator[PostgresDatabase]:
         """Let one query see one moment by itself."""
-        if self.joined:
-            with self.reported():
-                yield self.db
-            return
-        with self.looking() as db:
-            yield db
+        with self.reported():
+            if self.db.link.closed and not self.joined:
+                self._renew()
+            yield self.db
 
     def data_version(self) -> int:
         """Return a number that changes when another connection has written."""
