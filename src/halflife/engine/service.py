@@ -1,8 +1,8 @@
 """The service: one loop that spends one budget over sources of every kind.
 
-A turn decides (``scheduler``), hands work to the crew (``workers``), and handles the results:
-sources that fail are paused, alerts are raised, and expired data is removed. Work that takes
-long continues over several turns.
+A turn decides (``scheduler``), hands work to the crew (``workers``), and handles the
+results: sources that fail are paused, alerts are raised, and expired data is removed.
+Work that takes long continues over several turns.
 """
 
 import asyncio
@@ -282,6 +282,9 @@ class Service:
                 self._blamed[name] = said
 
     def _left_alone(self, now: float) -> set[Group]:
+        for name, one in self.breakers.items():
+            if one.undecided:  # somebody may have decided meanwhile
+                self.breakers[name] = breakers.recall(self.store, name)
         found = self.breakers.items()
         return {(name,) for name, one in found if one.closed_for(now) > 0}
 

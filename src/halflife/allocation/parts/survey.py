@@ -32,11 +32,12 @@ class PartSurvey(NamedTuple):
 
     def add(self, other: Self) -> "PartSurvey":
         """Return what both come to together."""
-        low = min(self.low, other.low)
-        ends = (s.low + s.cells.shape[2] for s in (self, other))
-        rows = max(self.cells.shape[1], other.cells.shape[1])
-        cells = np.zeros((3, rows, max(*ends, low) - low))
-        for one in (self, other):
+        both = [one for one in (self, other) if one.useful] or [self]
+        low = min(one.low for one in both)
+        end = max(one.low + one.cells.shape[2] for one in both)
+        rows = max(one.cells.shape[1] for one in both)
+        cells = np.zeros((3, rows, end - low))
+        for one in both:
             at = one.low - low
             _, tall, wide = one.cells.shape
             cells[:, :tall, at : at + wide] += one.cells
@@ -70,7 +71,8 @@ def survey_part(objective: Objective, part: ItemPart) -> PartSurvey:
         try:
             total = total.add(_surveyed(block, objective))
         except ValueError as error:
-            raise ValueError(f"{part.name}: {error}") from None
+            later = f", counted from row {total.items}" if total.items else ""
+            raise ValueError(f"{part.name}: {error}{later}") from None
     return total
 
 
