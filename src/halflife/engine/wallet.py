@@ -160,9 +160,10 @@ class WindowPurse:
         requests: int,
         *,
         clock: Callable[[], float],
+        block: int = BLOCK,
     ) -> None:
         self._wallet, self._run, self._clock = wallet, run, clock
-        self._block = max(min(BLOCK, wallet.budget.requests // 100), 1)
+        self._block = max(min(block, wallet.budget.requests // 100), 1)
         self._undrawn, self._drawn, self._drawn_at = requests, 0, -math.inf
         self.spent = 0
 
