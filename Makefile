@@ -126,7 +126,7 @@ $(BENCH)/.ready: | tools/bootstrap
 $(FUZZ)/.ready: pyproject.toml | tools/bootstrap
 	@tools/bootstrap $(UV)
 	@$(UV) venv --quiet --clear --python python3 $(FUZZ)
-	@$(UV) pip install --quiet --python $(FUZZ)/bin/python --group fuzz --editable '.[extract,urlwatch]'
+	@$(UV) pip install --quiet --python $(FUZZ)/bin/python --group fuzz --editable '.[extract,pdf,urlwatch]'
 	@touch $@
 
 lock:  ## choose new versions for the locked environment

@@ -117,7 +117,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args(words)
     shares = [float(word) for word in given.budgets.split(",")]
-    rules = league.LeagueRules(shares, given.seeds, jobs=given.jobs)
+    rules = league.LeagueRules(shares, given.seeds, executor=f"local:{given.jobs}")
     recorded = histories.load(given.folder, days=given.days)
     names = (*RIVALS, *SAMPLED, "topic-sampling", *VARIANTS)
     rows = league.standing(

@@ -130,6 +130,9 @@ MORE = (
     Case("pages from 0", "/more/zero", "id", "page", _teas),
     Case("pages from 1", "/more/number", "id", "page", _teas),
     Case("offset", "/more/solr?start=0", "id", "offset", _teas),
+    Case("CKAN", "/more/ckan", "id", "offset", _teas),
+    Case("Stripe", "/more/stripe", "id", "cursor", _teas),
+    Case("Airtable", "/more/airtable", "id", "cursor", _teas),
 )
 
 

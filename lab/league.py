@@ -91,7 +91,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args(words)
     shares = [float(word) for word in given.budgets.split(",")]
-    rules = LeagueRules(shares, given.seeds, given.ticks, jobs=given.jobs)
+    rules = LeagueRules(
+        shares, given.seeds, given.ticks, executor=f"local:{given.jobs}"
+    )
     recorded = histories.load(given.folder, days=DAYS)
     names = given.policies.split(",")
     rows = compare(recorded, names, rules, _tell)

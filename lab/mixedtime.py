@@ -20,7 +20,7 @@ from halflife.engine.signals import Stop
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import Looked
 from halflife.kinds.protocol import Report
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 
 DAY = 86400.0
 HOURLY = ServiceRhythm(
@@ -94,7 +94,7 @@ def passed(
     path: Path,
     hands: Hands,
     passing: Passing,
-    each: Callable[[SqliteStore], None],
+    each: Callable[[TableStore], None],
     told: Callable[[Report], None] = lambda _: None,
 ) -> list[str]:
     """Run the service with the settings in a file; return its events, a line each.
@@ -108,7 +108,7 @@ async def _passed(
     path: Path,
     hands: Hands,
     passing: Passing,
-    each: Callable[[SqliteStore], None],
+    each: Callable[[TableStore], None],
     told: Callable[[Report], None],
 ) -> list[str]:
     config, events = Config.load(path), io.StringIO()

@@ -25,6 +25,7 @@ from halflife.recordings.relations import Relation
 from halflife.replay.world import serve
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 from halflife.summary.weekly import RECENT, Weekly
 from lab.mixedparts import Desk, Library, Part, Site, Stock, Table, rounded
 from lab.mixedtime import Hands, Passing, passed
@@ -191,7 +192,7 @@ class Truth:
         for name in report.group:
             self._copies.pop(name, None)
 
-    def look(self, store: SqliteStore) -> None:
+    def look(self, store: TableStore) -> None:
         """Write down how good each copy is now."""
         now = self._hands.now - BEGAN
         self.at.append(now)

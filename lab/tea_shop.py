@@ -92,6 +92,8 @@ class Shop:
 
     def _plain(self, place: str, asked: Mapping[str, str]) -> Answer:
         """Answer as GitHub, json-server, Spring Data and Solr page through a list."""
+        if place in {"/more/ckan", "/more/stripe", "/more/airtable"}:
+            return _json(self._unnamed(place, asked))
         first = int(asked.get("start", "0")) or int(asked.get("page", "1")) - 1
         if place == "/more/link":
             return self._linked(place, first)
@@ -105,6 +107,22 @@ class Shop:
         pages = {"totalElements": many, "totalPages": -(-many // PER_PAGE)}
         number = first + (place == "/more/number")
         return _json({"content": docs, "number": number, **pages})
+
+    def _unnamed(self, place: str, asked: Mapping[str, str]) -> dict[str, Any]:
+        """Answer as APIs do that say that there is more, and hardly how to get it."""
+        rows = self.rows()
+        if place == "/more/stripe":  # goes on after the key of the last record
+            after = int(asked.get("starting_after", "0"))
+            rest = [row for row in rows if row["id"] > after]
+            more = len(rest) > PER_PAGE
+            return {"object": "list", "has_more": more, "data": rest[:PER_PAGE]}
+        if place == "/more/ckan":  # takes an offset that its answer does not name
+            first = int(asked.get("start", "0"))
+            page = rows[first : first + PER_PAGE]
+            return {"success": True, "result": {"count": len(rows), "results": page}}
+        first = int(asked.get("offset", "at0")[2:])  # a token with an offset's name
+        token = {"offset": f"at{first + PER_PAGE}"} if len(rows) > first + 10 else {}
+        return {"records": rows[first : first + PER_PAGE], **token}
 
     def _linked(self, place: str, first: int) -> Answer:
         rows, begin = self.rows(), first * PER_PAGE

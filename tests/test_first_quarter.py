@@ -21,4 +21,4 @@ def test_add_alone_finds_key_records_and_paging_and_the_copy_equals_the_truth(
     monkeypatch.delenv("HALFLIFE_CONFIG", raising=False)
     found = measure(case, shop, tmp_path, run_in_process)
     assert (found.found, found.equal) == (True, True), found
-    assert found.requests <= 4
+    assert found.requests <= (4 if case in CASES else 6)

@@ -100,7 +100,10 @@ def test_only_policies_that_draw_are_repeated(many):
 
 
 def test_processes_side_by_side_find_the_same(many):
-    alone, side = (LeagueRules((0.05,), seeds=2, jobs=n) for n in (1, 2))
+    alone, side = (
+        LeagueRules((0.05,), seeds=2, executor=name)
+        for name in ("in-process", "local:2")
+    )
     names = ("uniform", "oracle")
     told = [league.compare(many, names, rules, quiet) for rules in (alone, side)]
     assert told[0] == told[1]

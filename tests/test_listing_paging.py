@@ -149,7 +149,7 @@ def test_more_without_a_cursor_is_a_failure():
     assert "there is more, and has no cursor at 'c'" in found.trouble
 
 
-@pytest.mark.parametrize("token", [{"a": 1}, ["x"], "x" * 5000])
+@pytest.mark.parametrize("token", [{"a": 1}, ["x"], "x" * 5000, "é" * 3000])
 def test_what_is_no_cursor_is_not_sent_back(token):
     paging = "paging = {kind = 'cursor', at = 'c', parameter = 'c'}"
     found = read(source_of(JOBS + paging), lambda a, n: jobs("a", c=token))
@@ -475,3 +475,21 @@ def test_the_examples_of_the_documentation_are_settings():
     ]
     assert found[-2].since
     assert found[-1].group_request
+
+
+@pytest.mark.parametrize(
+    ("more", "headers", "said"),
+    [
+        ({"has_more": True}, {}, "it says at 'has_more' that it has a next page"),
+        ({"next_cursor": "x"}, {},
+         'paging = {kind = "cursor", at = "next_cursor", parameter = "cursor"}'),
+        ({}, {"Link": "</jobs?page=2>; rel=next"}, 'paging = {kind = "header"}'),
+    ],
+)  # fmt: skip
+def test_one_page_of_several_is_not_taken_for_all(more, headers, said):
+    answer = jobs(["a", "b"], **more)
+    answer = answer._replace(headers={"Content-Type": "application/json", **headers})
+    found = read(source_of(JOBS), lambda *_: answer)
+    assert found.keys == ["a", "b"]
+    assert not found.complete
+    assert said in found.trouble

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 
+from halflife.allocation import index
 from halflife.belief.neighbours import SHAPES, Neighbours, _Pages
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
@@ -282,3 +283,29 @@ def test_the_champion_has_a_name():
 
 def view_of_nothing():
     return Neighbours()(Evidence(), 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("requests", "first"), [(400, 25), (160, 10), (100, 8), (20, 5), (3, 1)]
+)
+def test_rounds_are_small_but_go_out_together(requests, first):
+    planned = []
+
+    def policy(view, budget, rng):
+        planned.append(int(budget.requests))
+        return Bold("freshness")(view, budget, rng)
+
+    evidence = Evidence.of(pages(6, 10, 10))
+    view, rng = Neighbours()(evidence, 0.0, 0.0), np.random.default_rng(0)
+    InRounds(policy)(view, Budget(requests), rng)
+    assert planned == [first]
+
+
+def test_the_index_with_patience_is_the_sum_of_two(evidence):
+    view = Neighbours()(evidence, 10.0, 10.0)
+    both = Bold("freshness", patience=0.3).gain(view)
+    parts = [index(view.survival, view.exposure, o) for o in ("freshness", "harmonic")]
+    assert both == pytest.approx(parts[0] + 0.3 * parts[1])
+    assert Bold("age", patience=0.3).gain(view) == pytest.approx(
+        index(view.survival, view.exposure, "age") + 0.3 * parts[1]
+    )

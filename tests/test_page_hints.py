@@ -58,3 +58,42 @@ def test_the_path_of_a_hint_finds_the_address_that_it_names(part, name, total, c
     reader = RecordReader("id", "json", "jobs", next=hints.next_at)
     page = reader.read(json.dumps({**document, "jobs": []}).encode())
     assert page.next == "/jobs?page=2"
+
+
+@pytest.mark.parametrize(
+    ("document", "records", "where", "parameter"),
+    [
+        ({"data": [{}], "has_more": True}, "data", "has_more", ""),
+        ({"content": [{}], "last": False}, "content", "last", ""),
+        ({"items": [{}], "nextPageToken": "t"}, "items", "nextPageToken", "pageToken"),
+        ({"records": [{}], "offset": "itr10"}, "records", "offset", "offset"),
+        ({"x": [{}], "response_metadata": {"next_cursor": "d"}}, "x",
+         "response_metadata.next_cursor", "cursor"),
+        ({"continue": {"apcontinue": "B", "continue": "-||"}, "query": {"all": []}},
+         "query.all", "continue.apcontinue", "apcontinue"),
+        ({"data": {"teas": {"edges": [{}], "pageInfo": {"hasNextPage": True}}}},
+         "data.teas.edges[].node", "data.teas.pageInfo.hasNextPage", ""),
+    ],
+)  # fmt: skip
+def test_a_token_or_a_flag_says_that_a_list_goes_on(
+    document, records, where, parameter
+):
+    hints = find_hints(document, records)
+    assert (hints.more_at, hints.parameter) == (where, parameter)
+    assert jmespath.search(hints.more_at, document) is not None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"has_more": False, "data": [{}]},
+        {"last": True, "content": [{}]},
+        {"nextPageToken": "", "items": [{}]},
+        {"offset": 0, "limit": 10, "items": [{}]},
+        {"pageInfo": {"hasNextPage": False, "endCursor": "x"}, "items": [{}]},
+        {"paging": {"cursors": {"after": "x"}}, "data": [{}]},
+        {"results": [{"has_more": True, "next_cursor": "of a record"}]},
+    ],
+)
+def test_the_last_page_of_a_list_promises_no_other(document):
+    assert find_hints(document).more_at == ""

@@ -212,7 +212,7 @@ def test_one_sink_that_fails_does_not_keep_another_waiting(kept, tmp_path):
     store.changes.append(changes(4))
     found = deliver(config, store)
     assert seqs(tmp_path / "changes.jsonl") == [1, 2, 3, 4]
-    assert found["prog"].trouble() == "1 tries failed: it exited with 3"
+    assert found["prog"].trouble() == "1 try failed: it exited with 3"
 
 
 def test_a_batch_that_is_tried_again_is_the_same_batch(kept):
@@ -239,7 +239,7 @@ def test_a_change_that_is_refused_becomes_a_dead_letter_and_its_key_waits(kept):
         store.changes.append(changes(4))
         report = deliver(config, store)["hook"]
         assert (report.dead, report.behind) == (1, 0)
-        assert report.trouble() == "1 dead letters"
+        assert report.trouble() == "1 dead letter"
         store.changes.append([change("2", "gone"), change("5")])
         report = deliver(config, store)["hook"]
         taken = [c["seq"] for _, b in got for c in b["changes"]]

@@ -121,7 +121,7 @@ def test_a_full_disk_at_a_sink_is_named_and_nothing_is_lost(tmp_path):
     with opened(config) as store:
         store.changes.append(changes(3))
         report = deliver(config, store)["f"]
-        assert report.trouble() == "1 tries failed: No space left on device"
+        assert report.trouble() == "1 try failed: No space left on device"
         (tmp_path / "f.jsonl").unlink()
         store.sinks.retry("f", 0.0)
         assert deliver(config, store)["f"].trouble() == ""

@@ -71,7 +71,7 @@ def test_a_sink_of_a_plug_in_that_fails_stops_no_other(install, tmp_path):
         found = deliver(config, store)
     assert found["c"].state.delivered == 3
     said = found["c"].trouble()
-    assert said.startswith("1 tries failed: an error of the sink: ValueError in ")
+    assert said.startswith("1 try failed: an error of the sink: ValueError in ")
     assert "hunter2" not in said
     assert len(lines(tmp_path / "f.jsonl")) == 5
 
@@ -82,7 +82,7 @@ def test_what_makes_no_sink_is_the_trouble_of_its_sink(install, tmp_path):
     with opened(config) as store:
         store.changes.append(changes(1))
         said = deliver(config, store)["c"].trouble()
-    assert said == "1 tries failed: the kind of sink 'counter' makes no sink"
+    assert said == "1 try failed: the kind of sink 'counter' makes no sink"
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,19 @@ with atheris.instrument_imports(
 ):
     from halflife.core.errors import SourceError, UsageError
     from halflife.core.host import HostState
+    from halflife.core.observation import Content
     from halflife.kinds.form import (
         answers as form_answers,
         description as form_description,
         recognition as form_recognition,
     )
-    from halflife.kinds.listing import recognition as listing_recognition
+    from halflife.kinds.listing import (
+        pagination,
+        recognition as listing_recognition,
+    )
     from halflife.kinds.pages import (
+        hub_callbacks,
+        key_files,
         links as pages_links,
         recognition as pages_recognition,
     )
@@ -53,17 +59,34 @@ with atheris.instrument_imports(
         description as search_description,
         recognition as search_recognition,
     )
-    from halflife.net import dates, decoding, robots
-    from halflife.net.addresses import parse_url
-    from halflife.net.pacing import LONGEST_CRAWL_DELAY
-    from halflife.readers import maps, records, text
+    from halflife.net import answer_head, dates, decoding, oauth, pacing, robots
+    from halflife.net.access import Answer, Grant
+    from halflife.net.addresses import host_of, parse_url
+    from halflife.readers import (
+        freshness_lifetime,
+        hub_links,
+        json_document,
+        maps,
+        page_sketch,
+        page_text,
+        records,
+        script_pages,
+        text,
+        text_blocks,
+        text_times,
+        titles,
+        trees,
+    )
     from halflife.recognition.guess import TrialAnswer
+    from halflife.stores.notes.subscriptions import Subscription
     from halflife.watchlists import changedetection, distill, opml, url_list, urlwatch
 
 SLOWEST = 2.0  # seconds of CPU for one call
 GROWTH = 100.0  # megabytes
 LONGEST = 4096  # bytes of a body
 OUT = Path("out/fuzz")
+# Trees are read in this process, where the fuzzer sees which way a page took.
+trees.ask.__kwdefaults__["small"] = 4 * LONGEST
 URL = "http://example.org/a/b"
 TYPES = [
     "",
@@ -118,10 +141,9 @@ def read_maps(given: Input) -> None:
 
 def read_listing(given: Input) -> None:
     """Read records in any format."""
-    kind = given.pick(2, ["json", "jsonl", "csv", ""])
-    records.RecordReader(key="id", format=kind, next="next").read(
-        given.body, given.type
-    )
+    kind = given.pick(2, ["json", "jsonl", "csv", "", "feed"])
+    reader = records.RecordReader(key="id", format=kind, next="next", errors="errors")
+    reader.read(given.body, given.type)
 
 
 def read_html_listing(given: Input) -> None:
@@ -195,7 +217,7 @@ def read_robots(given: Input) -> None:
     status = int(given.pick(2, ["200", "204", "301", "404", "429", "503"]))
     state = robots.after_robots(HostState("example.org"), status, given.body, 1.0)
     rules = robots.rules(state)
-    if not 0.0 <= rules.delay <= LONGEST_CRAWL_DELAY:
+    if not 0.0 <= rules.delay <= pacing.LONGEST_CRAWL_DELAY:
         raise ValueError(f"a delay of {rules.delay} seconds")
     said = given.body.decode("utf-8", "replace")
     for path in (*said.splitlines()[-2:], "private/a.html"):
@@ -225,6 +247,90 @@ def read_watchlists(given: Input) -> None:
             program.read(given.body)
 
 
+def read_blocks(given: Input) -> None:
+    """Read a page as the page guard and the comparison of versions do."""
+    content = Content(given.type or "text/html", given.body)
+    page = text.to_text(given.type, given.body)
+    page_sketch.sketch(URL, content)
+    script_pages.needs_script(content.media_type, content.body)
+    titles.terms(page)
+    for block in text_blocks.read_blocks(page):
+        text_times.find_times(block.text)
+
+
+def read_headers(given: Input) -> None:
+    """Read what the headers of an answer say."""
+    lines = given.body.decode("latin-1").split("\n")
+    names = ("Cache-Control", "Expires", "Date", "Age", "Link", "Content-Range")
+    headers = dict(zip(names, lines, strict=False))
+    answer = Answer(200, URL, given.body, headers=headers, line=lines[0])
+    answer_head.head_of(answer)
+    freshness_lifetime.freshness_lifetime(headers, given.body, 20_000.0)
+    pagination.total_of(headers, "Content-Range")
+    days = pacing.retry_after(lines[0], 20_000.0)
+    if days is not None and not days >= 0.0:
+        raise ValueError(f"{days} days to wait")
+
+
+def follow_pages(given: Input) -> None:
+    """Go on to the next page of a list, by whatever an answer says."""
+    said = given.body.decode("utf-8", "replace")
+    try:
+        found = json_document.load_json(said)
+    except (ValueError, RecursionError):
+        found = said
+    document = found if isinstance(found, dict) else {"next": found, "more": True}
+    headers = {"Link": said.replace("\n", " ")}
+    answer = pagination.PageAnswer(URL, headers, len(said) % 3, document.get)
+    asked = pagination.ListingRequest(URL)
+    place = pagination.TokenPlace("cursor")
+    for way in (
+        pagination.NextLink("next"),
+        pagination.LinkHeader(),
+        pagination.Cursor("next", place, "more"),
+        pagination.Cursor("next", pagination.TokenPlace(body="a.b")),
+        pagination.PageNumber(place),
+        pagination.Offset(place, 10),
+    ):
+        with suppress(SourceError):
+            following = way.following(way.first(asked), answer)
+            if following is not None and host_of(following.url) != host_of(URL):
+                raise ValueError(f"it leads to {following.url}")
+            if following is not None:
+                parse_url(following.url)
+                following.payload()
+
+
+def read_hubs(given: Input) -> None:
+    """Read which hub a page names, and what a hub sends us."""
+    said = given.body.decode("latin-1")
+    found = hub_links.find_hub(URL, {"Link": said.replace("\n", " ")}, given.body)
+    if found is not None and not found.hub.lower().startswith(("http://", "https://")):
+        raise ValueError(f"a hub at {found.hub}")
+    one = Subscription(URL, URL, "http://hub.example/", f"{URL}/token", "secret")
+    hub_callbacks.signature(one, said)
+    hub_callbacks.names_another_topic(one, {"link": said})
+    with suppress(UsageError, ValueError, RecursionError):
+        push = json_document.load_json(said)
+        if isinstance(push, dict):
+            key_files.read_push(push)
+
+
+def read_token(given: Input) -> None:
+    """Read an answer of who gives out tokens."""
+    grant = Grant("https://a.example/token", "client", "secret")
+    status = int(given.pick(1, ["200", "200", "400", "500"]))
+    token, seconds = oauth.read(grant, Answer(status, grant.url, given.body))
+    if not token.isascii() or not token.isprintable() or not seconds >= 1.0:
+        raise ValueError(f"the token {token!r} for {seconds} s")
+
+
+def read_pdf(given: Input) -> None:
+    """Read the text of a PDF, in the worker that does it."""
+    body = given.body if given.body[:5] == b"%PDF-" else b"%PDF-1.4\n" + given.body
+    page_text.PageReading().digest(Content("application/pdf", body), "raw")
+
+
 READERS: dict[str, Callable[[Input], None]] = {
     "text": read_text,
     "links": read_links,
@@ -242,6 +348,12 @@ READERS: dict[str, Callable[[Input], None]] = {
     "robots": read_robots,
     "recognition": recognise,
     "watchlists": read_watchlists,
+    "blocks": read_blocks,
+    "headers": read_headers,
+    "paging": follow_pages,
+    "hubs": read_hubs,
+    "token": read_token,
+    "pdf": read_pdf,
 }
 DOCUMENTED = (SourceError, decoding.Undecodable)
 HERE = Path(__file__).parent

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import TypeVar
 
 from halflife.allocation import Objective
 from halflife.config import SourceConfig
 from halflife.config.kinds import kinds, settings_of
+from halflife.config.registrations import only, registered
 from halflife.core.errors import ConfigError, UsageError
 from halflife.policies import Strategy
 from halflife.policies.champion import champion_of
@@ -50,7 +51,7 @@ class NamedPolicy:
 
 def policies(group: str = POLICIES) -> list[str]:
     """Return the names of the policies of a group; pages' by default."""
-    return sorted(_found(group))
+    return sorted(registered(group))
 
 
 def strategy(name: str, objective: Objective | None = None) -> Strategy:
@@ -72,15 +73,16 @@ def load(group: str, name: str, made: type[Made]) -> Made:
     """
     found = _scanned(group, tuple(sys.path))
     if name not in found:  # or was it installed since?
-        found = _found(group)
+        found = registered(group)
     if name not in found:
         known = ", ".join(sorted(found)) or "none; is halflife installed?"
         raise UsageError(f"no policy is named {name!r}; known policies: {known}")
+    point = only(found[name])
     try:
-        policy = found[name].load()
+        policy = point.load()
     except (ImportError, AttributeError) as error:
         raise UsageError(
-            f"the policy {name!r} cannot be loaded from {found[name].value}: {error}"
+            f"the policy {name!r} cannot be loaded from {point.value}: {error}"
         ) from error
     if not isinstance(policy, made):
         raise UsageError(
@@ -94,7 +96,8 @@ def described() -> list[NamedPolicy]:
     return [
         _describe(point, kind, settings)
         for kind, settings in _families()
-        for _, point in sorted(_found(settings.policy_group).items())
+        for _, points in sorted(registered(settings.policy_group).items())
+        for point in points
     ]
 
 
@@ -112,14 +115,10 @@ def _families() -> Iterable[tuple[str, type[SourceConfig]]]:
 
 
 @lru_cache(maxsize=16)
-def _scanned(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+def _scanned(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:
     """Return the same as it was at first: a service asks again with every decision."""
     del path
-    return _found(group)
-
-
-def _found(group: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=group)}
+    return registered(group)
 
 
 def _describe(

@@ -223,3 +223,20 @@ def test_what_a_stranger_wrote_gives_no_orders_to_a_terminal(empty, server, told
     assert code == 2
     assert "3 objects" in out
     assert all(c.isprintable() or c == "\n" for c in out + err)
+
+
+def test_a_page_that_needs_a_browser_is_named(empty, server, told):
+    body = b"<!doctype html><title>App</title><div id=root></div><script src=/a.js>"
+    server.pages["/app"] = ("text/html", body)
+    code, said, _ = told("add", f"{server.url}/app", *ALLOW)
+    assert code == 0
+    assert 'without JavaScript; write render = "browser"' in said
+
+
+def test_a_graphql_server_without_a_question_is_told_of_the_option(
+    empty, server, fails
+):
+    code, complaint = fails("add", f"{server.url}/graphql", *ALLOW, "--yes")
+    assert code == 1
+    assert "give it with --graphql FILE" in complaint
+    assert Config.load(empty).source == ()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lab.tea_shop import Shop, serving
 from site_parts import running, town
 
 ALLOW = ("--allow", "127.0.0.0/8")
@@ -123,3 +124,21 @@ def test_a_record_that_cannot_be_read_is_as_good_as_none(spent, told, here):
     for path in here.glob("halflife.db*"):
         path.unlink()
     assert told("sync", "--max-requests", 1)[0] == 0
+
+
+def test_a_sync_of_all_fetches_known_pages_too_when_a_map_names_new_ones(here, asked):
+    shop = Shop()
+    shop.fill()
+    with serving(shop):
+        (here / "halflife.toml").write_text(
+            "[budget]\nrequests = 1000\n[fetch]\ndelay = 0.0\n[[source]]\n"
+            f'name = "teas"\nmaps = ["{shop.url}/sitemap.xml"]\n'
+            'allow = ["127.0.0.0/8"]\n'
+        )
+        asked("sync")
+        shop.change()  # 3 teas come, 3 change, one goes
+        code, answer = asked("sync", "--all")
+    assert code == 0
+    assert answer["looks"] == 1 + 25 + 3  # the map, what was known, what is new
+    kinds = sorted(one["kind"] for one in answer["changes"])
+    assert kinds == ["changed"] * 4 + ["gone"] + ["new"] * 3

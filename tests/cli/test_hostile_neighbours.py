@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from processes import load_of
-
 BENCHMARK = Path(__file__).parents[2] / "lab" / "benchmarks" / "hostile.py"
 
 
@@ -29,6 +27,4 @@ def test_healthy_sources_are_kept_beside_ten_hostile_ones():
     assert row["freshness_ratio"] > 0.8
     asked = beside["hostile_requests"]
     assert len(asked) == 10
-    # All have their turn within the time, unless other programs take the processor.
-    fewest = 8 if load_of() < 4.0 else 5
-    assert sum(n > 0 for n in asked.values()) >= fewest
+    assert all(asked.values()), asked  # everybody has a turn

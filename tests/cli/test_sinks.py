@@ -39,7 +39,7 @@ def test_a_sync_delivers_what_it_found_and_names_what_fails(settings, program):
     settings.write_text(settings.read_text() + FILE + FAILS)
     code, _, err = program("sync", "--json")
     assert code == 0
-    assert "halflife: sink bad: 1 tries failed: it exited with 1" in err
+    assert "halflife: sink bad: 1 try failed: it exited with 1" in err
     rows = arrived(settings.parent)
     assert {row["kind"] for row in rows} == {"new"}
     assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
@@ -49,11 +49,11 @@ def test_a_sync_delivers_what_it_found_and_names_what_fails(settings, program):
     assert (log.pop("letters"), bad.pop("letters")) == ([], [])
     assert (code, log["behind"], log["trouble"]) == (0, 0, "")
     assert (bad["name"], bad["behind"], bad["cursor"]) == ("bad", len(rows), 0)
-    assert bad["trouble"] == "1 tries failed: it exited with 1"
+    assert bad["trouble"] == "1 try failed: it exited with 1"
     status = json.loads(program("status", "--json")[1])
     assert status["sinks"] == [log, bad]
-    assert "sink bad: 1 tries failed" in program("status")[1]
-    assert "bad: 1 tries failed: it exited with 1" in program("doctor")[1]
+    assert "sink bad: 1 try failed" in program("status")[1]
+    assert "bad: 1 try failed: it exited with 1" in program("doctor")[1]
 
 
 def test_what_failed_is_delivered_again_or_given_up(settings, program):
@@ -62,7 +62,7 @@ def test_what_failed_is_delivered_again_or_given_up(settings, program):
     program("sync", "--json")
     code, out, _ = program("sinks", "retry", "bad")
     assert code == 4
-    assert "0 changes delivered; 1 tries failed" in out
+    assert "0 changes delivered; 1 try failed" in out
     settings.write_text(text + FILE + FAILS.replace("/bin/false", "/bin/cat"))
     code, out, _ = program("sinks", "retry", "bad", "--json")
     assert (code, json.loads(out)["behind"]) == (0, 0)

@@ -17,6 +17,7 @@ from halflife.core.tracker import Tracker
 from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 from store_cases import KEYS, batched, observations
 from store_looks import absent, failed, hint, present
 
@@ -28,7 +29,7 @@ def store(request, tmp_path):
     made = STORES[request.param](tmp_path)
     made.add(ITEMS)
     yield made
-    if isinstance(made, SqliteStore):
+    if isinstance(made, TableStore):
         made.close()
 
 
@@ -312,9 +313,9 @@ def test_the_log_of_records_leads_from_nothing_to_what_is_held(
         assert held_keys(changes).get("cars", set()) == there
         last = Tracker(register).held
         assert {k: v for k, v in records(changes).items() if k in last} == last
-        if isinstance(store, SqliteStore):
+        if isinstance(store, TableStore):
             store.close()
-    assert logs[0] == logs[1]
+    assert logs[0] == logs[1] == logs[2]
 
 
 def test_an_answer_of_a_listing_is_held_once_and_accepted(store, run):

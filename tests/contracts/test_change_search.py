@@ -10,7 +10,7 @@ from halflife.core.change import CHANGE_KINDS, Change
 from halflife.stores import change_search
 from halflife.stores.change_search import ChangeFilter
 from halflife.stores.memory import MemoryStore
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 
 CHANGES = st.builds(
     Change,
@@ -113,5 +113,5 @@ def test_what_is_written_meanwhile_moves_no_page(kind, tmp_path):
     assert [c.key for c in first.changes + second.changes] == list("98765432")
     back = store.changes.newer(ChangeFilter(), second.changes[0].seq, 4)
     assert [c.key for c in back.changes] == list("9876")
-    if isinstance(store, SqliteStore):
+    if isinstance(store, TableStore):
         store.close()

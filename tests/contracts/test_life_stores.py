@@ -11,7 +11,7 @@ from halflife.core.errors import LeaseLost, UsageError
 from halflife.core.object_store import Listing, Register, Snapshot
 from halflife.core.tracker import Tracker
 from halflife.stores.memory import MemoryStore
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 
 KEYS = ("a", "b", "é")
 values = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=3))
@@ -25,7 +25,7 @@ listings = st.lists(st.tuples(records, st.booleans()), min_size=1, max_size=8)
 def store(request, tmp_path):
     made = STORES[request.param](tmp_path)
     yield made
-    if isinstance(made, SqliteStore):
+    if isinstance(made, TableStore):
         made.close()
 
 
@@ -115,7 +115,7 @@ def test_looks_saved_one_by_one_are_what_the_tracker_knows(looks, tmp_path_facto
         assert plain(store.register("cars")) == plain(tracker.register())
         whole = tracker.register().collection("cars")
         assert same(store.collection("cars"), whole)
-        if isinstance(store, SqliteStore):
+        if isinstance(store, TableStore):
             store.close()
 
 

@@ -10,6 +10,7 @@ from halflife.stores.held_pages import HELD, HeldFetch
 from halflife.stores.memory import MemoryStore
 from halflife.stores.page_versions import MOST
 from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 from store_looks import absent, present
 
 
@@ -18,7 +19,7 @@ def store(request, tmp_path):
     made = STORES[request.param](tmp_path)
     made.add([Item("a", "s", group="g"), Item("b", "s", group="g")])
     yield made
-    if isinstance(made, SqliteStore):
+    if isinstance(made, TableStore):
         assert made.verify() == []
         made.close()
 

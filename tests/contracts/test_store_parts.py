@@ -16,7 +16,7 @@ from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.tracker import Tracker
 from halflife.stores.forecasts import ForecastCheck, Issued
 from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 from store_looks import absent, failed, hint, present
 
 ITEMS = [Item("a", "s", group="g"), Item("b", "s", group="h"), Item("c", "t")]
@@ -27,7 +27,7 @@ def store(request, tmp_path):
     made = STORES[request.param](tmp_path)
     made.add(ITEMS)
     yield made
-    if isinstance(made, SqliteStore):
+    if isinstance(made, TableStore):
         made.close()
 
 
@@ -345,7 +345,7 @@ def test_nothing_is_told_of_an_empty_store(store):
 def test_who_holds_a_lease_is_told_where_others_could(store):
     store.begin(["s"], 1.0, lease=2.0)
     told = [(one.source, one.expires) for one in store.reports.holders()]
-    assert told == ([("s", 3.0)] if isinstance(store, SqliteStore) else [])
+    assert told == ([("s", 3.0)] if isinstance(store, TableStore) else [])
 
 
 # Changes

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import postgres_store
 from halflife.core.errors import AlreadyRunning, LeaseLost, UsageError
 from halflife.core.history import History
 from halflife.core.host import HostState
@@ -15,13 +16,16 @@ from halflife.core.item import Item
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.store import Note
 from halflife.stores.memory import MemoryStore
+from halflife.stores.postgres.store import PostgresStore
 from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 from store_cases import KEYS, batched, hinted, observations, state
 from store_looks import HEX, absent, failed, hint, present
 
 STORES = {
     "memory": lambda _: MemoryStore(),
     "sqlite": lambda folder: SqliteStore.open(folder / "state.db", create=True),
+    "postgres": lambda _: postgres_store.empty(),
 }
 ITEMS = [Item(key, "site", weight=i + 1.0, group=key) for i, key in enumerate(KEYS)]
 
@@ -31,7 +35,7 @@ def store(request, tmp_path):
     made = STORES[request.param](tmp_path)
     made.add(ITEMS)
     yield made
-    if isinstance(made, SqliteStore):
+    if isinstance(made, TableStore):
         made.close()
 
 
@@ -161,7 +165,7 @@ def test_a_hint_from_a_run_of_another_source_does_not_count(store, run):
     put(store, run, hint("z", 2.0, modified=2.0))
     assert store.evidence(["other"]).hints.tolist() == [0]
     assert store.evidence().hints.tolist() == [0, 0, 0, 0]
-    if isinstance(store, SqliteStore):
+    if isinstance(store, TableStore):
         assert store.verify() == []
 
 
@@ -235,19 +239,34 @@ def assert_same_history(one, other):
         assert column.tolist() == twin.tolist()
 
 
+def opened_again(store):
+    if isinstance(store, SqliteStore):
+        return SqliteStore.open(store.path)
+    return PostgresStore.open(postgres_store.address("shared"))
+
+
 @settings(max_examples=40)
 @given(looks=observations(), data=st.data())
 def test_every_store_comes_to_the_same_evidence(looks, data):
+    comes_to_the_same_evidence("sqlite", looks, data)
+
+
+@settings(max_examples=8)
+@given(looks=observations(), data=st.data())
+def test_a_server_comes_to_the_same_evidence(looks, data):
+    comes_to_the_same_evidence("postgres", looks, data)
+
+
+def comes_to_the_same_evidence(kind, looks, data):
     batches = data.draw(batched(looks))
     again = data.draw(st.lists(st.sampled_from(batches), max_size=2))
     with TemporaryDirectory() as folder:
-        stores = [make(Path(folder)) for make in STORES.values()]
+        memory, disk = stores = [STORES[k](Path(folder)) for k in ("memory", kind)]
         for store in stores:
             store.add(ITEMS)
             run = store.begin(["site"], 0.0, lease=1000.0)
             for batch in [*batches, *again]:
                 store.append(run, batch)
-        memory, disk = stores
         assert state(disk.evidence(["site"])) == state(memory.evidence(["site"]))
         assert state(disk.evidence()) == state(memory.evidence())
         assert hinted(disk.evidence()) == hinted(memory.evidence())
@@ -255,7 +274,7 @@ def test_every_store_comes_to_the_same_evidence(looks, data):
         assert disk.held(KEYS) == memory.held(KEYS)
         assert disk.verify() == []
         disk.close()
-        with SqliteStore.open(disk.path) as reopened:
+        with opened_again(disk) as reopened:
             assert state(reopened.evidence(["site"])) == state(memory.evidence())
             assert hinted(reopened.evidence()) == hinted(memory.evidence())
             assert_same_history(reopened.history(), memory.history())

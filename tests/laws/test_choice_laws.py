@@ -404,7 +404,7 @@ def test_only_freshness_is_given_patience_and_all_plan_in_rounds():
         ("harmonic", 0.0),
     ):
         strategy = champion_of(objective)
-        assert strategy.policy.rounds == 4
+        assert strategy.policy.rounds == 16
         assert strategy.policy.policy.patience == patience
         assert strategy.policy.policy.objective == objective
 

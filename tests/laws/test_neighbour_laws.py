@@ -295,7 +295,7 @@ def test_a_look_adds_the_days_it_watched_and_the_changes_it_stands_for(evidence)
 
 
 def test_with_full_trust_exposure_is_the_time_that_the_neighbourhood_lived(evidence):
-    belief = Neighbours(trust=np.ones(1))
+    belief = Neighbours(trust=np.ones(1), near=np.zeros(1))
     belief(evidence, 112.0, 112.0)
     news = [present(key, 113.0, "new") for key in KEYS[:4]]
     evidence.take(evidence.weigh(Looks.of(news)))

@@ -162,6 +162,46 @@ def test_the_policy_of_all_sources_decides_what_is_offered(kept, tmp_path):
     assert in_turn.sum() <= np.sort(champion)[-4:].sum()
 
 
+@pytest.fixture(scope="module")
+def worths(kept, tmp_path_factory):
+    """Return what requests buy at a source, by the policy that keeps it."""
+    found, folder = {}, tmp_path_factory.mktemp("worths")
+    for name in ("champion", "uniform", "round-robin", "proportional"):
+        text = settings(["docs"], {"docs": name})
+        config = loaded(folder, f'store = "{kept.store_path}"\n{text}')
+        with bootstrap.reading(config) as store:
+            appraiser = appraised(config, store)
+            found[name] = appraiser.known(config.source[0]).worth
+            view, rows = appraiser.state(config.source[0]).sampled
+            found[f"{name} view"] = view, rows
+    return found
+
+
+def test_what_requests_buy_goes_by_how_often_a_policy_looks(worths):
+    """By hand: each page every T days is fresh for the share L(T) / T of the time."""
+    for name in ("uniform", "proportional"):
+        (view, rows), worth = worths[f"{name} view"], worths[name]
+        often = np.ones(rows.size) if name == "uniform" else view.rate[rows]
+        share = view.weight[rows] / view.weight[rows].sum()
+        for requests, mean in zip(worth.requests[1:], worth.quality[1:], strict=True):
+            every = np.ones(len(view))
+            every[rows] = often.sum() / often / requests
+            fresh = (view.survival.lasting(every) / every)[rows] @ share
+            assert mean >= fresh - 1e-9
+        assert mean == pytest.approx(fresh, abs=1e-9)  # where it still rises
+
+
+def test_no_policy_is_worth_more_than_the_best_schedule(worths):
+    same = np.linspace(0.5, 60.0, 30)
+    best, *others = (
+        np.interp(same, worths[name].requests, worths[name].quality)
+        for name in ("champion", "uniform", "round-robin")
+    )
+    for other in others:
+        assert (other <= best + 0.01).all()
+        assert other.mean() < best.mean()
+
+
 def test_a_sync_shares_what_has_come_in_between_policies(kept):
     together = groups.grouped(kept.source, kept.policy.name)
     with bootstrap.reading(kept) as store:

@@ -88,12 +88,12 @@ def store(tmp_path, built):
         yield store
 
 
-def decided(store, folder, now, *, saved, requests=70):
+def decided(store, folder, now, *, saved, requests=70, nap=0.0):
     """Return what is decided with so many requests that have come in."""
     config = settings(folder, requests)
     SPENT_UNTIL.save(store, now - saved / config.budget.pace)
     groups = scheduler.grouped(config.source)
-    return scheduler.decide(scheduler.Situation(config, store, now, groups))
+    return scheduler.decide(scheduler.Situation(config, store, now, groups, nap=nap))
 
 
 @pytest.mark.parametrize("requests", [35, 70, 350])
@@ -125,6 +125,17 @@ def test_what_gains_more_than_is_usual_does_not_wait(store, tmp_path):
     found = decided(store, tmp_path, NOW + 20.0, saved=5)
     assert sum(found.paid.values()) >= 1.0
     assert found.waits == ""
+
+
+def test_a_turn_after_a_long_nap_has_what_came_in_meanwhile(store, tmp_path):
+    now, pace = NOW + 20.0, 10.0
+    short = decided(store, tmp_path, now, saved=30)
+    assert sum(short.paid.values()) == 4.0  # the listing, of what was saved
+    for days in (0.5, 1.0, 2.0):
+        long = decided(store, tmp_path, now, saved=30, nap=days)
+        assert pace * days - 4.0 < sum(long.paid.values()) <= pace * days
+    poor = decided(store, tmp_path, now, saved=5, nap=2.0)
+    assert sum(poor.paid.values()) <= 5.0
 
 
 @pytest.mark.parametrize(("saved", "got"), [(20, None), (55, 50)])

@@ -161,11 +161,12 @@ def test_a_busy_listing_is_not_left_below_its_target(server, tmp_path):
             missed.append(max(first - held, 0) / 100)
         seen[:] = looks
 
-    play = Play(path, rhythm=ServiceRhythm(shortest=30.0))
+    # 13 s: a rhythm that divides the minute would fetch just before each change.
+    play = Play(path, rhythm=ServiceRhythm(shortest=13.0))
     turn(play)
     play.run(1.5 / 24, turn)
     late = [at for at in seen if at > BEGAN + 1 / 24]
     assert np.max(np.diff(late)) < 8 * MINUTE
     assert max(missed) <= 0.08
-    assert np.mean(missed) <= 0.0301  # 0.02, a part that is lent, and a turn
+    assert np.mean(missed) <= 0.03  # of which some is lent at first
     assert play.named("trouble") == []

@@ -14,6 +14,7 @@ from halflife.core.search import Document
 from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.service import ServiceRhythm
+from halflife.engine.what_if import compare_budgets
 from halflife.kinds.search.dictionary import COMMON
 from halflife.kinds.search.kind import KIND
 from halflife.kinds.search.recorded import RecordedSearch
@@ -184,6 +185,20 @@ def test_sources_of_one_rule_share_the_budget_by_weight(tmp_path, played):
     cost = sum(choice.usual for choice in pair)
     share = 2.0 / sum(source.weight for source in config.source) * BUDGET / 7.0
     assert cost / pair[0].every == pytest.approx(share, rel=0.03)
+
+
+def test_another_budget_buys_what_the_rule_makes_of_it(tmp_path, played):
+    _, store, sources, *_ = played
+    config = Config.parse(settings(sources, BUDGET), tmp_path / "halflife.toml")
+    now, pace = BEGAN + DAYS, BUDGET / 7.0
+    found = compare_budgets(config, store, config.source, 2.0 * pace, now)
+    got = {one.source: one.requests for one in found.sources}
+    states = KIND.states(Appraiser(config, store, now).reading, config.source)
+    for name in ("naive", "survival-log"):
+        choice = states[name].choice
+        assert got[name][0] == pytest.approx(choice.usual / choice.every)
+        assert got[name][1] == pytest.approx(2.0 * got[name][0], rel=0.1)
+    assert got["checks"][1] > got["checks"][0]  # the market decides, it has no rule
 
 
 def test_a_rule_of_a_plug_in_that_says_nonsense_is_named(monkeypatch, played):

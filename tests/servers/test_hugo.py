@@ -202,5 +202,7 @@ def test_add_alone_keeps_the_pages_that_a_map_names(site, copy, way):
     said = copy.json("add", f"{site.server.url}/{way}", *allow)
     assert said["source"]["maps"] == [f"{site.server.url}/{way}"]
     copy.sync()
+    assert wrong(copy, site) == set()
+    alter(site)
     copy.sync("--all")
     assert wrong(copy, site) == set()

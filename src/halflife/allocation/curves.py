@@ -4,16 +4,19 @@ Each curve solves U(s) = y for s = pace * T, the interval in the item's own time
 where y is the price in units of what the item is worth. It also returns
 d ln s / d ln y, which the search for the price needs. ``shape`` is the Weibull
 shape; for Poisson it is 1 and s is the expected number of changes.
+
+``freshness`` and ``harmonic`` take arrays of any library that follows the array API,
+in single or double precision; the others need ``scipy.special``.
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from halflife.allocation.objectives import age_worth
 from halflife.core import lazy_scipy
-from halflife.core.arrays import Floats
+from halflife.core.arrays import Floats, namespace
 
 Curve: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
@@ -21,7 +24,9 @@ _NEWTON_STEPS = 40
 _HALLEY_STEPS = 2  # from a start right to a few percent they leave rounding alone
 _ALL_GONE = 50.0
 _BELOW_ONE = 1.0 - 2.0**-53
+_DOUBLE = 2.0**-52  # what 1 and the next float differ by
 _SERIES_ALONE = 0.5  # s below which the series is right to the last digit
+_SINGLE_SERIES = 1.3  # the same in single precision
 _SERIES_STARTS = 2.0  # s below which it is near enough to start from
 _HARMONIC_STARTS = 1.2  # the same for the other branch
 _ANY_START = 0.1  # where the series alone will do, any start will do
@@ -54,9 +59,10 @@ def freshness(y: Floats, _: Floats) -> tuple[Floats, Floats]:
 
     With z = -ln(1 - y) this is x - ln(1 + x) = z.
     """
-    z = -np.log1p(-np.minimum(y, _BELOW_ONE))
+    xp = namespace(y)
+    z = -xp.log1p(-xp.clip(y, max=1.0 - xp.finfo(y.dtype).eps / 2))
     x = inverse_log_gap(z)
-    return x, np.expm1(z) * (1.0 + x) / x**2
+    return x, xp.expm1(z) * (1.0 + x) / x**2
 
 
 def inverse_log_gap(z: Floats) -> Floats:
@@ -65,14 +71,16 @@ def inverse_log_gap(z: Floats) -> Floats:
     >>> inverse_log_gap(np.array([1 - np.log(2)]))
     array([1.])
     """
-    s = np.sqrt(2.0 * z)
-    series = _temme(np.minimum(s, _SERIES_STARTS))
-    x = np.where(s < _SERIES_STARTS, series, z + np.log1p(z + np.log1p(z)))
-    x = np.maximum(x, _ANY_START)
+    xp = namespace(z)
+    s = xp.sqrt(2.0 * z)
+    series = _temme(xp.clip(s, max=_SERIES_STARTS))
+    x = xp.where(s < _SERIES_STARTS, series, z + xp.log1p(z + xp.log1p(z)))
+    x = xp.clip(x, min=_ANY_START)
     for _ in range(_HALLEY_STEPS):
-        off = (x - np.log1p(x) - z) * (1.0 + x) / x
+        off = (x - xp.log1p(x) - z) * (1.0 + x) / x
         x = x - off / (1.0 - 0.5 * off / (x * (1.0 + x)))
-    return np.where(s < _SERIES_ALONE, series, x)
+    found: Floats = xp.where(s < _series_alone(xp, z), series, x)
+    return found
 
 
 def harmonic(y: Floats, _: Floats) -> tuple[Floats, Floats]:
@@ -81,16 +89,17 @@ def harmonic(y: Floats, _: Floats) -> tuple[Floats, Floats]:
     >>> harmonic(np.array([np.exp(-1)]), np.ones(1))[0]
     array([1.])
     """
-    s = np.sqrt(2.0 * y)
-    series = y - _temme(-np.minimum(s, _SERIES_STARTS))
-    x = np.where(s < _HARMONIC_STARTS, series, y + 1.0 - np.exp(-y - 1.0))
-    x = np.maximum(x, _ANY_START)
+    xp = namespace(y)
+    s = xp.sqrt(2.0 * y)
+    series = y - _temme(-xp.clip(s, max=_SERIES_STARTS))
+    x = xp.where(s < _HARMONIC_STARTS, series, y + 1.0 - xp.exp(-y - 1.0))
+    x = xp.clip(x, min=_ANY_START)
     for _step in range(_HALLEY_STEPS):
-        bend = np.exp(-x)
-        off = (x + np.expm1(-x) - y) / -np.expm1(-x)
-        x = x - off / (1.0 + 0.5 * off * bend / np.expm1(-x))
-    x = np.where(s < _SERIES_ALONE, series, x)
-    return x, y / (-np.expm1(-x) * x)
+        bend = xp.exp(-x)
+        off = (x + xp.expm1(-x) - y) / -xp.expm1(-x)
+        x = x - off / (1.0 + 0.5 * off * bend / xp.expm1(-x))
+    x = xp.where(s < _series_alone(xp, y), series, x)
+    return x, y / (-xp.expm1(-x) * x)
 
 
 def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
@@ -201,8 +210,17 @@ def hindsight(y: Floats, _: Floats) -> tuple[Floats, Floats]:
     return np.exp(np.minimum(y, _LARGEST_LOG)), y
 
 
+def _series_alone(xp: Any, like: Floats) -> float:  # noqa: ANN401  (any array library)
+    """Return the s below which the series is right to the last digit of its type.
+
+    Single precision needs it further: there s - ln(1 + s) loses a digit by s = 1.
+    """
+    double = xp.finfo(like.dtype).eps <= _DOUBLE
+    return _SERIES_ALONE if double else _SINGLE_SERIES
+
+
 def _temme(e: Floats) -> Floats:
-    total = np.zeros_like(e)
+    total = 0.0 * e
     for c in reversed(_TEMME):
         total = (total + c) * e
     return total

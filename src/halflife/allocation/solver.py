@@ -24,6 +24,7 @@ __all__ = [
     "allocate",
     "check_objective",
     "demand_of",
+    "first_of",
     "kkt_residual",
     "settle",
     "start_of",
@@ -155,7 +156,7 @@ def check_objective(given: Columns, objective: Objective) -> None:
 
 
 def _spend(given: Columns, budget: float, objective: Objective) -> tuple[Floats, float]:
-    first = _first(given, objective)
+    first = first_of(given, objective)
     limited = objective == "freshness"
     if budget == 0:
         return np.zeros_like(first), float(first.max()) if limited else np.inf
@@ -177,7 +178,7 @@ def demand_of(
     """Return what useful items would ask for at any price."""
     curve = (_WEIBULL if given.bent else _POISSON)[objective]
     limited = objective == "freshness"
-    first = _first(given, objective)
+    first = first_of(given, objective)
     shape = given.shape
     return Demand(curve, first, given.pace, given.cost, shape, limited, floor, limits)
 
@@ -208,7 +209,7 @@ def _within(
     if float(some.cost @ most[useful]) <= rest * (1 + CLOSE):
         frequency[useful] = most[useful]
         return frequency, 0.0
-    first = float(_first(some, objective).max())
+    first = float(first_of(some, objective).max())
     if float(some.cost @ fewest[useful]) >= rest * (1 - CLOSE):
         return frequency, first if objective == "freshness" else np.inf
     demand = demand_of(some, objective, limits=limits[:, useful])
@@ -217,12 +218,12 @@ def _within(
     return frequency, price
 
 
-def _first(given: Columns, objective: Objective) -> Floats:
+def first_of(given: Columns, objective: Objective) -> Floats:
     """Return weight * U(inf) / cost, or its unit where U has no limit."""
-    worth = given.weight / (given.cost * given.pace)
+    worth: Floats = given.weight / (given.cost * given.pace)
     if objective == "age":
         return worth / given.pace
-    if objective == "freshness":
+    if objective == "freshness" and given.bent:
         return np.asarray(worth * lazy_scipy.gamma(1 + 1 / given.shape))
     return worth
 

@@ -17,7 +17,7 @@ independently of each other, g goes to 0 and the exposure to the age.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halflife.belief import days_since, view_of
+from halflife.belief.near_pages import NearPages, NewLooks
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import LONGEST, Evidence
-from halflife.core.keys import Chosen
+from halflife.core.keys import Chosen, names_at
 from halflife.core.observation import Seen
 from halflife.core.view import View, unfiled
 from halflife.grouping.places import folder_codes
@@ -56,6 +57,7 @@ _COLUMNS: dict[str, Any] = {  # of a view, that are worked out
 _FEW = 1e-4  # a degree of trust less likely than this is left out
 MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
 KEPT_BINS = 128  # bins of which a later run is told
+KEPT_PAGES = 16_384  # pages of which it is told what near pages did
 GONE = 0.1, 5.0  # changes seen and expected of pages that are gone, before any is
 
 
@@ -68,6 +70,9 @@ class NeighbourMemory:
         folders: Names of the folders that were told apart from their sites.
         kept: What was learned of them, in the same order.
         trust: How likely each degree of trust made what was seen, as a logarithm.
+        pages: Names of pages of which near pages told most.
+        near: Changes expected and seen of pages near to them, one above the other.
+        near_trust: As ``trust``, for near pages.
 
     """
 
@@ -75,6 +80,9 @@ class NeighbourMemory:
     folders: tuple[str, ...]
     kept: BurstMemory
     trust: tuple[float, ...]
+    pages: tuple[str, ...] = ()
+    near: Floats = field(default_factory=lambda: np.zeros((2, 0)))
+    near_trust: tuple[float, ...] = ()
 
 
 @dataclass(slots=True)
@@ -223,6 +231,7 @@ class Neighbours:
         bursts: Makes the model of busy times, with nothing learned yet.
         trust: How far neighbours may be trusted, from 0 to 1; which of these is
             right is learned.
+        near: The same for pages with near names; like ``trust`` if not given.
 
     """
 
@@ -231,8 +240,10 @@ class Neighbours:
         bursts: Callable[[], Bursts] = Bursts,
         *,
         trust: Floats = TRUST,
+        near: Floats | None = None,
     ) -> None:
         self._make, self._degrees = bursts, trust
+        self._near_degrees = trust if near is None else near
         self._memory: NeighbourMemory | None = None
         self._of: Evidence | None = None
         self._folders: dict[str, int] = {}
@@ -274,9 +285,17 @@ class Neighbours:
         pages = held if rows is None else rows[held]
         last = now - days_since(whole.last_at[pages], now)
         lived, doubt = view.exposure, view.doubt
-        lived[held] = self._trust.mean(now - last, self._bursts.lived(pages, last, now))
+        lived[held] = self._lived(pages, last, now)
         doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
         return replace(view, unrest=self._unrest)
+
+    def _lived(self, pages: Ints, last: Floats, now: float) -> Floats:
+        """Return the time that pages have lived by now, as far as that is trusted."""
+        lived = self._trust.mean(now - last, self._bursts.lived(pages, last, now))
+        told = np.flatnonzero(self._near.expected[pages] > 0)
+        some = lived[told]
+        lived[told] = self._near_trust.mean(some, some * self._near.busy(pages[told]))
+        return lived
 
     def _in_blocks(
         self, evidence: Evidence, rows: Ints | None, now: float, since: float
@@ -322,6 +341,7 @@ class Neighbours:
         none = np.zeros(0, dtype=np.intp)
         self._pages = _Pages(none, none, np.zeros(0), np.zeros(0))
         self._gone, self._trust, self._fitted = np.array(GONE), _Trust(self._degrees), 0
+        self._near, self._near_trust = NearPages(), _Trust(self._near_degrees)
         few = np.zeros(0, dtype=np.int32)
         self._last, self._looks, self._changes = np.zeros(0), few, few
         self._absent = np.zeros(0, dtype=np.bool_)
@@ -345,12 +365,16 @@ class Neighbours:
             return None
         names = tuple(self._folders)
         kept = self._bursts.kept(KEPT_BINS)
-        sites = len(self._of.groups)
+        sites, near = len(self._of.groups), self._near
+        told = near.telling(KEPT_PAGES)
         return NeighbourMemory(
             self._of.groups,
             tuple(names[i] for i in kept.folder.tolist()),
             replace(kept, sites=kept.sites[:, :sites]),
             tuple(self._trust.likely.tolist()),
+            names_at(self._of.keys, told),
+            np.stack([near.expected[told], near.seen[told]]),
+            tuple(self._near_trust.likely.tolist()),
         )
 
     def _recall(self, memory: NeighbourMemory, evidence: Evidence) -> None:
@@ -378,8 +402,16 @@ class Neighbours:
                 memory.kept.folders[:, rows],
             )
         )
-        if len(memory.trust) == self._trust.likely.size:
-            self._trust.likely = np.array(memory.trust)
+        for trust, likely in (
+            (self._trust, memory.trust),
+            (self._near_trust, memory.near_trust),
+        ):
+            if len(likely) == trust.likely.size:
+                trust.likely = np.array(likely)
+        found = [evidence.row(name) for name in memory.pages]
+        here = np.array([row is not None for row in found], dtype=np.bool_)
+        told = np.array([row for row in found if row is not None], dtype=np.intp)
+        self._near.expected[told], self._near.seen[told] = memory.near[:, here]
 
     def _fit(self, evidence: Evidence) -> None:
         """Learn how much pages differ, if much was seen since it was done last."""
@@ -411,6 +443,7 @@ class Neighbours:
         self._changes = _wider(self._changes, n)
         self._absent = _wider(self._absent, n)
         self._bursts.place(self._pages.site, self._pages.folder)
+        self._near.grow(n)
         self._moved = True
 
     def _follow(self, evidence: Evidence) -> None:
@@ -441,7 +474,12 @@ class Neighbours:
             survival = GammaSurvival(shape, exposure)
             self._trust.learn(survival, at - since, seen.lived, changed)
             lived = self._trust.mean(at - since, seen.lived)
+            near = lived * self._near.busy(here)
+            self._near_trust.learn(survival, lived, near, changed)
             counted = np.where(changed, at_least_one(rate * lived), 0.0)
+            looks = NewLooks(here, since, at, rate * lived, counted)
+            place = evidence.keys, self._pages.folder
+            self._near.learn(looks, place, evidence.last_at, self._bursts)
             self._pages.changes[here] += counted
             self._pages.lived[here] += lived
             self._moved = True

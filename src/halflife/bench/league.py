@@ -1,10 +1,8 @@
 """Every policy on the same page histories, under the same budgets."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import get_context
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +11,7 @@ from halflife import plugins
 from halflife.belief.plain import KnownRates
 from halflife.bench import standings
 from halflife.core.errors import UsageError
+from halflife.executors import executor_named
 from halflife.policies import Strategy
 from halflife.policies.index import Index
 from halflife.recordings.histories import Recorded
@@ -39,7 +38,7 @@ class LeagueRules:
         seeds: Repetitions; only policies that leave things to chance need them.
         ticks: Moments a day at which requests are spent.
         warm: Days at the beginning that are not scored.
-        jobs: Processes that work side by side; the result is the same.
+        executor: Who plays; the result is the same.
 
     """
 
@@ -47,7 +46,7 @@ class LeagueRules:
     seeds: int = 5
     ticks: int = TICKS
     warm: float = WARM
-    jobs: int = 1
+    executor: str = "in-process"
 
     def replay(self, recorded: Recorded, share: float) -> Replay:
         """Return the replay of a recording under one of the budgets."""
@@ -137,25 +136,12 @@ def play(
     """Return the scores of every policy at every budget, one a seed that matters."""
     jobs = [(name, share) for share in rules.shares for name in names]
     found: dict[Job, list[StrategyScore]] = {}
-    for job, scores in _played(
-        partial(_play, recorded, rules, resolve), jobs, rules.jobs
-    ):
-        found[job] = scores
-        advance(1, f"{job[0]} at {job[1]:.1%}")
-    return {job: found[job] for job in jobs}
-
-
-def _played(
-    run: Callable[[Job], list[StrategyScore]], jobs: Sequence[Job], processes: int
-) -> Iterator[tuple[Job, list[StrategyScore]]]:
-    """Yield each job's scores as they come, from this process or from several."""
-    if processes == 1:
-        yield from ((job, run(job)) for job in jobs)
-        return
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        pending = {pool.submit(run, job): job for job in jobs}
-        for done in as_completed(pending):
-            yield pending[done], done.result()
+    work = partial(_play, recorded, rules, resolve)
+    with executor_named(rules.executor) as executor:
+        for job, scores in zip(jobs, executor.map(work, jobs), strict=True):
+            found[job] = scores
+            advance(1, f"{job[0]} at {job[1]:.1%}")
+    return found
 
 
 def _play(

@@ -12,6 +12,7 @@ from typer.models import CommandInfo
 from halflife.cli import (
     add,
     alerts,
+    allocate,
     audit,
     budget,
     care,
@@ -27,6 +28,7 @@ from halflife.cli import (
     show,
     sinks,
     source,
+    store,
     studies,
     sync,
     texts,
@@ -38,6 +40,7 @@ from halflife.core.errors import HalflifeError
 __all__ = [
     "add",
     "alerts",
+    "allocate",
     "audit",
     "budget",
     "care",
@@ -52,6 +55,7 @@ __all__ = [
     "settings",
     "sinks",
     "source",
+    "store",
     "studies",
     "sync",
     "texts",

@@ -341,14 +341,11 @@ def _say_overlaps(path: Path, names: "set[str]") -> None:
     """Say which addresses of the sources belong to others, and so stay there."""
     from halflife.cli import show
     from halflife.config import Config
-    from halflife.engine import ownership
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.engine import bootstrap, ownership
 
     config = Config.load(path)
-    if not config.store_path.exists():
-        return
-    with SqliteStore.open(config.store_path, readonly=True) as store:
-        found = ownership.overlaps(config, store)
+    with bootstrap.state_file(config) as store:
+        found = [] if store is None else ownership.overlaps(config, store)
     for one in found:
         if {one.wants, one.owner} & names:
             show.note(show.plain(f"halflife: {one.words()}; {one.advice}"))

@@ -59,10 +59,10 @@ def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[DeliveryAtt
     import asyncio
 
     from halflife.engine import bootstrap, notifications as telling
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores import opening
 
     now = bootstrap.clock()
-    with SqliteStore.open(config.store_path, create=True) as store:
+    with opening.open_store(config.store_place, create=True) as store:
         if retry:
             store.outbox.revive(now)
         if test:
@@ -71,14 +71,14 @@ def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[DeliveryAtt
 
 
 def _answer(config: "Config") -> dict[str, list[dict[str, object]]]:
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.engine import bootstrap
 
     answer: dict[str, list[dict[str, object]]] = {
         name: [] for name in ("results", "waiting", "sent", "dead")
     }
-    if not config.store_path.exists():
-        return answer
-    with SqliteStore.open(config.store_path, readonly=True) as store:
+    with bootstrap.state_file(config) as store:
+        if store is None:
+            return answer
         outbox = store.outbox
         answer["results"] = [_open(a) for a in outbox.alarms() if a.raised]
         for state in ("waiting", "sent", "dead"):

@@ -13,8 +13,9 @@ VERBS = (
     "plan", "explain", "forecast", "whatif", "budget", "audit",
     "import", "since", "when", "backtest", "study",
     "summarize", "select", "probe",
-    "policies", "replay", "bench",
-    "source", "serve", "alerts", "sinks", "doctor", "verify", "backup", "restore", "gc",
+    "policies", "replay", "bench", "allocate",
+    "source", "serve", "alerts", "sinks",
+    "doctor", "verify", "backup", "restore", "store", "gc",
 )  # fmt: skip
 
 

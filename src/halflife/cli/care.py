@@ -12,6 +12,7 @@ from halflife.core import wording
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from halflife.config import Config
     from halflife.engine.diagnosis import Complaint
 
 _SAID = (
@@ -63,22 +64,37 @@ def verify(*, config: ConfigPath = None, json: Json = False) -> None:
     from halflife.cli import exits, show
     from halflife.config import Config
     from halflife.core.errors import Damaged
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores import opening
 
-    path = Config.load(Config.find(config)).store_path
+    settings = Config.load(Config.find(config))
+    path = settings.store_name
     try:
-        with SqliteStore.open(path, readonly=True) as store:
+        with opening.open_store(settings.store_place, readonly=True) as store:
             wrong = store.verify()
     except Damaged as error:
         wrong = [str(error)]
     if json:
-        show.emit({"store": str(path), "fine": not wrong, "results": wrong})
+        show.emit({"store": path, "fine": not wrong, "results": wrong})
     else:
         for problem in wrong:
             show.say(show.plain(problem))
         show.say(f"{path} is damaged" if wrong else f"{path} is whole and adds up")
     if wrong:
         raise typer.Exit(exits.FAILURE)
+
+
+def _file(config: "Config") -> Path:
+    """Return the state file; raise ``UsageError`` if the state lies in a database."""
+    from halflife.core.errors import UsageError
+    from halflife.core.store_address import is_address
+
+    if is_address(config.store):
+        raise UsageError(
+            f"the state lies in {config.store_name}, not in a file; copy it with"
+            " pg_dump and bring it back with pg_restore (docs/postgres.md), or copy it"
+            " to a file with `halflife store copy`"
+        )
+    return config.store_path
 
 
 @app.command()
@@ -89,7 +105,7 @@ def backup(file: File, *, config: ConfigPath = None, json: Json = False) -> None
     from halflife.stores import backup as copies
     from halflife.stores.sqlite import SqliteStore
 
-    path = Config.load(Config.find(config)).store_path
+    path = _file(Config.load(Config.find(config)))
     with SqliteStore.open(path, readonly=True) as store:
         size = copies.back_up(store, file)
     seal = copies.sealed(file)
@@ -107,7 +123,7 @@ def restore(file: File, *, config: ConfigPath = None, json: Json = False) -> Non
     from halflife.engine import bootstrap
     from halflife.stores import backup as copies
 
-    path = Config.load(Config.find(config)).store_path
+    path = _file(Config.load(Config.find(config)))
     done = copies.restore(file, path, bootstrap.clock())
     if json:
         aside = None if done.aside is None else str(done.aside)
@@ -136,17 +152,16 @@ def gc(
     from halflife.cli import show
     from halflife.config import Config
     from halflife.engine import bootstrap, housekeeping
-    from halflife.stores import retention
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores import opening, retention
 
     settings = Config.load(Config.find(config))
-    path, limits = settings.store_path, housekeeping.limits(settings)
-    before = path.stat().st_size if path.exists() else 0
-    with SqliteStore.open(path) as store:
+    place, limits = settings.store_place, housekeeping.limits(settings)
+    before = opening.stamp(place)[-1]
+    with opening.open_store(place) as store:
         removed = asdict(retention.clear(store, limits, bootstrap.clock()))
         if compact:
             store.compact()
-    sizes = {"bytes_before": before, "bytes": path.stat().st_size}
+    sizes = {"bytes_before": before, "bytes": opening.stamp(place)[-1]}
     if json:
         show.emit({"removed": removed, **sizes})
         return
@@ -154,4 +169,6 @@ def gc(
     named["versions"] = removed["page_versions"]
     words = [f"{named[name]} {name}" for name in _SAID if named[name]]
     done = f"removed {', '.join(words)}" if words else "nothing is old enough to remove"
-    show.say(f"{done}; {path} takes {sizes['bytes']} bytes, was {before}")
+    show.say(
+        f"{done}; {settings.store_name} takes {sizes['bytes']} bytes, was {before}"
+    )

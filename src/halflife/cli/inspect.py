@@ -94,7 +94,7 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
         "results": rows,
     }
     if json:
-        head: dict[str, object] = {"store": str(settings.store_path)}
+        head: dict[str, object] = {"store": settings.store_name}
         head |= {"at": show.date(now), "freshness": fresh, "budget": left}
         show.emit({**head, **tables, **found, **sinks})
         return

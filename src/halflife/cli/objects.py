@@ -96,7 +96,7 @@ def _import_history(
         imports.save(settings, found)
     row = sets.summary(found)
     if json:
-        show.emit({"store": str(settings.store_path), **row, "results": [row]})
+        show.emit({"store": settings.store_name, **row, "results": [row]})
     else:
         show.table([show.flat(row)])
         show.say(f"next: halflife forecast {wish.name} --at 7d")

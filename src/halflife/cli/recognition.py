@@ -4,13 +4,14 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import typer
 
 from halflife.cli import exits, show
 from halflife.config import Config, SourceConfig
 from halflife.config.edit import add_sources, source_text
-from halflife.core.errors import UsageError
+from halflife.core.errors import SourceError, UsageError
 from halflife.engine import bootstrap
 from halflife.kinds.pages import discovery
 from halflife.kinds.trial import (
@@ -106,8 +107,9 @@ def add(
     """
     config = Config.load(path)
     trial = wish.trial(config)
-    if wish.question is not None:
-        ask(path, trial)
+    if wish.question is not None or _describes_itself(path, trial):
+        if wish.question is not None:
+            ask(path, trial)
         _write(path, _named(config, trial), yes=yes, json=json)
         return None
     keep = discovery.KeepWish(
@@ -115,13 +117,36 @@ def add(
     )
     rows = discovery.add(path, keep, check=True, trial=trial)
     if any(row.trouble for row in rows):
-        return rows, {}
+        return [_with_advice(row, wish.url) for row in rows], {}
     if trial.is_page:
         if not json:
             _show_page(path, trial)
         return rows, _page_answer(path, trial)
     _write(path, _named(config, trial), yes=yes, json=json)
     return None
+
+
+def _describes_itself(path: Path, trial: TrialFetch) -> bool:
+    """Say whether an address is a GraphQL server that says what it can be asked."""
+    if not _is_graphql(trial.wish.url):
+        return False
+    try:
+        ask(path, trial)
+    except SourceError:
+        return False  # it may be a page all the same
+    return True
+
+
+def _is_graphql(url: str) -> bool:
+    return urlsplit(url).path.rstrip("/").lower().endswith("graphql")
+
+
+def _with_advice(row: "Added", url: str) -> "Added":
+    """Return what failed, with what to do where that shows in the address."""
+    if not _is_graphql(url):
+        return row
+    advice = "a GraphQL server wants a question: give it with --graphql FILE"
+    return replace(row, trouble=f"{row.trouble}; {advice}")
 
 
 def _show_page(path: Path, trial: TrialFetch) -> None:
@@ -177,16 +202,26 @@ def _usable(trial: TrialFetch) -> SourceGuess:
         raise UsageError(f"{wish.url}: nothing is known that reads such an answer")
     if guess.package:
         raise UsageError(
-            f"{wish.url}: it is an {guess.what}; install {guess.package} to keep it"
+            f"{wish.url}: it is {_a(guess.what)}; install {guess.package} to keep it"
         )
     if not guess.usable:
         lacking = ", ".join(guess.missing) or "its settings"
         why = guess.reasons.get("key", "") or guess.reasons.get("trouble", "")
-        said = show.plain(f"; {why}" if why else "")
+        said = show.plain(why or "write its table by hand, or try another kind")
         raise UsageError(
-            f"{wish.url}: it is a {guess.what}, and nobody could guess {lacking}{said}"
+            f"{wish.url}: it is {_a(guess.what)}, but some of its settings could not "
+            f"be guessed: {lacking}; {said}"
         )
     return guess
+
+
+def _a(what: str) -> str:
+    """Return a noun with its article.
+
+    >>> _a("page"), _a("OpenSearch description")
+    ('a page', 'an OpenSearch description')
+    """
+    return f"an {what}" if what[:1].lower() in set("aeiou") else f"a {what}"
 
 
 def _agreed(path: Path) -> bool:
@@ -197,7 +232,7 @@ def _agreed(path: Path) -> bool:
 
 def _show(trial: TrialFetch, guess: SourceGuess, source: SourceConfig) -> None:
     """Say what an address is, and why."""
-    show.say(show.plain(f"{trial.wish.url} is a {guess.what} (kind {source.kind})"))
+    show.say(show.plain(f"{trial.wish.url} is {_a(guess.what)} (kind {source.kind})"))
     for part, why in guess.reasons.items():
         show.say(show.plain(f"{part}: {why}"))
     for hint in guess.hints:

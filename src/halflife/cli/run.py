@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from halflife.engine.service import Service
     from halflife.engine.signals import Stop
     from halflife.kinds.protocol import Report
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores.table_store import TableStore
 
 Port = Annotated[
     int | None,
@@ -84,7 +84,7 @@ async def _serve(
     config: "Config",
     names: list[str],
     port: int | None,
-    store: "SqliteStore",
+    store: "TableStore",
     stop: "Stop",
     *,
     json: bool,

@@ -146,7 +146,7 @@ def known(config: Config, name: str) -> Collection:
             return store.collection(name)
     if name in listings(config):
         raise UsageError(f"{name} was never fetched; run `halflife sync {name}`")
-    place = config.store_path.name
+    place = config.store_name.rpartition("/")[2]
     if not names:
         raise UsageError(
             f"no set source is named {name!r}: {place} holds none; "

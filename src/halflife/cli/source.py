@@ -111,12 +111,11 @@ def _list(config: "Config", *, json: bool) -> None:
 
 
 def _read(config: "Config") -> "tuple[list[SourceHoldings], list[Overlap]]":
-    from halflife.engine import ownership
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.engine import bootstrap, ownership
 
-    if not config.store_path.exists():
-        return [], []
-    with SqliteStore.open(config.store_path, readonly=True) as store:
+    with bootstrap.state_file(config) as store:
+        if store is None:
+            return [], []
         return store.reports.owners(), ownership.overlaps(config, store)
 
 

@@ -128,6 +128,12 @@ Budgets = Annotated[
 Days = Annotated[
     float | None, typer.Option(min=1, help="Replay only the last so many days.")
 ]
+Jobs = Annotated[
+    str,
+    typer.Option(
+        metavar="N|EXECUTOR", help="Processes to use, or an executor (docs/scale.md)."
+    ),
+]
 Ticks = Annotated[
     int | None,
     typer.Option(min=1, max=1440, help="Syncs a day [default: 4; of --pages: 1]."),
@@ -153,7 +159,7 @@ def replay(  # noqa: PLR0913  (each is an option)
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Repetitions.")] = 1,
     days: Days = None,
     ticks: Ticks = None,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes to use.")] = 1,
+    jobs: Jobs = "1",
     store: OwnStore = False,
     sources: Chosen = "",
     kind: PlayedAs = "",
@@ -250,7 +256,7 @@ def _replay_store(path: Path | None, wanted: ServiceReplay) -> None:
     settings = Config.load(Config.find(path))
     with bootstrap.reading(settings) as store:
         found = recorded_sources(settings, store, listed(wanted.sources))
-    head: dict[str, object] = {"store": str(settings.store_path)}
+    head: dict[str, object] = {"store": settings.store_name}
     wanted.play(found, head, [settings.budget.pace])
 
 
@@ -265,7 +271,7 @@ def _replay_folder(path: Path, wanted: ServiceReplay) -> None:
 
 
 def _is_played(
-    path: Path, service: ServiceReplay, ticks: int | None, seeds: int, jobs: int
+    path: Path, service: ServiceReplay, ticks: int | None, seeds: int, jobs: str
 ) -> bool:
     """Say whether a history is one that the service is played on.
 
@@ -282,7 +288,7 @@ def _is_played(
     if not (pages.is_file() and (path / "changes.parquet").is_file()):
         return True
     many = read_table(pages, ("site", "page")).num_rows > MANY_PAGES
-    on_columns = ticks is not None or seeds > 1 or jobs > 1
+    on_columns = ticks is not None or seeds > 1 or jobs != "1"
     return not (many or on_columns or ORACLE in listed(service.policies))
 
 
@@ -328,7 +334,7 @@ def _replayed_as_set(path: Path, pages: Path | None, *, json: bool) -> bool:
 
 
 def _rules(
-    budgets: str, seeds: int, ticks: int | None, jobs: int, *, of_pages: bool
+    budgets: str, seeds: int, ticks: int | None, jobs: str, *, of_pages: bool
 ) -> "LeagueRules":
     """Return how pages are replayed."""
     from halflife.bench import league
@@ -336,7 +342,8 @@ def _rules(
 
     shares = [positive("--budgets", word) for word in listed(budgets)]
     usual = league.TICKS if of_pages else 4
-    return league.LeagueRules(shares, seeds=seeds, ticks=ticks or usual, jobs=jobs)
+    executor = f"local:{jobs}" if jobs.isdecimal() else jobs
+    return league.LeagueRules(shares, seeds, ticks or usual, executor=executor)
 
 
 def _replay_queries(
@@ -430,10 +437,16 @@ def bench(
     *,
     items: Annotated[int, typer.Option(min=10, help="Pages.")] = 1_000_000,
     shape: Annotated[str | None, typer.Option(help="Of lifetimes: weibull.")] = None,
+    out_of_core: Annotated[
+        bool, typer.Option("--out-of-core", help="From Parquet files to others.")
+    ] = False,
+    executor: Annotated[
+        str, typer.Option(help="Who does it (--out-of-core); see docs/scale.md.")
+    ] = "local",
     json: Json = False,
 ) -> None:
     """Measure how fast and how exactly requests are allocated to many pages."""
-    from halflife.bench import allocate
+    from halflife.bench import allocate, out_of_core as files
     from halflife.cli import show
     from halflife.core.errors import UsageError
 
@@ -441,7 +454,13 @@ def bench(
         raise UsageError(f"no bench is named {name!r}; there is allocate")
     if shape not in (None, "weibull"):
         raise UsageError("--shape can only be weibull")
-    row = allocate.weibull(items) if shape else allocate.run(items)
+    if out_of_core and shape:
+        raise UsageError("--out-of-core knows random changes only; leave out --shape")
+    row: dict[str, float | int | str]
+    if out_of_core:
+        row = files.run(items, executor)
+    else:
+        row = {**(allocate.weibull(items) if shape else allocate.run(items))}
     if json:
         show.emit({"bench": name, **row, "results": [row]})
     else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from halflife.core.change import Change
     from halflife.kinds.protocol import Errand, Report
     from halflife.stores import Store
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores.table_store import TableStore
 
 MOST_CHANGES = 1000  # that an answer lists; ``halflife changes`` has them all
 FIRST = 5  # that a line names
@@ -262,7 +262,7 @@ def _say_undelivered(config: "Config") -> None:
                 _say(f"sink {one.settings.name}: {said}; {one.advice}")
 
 
-def _say_overlaps(config: "Config", store: "SqliteStore") -> None:
+def _say_overlaps(config: "Config", store: "TableStore") -> None:
     """Say which sources want pages that others own, and so do not keep them."""
     from halflife.engine import ownership
 

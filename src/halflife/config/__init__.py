@@ -9,11 +9,20 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
+from halflife import executors
 from halflife.config.alerts import Alerts, KeepConfig
 from halflife.config.kinds import BUILT_IN, USUAL, Source, settings_of
 from halflife.config.serve import ServeConfig
@@ -21,6 +30,7 @@ from halflife.config.sinks import Sink, check_sinks, sink_settings
 from halflife.config.source import SourceConfig
 from halflife.config.values import FromEnv, Line, Secret, SettingsTable
 from halflife.core.errors import ConfigError, UsageError
+from halflife.core.store_address import PostgresAddress, is_address
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -42,6 +52,7 @@ _TAGGED = ("auth", "paging")  # tables of several kinds: which one follows in a 
 __all__ = ["Config", "FromEnv", "Secret", "SourceConfig", "problem"]
 
 Objective: TypeAlias = Literal["harmonic", "freshness", "age"]
+ExecutorName: TypeAlias = Annotated[str, AfterValidator(executors.check_name)]
 
 
 class BudgetConfig(SettingsTable):
@@ -60,6 +71,11 @@ class BudgetConfig(SettingsTable):
     def pace(self) -> float:
         """Requests a day in the long run."""
         return self.requests / self.days
+
+    @property
+    def hourly(self) -> int:
+        """Requests that come in within an hour; one at least."""
+        return max(ceil(self.pace / 24.0 - 1e-9), 1)
 
 
 class PolicyConfig(SettingsTable):
@@ -90,6 +106,7 @@ class Config(SettingsTable):
 
     path: Path = Field(default=Path(NAME), exclude=True)
     store: str = Field(default="halflife.db", min_length=1)
+    executor: ExecutorName = executors.DEFAULT
     budget: BudgetConfig = BudgetConfig()
     policy: PolicyConfig = PolicyConfig()
     fetch: FetchConfig = FetchConfig()
@@ -107,6 +124,16 @@ class Config(SettingsTable):
                 raise ValueError(f"two sources are named {name!r}; rename one of them")
         check_sinks(self.sink, [source.name for source in self.source])
         return self
+
+    @field_validator("store")
+    @classmethod
+    def _can_be_read(cls, store: str) -> str:
+        if is_address(store):
+            try:
+                PostgresAddress.parse(store)
+            except UsageError as error:
+                raise ValueError(str(error).removeprefix("store: ")) from None
+        return store
 
     @classmethod
     def find(cls, given: Path | None = None) -> Path:
@@ -133,9 +160,27 @@ class Config(SettingsTable):
             raise ConfigError(f"{path}: {problem(error, table)}") from None
 
     @property
+    def store_place(self) -> Path | str:
+        """Where the state lies: a file, or the address of a database."""
+        return self.store if is_address(self.store) else self.store_path
+
+    @property
+    def store_name(self) -> str:
+        """Where the state lies, for people: an address has no password."""
+        if is_address(self.store):
+            return PostgresAddress.parse(self.store).name
+        return str(self.store_path)
+
+    @property
     def store_path(self) -> Path:
-        """Where the state file lies; relative paths start at the settings file."""
-        return self.path.absolute().parent / Path(self.store).expanduser()
+        """Where the state file lies; relative paths start at the settings file.
+
+        What belongs beside the state of a database has a name there, too.
+        """
+        folder = self.path.absolute().parent
+        if is_address(self.store):
+            return folder / f"{PostgresAddress.parse(self.store).schema}.postgresql"
+        return folder / Path(self.store).expanduser()
 
     def named(self, names: Sequence[str] = ()) -> tuple[SourceConfig, ...]:
         """Return the sources of these names, or all; raise ``UsageError``."""
@@ -185,6 +230,7 @@ def problem(error: ValidationError, table: Mapping[str, Any] | None = None) -> s
     said = said[0].lower() + said[1:]
     shown = first["input"]
     secret = bool(_SECRETS & {*place}) or (place[:1] in _TOLD and "url" in place)
+    secret = secret or (place == ("store",) and is_address(str(shown)))
     if isinstance(shown, str | int | float) and not secret:
         said += f"; got {_without_password(repr(shown))}"
     return f"{key}: {said}" if key else said

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import PlainValidator, SerializeAsAny, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from halflife.config.registrations import only, package_of, registered
 from halflife.config.source import SourceConfig
 from halflife.core.errors import ConfigError
 
@@ -24,7 +25,8 @@ USUAL = "pages"  # the kind of a source whose settings name none
 
 def kinds() -> tuple[str, ...]:
     """Return the kinds that there are: ours first, then those of plug-ins."""
-    return (*BUILT_IN, *(name for name in sorted(_plugins()) if name not in BUILT_IN))
+    plugged_in = sorted(registered(KINDS))
+    return (*BUILT_IN, *(name for name in plugged_in if name not in BUILT_IN))
 
 
 def settings_of(kind: str) -> type[SourceConfig]:
@@ -70,9 +72,10 @@ def load_plugin(kind: str) -> "tuple[EntryPoint, object]":
 
     The message of an error in the plug-in names the plug-in.
     """
-    point = _plugins().get(kind)
-    if point is None:
+    points = registered(KINDS).get(kind)
+    if points is None:
         raise ConfigError(f"unknown kind {kind!r}; kinds are {', '.join(kinds())}")
+    point = only(points)
     try:
         return point, point.load()
     except Exception as error:
@@ -83,14 +86,7 @@ def load_plugin(kind: str) -> "tuple[EntryPoint, object]":
 
 
 def _brought(point: "EntryPoint") -> str:
-    package = f"the package {point.dist.name}" if point.dist else "a plug-in"
-    return f"kind {point.name!r} comes from {package}"
-
-
-def _plugins() -> "dict[str, EntryPoint]":
-    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
-
-    return {point.name: point for point in entry_points(group=KINDS)}
+    return f"kind {point.name!r} comes from {package_of(point)}"
 
 
 def read_source(given: object) -> SourceConfig:

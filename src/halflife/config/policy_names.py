@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from halflife.config.registrations import only, registered
+from halflife.core.errors import ConfigError
+
 
 def policy_names(group: str) -> list[str]:
     """Return the names that are registered in an entry point group."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
-
-    return sorted(entry_points(group=group).names)
+    return sorted(registered(group))
 
 
 def check_policies(kind: str, group: str, most: int, names: Sequence[str]) -> None:
@@ -16,13 +17,17 @@ def check_policies(kind: str, group: str, most: int, names: Sequence[str]) -> No
         return
     if not group:
         raise ValueError(f"a source of kind {kind!r} has no policies to choose from")
-    known = policy_names(group)
+    known = registered(group)
     for name in names:
         if name not in known:
             raise ValueError(
                 f"no policy of kind {kind!r} is named {name!r}; "
-                f"known policies: {', '.join(known)}"
+                f"known policies: {', '.join(sorted(known))}"
             )
+        try:
+            only(known[name])
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
     if len(names) > most:
         allowed = "one policy" if most == 1 else f"{most} policies"
         raise ValueError(f"a source of kind {kind!r} names {allowed} at most")

@@ -8,7 +8,7 @@ of ``SinkConfig``. It is imported only if a sink is of its kind.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -19,12 +19,10 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from halflife.config.registrations import only, package_of, registered
 from halflife.config.values import SettingsTable
 from halflife.core.change import CHANGE_KINDS
 from halflife.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 SINKS = "halflife.sinks"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -66,22 +64,22 @@ class SinkConfig(SettingsTable):
 
 def sink_kinds() -> tuple[str, ...]:
     """Return the kinds of sink that there are, ours and those of plug-ins."""
-    return tuple(sorted(_points()))
+    return tuple(sorted(registered(SINKS)))
 
 
 def load_sink(kind: str) -> object:
     """Return what is registered as a kind of sink; raise ``ConfigError``."""
-    point = _points().get(kind)
-    if point is None:
+    points = registered(SINKS).get(kind)
+    if points is None:
         known = ", ".join(sink_kinds()) or "none; is halflife installed?"
         raise ConfigError(f"unknown kind of sink {kind!r}; kinds are {known}")
+    point = only(points)
     try:
         return point.load()
     except Exception as error:
-        package = f"the package {point.dist.name}" if point.dist else "a plug-in"
         raise ConfigError(
-            f"the kind of sink {kind!r} comes from {package}, and {point.value} cannot "
-            f"be imported: {type(error).__name__}: {error}"
+            f"the kind of sink {kind!r} comes from {package_of(point)}, and "
+            f"{point.value} cannot be imported: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -128,12 +126,6 @@ def check_sinks(sinks: Iterable[SinkConfig], sources: Iterable[str]) -> None:
                 raise ValueError(
                     f"sink {sink.name}: no source is named {name!r}; sources: {said}"
                 )
-
-
-def _points() -> "dict[str, EntryPoint]":
-    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
-
-    return {point.name: point for point in entry_points(group=SINKS)}
 
 
 def _wrong_kind(why: str, given: object) -> ValidationError:

@@ -11,6 +11,7 @@ HalflifeError
     AlreadyRunning    another process holds the lease on a source
     LeaseLost         our lease was taken over; what we meant to write is void
     BudgetSpent       no request is left to spend
+    ExecutorError     work could not be done by other processes or machines
     HeldForDecision   an answer would remove too much; somebody has to decide
     SourceError       a remote source did not answer as it should
         Refused       we must not ask (robots.txt, a forbidden address, 401, 403)
@@ -62,6 +63,10 @@ class LeaseLost(HalflifeError):
 
 class BudgetSpent(HalflifeError):
     """No request is left to spend."""
+
+
+class ExecutorError(HalflifeError):
+    """Other processes or machines could not be reached, or died at their work."""
 
 
 class HeldForDecision(HalflifeError):

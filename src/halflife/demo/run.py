@@ -26,7 +26,7 @@ from halflife.models.quality import freshness_forecast
 from halflife.policies import Strategy
 from halflife.replay.pages import Replay
 from halflife.replay.scorer import TrueCopy
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 
 SOURCE = "demo"
 TICKS = 4  # syncs a day
@@ -228,9 +228,7 @@ async def _keep(
         return _weigh(world, config, store, copy, spent, site.url)
 
 
-async def _sync(
-    config: Config, store: SqliteStore, clock: Clock, errand: Errand
-) -> int:
+async def _sync(config: Config, store: TableStore, clock: Clock, errand: Errand) -> int:
     """Do what ``halflife sync`` does, as far as the errand goes; return its requests.
 
     The first crawl is free for everybody; afterwards each errand has its own limit.
@@ -264,7 +262,7 @@ def _items(world: DemoWorld, base: str) -> list[Item]:
 def _weigh(
     world: DemoWorld,
     config: Config,
-    store: SqliteStore,
+    store: TableStore,
     copy: TrueCopy,
     spent: int,
     base: str,

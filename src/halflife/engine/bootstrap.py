@@ -47,9 +47,9 @@ from halflife.policies.planner import taken
 from halflife.policies.rounds import InRounds
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.policies.valuation import turn_plan, valued, weighing
-from halflife.stores import Store
+from halflife.stores import Store, opening
 from halflife.stores.memory import MemoryStore
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 
 
 def clock() -> float:
@@ -60,22 +60,17 @@ def clock() -> float:
 def reading(config: Config) -> AbstractContextManager[Store]:
     """Open the state file to look at it; without one there is just nothing yet."""
     allocator.be_thrifty()
-    if config.store_path.exists():
-        return SqliteStore.open(config.store_path, readonly=True)
-    return nullcontext(MemoryStore())
+    found = opening.find_store(config.store_place)
+    return nullcontext(MemoryStore()) if found is None else found
 
 
-def state_file(config: Config) -> AbstractContextManager[SqliteStore | None]:
-    """Open the state file itself to look at it; None if there is none yet."""
+def state_file(config: Config) -> AbstractContextManager[TableStore | None]:
+    """Open the state itself to look at it; None if there is none yet."""
     allocator.be_thrifty()
-    if config.store_path.exists():
-        return SqliteStore.open(config.store_path, readonly=True)
-    return nullcontext(None)
+    return opening.find_store(config.store_place) or nullcontext(None)
 
 
-def writing(
-    config: Config, told: Callable[[str], None] = lambda _: None
-) -> SqliteStore:
+def writing(config: Config, told: Callable[[str], None] = lambda _: None) -> TableStore:
     """Open the state file to write, made if need be; the settings' items are known.
 
     ``told`` hears of pages that changed hands on the way, and of a state file that was

@@ -17,6 +17,7 @@ from halflife.config import Config
 from halflife.config.sinks import SinkConfig
 from halflife.core.change import Change
 from halflife.core.errors import HalflifeError
+from halflife.core.wording import count
 from halflife.engine import bootstrap, logs
 from halflife.engine.loop import Clock
 from halflife.engine.sink_threads import LoopReader, SinkThread
@@ -60,13 +61,13 @@ class SinkReport:
         if state.halted:
             said.append(f"given up after {state.tries} tries: {state.trouble}")
         elif state.tries:
-            said.append(f"{state.tries} tries failed: {state.trouble}")
+            tries = count(state.tries, "try", "tries")
+            said.append(f"{tries} failed: {state.trouble}")
         if self.dead:
-            said.append(f"{self.dead} dead letters")
+            said.append(count(self.dead, "dead letter"))
         if state.missed:
-            said.append(
-                f"{state.missed} changes left the log before they were delivered"
-            )
+            missed = count(state.missed, "change")
+            said.append(f"{missed} left the log before they were delivered")
         return "; ".join(said)
 
     @property
@@ -83,7 +84,7 @@ class SinkReport:
                 "keep changes longer ([keep] changes_days), make up for them with "
                 f"`halflife export`, then `halflife sinks skip {name}`"
             )
-        return "nothing, if it is temporary: it is tried again"
+        return "it is tried again by itself; mend it if it goes on"
 
 
 def reports(config: Config, store: Store) -> list[SinkReport]:
@@ -182,7 +183,7 @@ class Courier:
     ) -> None:
         self.settings, self._store, self._clock = settings, store, clock
         self._book = store.sinks
-        self._owner = str(Owner.here())
+        self._owner = str(Owner.of(store))
         self._thread = SinkThread(settings, outlet)
         self._parked: set[tuple[str, str]] | None = None
         self._caught_up = -1  # the newest change when there was nothing to deliver

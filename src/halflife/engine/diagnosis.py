@@ -11,6 +11,7 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.core import wording
 from halflife.core.errors import ConfigError, StoreError
+from halflife.core.store_address import is_address
 from halflife.engine import (
     breakers,
     deliveries,
@@ -24,13 +25,13 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import SURE, quality_now
 from halflife.kinds.protocol import Reading
 from halflife.kinds.registry import kind_of
-from halflife.stores import Store, files
+from halflife.stores import Store, files, opening
 from halflife.stores.owner import Owner
-from halflife.stores.sqlite import SqliteStore
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 LEAST_SPACE = 64 << 20  # bytes free below which a sync may soon fail
 HOUR = 1.0 / 24.0
+RESTORE = "restore a backup: `halflife restore FILE`"
 EARLIEST = 20_454.0  # 2026-01-01; a clock before that is wrong
 QUIET = 7.0  # days without a finished run that are worth a word
 LATE = 1.0  # days that a message may wait
@@ -68,13 +69,18 @@ class CheckContext:
 
 def examine(config: Config, now: float) -> list[Complaint]:
     """Look at settings, disk, clock and store; return what was found, worst first."""
-    found = [*_settings(config), *_place(config.store_path), *_time(now)]
-    if config.store_path.exists():
-        found += _stored(config, now)
-    lost = state_record.missing(config)
+    found = [*_settings(config), *_place(config), *_time(now)]
+    try:
+        if opening.is_there(config.store_place):
+            found += _stored(config, now)
+        lost = state_record.missing(config)
+    except StoreError as error:
+        advice = "see docs/postgres.md" if is_address(config.store) else RESTORE
+        found.append(Complaint(PROBLEM, config.store_name, str(error), advice))
+        lost = ""
     if lost:
         advice = "put the file back, or sync to begin anew"
-        found.append(Complaint(WARNING, str(config.store_path), lost, advice))
+        found.append(Complaint(WARNING, config.store_name, lost, advice))
     order = (PROBLEM, WARNING, NOTE)
     return sorted(found, key=lambda one: order.index(one.level))
 
@@ -104,8 +110,11 @@ def _settings(config: Config) -> Iterator[Complaint]:
             yield Complaint(PROBLEM, about, text, advice)
 
 
-def _place(path: Path) -> Iterator[Complaint]:
-    """Look at the disk that the state file lies on."""
+def _place(config: Config) -> Iterator[Complaint]:
+    """Look at the disk that the state file lies on; a database has its own keepers."""
+    if is_address(config.store):
+        return
+    path = config.store_path
     about, folder = str(path), path.parent
     if not folder.is_dir():
         yield Complaint(PROBLEM, about, "its folder is missing", f"make {folder}")
@@ -156,10 +165,10 @@ def _time(now: float) -> Iterator[Complaint]:
 
 def _stored(config: Config, now: float) -> list[Complaint]:
     """Look into the state file; one that cannot be read is the only thing told."""
-    about = str(config.store_path)
-    advice = "restore a backup: `halflife restore FILE`"
+    about = config.store_name
+    advice = "see docs/postgres.md" if is_address(config.store) else RESTORE
     try:
-        with SqliteStore.open(config.store_path, readonly=True) as store:
+        with opening.open_store(config.store_place, readonly=True) as store:
             wrong = store.verify()
             found = [Complaint(PROBLEM, about, text, advice) for text in wrong]
             if not wrong:
@@ -173,11 +182,8 @@ def _stored(config: Config, now: float) -> list[Complaint]:
 def _made_anew(visit: CheckContext) -> Iterator[Complaint]:
     words = state_record.made_anew(visit.store, QUIET)
     if words:
-        about, advice = (
-            str(visit.config.store_path),
-            "nothing, if that is what you want",
-        )
-        yield Complaint(NOTE, about, words, advice)
+        advice = "nothing, if that is what you want"
+        yield Complaint(NOTE, visit.config.store_name, words, advice)
 
 
 def _ahead(visit: CheckContext) -> Iterator[Complaint]:

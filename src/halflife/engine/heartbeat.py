@@ -60,7 +60,7 @@ async def beating(
     status: ServiceStatus, book: NoteBook, clock: Clock, every: float = BEAT
 ) -> AsyncGenerator[None]:
     """Write signs of life as long as the block lasts, and at its end that it ended."""
-    first = ServiceTurn(str(Owner.here()), status.began)
+    first = ServiceTurn(str(Owner.of(book)), status.began)
     SERVICE_TURN.save(book, first)
 
     async def beat() -> None:

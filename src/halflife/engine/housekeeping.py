@@ -2,14 +2,12 @@
 
 import asyncio
 import logging
-from pathlib import Path
 
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.engine import logs
-from halflife.stores import NoteBook, retention
+from halflife.stores import NoteBook, opening, retention
 from halflife.stores.notes.cleanup import TIDIED_AT
-from halflife.stores.sqlite import SqliteStore
 
 EVERY = 1.0  # days
 ENDING = 0.2  # seconds that the end of the program waits for it
@@ -38,7 +36,7 @@ class Tidier:
         if last is None or not 0 <= now - last < EVERY:
             TIDIED_AT.save(self._store, now)
             # On its first day there is nothing to remove, nor is there without a file.
-            if last is not None and config.store_path.exists():
+            if last is not None and opening.is_there(config.store_place):
                 work = asyncio.to_thread(clear, config, now)
                 self._task = asyncio.create_task(work)
 
@@ -78,14 +76,5 @@ def limits(config: Config) -> retention.Keep:
 
 def clear(config: Config, now: float) -> retention.Cleared:
     """Remove what is older than the settings say."""
-    with SqliteStore.open(config.store_path) as store:
+    with opening.open_store(config.store_place) as store:
         return retention.clear(store, limits(config), now)
-
-
-def size(path: Path) -> int:
-    """Return the bytes that the state file takes, its log included."""
-    found = 0
-    for end in ("", "-wal"):
-        other = path.with_name(path.name + end)
-        found += other.stat().st_size if other.exists() else 0
-    return found

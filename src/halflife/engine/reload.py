@@ -48,7 +48,7 @@ class Settings:
         except (ConfigError, UsageError) as error:
             self.trouble = str(error)
             return False
-        if config.store_path != self.config.store_path:
+        if config.store_place != self.config.store_place:
             self.trouble = "another store is opened at the next start only"
             return False
         fresh, self.config = config != self.config, config

@@ -1,9 +1,10 @@
 """What a turn of the service does: which sources get how many requests.
 
-Never more comes out of a turn than came in within an hour, however long nobody was
-there to spend it. Three things go beyond: what was never looked at, what waited for
-longer than the settings or its policy allow, and the one thing that costs more than an
-hour brings and was saved for. None goes beyond what the budget's window has left.
+Never more comes out of a turn than came in within an hour, or within the nap before it,
+however long nobody was there to spend it. Three things go beyond: what was never looked
+at, what waited for longer than the settings or its policy allow, and the one thing that
+costs more than that and was saved for. None goes beyond what the budget's window has
+left.
 
 What would buy less than a request buys in the long run waits, and what it would have
 cost is kept for later, the less readily the more was kept already (``market.pricing``).
@@ -36,7 +37,6 @@ from halflife.market.offers import OfferTurn, TakenOffers, intervals
 from halflife.market.stand import SOONEST, TargetMemory
 from halflife.stores import Store
 
-HOURS = 24.0
 SAVED = 10.0  # days of income that are kept for later, at most
 
 
@@ -52,6 +52,7 @@ class Situation:
             sets apart are one group, everything else is alone.
         busy: Groups that are being worked at, or left alone.
         memo: What was worked out before.
+        nap: Days that were slept since the last decision.
 
     """
 
@@ -61,11 +62,18 @@ class Situation:
     groups: Sequence[tuple[SourceConfig, ...]]
     busy: Collection[tuple[str, ...]] = ()
     memo: Memo = field(default_factory=Memo)
+    nap: float = 0.0
 
     @property
     def wallet(self) -> Wallet:
         """What the ledger and the clock allow."""
         return Wallet(self.store, self.config.budget)
+
+    @property
+    def ration(self) -> int:
+        """Requests of a turn: those of an hour, or of a nap that was longer."""
+        budget = self.config.budget
+        return max(budget.hourly, math.ceil(budget.pace * self.nap - 1e-9))
 
     def free(self) -> list[tuple[SourceConfig, ...]]:
         """Return the groups that may be asked now."""
@@ -142,11 +150,6 @@ def _apart(source: SourceConfig) -> bool:
     return bool(limited) or _presses(source)
 
 
-def hourly(config: Config) -> int:
-    """Return the requests that come in within an hour; one at least."""
-    return max(math.ceil(config.budget.pace / HOURS - 1e-9), 1)
-
-
 def decide(at: Situation) -> Decision:
     """Return what is done next, and what that takes of what has come in."""
     room, free = at.wallet.room(at.now), at.free()
@@ -165,7 +168,7 @@ def decide(at: Situation) -> Decision:
     if credit < 1 and not any(_presses(s) for group in rest for s in group):
         return Decision(grants, idle=True)
     if len(rest) == 1 and not (_terms(rest[0]).is_weighed or _apart(rest[0][0])):
-        return _all_to(names(rest[0]), grants, min(credit, hourly(at.config)))
+        return _all_to(names(rest[0]), grants, min(credit, at.ration))
     return _shared(at, rest, grants, credit, room)
 
 
@@ -215,9 +218,9 @@ def _shared(
     offers = _worth_it(appraiser.offers(sources), sources, aim.asks)
     turn = _pressed(_turn(appraiser, sources, offers), offers, aim.asks)
     price = _price(at, appraiser, credit)
-    means = _means(at, sources, offers, turn, (credit, room), hourly(at.config))
+    means = _means(at, sources, offers, turn, (credit, room), at.ration)
     taken = take(offers, *means, turn=turn, price=price, patient=True)
-    taken = _saved_for(offers, taken, credit, hourly(at.config))
+    taken = _saved_for(offers, taken, credit, at.ration)
     paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
     return Decision(
@@ -269,7 +272,7 @@ def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:
 
     No more than a window's worth adds up, so that none is lost.
     """
-    budget, soon = at.config.budget, hourly(at.config)
+    budget, soon = at.config.budget, at.config.budget.hourly
     sources = [source for group in at.groups for source in group]
     most = min(float(budget.requests), SAVED * budget.pace)
     usual = prices.long_run(appraiser, sources, budget.pace)
@@ -405,12 +408,9 @@ def _worth_it(
     offers: Offers, sources: Sequence[SourceConfig], asks: Mapping[str, float]
 ) -> Offers:
     """Return offers with the gain that each has at least if a target asks for it."""
-    least = np.array(
-        [
-            kind_of(s).terms.least_gain if asks.get(s.name, 0.0) > 0 else 0.0
-            for s in sources
-        ]
-    )
+    asked = [asks.get(source.name, 0.0) > 0 for source in sources]
+    gains = [kind_of(source).terms.least_gain for source in sources]
+    least = np.where(asked, gains, 0.0)
     return replace(offers, gain=np.maximum(offers.gain, least[offers.source]))
 
 
@@ -446,14 +446,14 @@ def _waits(offers: Offers, taken: TakenOffers) -> str:
 
 
 def _saved_for(
-    offers: Offers, taken: TakenOffers, credit: float, hourly: int
+    offers: Offers, taken: TakenOffers, credit: float, ration: int
 ) -> TakenOffers:
-    """Take what costs more than an hour brings, as soon as enough was saved for it.
+    """Take what costs more than a turn brings, as soon as enough was saved for it.
 
     What costs less just waits for the next turn.
     """
     row = taken.waits
-    if row is None or offers.cost[row] <= hourly:
+    if row is None or offers.cost[row] <= ration:
         return replace(taken, waits=None)
     if taken.requests + offers.cost[row] > credit:
         return taken

@@ -1,8 +1,8 @@
 """The service: one loop that spends one budget over sources of every kind.
 
-A turn decides (``deciding``), lets the crew work (``crew``), and looks after what came
-of it: sources that fail are left alone for a while, people are told what is wrong, and
-what has served its purpose is removed. Work that takes long goes on over several turns.
+A turn decides (``scheduler``), hands work to the crew (``workers``), and handles the
+results: sources that fail are paused, alerts are raised, and expired data is removed.
+Work that takes long continues over several turns.
 """
 
 import asyncio
@@ -44,12 +44,12 @@ from halflife.readers.containment import failure, is_mishandled
 from halflife.stores import Store
 
 DAY = 86400.0
-PROBE = 30.0  # seconds between two looks whether the network is back
+PROBE = 30.0  # seconds between two tests whether the network is back
 CATCH_UP = 900.0  # seconds between turns, at most, with an hour's budget left over
 SHORTEST_NAP, LONGEST_NAP = 5.0, 300.0  # seconds between two turns
-SLICE = 5.0  # seconds after which settings are looked at again
+SLICE = 5.0  # seconds after which the settings file is checked again
 WAIT = 2.0  # seconds that a turn waits for its work: a slow source delays no other
-THRIFT = 10.0  # a turn is slept off for so many times what deciding took
+THRIFT = 10.0  # sleep at least this many times the planning time
 _LAST_TRY = 0.2  # seconds at the end for messages; the rest waits in the outbox
 PUNCTUAL = 0.2  # of the shortest pause, if a longest interval is over by then
 _JUST_OVER = 0.01  # seconds after which that is sure, whatever the clock rounds
@@ -238,7 +238,10 @@ class Service:
         """Decide what to do, pay for it, and begin."""
         config = crew.config
         busy = {*self._under, *self._left_alone(now)}
-        at = scheduler.Situation(config, self.store, now, crew.groups, busy, self._memo)
+        nap = self._time.nap / DAY  # as it was meant to be: a machine may be suspended
+        at = scheduler.Situation(
+            config, self.store, now, crew.groups, busy, self._memo, nap
+        )
         decision = scheduler.decide(at)
         self._blame(crew, now)
         self._time.again = decision.again * DAY
@@ -279,6 +282,9 @@ class Service:
                 self._blamed[name] = said
 
     def _left_alone(self, now: float) -> set[Group]:
+        for name, one in self.breakers.items():
+            if one.undecided:  # somebody may have decided meanwhile
+                self.breakers[name] = breakers.recall(self.store, name)
         found = self.breakers.items()
         return {(name,) for name, one in found if one.closed_for(now) > 0}
 
@@ -382,7 +388,7 @@ class Service:
         """Return the seconds until a turn has something to spend."""
         config, now = self.settings.config, self.clock()
         wallet = Wallet(self.store, config.budget)
-        plenty = wallet.income(now) >= scheduler.hourly(config)
+        plenty = wallet.income(now) >= config.budget.hourly
         rhythm = self._outside.rhythm
         left_over = min(rhythm.catch_up, self._time.again)
         wait = left_over if plenty else wallet.next_income(now) * DAY
@@ -465,7 +471,7 @@ class Service:
         status.budget = budget.requests
         status.left = Wallet(self.store, budget).room(now)
         status.failing = tuple(sorted(n for n, b in self.breakers.items() if b.failing))
-        status.store_bytes = housekeeping.size(self.settings.config.store_path)
+        status.store_bytes = self.store.size()
 
     async def _finish(self, crew: Crew) -> None:
         """Begin nothing more; what is under way has a few seconds to end."""

@@ -19,12 +19,13 @@ from typing import Self
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.core.store import NoteBook
+from halflife.core.store_address import is_address
 from halflife.core.wording import count
-from halflife.stores import ledger
+from halflife.stores import ledger, opening
 from halflife.stores.backup import WINDOW
 from halflife.stores.ledger import Charges
 from halflife.stores.notes.state_origin import MADE_ANEW
-from halflife.stores.sqlite import SqliteStore
+from halflife.stores.table_store import TableStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,12 @@ class Record:
     """What is written down beside the settings.
 
     Attributes:
-        store: The state file.
+        store: The state file, or the address of the database without its password.
         spent: Requests of the last 31 days, as pairs of a time in days and a number.
 
     """
 
-    store: Path
+    store: str
     spent: Charges = ()
 
     @classmethod
@@ -46,13 +47,13 @@ class Record:
         try:
             row = json.loads(place(config).read_text(encoding="utf-8"))
             spent = tuple((float(at), int(n)) for at, n in row["spent"])
-            return cls(Path(row["store"]), spent)
+            return cls(str(row["store"]), spent)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def write(self, config: Config) -> None:
         """Write the record down, all of it or nothing; a folder may refuse it."""
-        text = json.dumps({"store": str(self.store), "spent": self.spent})
+        text = json.dumps({"store": self.store, "spent": self.spent})
         target = place(config)
         with suppress(OSError):
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
@@ -70,38 +71,27 @@ def place(config: Config) -> Path:
     return path.with_name(f".{path.name}.state")
 
 
-class RecordedStore(SqliteStore):
-    """A state file that leaves a record beside its settings when it is closed."""
-
-    config: Config | None = None
-
-    def close(self) -> None:
-        """Write the record, then close the file."""
-        if self.config is not None:
-            with suppress(HalflifeError):
-                note(self, self.config)
-        super().close()
-
-
-def note(store: SqliteStore, config: Config) -> None:
+def note(store: TableStore, config: Config) -> None:
     """Write down where the state lies, and what was spent."""
     with store.looking() as db:
         spent = ledger.by_hour(db, _now() - WINDOW)
-    Record(config.store_path, spent).write(config)
+    Record(config.store_name, spent).write(config)
 
 
-def open_store(config: Config) -> tuple[RecordedStore, str]:
-    """Open the state file, made if need be; return it, and what to tell if it was.
+def open_store(config: Config) -> tuple[TableStore, str]:
+    """Open the state, made if need be; return it, and what to tell if it was.
 
-    What was spent under these settings counts in a new file, too.
+    What was spent under these settings counts in a new one, too. When it is closed, it
+    leaves a record beside the settings.
     """
-    path = config.store_path
-    record = None if _has_state(path) else Record.read(config)
+    record = (
+        None if opening.is_there(config.store_place, least=1) else Record.read(config)
+    )
     lost = "" if record is None else _lost(config, record)
     spent = () if record is None else _spent(record)
-    store = RecordedStore.open(path, create=True)
+    store = opening.open_store(config.store_place, create=True)
     words = _carry(store, spent, lost) if lost else ""
-    store.config = config
+    store.before_close = lambda closed: note(closed, config)
     store.page_versions = config.keep.page_versions
     with suppress(HalflifeError):
         note(store, config)
@@ -110,15 +100,21 @@ def open_store(config: Config) -> tuple[RecordedStore, str]:
 
 def missing(config: Config) -> str:
     """Say that the state of settings that were used before is not there."""
-    record = None if _has_state(config.store_path) else Record.read(config)
+    record = (
+        None if opening.is_there(config.store_place, least=1) else Record.read(config)
+    )
     return "" if record is None else _lost(config, record)
 
 
-def _has_state(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
+def _has_state(place: str) -> bool:
+    """Say whether what is named in a record is there; what cannot be reached is not."""
+    try:
+        return opening.is_there(place, least=1)
+    except HalflifeError:
+        return False
 
 
-def _carry(store: SqliteStore, spent: Charges, words: str) -> str:
+def _carry(store: TableStore, spent: Charges, words: str) -> str:
     """Charge what was spent before to a new state file; return what to tell."""
     now = _now()
     lately = [(at, n) for at, n in spent if at >= now - WINDOW]
@@ -135,16 +131,17 @@ def _spent(record: Record) -> Charges:
     """Return what was spent: by the old state file if it is there, else the record."""
     if _has_state(record.store):
         with suppress(HalflifeError):
-            return ledger.read_by_hour(record.store, _now() - WINDOW)
+            return opening.spent_by_hour(record.store, _now() - WINDOW)
     return record.spent
 
 
 def _lost(config: Config, record: Record) -> str:
-    there = _has_state(record.store) and record.store != config.store_path
+    there = record.store != config.store_name and _has_state(record.store)
     where = f"lies in {record.store}" if there else f"was in {record.store}"
     gone = "" if there else ", which is not there any more"
+    what = "store" if is_address(config.store) else "state file"
     return (
-        f"there is no state file {config.store_path}, so all begins anew; what was "
+        f"there is no {what} {config.store_name}, so all begins anew; what was "
         f"known {where}{gone}; to go on with it, put it back or set store in "
         f"{config.path.name}"
     )

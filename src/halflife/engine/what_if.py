@@ -86,13 +86,18 @@ def compare_budgets(
     pace: float,
     now: float,
 ) -> WhatIf:
-    """Return what ``pace`` requests a day would buy, beside the present budget."""
-    appraiser = appraisal.Appraiser(config, store, now)
-    known = [appraiser.known(source) for source in chosen]
+    """Return what ``pace`` requests a day would buy, beside the present budget.
+
+    Sources that a policy has fetched at a pace of its own get that, and no more; what
+    it would be under another budget, the policy is asked.
+    """
+    known = _known(config, store, chosen, now)
     curves = [one.worth for one in known if one.worth is not None]
-    limits = appraisal.limits(config, known)
-    present = share(curves, config.budget.pace, limits)
-    other = share(curves, pace, limits)
+    present = share(curves, config.budget.pace, appraisal.limits(config, known))
+    paced = [one.source for one in known if one.pace is not None]
+    then = {k.source.name: k for k in _known(_with(config, pace), store, paced, now)}
+    after = [then.get(one.source.name, one) for one in known]
+    other = share(curves, pace, appraisal.limits(config, after))
     changes = [_change(curve, i, present, other) for i, curve in enumerate(curves)]
     return WhatIf(
         (config.budget.pace, pace),
@@ -101,6 +106,20 @@ def compare_budgets(
         tuple(changes),
         tuple(_unknown(known)),
     )
+
+
+def _known(
+    config: Config, store: Store, chosen: Sequence[SourceConfig], now: float
+) -> list[Known]:
+    appraiser = appraisal.Appraiser(config, store, now)
+    return [appraiser.known(source) for source in chosen]
+
+
+def _with(config: Config, pace: float) -> Config:
+    """Return the settings with a budget of so many requests a day, or about that."""
+    requests = max(round(pace * config.budget.days), 1)
+    budget = config.budget.model_copy(update={"requests": requests})
+    return config.model_copy(update={"budget": budget})
 
 
 def _unknown(known: Sequence[Known]) -> list[tuple[str, str]]:

@@ -146,7 +146,8 @@ class Bursts:
         self._row = np.zeros(0, dtype=np.intp)  # of folders; -1: like the site
         self._parent = np.zeros(0, dtype=np.intp)  # the site of each folder's row
         self._origin, self._bins, self._began = 0.0, 1, False
-        self._lived = self._lived_in = self._doubt = np.zeros((0, 2))
+        # Running totals of the time lived, of sites and below them of folders' rows.
+        self._total = self._lived = self._lived_in = self._doubt = np.zeros((0, 2))
 
     def place(self, site: Ints, folder: Ints) -> None:
         """Say where the items are; places of those known must not change."""
@@ -180,13 +181,12 @@ class Bursts:
     def lived(self, rows: Ints, since: Floats, now: Floats | float) -> Floats:
         """Return the time that items have lived between two moments, in days."""
         site, own = self._site_of[rows], self._row[self._folder_of[rows]]
-        told = np.flatnonzero(own >= 0)
-        length = self._between(self._lived, site, since, now)
-        if told.size:
-            until = np.broadcast_to(now, since.shape)[told]
-            inner = self._between(self._lived_in, own[told], since[told], until)
-            length[told] = inner
-        return length
+        line = np.where(own >= 0, own + self._lived.shape[0], site)
+        return self._between(self._total, line, since, now)
+
+    def site_lived(self, rows: Ints, since: Floats, at: Floats) -> Floats:
+        """Return the time that the sites of items have lived between two moments."""
+        return self._between(self._lived, self._site_of[rows], since, at)
 
     def doubt(self, rows: Ints, since: Floats, now: float) -> Floats:
         """Return the standard deviation of the time lived, as far as sites go."""
@@ -276,17 +276,18 @@ class Bursts:
     def _add_up(self, sites: Ints) -> None:
         """Bring the running totals of these sites and their folders up to date."""
         shape = (self._sites.seen.shape[0], self._bins + 1)
-        if self._lived.shape != shape:
-            self._lived, self._doubt = np.zeros(shape), np.zeros(shape)
-            sites = np.arange(shape[0])
+        every, told = shape[0], self._parent.size
+        if self._doubt.shape != shape or self._lived_in.shape != (told, shape[1]):
+            self._total, self._doubt = (
+                np.zeros((every + told, shape[1])),
+                np.zeros(shape),
+            )
+            self._lived, self._lived_in = self._total[:every], self._total[every:]
+            sites = np.arange(every)
         busy = self._sites.busy(sites)[:, : self._bins]
         self._lived[sites, 1:] = np.cumsum(busy, axis=1) * self.step
         unsure = self._sites.variance(sites)[:, : self._bins]
         self._doubt[sites, 1:] = np.cumsum(unsure, axis=1) * self.step**2
-        if self._lived_in.shape != (self._parent.size, self._bins + 1):
-            self._lived_in = np.zeros((self._parent.size, self._bins + 1))
-            sites = np.arange(shape[0])
-            busy = self._sites.busy(sites)[:, : self._bins]
         place = np.full(shape[0], -1, dtype=np.intp)
         place[sites] = np.arange(sites.size)
         inner = np.flatnonzero(place[self._parent] >= 0)
@@ -297,7 +298,7 @@ class Bursts:
     def _bin(self, moment: Floats) -> tuple[Ints, Floats]:
         """Return the bin that each moment lies in, and how far into it."""
         place = np.clip((moment - self._origin) / self.step, 0.0, self._bins)
-        number = np.minimum(np.floor(place), self._bins - 1).astype(np.intp)
+        number = np.minimum(place.astype(np.intp), self._bins - 1)
         return number, place - number
 
     def _between(
@@ -308,14 +309,22 @@ class Bursts:
 
     def _upto(self, total: Floats, rows: Ints, moment: Floats) -> Floats:
         number, part = self._bin(moment)
-        below = np.minimum(moment - self._origin, 0.0)
-        above = np.maximum(moment - self._origin - self._bins * self.step, 0.0)
         if np.ndim(number) == 0:  # one moment for all: a column does
-            low, high = total[:, number][rows], total[:, number + 1][rows]
+            line = total[:, number]
+            found = (line + part * (total[:, number + 1] - line))[rows]
         else:
-            place = rows * total.shape[1] + number
-            low, high = total.take(place), total.take(place + 1)
-        return np.asarray(low + part * (high - low) + below + above)
+            place = rows * total.shape[1]
+            place += number
+            found = total.take(place)
+            place += 1
+            part *= total.take(place) - found
+            found += part
+        first, end = self._origin, self._origin + self._bins * self.step
+        if moment.size and float(moment.min()) < first:
+            found += np.minimum(moment - first, 0.0)
+        if moment.size and float(moment.max()) > end:
+            found += np.maximum(moment - end, 0.0)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ never change, because it looks at times that nobody will wait for.)
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -32,7 +33,7 @@ Table: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 _CHUNK = 8192  # rows at a time, so that scratch space stays small
 _GAP_CHUNK = 32768
 _FEW = 2048  # gaps; fewer are added up sooner than scipy.sparse is imported
-_SAMPLE = 4000  # items that the prior is estimated from
+SAMPLE = 4000  # items that the prior is estimated from
 _ROUNDS = 200
 _SETTLED = 1e-5  # largest change of a prior's weight in the last round
 _SHORTEST, _LONGEST = 1e-9, 1e9  # days; gaps beyond count as these
@@ -105,7 +106,7 @@ def add_log_likelihood(table: Table, gaps: Gaps, grid: RateGrid = GRID) -> None:
     _add_quiet(table, gaps.item[quiet], days[quiet] * gaps.tally[quiet], rate)
     busy = np.flatnonzero(gaps.changed)
     busy = busy[np.argsort(gaps.item[busy], kind="stable")]
-    for part in _parts(busy.size, _GAP_CHUNK):
+    for part in _whole_items(gaps.item[busy]):
         some = busy[part]
         # Gaps from a fold have few distinct lengths; logarithms are dear.
         length, code = np.unique(days[some], return_inverse=True)
@@ -113,6 +114,18 @@ def add_log_likelihood(table: Table, gaps: Gaps, grid: RateGrid = GRID) -> None:
         item = gaps.item[some]
         first = np.flatnonzero(np.diff(item, prepend=-1))
         table[item[first]] += _added_up(each, code, gaps.tally[some], first)
+
+
+def _whole_items(item: Ints) -> list[slice]:
+    """Return parts of sorted rows that do not cut through an item.
+
+    So an item's row of the table is the same whichever others come with it.
+    """
+    ends, n = [0], item.size
+    while ends[-1] < n:
+        last = min(ends[-1] + _GAP_CHUNK, n) - 1
+        ends.append(int(np.searchsorted(item, item[last], side="right")))
+    return [slice(a, b) for a, b in pairwise(ends)]
 
 
 def _add_quiet(table: Table, item: Ints, days: Floats, rate: Floats) -> None:
@@ -147,7 +160,7 @@ def wide_prior(grid: RateGrid = GRID) -> Floats:
 
 
 def fit_prior(
-    table: Table, grid: RateGrid = GRID, *, pretend: float = 20.0, sample: int = _SAMPLE
+    table: Table, grid: RateGrid = GRID, *, pretend: float = 20.0, sample: int = SAMPLE
 ) -> Floats:
     """Return the weights of the grid's rates in the population.
 
@@ -156,7 +169,7 @@ def fit_prior(
     added, so that a small population is not taken for the whole world.
     """
     wide = wide_prior(grid)
-    rows = np.linspace(0, len(table) - 1, min(len(table), sample)).astype(np.intp)
+    rows = sampled_rows(len(table), sample)
     some = table[rows].astype(np.float64)
     likelihood = np.exp(some - some.max(axis=1, keepdims=True))
     prior = wide
@@ -168,6 +181,15 @@ def fit_prior(
         if moved < _SETTLED:
             break
     return prior
+
+
+def sampled_rows(n: int, sample: int) -> Ints:
+    """Return at most ``sample`` of ``n`` rows, evenly spaced and ascending.
+
+    >>> sampled_rows(9, 3)
+    array([0, 4, 8])
+    """
+    return np.linspace(0, n - 1, min(n, sample)).astype(np.intp)
 
 
 def grid_posterior(table: Table, prior: Floats) -> Floats:

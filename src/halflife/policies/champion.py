@@ -57,10 +57,19 @@ class Bold(Index):
         age = np.where(
             view.held, view.exposure + self.boldness * view.doubt, NEVER_SEEN_DAYS
         )
-        bought = index(view.survival, age, self.objective)
-        if self.patience:
-            bought = bought + self.patience * index(view.survival, age, "harmonic")
-        return self.per_request(view, age, view.weight * bought)
+        return self.per_request(view, age, view.weight * self._bought(view, age))
+
+    def _bought(self, view: View, age: Floats) -> Floats:
+        """Return the index, with the harmonic one as far as there is patience."""
+        law, patience = view.survival, self.patience
+        if self.objective != "freshness" or not patience:
+            bought = index(law, age, self.objective)
+            return (
+                bought + patience * index(law, age, "harmonic") if patience else bought
+            )
+        lasting = law.lasting(age)  # both are made of it, and it takes long
+        fresh = np.maximum(lasting - age * law.alive(age), 0.0)
+        return np.asarray(fresh + patience * np.maximum(age - lasting, 0.0))
 
 
 def _belief() -> Belief:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from halflife.belief.plain import PlainRates
+from halflife.core.arrays import Floats
 from halflife.core.budget import Budget
 from halflife.core.plan import Plan
 from halflife.core.view import View
@@ -63,6 +64,21 @@ def heaviest_unseen(view: View, budget: Budget, rng: np.random.Generator) -> Pla
     return best(view, budget, waited, waited, lambda row: _unseen(view, row))
 
 
+def equally(view: View) -> Floats:
+    """Return that every item is looked at equally often."""
+    return np.ones(len(view))
+
+
+def by_rate(view: View) -> Floats:
+    """Return that items are looked at as often as they change."""
+    return view.rate
+
+
+def by_weight(view: View) -> Floats:
+    """Return that items are looked at as often as they matter."""
+    return view.weight
+
+
 def _unseen(view: View, row: int) -> str:
     if not view.held[row]:
         return "never seen yet"
@@ -74,21 +90,25 @@ round_robin = Strategy(
     PlainRates,
     "Look at every page in turn, whatever it does.",
     "sampling with correlation, s. 2.1",
+    pace=equally,
 )
 uniform = Strategy(
     oldest_first_by_chance,
     PlainRates,
     "Look at every page equally often.",
     "Coffman, Liu and Weber 1998",
+    pace=equally,
 )
 proportional = Strategy(
     most_missed,
     about="Look at pages as often as they change; intuitive, and bad.",
     paper="Cho and Garcia-Molina 2003, TODS, s. 5",
+    pace=by_rate,
 )
 weight_proportional = Strategy(
     heaviest_unseen,
     PlainRates,
     "Look at pages as often as they matter.",
     "Kolobov et al. 2019, SIGIR",
+    pace=by_weight,
 )

@@ -14,6 +14,7 @@ from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.paced import ALPHA
 from halflife.queries.known.progress import KnownRound
+from halflife.queries.known.word_counts import WordCounts
 from halflife.queries.local import LocalRecords
 from halflife.queries.policies import EXPECTED, INDEX, KnownPolicy, NewPolicy
 from halflife.queries.random_check import CHECKED
@@ -36,6 +37,7 @@ class FormWish:
         new: By what records that come are found.
         known: By what known records are refreshed.
         max_staleness: The relative staleness that ``order-interval`` allows.
+        corpus: What ``corpus`` policies scale; the copy if None.
 
     """
 
@@ -46,6 +48,7 @@ class FormWish:
     new: NewPolicy = EXPECTED
     known: KnownPolicy = INDEX
     max_staleness: float = ALPHA
+    corpus: WordCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from halflife.queries.known.guess import Guess, is_learned, learn
 from halflife.queries.known.progress import KnownRound
 from halflife.queries.known.refresh import DOUBTED, Probe, Refresher
 from halflife.queries.known.rules import RemembersKnown
+from halflife.queries.known.word_counts import WordCounts
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import KnownPolicy
 
@@ -33,6 +34,7 @@ class KnownPlan:
         copy: The known records.
         now: The time, in days.
         truth: How far each record is off, for an oracle in a replay.
+        corpus: What ``corpus`` policies scale; the copy if None.
 
     """
 
@@ -42,8 +44,10 @@ class KnownPlan:
         copy: Copy,
         now: float,
         truth: Floats | None = None,
+        corpus: WordCounts | None = None,
     ) -> None:
         self._policy, self._copy, self._now = policy, copy, now
+        self._corpus = corpus
         self._truth = truth
         self._planned: list[Probe] = []
         self._begun = False  # whether a round began in this turn
@@ -60,7 +64,7 @@ class KnownPlan:
         if guess is not None:
             copy = self._copy
             records = dict(zip(copy.keys, copy.held, strict=True))
-            hits = guess.hits(known.interface, records, known.pool)
+            hits = guess.hits(known.interface, records, known.pool, self._corpus)
             known.reported = ReportedCoverage(known.pool, hits)
 
     @property
@@ -72,8 +76,9 @@ class KnownPlan:
         """Ask for what guesses go by."""
         copy, asked = self._copy, (ledger, self._now, rng)
         records = {**dict(zip(copy.keys, copy.held, strict=True)), **ledger.seen}
-        coverage = self._policy.coverage
-        self.believe(known, learn(coverage, self.guess, known.pool, records, asked))
+        way, before = self._policy.coverage, self.guess
+        found = learn(way, before, known.pool, records, asked, self._corpus)
+        self.believe(known, found)
 
     def next(self, known: Refresher, budget: float, rng: Generator) -> Sequence[Probe]:
         """Return what to ask next, if anything is worth it."""

@@ -143,7 +143,8 @@ class Upkeep:
 
     @cached_property
     def _plan(self) -> KnownPlan:
-        return KnownPlan(self._wish.known, self.copy, self.now)
+        wish = self._wish
+        return KnownPlan(wish.known, self.copy, self.now, corpus=wish.corpus)
 
     @cached_property
     def known(self) -> Refresher | None:

@@ -1,12 +1,13 @@
 """What a JSON answer says about the list it is a part of: its size and its next page.
 
-Web APIs write both beside the records, under a few usual names. They show when
-somebody forgot to say in the settings that there are more pages.
+Web APIs write both beside the records, under a few usual names; some give a token for
+the next page, or only say that there is one. They show when somebody forgot to say in
+the settings that there are more pages.
 """
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 # Seen in Django REST framework, json-server, JSON:API, HAL, OData, Spring Data, Solr,
 # Elasticsearch, Algolia, Meilisearch, Datasette and Google's APIs.
@@ -22,8 +23,24 @@ NEXTS = (
 )  # fmt: skip
 PARTS = (
     "", "meta", "links", "_links", "pagination", "paging", "page", "response", "hits",
-    "metadata",
+    "metadata", "pageInfo", "page_info", "response_metadata",
 )  # fmt: skip
+# A token in the answer, and the parameter in which its API wants it back.
+TOKENS = {
+    "nextPageToken": "pageToken", "next_page_token": "page_token",
+    "next_cursor": "cursor", "nextCursor": "cursor", "next_token": "next_token",
+    "nextToken": "nextToken", "continuation_token": "continuation_token",
+    "continuationToken": "continuationToken", "continuation": "continuation",
+    "nextCursorMark": "cursorMark", "offset": "offset",
+    "endCursor": "after", "end_cursor": "after", "cursor": "cursor", "after": "after",
+    "next": "cursor",
+}  # fmt: skip
+_LAST_HAS_THEM = {"endCursor", "end_cursor", "cursor", "after"}  # so they promise none
+FLAGS = (
+    "has_more", "hasMore", "has_next", "hasNext", "hasNextPage", "has_next_page",
+    "is_truncated", "isTruncated", "truncated", "exceededTransferLimit",
+)  # fmt: skip
+_ENDS = ("last", "isLast", "is_last")  # flags that are false until the last page
 _PLAIN = re.compile(r"[\w@.\-\"]*(\[\*?\])?")  # a path that leaves no record out
 _BARE = re.compile(r"[A-Za-z_]\w*")
 
@@ -36,12 +53,17 @@ class PageHints(NamedTuple):
         next_at: The JMESPath at which the address of the next page stands; empty if
             there is none.
         next: That address, as written.
+        more_at: The JMESPath of a token for the next page, or of a flag that says
+            that there is one; empty if neither is there.
+        parameter: The parameter that usually takes the token; empty for a flag.
 
     """
 
     total: int | None = None
     next_at: str = ""
     next: str = ""
+    more_at: str = ""
+    parameter: str = ""
 
 
 NO_HINTS = PageHints()
@@ -56,10 +78,7 @@ def find_hints(document: object, records: str = "") -> PageHints:
     >>> find_hints({"count": 400, "next": "/jobs?page=2", "results": [{}]})
     PageHints(total=400, next_at='next', next='/jobs?page=2')
     """
-    if not isinstance(document, Mapping):
-        return NO_HINTS
-    parts = [(p, document if not p else document.get(p)) for p in PARTS]
-    inside = [(p, part) for p, part in parts if isinstance(part, Mapping)]
+    inside = _parts(document, records)
     total = None
     if _PLAIN.fullmatch(records):
         found = (_at(part, name) for _, part in inside for name in TOTALS)
@@ -69,7 +88,48 @@ def find_hints(document: object, records: str = "") -> PageHints:
             link = _at(part, name)
             if isinstance(link, str) and _is_address(link):
                 return PageHints(total, _path(place, name), link)
-    return PageHints(total)
+    more = next(filter(None, (_more(*one) for one in inside)), ("", ""))
+    return PageHints(total, more_at=more[0], parameter=more[1])
+
+
+Part: TypeAlias = tuple[tuple[str, ...], Mapping[str, object]]  # where, and what
+
+
+def _parts(document: object, records: str) -> list[Part]:
+    """Return the objects that may speak of the list: the root, and those around it."""
+    found: list[Part] = []
+    names: list[str] = []
+    inner = records.partition("[")[0].split(".")
+    for step in ("", *inner[:-1]):
+        if step:
+            names.append(step.strip('"'))
+            document = document.get(names[-1]) if isinstance(document, Mapping) else 0
+        if not isinstance(document, Mapping):
+            break
+        parts = [(p, document if not p else document.get(p)) for p in PARTS]
+        found += [
+            ((*names, p) if p else tuple(names), part)
+            for p, part in parts
+            if isinstance(part, Mapping)
+        ]
+    return found
+
+
+def _more(place: tuple[str, ...], part: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return where an object says that the list goes on, and what takes the token."""
+    wiki = part.get("continue")  # in MediaWiki a token has its parameter's name
+    inner = wiki if isinstance(wiki, Mapping) else {}
+    if given := next((str(name) for name in inner if name != "continue"), ""):
+        return _path((*place, "continue"), given), given
+    for name, parameter in TOKENS.items():
+        token = part.get(name)
+        if isinstance(token, str) and token and name not in _LAST_HAS_THEM:
+            return _path(place, name), parameter
+    for names, value in ((FLAGS, True), (_ENDS, False)):
+        for name in names:
+            if part.get(name) is value:
+                return _path(place, name), ""
+    return None
 
 
 def _at(part: Mapping[str, object], name: str) -> object:
@@ -91,10 +151,8 @@ def _is_address(link: str) -> bool:
     return link.startswith(("http://", "https://", "/", "?", "./"))
 
 
-def _path(place: str, name: str) -> str:
+def _path(place: tuple[str, ...], name: str) -> str:
     """Return the JMESPath of a member."""
-    names = [place] if place else []
-    names += (
-        [name] if name.startswith("@") or name == "odata.nextLink" else name.split(".")
-    )
+    whole = name.startswith("@") or name == "odata.nextLink"
+    names = [*place, *([name] if whole else name.split("."))]
     return ".".join(n if _BARE.fullmatch(n) else f'"{n}"' for n in names)

@@ -79,6 +79,7 @@ class SourceGuess:
         missing: Settings that nobody could guess; without them it cannot be kept.
         second: The second page, which shows whether paging was guessed right.
         second_body: What has to be posted to get that page.
+        rivals: The same with other ways of paging, to be tried if this one fails.
         instead: Another address that has the same as data.
         package: What has to be installed first; empty if nothing has to.
 
@@ -97,6 +98,7 @@ class SourceGuess:
     missing: tuple[str, ...] = ()
     second: str = ""
     second_body: bytes = b""
+    rivals: tuple["SourceGuess", ...] = ()
     instead: str = ""
     package: str = ""
 

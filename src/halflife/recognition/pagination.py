@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from halflife.core.errors import UsageError
 from halflife.net.addresses import resolve
-from halflife.readers.page_hints import NEXTS, TOTALS
+from halflife.readers.page_hints import NEXTS, TOKENS, TOTALS, find_hints
 from halflife.recognition.record_lists import quoted
 
 DEPTH = 4  # names from the root to what an answer says of its list
@@ -23,15 +23,6 @@ PARTS = 300  # objects that are looked into
 LONGEST = 4096  # characters of a token or an address
 NEXT_LINK, LINK_HEADER, CURSOR = "next link", "Link header", "cursor"
 PAGE_NUMBER, OFFSET = "page number", "offset"
-# A token in the answer, and the parameter in which its API wants it back.
-TOKENS = {
-    "nextPageToken": "pageToken", "next_page_token": "page_token",
-    "next_cursor": "cursor", "nextCursor": "cursor", "next_token": "next_token",
-    "nextToken": "nextToken", "continuation_token": "continuation_token",
-    "continuationToken": "continuationToken", "continuation": "continuation",
-    "endCursor": "after", "end_cursor": "after", "cursor": "cursor",
-    "nextCursorMark": "cursorMark", "after": "after", "next": "cursor",
-}  # fmt: skip
 _HEADER_TOTALS = (
     "x-total-count", "x-total", "x-wp-total", "total-count", "x-count",
     "x-pagination-total-count", "x-total-results",
@@ -45,6 +36,16 @@ _PAGE_PARAMS = ("page", "_page", "paged", "pg", "p", "page_number", "pageNumber"
 _OFFSETS = ("offset", "_start", "start", "skip", "$skip", "from", "startAt")
 _LIMITS = {"offset": "limit", "_start": "_limit", "start": "rows", "skip": "limit",
            "$skip": "$top", "from": "size", "startAt": "maxResults"}  # fmt: skip
+# The parameter that counts records or pages, by the one that says how many are wanted.
+_BESIDE = {
+    "limit": "offset", "rows": "start", "$limit": "$offset", "$top": "$skip",
+    "take": "skip", "_limit": "_start", "maxResults": "startAt", "size": "from",
+    "per_page": "page", "perPage": "page", "page_size": "page", "pageSize": "page",
+}  # fmt: skip
+_USUAL = ("page", "offset", "start", "skip", "from")
+_KEYSETS = ("starting_after", "after")  # parameters that take the last record's key
+_TRIES = 4  # requests in which other ways are tried
+_ROUND = frozenset({10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000})
 _LINK = re.compile(r"<([^<>]{1,4096})>((?:\s*;\s*[^,;]{1,500}){1,20})")
 _REL = re.compile(r"""rel\s*=\s*"?([^";]+)""", re.IGNORECASE)
 _RANGE = re.compile(r"[^/]{1,100}/\s*(\d{1,12})\s*")
@@ -62,6 +63,7 @@ class PagingGuess:
         param: The parameter that takes the token, the page's number or the offset.
         limit: The parameter that takes the number of records.
         first: The number of this page, or its offset.
+        more: Where the answer says whether there is another page.
         second: The address of the second page; empty if this is the only one, or if
             another address cannot ask for it.
         why: Why it was guessed so.
@@ -75,6 +77,7 @@ class PagingGuess:
     first: int = 0
     second: str = ""
     why: str = ""
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,8 @@ class ListAnswer:
         headers: Its headers, by their names in lower case.
         path: Where the records are.
         size: How many it has.
+        key: What names a record; empty if that is not known.
+        last: The key of the last record.
 
     """
 
@@ -111,6 +116,8 @@ class ListAnswer:
     headers: Mapping[str, str]
     path: str = ""
     size: int = 0
+    key: str = ""
+    last: str = ""
 
 
 def find_total(answer: ListAnswer) -> TotalGuess:
@@ -151,6 +158,61 @@ def find_paging(answer: ListAnswer, total: int | None = None) -> PagingGuess:
         or _page_number(answer, more=more)
         or PagingGuess(why=_silence(answer, total))
     )
+
+
+def other_ways(
+    answer: ListAnswer, found: PagingGuess, total: int | None = None
+) -> list[PagingGuess]:
+    """Return usual ways that are worth a request each, where ``found`` is unsure.
+
+    A list may go on although nothing in its answer says how: it reports more records
+    than it shows, a flag says that there are more, or a page seems to be full.
+
+    >>> seen = ListAnswer("http://a.example/x?rows=10", {"count": 41}, {}, size=10)
+    >>> [way.param for way in other_ways(seen, PagingGuess(), 41)]
+    ['start', 'page', 'offset', 'skip']
+    """
+    flag = find_hints(answer.document, answer.path).more_at
+    more = bool(flag) or (total is not None and total > answer.size)
+    full = total is None and answer.size in _ROUND
+    if found.style in {NEXT_LINK, LINK_HEADER, CURSOR} or not (more or full):
+        return []
+    parts = urlsplit(answer.url)
+    asked = dict(parse_qsl(parts.query))
+    names = [_BESIDE[name] for name in asked if name in _BESIDE]
+    names += ["$offset"] if "x-soda2-fields" in answer.headers else []  # Socrata
+    # A full page alone says little, and nothing of a file such as `index.json`.
+    most = _TRIES if more else 0 if "." in parts.path.rpartition("/")[2] else 2
+    usual = [name for name in _USUAL if name not in names][: max(most - len(names), 0)]
+    wanted = [name for name in (*names, *usual) if name != found.param]
+    counted = [
+        _numbered(answer, name, 1, "tried")
+        if name == "page"
+        else _skipped(answer, name, "tried")
+        for name in wanted
+    ]
+    return [*_keysets(answer, flag), *counted][:_TRIES]
+
+
+def _keysets(answer: ListAnswer, flag: str) -> list[PagingGuess]:
+    """Return the ways that go on after the last record, as Stripe has it."""
+    if not (flag and answer.key and answer.last and "[" not in answer.path):
+        return []
+    where = f"{answer.path}[-1].{quoted(answer.key)}"
+    return [
+        PagingGuess(
+            CURSOR, where, name, more=flag,
+            second=with_parameter(answer.url, name, answer.last),
+            why=f"the parameter {name!r} takes the key of the last record",
+        )
+        for name in _KEYSETS
+    ]  # fmt: skip
+
+
+def _skipped(answer: ListAnswer, name: str, why: str) -> PagingGuess:
+    second = with_parameter(answer.url, name, str(answer.size))
+    said = f"the parameter {name!r} leaves records out: {why}"
+    return PagingGuess(OFFSET, "", name, "", 0, second, said)
 
 
 def pages_of(total: int | None, size: int) -> int | None:
@@ -233,7 +295,7 @@ def _cursor(answer: ListAnswer) -> PagingGuess | None:
             token = part.get(name)
             if not (isinstance(token, str) and 0 < len(token) <= LONGEST):
                 continue
-            params = [p for p in (usual, name, *set(TOKENS.values())) if p in asked]
+            params = [p for p in (usual, name, *TOKENS.values()) if p in asked]
             param = params[0] if params else usual
             where = _joined(path, name, part)
             why = f"{where!r} is a token that the parameter {param!r} takes"
@@ -289,7 +351,7 @@ def _numbered(
 def _silence(answer: ListAnswer, total: int | None) -> str:
     if total is not None and total <= answer.size:
         return f"all {total} records are on this page"
-    if answer.size in {10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000}:
+    if answer.size in _ROUND:
         return (
             f"nothing says that it goes on; exactly {answer.size} records may be one "
             "page of several, so look, and say so with --next"

@@ -1,8 +1,9 @@
 """Where observations are kept, and everything that follows from them.
 
 ``core.store`` has the parts of a store that speak of the field's nouns. Here are those
-whose nouns belong to a store, and ``Store``, the sum of all parts. Two stores have
-them all: ``SqliteStore`` (a file) and ``MemoryStore`` (as long as the program runs).
+whose nouns belong to a store, and ``Store``, the sum of all parts. Three
+stores have them all: ``SqliteStore`` (a file), ``PostgresStore`` (a schema of a
+database, for several machines), ``MemoryStore`` (as long as the program runs).
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -65,6 +66,10 @@ class Store(
     Protocol,
 ):
     """All parts: an append-only log of observations, and what is derived from it."""
+
+    def size(self) -> int:
+        """Return the bytes that it takes on a disk."""
+        ...
 
     @property
     def changes(self) -> "ChangeLog":

@@ -4,8 +4,9 @@ Headers are much alike from page to page and too short for a compressor to notic
 is given the words that most of them have.
 """
 
-import sqlite3
 import zlib
+
+from halflife.stores.database import Database
 
 STATEMENTS = (
     # zlib with the words below; NULL if the headers were not kept
@@ -33,7 +34,7 @@ _WORDS = (
 )
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Let every copy have its headers beside it."""
     for statement in STATEMENTS:
         db.execute(statement)

@@ -16,10 +16,11 @@ from halflife.stores import (
     page_versions,
     schema,
 )
+from halflife.stores.database import Database
 
 
-def problems(db: sqlite3.Connection) -> list[str]:
-    """Return what is wrong with a state file, in words."""
+def problems(db: Database) -> list[str]:
+    """Return what is wrong with a SQLite file, in words."""
     found = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
     if found:
         return found
@@ -28,6 +29,11 @@ def problems(db: sqlite3.Connection) -> list[str]:
         return found
     broken = db.execute("PRAGMA foreign_key_check")
     found += [f"{row[0]} row {row[1]} names no {row[2]}" for row in broken]
+    return [*found, *inconsistencies(db)]
+
+
+def inconsistencies(db: Database) -> Iterator[str]:
+    """Return where tables contradict one another, in words; whatever the engine."""
     parts = (
         _folds(db),
         columns.problems(db),
@@ -39,10 +45,10 @@ def problems(db: sqlite3.Connection) -> list[str]:
         _lives(db),
         _messages(db),
     )
-    return [*found, *(problem for part in parts for problem in part)]
+    return (problem for part in parts for problem in part)
 
 
-def _tables(db: sqlite3.Connection) -> Iterator[str]:
+def _tables(db: Database) -> Iterator[str]:
     """Compare the tables, indexes and triggers with those of a new file."""
     query = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
@@ -52,7 +58,7 @@ def _tables(db: sqlite3.Connection) -> Iterator[str]:
         yield f"the {kind} {name} is not as it was made"
 
 
-def _folds(db: sqlite3.Connection) -> Iterator[str]:
+def _folds(db: Database) -> Iterator[str]:
     """Fold the log again, onto what was rolled up, and compare."""
     stored = evidence_rows.evidence(db, ())
     again = compaction.again(db, stored)
@@ -87,7 +93,7 @@ def _hinted(evidence: Evidence) -> dict[tuple[float, ...], float]:
     return found
 
 
-def _held(db: sqlite3.Connection) -> Iterator[str]:
+def _held(db: Database) -> Iterator[str]:
     wrong = db.execute(
         "SELECT count(*) FROM evidence AS e LEFT JOIN observation AS o ON o.id = e.held"
         " WHERE e.looks > 0 AND (o.item, o.at, o.seen, o.digest)"
@@ -97,7 +103,7 @@ def _held(db: sqlite3.Connection) -> Iterator[str]:
         yield f"the last good look of {wrong} items is not the one in the log"
 
 
-def _copies(db: sqlite3.Connection) -> Iterator[str]:
+def _copies(db: Database) -> Iterator[str]:
     query = "SELECT key, body FROM content JOIN item ON item.id = item"
     for key, body in db.execute(query):
         try:
@@ -114,7 +120,7 @@ def _copies(db: sqlite3.Connection) -> Iterator[str]:
                 yield "an earlier version of a page is not what it was"
 
 
-def _changes(db: sqlite3.Connection) -> Iterator[str]:
+def _changes(db: Database) -> Iterator[str]:
     query = (
         "SELECT count(*), min(seq) FROM change"
         " WHERE NOT json_valid(fields) OR json_type(fields) <> 'object'"
@@ -127,13 +133,13 @@ def _changes(db: sqlite3.Connection) -> Iterator[str]:
         yield "changes are kept that were removed already"
 
 
-def _ledger(db: sqlite3.Connection) -> Iterator[str]:
+def _ledger(db: Database) -> Iterator[str]:
     query = "SELECT run FROM ledger GROUP BY run HAVING sum(requests) < 0"
     for (run,) in db.execute(query):
         yield f"run {run} gave back more requests than it was charged"
 
 
-def _runs(db: sqlite3.Connection) -> Iterator[str]:
+def _runs(db: Database) -> Iterator[str]:
     """Check that those who hold sources are under way, and the other way round."""
     query = (
         "SELECT id FROM run WHERE (state = 'running')"
@@ -149,12 +155,12 @@ def _runs(db: sqlite3.Connection) -> Iterator[str]:
         yield f"run {run} cannot be read"
 
 
-def _messages(db: sqlite3.Connection) -> Iterator[str]:
+def _messages(db: Database) -> Iterator[str]:
     for (number,) in db.execute("SELECT id FROM message WHERE NOT json_valid(body)"):
         yield f"message {number} cannot be read"
 
 
-def _lives(db: sqlite3.Connection) -> Iterator[str]:
+def _lives(db: Database) -> Iterator[str]:
     """Check that lives are bounded by looks in their order, and can be read."""
     wrong = db.execute(
         "SELECT count(*) FROM life WHERE first_seen > last_seen"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from halflife.core.errors import AlreadyRunning, Damaged, StoreError
 from halflife.stores import compaction, files
+from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 from halflife.stores.sqlite import SqliteStore
 
@@ -18,7 +19,7 @@ _BESIDE = ("-wal", "-shm")
 WINDOW = 31.0  # days; no budget's window is longer
 _RUN = """
 INSERT INTO run (id, state, sources, owner, began, ended)
-VALUES (?, 'done', '[]', ?, ?, ?)
+VALUES (?, 'done', '[]', ?, ?, ?) RETURNING id
 """
 _SPENT = "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)"
 
@@ -158,15 +159,14 @@ def _carry(path: Path, fresh: Path, now: float) -> int:
         return 0
     with SqliteStore.open(fresh) as new, new.together() as db:
         missing = max(spent - compaction.spent(db, now - WINDOW), 0)
-        run = db.execute(
-            _RUN, (max(last, _highest_run(db)) + 1, str(new.owner), now, now)
-        )
+        given = (max(last, _highest_run(db)) + 1, str(new.owner), now, now)
+        ((run,),) = db.execute(_RUN, given).fetchall()
         if missing:
-            db.execute(_SPENT, (run.lastrowid, now, missing))
+            db.execute(_SPENT, (run, now, missing))
     return missing
 
 
-def _highest_run(db: sqlite3.Connection) -> int:
+def _highest_run(db: Database) -> int:
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'run'").fetchone()
     return int(row[0]) if row else 0
 

@@ -6,13 +6,13 @@ read up to a number never misses one below it. A number is never used twice.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from halflife.core.change import CHANGE_KINDS, Change, ChangeKind, NewFields
 from halflife.stores import change_search
 from halflife.stores.change_search import ChangeFilter, ChangeSlice
+from halflife.stores.database import Database
 from halflife.stores.leases import source_id
 
 if TYPE_CHECKING:
@@ -50,20 +50,20 @@ WHERE change.seq > ?1
     AND (?2 = '[]' OR source.name IN (SELECT value FROM json_each(?2)))
 ORDER BY change.seq LIMIT ?3
 """
-_LAST = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change'"
+LAST = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change'"
 _BEFORE = "SELECT min(seq) - 1 FROM change WHERE at >= ?"
 _WRITE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _KIND_LISTED = f"CHECK (kind IN ({_KINDS}))"
 _KIND_TESTED = "CHECK ({})".format(" OR ".join(f"kind = '{k}'" for k in CHANGE_KINDS))
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the table of changes."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
-def ease_check(db: sqlite3.Connection) -> None:
+def ease_check(db: Database) -> None:
     """Let the table test the kind of a change in a cheaper way, with the same result.
 
     For ``IN`` SQLite builds a table of the kinds for each row: 40 % of an insert. No
@@ -82,7 +82,7 @@ def ease_check(db: sqlite3.Connection) -> None:
         db.execute("PRAGMA writable_schema = OFF")
 
 
-def append(db: sqlite3.Connection, changes: Iterable[Change]) -> None:
+def append(db: Database, changes: Iterable[Change]) -> None:
     """Write changes down, in their order."""
     ids: dict[str, int] = {}
     rows: list[tuple[Any, ...]] = []
@@ -101,12 +101,12 @@ def written(fields: Mapping[str, Sequence[Any]]) -> str:
     return _WRITE(fields)  # a pair is written as a list
 
 
-def create_removed(db: sqlite3.Connection) -> None:
+def create_removed(db: Database) -> None:
     """Make the table that says which changes were removed because of their age."""
     db.execute(_REMOVED)
 
 
-def remove_before(db: sqlite3.Connection, cutoff: float, now: float, most: int) -> int:
+def remove_before(db: Database, cutoff: float, now: float, most: int) -> int:
     """Remove changes before the first recent one, at most so many; return how many.
 
     A change from a future that a wrong clock made up is not recent.
@@ -152,7 +152,7 @@ class ChangeRows:
     def last(self) -> int:
         """Return the number of the newest change ever written; 0 if none was."""
         with self._store.looking() as db:
-            return int(db.execute(_LAST).fetchone()[0])
+            return int(db.execute(LAST).fetchone()[0])
 
     def removed(self) -> int:
         """Return the number up to which changes were removed; 0 if none was."""

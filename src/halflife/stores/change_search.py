@@ -6,12 +6,12 @@ from page to page sees each change once, whatever is written meanwhile.
 
 import json
 import math
-import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from halflife.core.change import Change, ChangeKind
+from halflife.stores.database import Database
 
 # What one page may cost at most: about 0.1 s of SQL, or 0.1 s of comparing text.
 WINDOW = 100_000  # changes that are passed
@@ -69,9 +69,7 @@ class ChangeSlice(NamedTuple):
     next: int | None
 
 
-def older(
-    db: sqlite3.Connection, wanted: ChangeFilter, before: int, most: int
-) -> ChangeSlice:
+def older(db: Database, wanted: ChangeFilter, before: int, most: int) -> ChangeSlice:
     """Return the newest changes with smaller numbers than ``before``."""
     (first,) = db.execute("SELECT min(seq) FROM change").fetchone()
     if first is None or before <= first:
@@ -87,9 +85,7 @@ def older(
     return ChangeSlice(found, edge)
 
 
-def newer(
-    db: sqlite3.Connection, wanted: ChangeFilter, after: int, most: int
-) -> ChangeSlice:
+def newer(db: Database, wanted: ChangeFilter, after: int, most: int) -> ChangeSlice:
     """Return the oldest changes with larger numbers than ``after``, newest first."""
     (last,) = db.execute("SELECT max(seq) FROM change").fetchone()
     if last is None or after >= last:
@@ -102,7 +98,7 @@ def newer(
     return ChangeSlice(found[::-1], stop)
 
 
-def _edge(db: sqlite3.Connection, source: str, start: int, sign: str) -> int | None:
+def _edge(db: Database, source: str, start: int, sign: str) -> int | None:
     """Return the number of the last change that one page passes; None if it ends."""
     if not source:
         return start - WINDOW if sign == "<" else start + WINDOW
@@ -132,7 +128,7 @@ def _some(
 
 
 def _rows(
-    db: sqlite3.Connection, wanted: ChangeFilter, span: tuple[int, int], order: str
+    db: Database, wanted: ChangeFilter, span: tuple[int, int], order: str
 ) -> Iterator[tuple[Any, ...]]:
     """Return the rows within some numbers, one after the other."""
     tests = ["change.seq BETWEEN ? AND ?"]

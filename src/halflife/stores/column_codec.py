@@ -1,7 +1,6 @@
 """Columns of numbers and texts as they are packed into the state file."""
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,6 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from halflife.stores.database import Database
 
 Array: TypeAlias = NDArray[Any]
 
@@ -29,7 +30,7 @@ class ColumnFiles:
 
 
 def put(
-    db: sqlite3.Connection, filed: ColumnFiles, name: str, column: Array, part: int = 0
+    db: Database, filed: ColumnFiles, name: str, column: Array, part: int = 0
 ) -> None:
     """Write a column down in the form that suits it.
 
@@ -50,7 +51,7 @@ def put(
 
 
 def put_text(
-    db: sqlite3.Connection, filed: ColumnFiles, name: str, text: bytes, part: int
+    db: Database, filed: ColumnFiles, name: str, text: bytes, part: int
 ) -> None:
     """Write a text down."""
     packed = zlib.compress(text, 1)
@@ -58,7 +59,7 @@ def put_text(
 
 
 def put_list(
-    db: sqlite3.Connection,
+    db: Database,
     filed: ColumnFiles,
     name: str,
     values: Iterable[str],
@@ -68,9 +69,7 @@ def put_list(
     put_text(db, filed, name, json.dumps(list(values)).encode(), part)
 
 
-def column(
-    db: sqlite3.Connection, filed: ColumnFiles, name: str, part: int = 0
-) -> Array:
+def column(db: Database, filed: ColumnFiles, name: str, part: int = 0) -> Array:
     """Read a column."""
     query = f"SELECT kind, size, form, data FROM filed_column {_WHERE} AND part = ?"  # noqa: S608  (constants)
     kind, size, form, data = db.execute(query, (filed.id, name, part)).fetchone()
@@ -93,13 +92,13 @@ def _woven(data: bytes, kind: np.dtype[Any], size: int) -> Array:
     return whole.reshape(-1).view(kind)
 
 
-def parts(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> list[int]:
+def parts(db: Database, filed: ColumnFiles, name: str) -> list[int]:
     """Return the parts in which a column came, in order."""
     query = f"SELECT part FROM filed_column {_WHERE} ORDER BY part"  # noqa: S608
     return [part for (part,) in db.execute(query, (filed.id, name))]
 
 
-def joined(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> Array:
+def joined(db: Database, filed: ColumnFiles, name: str) -> Array:
     """Read a column that came in parts."""
     found = [column(db, filed, name, part) for part in parts(db, filed, name)]
     if len(found) == 1:
@@ -107,21 +106,19 @@ def joined(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> Array:
     return np.concatenate([np.zeros(0, np.int32), *found])
 
 
-def texts(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> Iterator[bytes]:
+def texts(db: Database, filed: ColumnFiles, name: str) -> Iterator[bytes]:
     """Read the parts of a text, packed as they lie."""
     query = f"SELECT data FROM filed_column {_WHERE} ORDER BY part"  # noqa: S608
     return (data for (data,) in db.execute(query, (filed.id, name)))
 
 
-def lists(db: sqlite3.Connection, filed: ColumnFiles, name: str) -> tuple[str, ...]:
+def lists(db: Database, filed: ColumnFiles, name: str) -> tuple[str, ...]:
     """Read texts that came in parts."""
     found = texts(db, filed, name)
     return tuple(one for data in found for one in json.loads(zlib.decompress(data)))
 
 
-def one_list(
-    db: sqlite3.Connection, filed: ColumnFiles, name: str, part: int
-) -> tuple[str, ...]:
+def one_list(db: Database, filed: ColumnFiles, name: str, part: int) -> tuple[str, ...]:
     """Read the texts of one part."""
     query = f"SELECT data FROM filed_column {_WHERE} AND part = ?"  # noqa: S608
     (data,) = db.execute(query, (filed.id, name, part)).fetchone()

@@ -9,7 +9,6 @@ without them, or if a row is gone that they hold, everything is read from the ro
 """
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from halflife.core.keys import Folders, Keys
 from halflife.grouping.places import folder_codes
 from halflife.stores import column_codec, evidence_rows
 from halflife.stores.column_codec import Array, ColumnFiles
+from halflife.stores.database import Database
 from halflife.stores.layers import Layer, Stack
 
 Kinds: TypeAlias = Mapping[str, type[np.generic]]
@@ -96,13 +96,13 @@ _PRUNE = (
 )
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the tables of columns."""
     for statement in _STATEMENTS:
         db.execute(statement)
 
 
-def load(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence | None:
+def load(db: Database, sources: Sequence[str]) -> Evidence | None:
     """Read what all looks add up to from columns; None if they cannot tell.
 
     Columns that are damaged cannot tell, either: the rows can.
@@ -114,7 +114,7 @@ def load(db: sqlite3.Connection, sources: Sequence[str]) -> Evidence | None:
         return None
 
 
-def problems(db: sqlite3.Connection) -> Iterator[str]:
+def problems(db: Database) -> Iterator[str]:
     """Compare all columns with the rows they come from."""
     for sources in all_filed(db):
         found, rows = load(db, sources), evidence_rows.evidence(db, sources)
@@ -145,9 +145,7 @@ def _same_gaps(one: Evidence, other: Evidence) -> bool:
     return all(np.array_equal(columns[0][n], columns[1][n]) for n in names)
 
 
-def _load(
-    db: sqlite3.Connection, sources: Sequence[str], filed: ColumnFiles
-) -> Evidence | None:
+def _load(db: Database, sources: Sequence[str], filed: ColumnFiles) -> Evidence | None:
     with ThreadPoolExecutor(1) as aside:  # names unpack while numbers are read
         names = list(column_codec.texts(db, filed, "key"))
         text = aside.submit(column_codec.unpacked, names)
@@ -172,7 +170,7 @@ def _load(
 
 
 def _layers(
-    db: sqlite3.Connection, sources: Sequence[str], filed: ColumnFiles, found: Evidence
+    db: Database, sources: Sequence[str], filed: ColumnFiles, found: Evidence
 ) -> Iterator[Layer]:
     """Yield what was written since, oldest first: as columns, the rest from rows."""
     mark, last = filed.upto, _last(found.number)
@@ -196,39 +194,39 @@ def _last(number: Array) -> int:
     return int(number[-1]) if number.size else 0
 
 
-def _marks(db: sqlite3.Connection, filed: ColumnFiles) -> list[int]:
+def _marks(db: Database, filed: ColumnFiles) -> list[int]:
     """Return how far each layer goes; those that lie under the columns do not count."""
     marks = column_codec.parts(db, filed, f"{_LATER}number")
     return [mark for mark in marks if mark > filed.upto]
 
 
-def find(db: sqlite3.Connection, sources: Sequence[str]) -> ColumnFiles | None:
+def find(db: Database, sources: Sequence[str]) -> ColumnFiles | None:
     """Return where the evidence on sources lies as columns, if it does."""
     row = db.execute("SELECT * FROM filed WHERE sources = ?", (_named(sources),))
     found = row.fetchone()
     return found and ColumnFiles(*found)
 
 
-def mark(db: sqlite3.Connection, sources: Sequence[str]) -> Mark | None:
+def mark(db: Database, sources: Sequence[str]) -> Mark | None:
     """Return what says whether anything was written since; None without columns."""
     filed = find(db, sources)
     newest = int(db.execute(_NEWEST).fetchone()[0])
     return None if filed is None else (filed, newest)
 
 
-def all_filed(db: sqlite3.Connection) -> list[tuple[str, ...]]:
+def all_filed(db: Database) -> list[tuple[str, ...]]:
     """Return the sets of sources of which the evidence lies as columns."""
     rows = db.execute("SELECT sources FROM filed ORDER BY sources").fetchall()
     return [tuple(json.loads(sources)) for (sources,) in rows]
 
 
-def latest(db: sqlite3.Connection) -> tuple[str, ...]:
+def latest(db: Database) -> tuple[str, ...]:
     """Return the sources of the latest run whose evidence lies as columns, if any."""
     row = db.execute(_LATEST).fetchone()
     return tuple(json.loads(row[0])) if row else ()
 
 
-def waiting(db: sqlite3.Connection, sources: Sequence[str]) -> tuple[float, float]:
+def waiting(db: Database, sources: Sequence[str]) -> tuple[float, float]:
     """Return how many rows were written since, and how many are in no layer either.
 
     Both are ``inf`` if there are no columns.
@@ -240,7 +238,7 @@ def waiting(db: sqlite3.Connection, sources: Sequence[str]) -> tuple[float, floa
     return newest - filed.upto, newest - max([filed.upto, *_marks(db, filed)])
 
 
-def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> bool:
+def save(db: Database, sources: Sequence[str], known: Evidence) -> bool:
     """Write evidence down as columns, in place of those before.
 
     Nobody else may write about the sources meanwhile. If somebody made an item known
@@ -253,8 +251,9 @@ def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> boo
     about = len(known), upto, _text(known.groups), _text(known.digest.long.values())
     if filed is None:
         insert = "INSERT INTO filed (sources, items, upto, groups, texts)"
-        row = db.execute(f"{insert} VALUES (?, ?, ?, ?, ?)", (_named(sources), *about))
-        filed = ColumnFiles(int(row.lastrowid or 0), "", 0, 0, "", "")
+        insert += " VALUES (?, ?, ?, ?, ?) RETURNING id"
+        ((number,),) = db.execute(insert, (_named(sources), *about)).fetchall()
+        filed = ColumnFiles(number, "", 0, 0, "", "")
     else:
         change = "UPDATE filed SET items = ?, upto = ?, groups = ?, texts = ?"
         db.execute(f"{change} WHERE id = ?", (*about, filed.id))
@@ -266,7 +265,7 @@ def save(db: sqlite3.Connection, sources: Sequence[str], known: Evidence) -> boo
     return True
 
 
-def save_layer(db: sqlite3.Connection, sources: Sequence[str]) -> None:
+def save_layer(db: Database, sources: Sequence[str]) -> None:
     """Pack the rows that were written since; those of new items stay as they are."""
     filed = find(db, sources)
     if filed is None:
@@ -324,7 +323,7 @@ def _named_columns(
         yield f"{prefix}_{name}", columns[name].astype(kind)
 
 
-def _save_keys(db: sqlite3.Connection, filed: ColumnFiles, keys: Keys) -> None:
+def _save_keys(db: Database, filed: ColumnFiles, keys: Keys) -> None:
     """Write down the keys that are not written yet, and the folders they lie in."""
     if len(keys) == filed.items:
         return
@@ -335,7 +334,7 @@ def _save_keys(db: sqlite3.Connection, filed: ColumnFiles, keys: Keys) -> None:
         _save_folders(db, filed, keys)
 
 
-def _save_folders(db: sqlite3.Connection, filed: ColumnFiles, keys: Keys) -> None:
+def _save_folders(db: Database, filed: ColumnFiles, keys: Keys) -> None:
     """Write down where new keys lie, unless there are few keys to a folder."""
     names = column_codec.lists(db, filed, "folder_name")
     code = {name: i for i, name in enumerate(names)}
@@ -346,7 +345,7 @@ def _save_folders(db: sqlite3.Connection, filed: ColumnFiles, keys: Keys) -> Non
         column_codec.put_list(db, filed, "folder_name", more, filed.items)
 
 
-def _prune(db: sqlite3.Connection, newest: int) -> None:
+def _prune(db: Database, newest: int) -> None:
     """Let go of columns that are far behind, and of notes that nobody needs."""
     for statement in _PRUNE:
         db.execute(statement, (newest,))

@@ -5,7 +5,6 @@ them are removed, their fold is kept here; the rest of the log, folded onto it, 
 still give the evidence, and ``verify`` sees to it.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from halflife.core.evidence import FOLDED, Evidence, Fold
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
+from halflife.stores.database import Database
 from halflife.stores.evidence_rows import gap_columns, hinted_columns
 from halflife.stores.tables import pack, unpack
 
@@ -71,12 +71,12 @@ VALUES (?{", ?" * len(FOLDED)})
 _READ = f"SELECT item, {', '.join(FOLDED)} FROM rolled"  # noqa: S608
 _GAP = """
 INSERT INTO rolled_gap VALUES (?, ?, ?) ON CONFLICT (item, class)
-DO UPDATE SET tally = tally + excluded.tally
+DO UPDATE SET tally = rolled_gap.tally + excluded.tally
 """
 _HINTED = """
 INSERT INTO rolled_hinted VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (item, class, changed, hints)
-DO UPDATE SET tally = tally + excluded.tally
+DO UPDATE SET tally = rolled_hinted.tally + excluded.tally
 """
 # As everywhere: a hint counts if the run that wrote it covers the item's source.
 _LOG = """
@@ -89,19 +89,19 @@ ORDER BY o.id
 """
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the tables of what was rolled up."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
-def until(db: sqlite3.Connection) -> int:
+def until(db: Database) -> int:
     """Return the number of the last look that was rolled up; 0 if none was."""
     row = db.execute("SELECT observation FROM rolled_until").fetchone()
     return int(row[0]) if row else 0
 
 
-def roll(db: sqlite3.Connection, last: int, at: float) -> None:
+def roll(db: Database, last: int, at: float) -> None:
     """Fold the looks up to number ``last`` into what was rolled up before."""
     rows = db.execute(_LOG, (until(db), last)).fetchall()
     if rows:
@@ -110,7 +110,7 @@ def roll(db: sqlite3.Connection, last: int, at: float) -> None:
     db.execute("REPLACE INTO rolled_until VALUES (1, ?, ?)", (last, at))
 
 
-def _base(db: sqlite3.Connection, items: Mapping[str, int]) -> Evidence:
+def _base(db: Database, items: Mapping[str, int]) -> Evidence:
     """Return what was rolled up of items, given by their keys and numbers."""
     base = Evidence.of(map(Item, items))
     base.number[:] = list(items.values())
@@ -128,7 +128,7 @@ def _restore(base: Evidence, row: int, values: Sequence[Any]) -> None:
     base.digest[[row]] = [unpack(digest)]
 
 
-def _save(db: sqlite3.Connection, base: Evidence, fold: Fold) -> None:
+def _save(db: Database, base: Evidence, fold: Fold) -> None:
     base.take(fold)
     rows = fold.rows.tolist()
     columns = [getattr(base, name)[rows].tolist() for name in ("number", *FOLDED[:-1])]
@@ -146,7 +146,7 @@ def _save(db: sqlite3.Connection, base: Evidence, fold: Fold) -> None:
 
 
 def _tally(
-    db: sqlite3.Connection,
+    db: Database,
     query: str,
     item: Sequence[int],
     columns: Iterable[NDArray[np.generic]],
@@ -155,7 +155,7 @@ def _tally(
     db.executemany(query, zip(item, *rest, strict=True))
 
 
-def again(db: sqlite3.Connection, known: Evidence) -> Evidence:
+def again(db: Database, known: Evidence) -> Evidence:
     """Return evidence on the same items, made anew from what the file holds.
 
     That is what was rolled up, and on it the looks of the log since.
@@ -177,14 +177,14 @@ def again(db: sqlite3.Connection, known: Evidence) -> Evidence:
     return found
 
 
-def since(db: sqlite3.Connection, size: int = CHUNK) -> Iterator[Looks]:
+def since(db: Database, size: int = CHUNK) -> Iterator[Looks]:
     """Return the looks that were not rolled up, in their order."""
     cursor = db.execute(_LOG, (until(db), _LAST))
     while rows := cursor.fetchmany(size):
         yield Looks.of(_look(*row) for row in rows)
 
 
-def spent(db: sqlite3.Connection, moment: float) -> int:
+def spent(db: Database, moment: float) -> int:
     """Return how many requests were charged at or after a moment.
 
     Of days that left the ledger only the sums are known; such a day counts whole.

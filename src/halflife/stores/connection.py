@@ -1,4 +1,4 @@
-"""A connection to the state file, and its transactions."""
+"""Transactions on the tables of a store; those of a SQLite file."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,17 +7,38 @@ from pathlib import Path
 from typing import Protocol
 
 from halflife.stores import files
+from halflife.stores.database import Database
 
 
 class Tables(Protocol):
     """Whoever lets queries see the tables, and lets them change."""
 
-    def looking(self) -> AbstractContextManager[sqlite3.Connection]:
+    def looking(self) -> AbstractContextManager[Database]:
         """Let several queries see the tables as they were at one moment."""
         ...
 
-    def together(self) -> AbstractContextManager[sqlite3.Connection]:
+    def together(self) -> AbstractContextManager[Database]:
         """Let several changes happen all or not at all."""
+        ...
+
+
+class TableConnection(Tables, Protocol):
+    """Transactions on the tables of a store, whatever the engine."""
+
+    def writing(self) -> AbstractContextManager[Database]:
+        """Let several changes happen all or not at all."""
+        ...
+
+    def alone(self) -> AbstractContextManager[Database]:
+        """Let one query see one moment by itself."""
+        ...
+
+    def trusted(self) -> AbstractContextManager[None]:
+        """Turn values that no halflife has written into ``Damaged``."""
+        ...
+
+    def data_version(self) -> int:
+        """Return a number that changes when somebody else has written."""
         ...
 
 
@@ -73,6 +94,20 @@ class Connection:
                 yield db
             finally:
                 self.joined = False
+
+    @contextmanager
+    def alone(self) -> Iterator[sqlite3.Connection]:
+        """Let one query see one moment by itself."""
+        with files.translated(self.path):
+            yield self.db
+
+    def trusted(self) -> AbstractContextManager[None]:
+        """Turn values that no halflife has written into ``Damaged``."""
+        return files.trusted(self.path)
+
+    def data_version(self) -> int:
+        """Return a number that changes when another connection has written."""
+        return int(self.db.execute("PRAGMA data_version").fetchone()[0])
 
     def _undo(self) -> None:
         if self.db.in_transaction:

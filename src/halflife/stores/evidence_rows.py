@@ -1,12 +1,12 @@
 """Evidence as rows: what all looks add up to, written down and read again."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import FOLDED, Evidence, Fold
+from halflife.stores.database import Database
 from halflife.stores.tables import ALL, ITEMS, ItemFilter, Row, chunks, pack, unpack
 
 _TOUCHED = " AND item.id IN (SELECT item FROM touched WHERE id > ?2"
@@ -19,15 +19,15 @@ DO UPDATE SET
     failures = excluded.failures, looks = excluded.looks, changes = excluded.changes,
     quiet = excluded.quiet, seen = excluded.seen, changed = excluded.changed,
     hints = excluded.hints, claimed = excluded.claimed,
-    digest = excluded.digest, held = coalesce(excluded.held, held)
+    digest = excluded.digest, held = coalesce(excluded.held, evidence.held)
 """
 _ADD_GAP = """
 INSERT INTO gap VALUES (?, ?, ?) ON CONFLICT (item, class)
-DO UPDATE SET tally = tally + excluded.tally
+DO UPDATE SET tally = gap.tally + excluded.tally
 """
 _ADD_HINTED = """
 INSERT INTO hinted_gap VALUES (?, ?, ?, ?, ?) ON CONFLICT (item, class, changed, hints)
-DO UPDATE SET tally = tally + excluded.tally
+DO UPDATE SET tally = hinted_gap.tally + excluded.tally
 """
 _SETTINGS = "SELECT id, weight, cost FROM item WHERE source IN CHOSEN ORDER BY id"
 _FOLDS = """
@@ -58,9 +58,7 @@ def among(mark: int, last: int) -> ItemFilter:
     return ItemFilter(f"{_TOUCHED} AND item <= ?3)", (mark, last))
 
 
-def evidence(
-    db: sqlite3.Connection, sources: Sequence[str], some: ItemFilter = ALL
-) -> Evidence:
+def evidence(db: Database, sources: Sequence[str], some: ItemFilter = ALL) -> Evidence:
     """Read what all looks add up to."""
     found = Evidence()
     for rows in chunks(db, ITEMS, sources, some):
@@ -75,7 +73,7 @@ def evidence(
 
 
 def agrees(
-    db: sqlite3.Connection, sources: Sequence[str], known: Evidence, upto: int | None
+    db: Database, sources: Sequence[str], known: Evidence, upto: int | None
 ) -> bool:
     """Say whether evidence has all items written since; new weights are set in it."""
     some = ALL if upto is None else since(upto, upto, 0)
@@ -121,9 +119,7 @@ def _restore(found: Evidence, columns: Iterable[Row]) -> None:
     found.digest[rows] = [unpack(d) for d in digest]
 
 
-def save_fold(
-    db: sqlite3.Connection, known: Evidence, fold: Fold, good: dict[str, int]
-) -> None:
+def save_fold(db: Database, known: Evidence, fold: Fold, good: dict[str, int]) -> None:
     """Write down what looks add; ``good`` has the place of each last good look."""
     item = known.number[fold.rows].tolist()
     columns = [getattr(fold, name).tolist() for name in FOLDED[:-1]]

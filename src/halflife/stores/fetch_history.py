@@ -23,13 +23,13 @@ WHERE source = {_MINE} AND valid = 0 AND at >= :since
 GROUP BY note ORDER BY max(at) DESC LIMIT :most
 """  # noqa: S608
 _PAGES = f"""
-SELECT avg(at), count(*), sum(seen = 2)
+SELECT avg(at), count(*), count(*) FILTER (WHERE seen = 2)
 FROM observation CROSS JOIN item ON item.id = observation.item
 WHERE {_WINDOW} AND item.source = {_MINE} AND at >= :since AND seen < 3
 GROUP BY CAST((at - :since) / :step AS INTEGER) ORDER BY 1
 """  # noqa: S608
 _SETS = f"""
-SELECT avg(at), count(*), sum(valid = 0)
+SELECT avg(at), count(*), count(*) FILTER (WHERE valid = 0)
 FROM snapshot WHERE source = {_MINE} AND at >= :since
 GROUP BY CAST((at - :since) / :step AS INTEGER) ORDER BY 1
 """  # noqa: S608

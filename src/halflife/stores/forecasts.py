@@ -4,7 +4,6 @@ A forecast is written down before anybody knows its outcome, and is never altere
 for the outcome. Scores, coverage and trust are computed from these facts.
 """
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.stores import tables
+from halflife.stores.database import Database
 
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
@@ -157,19 +157,21 @@ class Checks:
     silent: int
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the tables of forecasts and checks."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
-def remove(db: sqlite3.Connection, before: float) -> int:
+def remove(db: Database, before: float) -> int:
     """Remove forecasts and checks made before a moment; return how many.
 
     Of summaries there are few, and they are told much later: these stay a year longer.
     """
-    query = "DELETE FROM forecast WHERE made < ?1 - 365.0 * (measure = 'summary')"
-    old = db.execute(query, (before,)).rowcount
+    query = (
+        "DELETE FROM forecast WHERE made < ?1 AND (measure <> 'summary' OR made < ?2)"
+    )
+    old = db.execute(query, (before, before - 365.0)).rowcount
     return old + db.execute("DELETE FROM checked WHERE at < ?", (before,)).rowcount
 
 
@@ -292,7 +294,7 @@ def _stated(f: Issued) -> tuple[object, ...]:
     return f.source, f.measure, f.made, f.ahead, f.mean, f.low, f.high, f.confidence
 
 
-def _still(db: sqlite3.Connection, key: str, then: float) -> bool | None:
+def _still(db: Database, key: str, then: float) -> bool | None:
     item = tables.item_id(db, key)
     held = db.execute(_THEN, (item, then)).fetchone()
     if held is None:

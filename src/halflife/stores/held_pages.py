@@ -6,7 +6,6 @@ is written: what is well again needs nobody to say so.
 """
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores import answer_heads, change_log, page_changes, page_versions
+from halflife.stores.database import Database
 from halflife.stores.tables import item_id, pack, source_of, unpack
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ INSERT INTO held_page VALUES
     (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (item) DO UPDATE SET
     state = excluded.state, why = excluded.why,
-    since = CASE WHEN shape = excluded.shape THEN since ELSE excluded.since END,
-    seen = CASE WHEN shape = excluded.shape THEN seen + 1 ELSE 1 END,
+    since = CASE WHEN held_page.shape = excluded.shape
+        THEN held_page.since ELSE excluded.since END,
+    seen = CASE WHEN held_page.shape = excluded.shape
+        THEN held_page.seen + 1 ELSE 1 END,
     shape = excluded.shape, at = excluded.at, digest = excluded.digest,
     raw = excluded.raw, etag = excluded.etag, modified = excluded.modified,
     note = excluded.note, media_type = excluded.media_type, body = excluded.body,
@@ -128,18 +130,18 @@ class HeldFetch:
     shape: str
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the table."""
     db.execute(_TABLE)
 
 
-def rows(db: sqlite3.Connection, sources: Iterable[str] = ()) -> list[HeldPage]:
+def rows(db: Database, sources: Iterable[str] = ()) -> list[HeldPage]:
     """Return the pages of sources, or of all, whose answers are not believed yet."""
     found = db.execute(_PAGE + _SOME, (json.dumps(list(sources)),))
     return [_page(row) for row in found]
 
 
-def row(db: sqlite3.Connection, key: str) -> HeldPage | None:
+def row(db: Database, key: str) -> HeldPage | None:
     """Return a page whose answer is not believed yet; None if there is nothing."""
     found = db.execute(f"{_PAGE} WHERE key = ?", (key,)).fetchone()
     return _page(found) if found else None
@@ -149,9 +151,7 @@ def _page(row: Sequence[Any]) -> HeldPage:
     return replace(HeldPage(*row), digest=unpack(row[-1]))
 
 
-def save(
-    db: sqlite3.Connection, run: int, answer: HeldFetch, *, room: bool = True
-) -> None:
+def save(db: Database, run: int, answer: HeldFetch, *, room: bool = True) -> None:
     """Put an answer aside, in place of an earlier one of the same page.
 
     Without ``room`` its body is not kept: when it is believed, it is asked for again.
@@ -175,7 +175,7 @@ def save(
 
 
 def set_state(
-    db: sqlite3.Connection, pages: Iterable[HeldPage], state: str, why: str = ""
+    db: Database, pages: Iterable[HeldPage], state: str, why: str = ""
 ) -> None:
     """Say what is made of answers that were put aside, and why if that is new."""
     kept = [found for page in pages if (found := row(db, page.key)) is not None]
@@ -188,14 +188,14 @@ def set_state(
         _report(db, [page.key for page in kept if page.state != HELD])
 
 
-def _report(db: sqlite3.Connection, keys: Iterable[str]) -> None:
+def _report(db: Database, keys: Iterable[str]) -> None:
     """Write down that the answers of pages wait for a decision from now on."""
     found = [(row(db, key), db.execute(_AT, (key,)).fetchone()) for key in keys]
     held = [(page, float(at[0])) for page, at in found if page is not None]
     change_log.append(db, page_changes.holds(held))
 
 
-def observation(db: sqlite3.Connection, page: HeldPage) -> Observation | None:
+def observation(db: Database, page: HeldPage) -> Observation | None:
     """Return an answer as it was observed; None if it is no longer there.
 
     One whose body was too large to keep has no validators: the page is sent whole when
@@ -214,7 +214,7 @@ def observation(db: sqlite3.Connection, page: HeldPage) -> Observation | None:
     return Observation(page.key, at, Seen.PRESENT, *said)
 
 
-def clear_seen(db: sqlite3.Connection, looks: Looks) -> list[tuple[HeldPage, float]]:
+def clear_seen(db: Database, looks: Looks) -> list[tuple[HeldPage, float]]:
     """Forget what was put aside of pages of which there is a good observation.
 
     Return the answers that waited for a decision and are believed now, with the times
@@ -241,7 +241,7 @@ def is_accepted(page: HeldPage, seen: int, digest: str) -> bool:
     return page.state != WAITS and seen == Seen.PRESENT and digest == page.digest
 
 
-def host(db: sqlite3.Connection, key: str) -> str:
+def host(db: Database, key: str) -> str:
     """Return the host of a page; empty if the page is not known."""
     query = (
         "SELECT name FROM item JOIN item_group ON item_group.id = item.grp"
@@ -251,12 +251,12 @@ def host(db: sqlite3.Connection, key: str) -> str:
     return str(found[0]) if found else ""
 
 
-def well_since(db: sqlite3.Connection, source: str, host: str, at: float) -> int:
+def well_since(db: Database, source: str, host: str, at: float) -> int:
     """Return how many pages of a host were seen to be well from a moment on."""
     return int(db.execute(_WELL, (source, host, at)).fetchone()[0])
 
 
-def others(db: sqlite3.Connection, source: str, host: str) -> int:
+def others(db: Database, source: str, host: str) -> int:
     """Return how many pages of a host have a copy and nothing put aside."""
     return int(db.execute(_OTHERS, (source, host)).fetchone()[0])
 

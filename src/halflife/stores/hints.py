@@ -1,12 +1,12 @@
 """How a state file from before hints counted learns what its log says of them."""
 
-import sqlite3
 from collections.abc import Iterator
 
 from halflife.core.evidence import Evidence
 from halflife.core.gap_bins import classes
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
+from halflife.stores.database import Database
 
 _CHUNK = 10_000
 # As in ``tables``: a hint counts if the run that wrote it covers the item's source.
@@ -30,7 +30,7 @@ DO UPDATE SET tally = tally + excluded.tally
 """
 
 
-def refold(db: sqlite3.Connection) -> None:
+def refold(db: Database) -> None:
     """Count the hints that the log already holds."""
     known = Evidence()
     for looks in _log(db):
@@ -45,7 +45,7 @@ def refold(db: sqlite3.Connection) -> None:
     db.executemany(_TALLY, zip(keys, *rest, strict=True))
 
 
-def _log(db: sqlite3.Connection) -> Iterator[Looks]:
+def _log(db: Database) -> Iterator[Looks]:
     cursor = db.execute(_LOG)
     while rows := cursor.fetchmany(_CHUNK):
         yield Looks.of(_look(*row) for row in rows)

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from halflife.stores import answer_heads, page_versions
+from halflife.stores.database import Database
 from halflife.stores.tables import unpack
 
 if TYPE_CHECKING:
@@ -205,6 +206,8 @@ class HoldingRows:
         if first is not None:  # in the order of a record
             found = {name: set() for name in json.loads(first.text)}
         with self._store.looking() as db:
+            if not isinstance(db, sqlite3.Connection):
+                return _fields(self.record_history(source))
             for name, kind in sorted(db.execute(_FIELDS, (source,))):
                 kept = found.setdefault(name, set())
                 one = _TYPES.get(kind, str)
@@ -244,15 +247,13 @@ class HoldingRows:
             return [name for (name,) in db.execute(_NAMED, (key,))]
 
 
-def _rows(
-    db: sqlite3.Connection, query: str, given: Sequence[object]
-) -> Iterator[Sequence[Any]]:
+def _rows(db: Database, query: str, given: Sequence[object]) -> Iterator[Sequence[Any]]:
     cursor = db.execute(query, given)
     while rows := cursor.fetchmany(CHUNK):
         yield from rows
 
 
-def _versions(db: sqlite3.Connection, item: object, key: object) -> list[PageRow]:
+def _versions(db: Database, item: object, key: object) -> list[PageRow]:
     """Return the versions of a page, oldest first."""
     found = []
     for at, digest, kind, packed, is_old, head in db.execute(_VERSIONS, (item,)):
@@ -266,6 +267,21 @@ def _ended(rows: Sequence[PageRow]) -> list[PageRow]:
     """Return versions that end where the next one begins."""
     later = [row.begins for row in rows[1:]]
     return [row._replace(ends=end) for row, end in zip_longest(rows, later)]
+
+
+def _fields(rows: Iterator[RecordRow]) -> dict[str, set[type]]:
+    """Return the fields of records in the order of the first, the others by name."""
+    found: dict[str, set[type]] = {}
+    own: list[str] | None = None
+    for row in rows:
+        fields = json.loads(row.text)
+        own = list(fields) if own is None else own
+        for name, value in fields.items():
+            kept = found.setdefault(name, set())
+            if value is not None:
+                kept.add(type(value))
+    first = own or []
+    return {name: found[name] for name in [*first, *sorted(found.keys() - set(first))]}
 
 
 class MemoryHoldings:
@@ -321,15 +337,7 @@ class MemoryHoldings:
 
     def fields(self, source: str) -> dict[str, set[type]]:
         """Return the fields that records of a source have or had, and their types."""
-        found: dict[str, set[type]] = {}
-        for row in self.record_history(source):
-            for name, value in json.loads(row.text).items():
-                kept = found.setdefault(name, set())
-                if value is not None:
-                    kept.add(type(value))
-        first = next(self.record_history(source), None)
-        own = {} if first is None else json.loads(first.text)
-        return {name: found[name] for name in [*own, *sorted(found.keys() - own)]}
+        return _fields(self.record_history(source))
 
     def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
         """Return the pages that are there, or as far as is kept were at a moment."""

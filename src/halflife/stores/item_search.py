@@ -6,10 +6,13 @@ whatever is written meanwhile.
 """
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from halflife.stores.database import Database
 
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
@@ -43,7 +46,7 @@ _STATES = {
     "missing": "gone_by IS NULL AND missing_since IS NOT NULL",
     "gone": "gone_by IS NOT NULL",
     "failing": "failures > 0",
-    "all": "1",
+    "all": "1 = 1",
 }
 COLUMNS = ("key", "first_seen", "last_seen", "gone_by", "changes")
 _NONE = "x''"  # sorts after every number and text
@@ -110,7 +113,8 @@ def find(
     """Return the items after a place, and how many are wanted in all."""
     with store.looking() as db:
         base, given = _base(db, wanted)
-        (total,) = db.execute(f"SELECT count(*) FROM ({base})", given).fetchone()  # noqa: S608
+        count = f"SELECT count(*) FROM ({base}) AS wanted"  # noqa: S608
+        (total,) = db.execute(count, given).fetchone()
         rows = list(_rows(db, wanted, after, most + 1))
     more = len(rows) > most
     rows = rows[:most]
@@ -129,24 +133,26 @@ def are_pages(store: "Tables", source: str) -> bool:
         return _are_pages(db, source)
 
 
-def _are_pages(db: sqlite3.Connection, source: str) -> bool:
+def _are_pages(db: Database, source: str) -> bool:
     (records,) = db.execute(_HAS_RECORDS, (source,)).fetchone()
     return not records
 
 
-def _base(db: sqlite3.Connection, wanted: ItemQuery) -> tuple[str, dict[str, Any]]:
+def _base(db: Database, wanted: ItemQuery) -> tuple[str, dict[str, Any]]:
     """Return the query of the items that are wanted, in any order."""
     query = _PAGES if _are_pages(db, wanted.source) else _RECORDS
     tests, given = [_STATES[wanted.state]], {"source": wanted.source}
     if wanted.text:
         fold = "lower"
-        if not wanted.text.isascii():  # SQLite knows the case of ASCII letters alone
+        if not wanted.text.isascii():  # databases know the case of ASCII letters alone
             fold = "folded"
-            db.create_function(fold, 1, _folded, deterministic=True)
-        tests.append(f"(instr({fold}(key), :text) OR instr({fold}(fields), :text))")
-        is_ascii = wanted.text.isascii()
-        given["text"] = wanted.text.lower() if is_ascii else wanted.text.casefold()
-    return f"SELECT * FROM ({query}) WHERE {' AND '.join(tests)}", given  # noqa: S608
+            if isinstance(db, sqlite3.Connection):  # PostgreSQL has it in the schema
+                db.create_function(fold, 1, _folded, deterministic=True)
+        tests.append(
+            f"(instr({fold}(key), :text) > 0 OR instr({fold}(fields), :text) > 0)"
+        )
+        given["text"] = wanted.text.casefold()
+    return f"SELECT * FROM ({query}) AS one WHERE {' AND '.join(tests)}", given  # noqa: S608
 
 
 def _folded(text: object) -> str | None:
@@ -154,37 +160,53 @@ def _folded(text: object) -> str | None:
 
 
 def _rows(
-    db: sqlite3.Connection, wanted: ItemQuery, after: Place | None, most: int
+    db: Database, wanted: ItemQuery, after: Place | None, most: int
 ) -> Iterator[ItemRow]:
     base, given = _base(db, wanted)
-    field = wanted.sort.removeprefix("field:")
-    value = wanted.sort if wanted.sort in COLUMNS else "key"
-    if field != wanted.sort:
-        value, given["field"] = "fields ->> :field", _path(field)
-    # The index knows the order of the keys of a source's records, not of its pages.
-    if value != "key" or _are_pages(db, wanted.source):
-        value = f"ifnull({value}, {_NONE})"
+    if wanted.sort.startswith("field:"):
+        given["field"] = wanted.sort.removeprefix("field:")
+    order_by = _sqlite_order if isinstance(db, sqlite3.Connection) else _postgres_order
+    value, bound = order_by(wanted.sort, is_indexed=not _are_pages(db, wanted.source))
     sign, order = ("<", "DESC") if wanted.down else (">", "ASC")
     test = ""
     if after is not None:
-        test = f"WHERE (value, id) {sign} (ifnull(:value, {_NONE}), :id)"
+        test = f"WHERE (value, id) {sign} ({bound}, :id)"
         given["value"], given["id"] = after
     query = (
-        f"SELECT *, value FROM (SELECT *, {value} AS value FROM ({base})) {test}"  # noqa: S608
-        f" ORDER BY value {order}, id {order} LIMIT {most:d}"
+        f"SELECT *, value FROM (SELECT *, {value} AS value FROM ({base}) AS some)"  # noqa: S608
+        f" AS sorted {test} ORDER BY value {order}, id {order} LIMIT {most:d}"
     )
     for row in db.execute(query, given):
         number, key, first, last, gone, text, changes, failures, missing, _, at = row
         fields = None if text is None else json.loads(text)
-        place = (None if isinstance(at, bytes) else at, number)
+        place = (None if isinstance(at, bytes) or at == math.inf else at, number)
         times = first, last, gone
         yield ItemRow(key, *times, fields, changes, failures, missing, place)
 
 
-def _path(field: str) -> str:
-    """Return where JSON has a field of a record.
+def _sqlite_order(sort: str, *, is_indexed: bool) -> tuple[str, str]:
+    """Return what SQLite sorts by, and where a page begins.
 
-    >>> _path("price")
-    '$."price"'
+    The index knows the order of the keys of a source's records, not of its pages.
     """
-    return f"$.{json.dumps(field, ensure_ascii=False)}"
+    value = sort if sort in COLUMNS else "key"
+    if sort.startswith("field:"):
+        value = "fields ->> ('$.' || json_quote(:field))"
+    if value != "key" or not is_indexed:
+        value = f"ifnull({value}, {_NONE})"
+    return value, f"ifnull(:value, {_NONE})"
+
+
+def _postgres_order(sort: str, **_: object) -> tuple[str, str]:
+    """Return the same for PostgreSQL, in which a column has values of one type.
+
+    A field becomes a text that sorts as SQLite sorts its values (``order_of``).
+    """
+    if sort.startswith("field:"):
+        return 'order_of(fields, :field) COLLATE "C"', ":value"
+    if sort not in COLUMNS or sort == "key":
+        return "key", ":value"
+    return (
+        f"coalesce(CAST({sort} AS DOUBLE PRECISION), 9e999)",
+        "coalesce(CAST(:value AS DOUBLE PRECISION), 9e999)",
+    )

@@ -6,27 +6,27 @@ stopped, and wakes up after its lease has gone to another, can do no harm.
 """
 
 import json
-import sqlite3
 
 import numpy as np
 
 from halflife.core.errors import AlreadyRunning, LeaseLost
 from halflife.core.store import RESUME_WITHIN, Run
+from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 
 
 def begin(
-    db: sqlite3.Connection, names: tuple[str, ...], now: float, lease: float, me: Owner
+    db: Database, names: tuple[str, ...], now: float, lease: float, me: Owner
 ) -> Run:
     """Take the lease on sources, from a run that is dead or too late if need be."""
     sources = [source_id(db, name) for name in names]
     free(db, names, now, me)
     began, resumed = _beginning(db, names, now)
-    cursor = db.execute(
-        "INSERT INTO run (state, sources, owner, began) VALUES ('running', ?, ?, ?)",
+    ((run,),) = db.execute(
+        "INSERT INTO run (state, sources, owner, began)"
+        " VALUES ('running', ?, ?, ?) RETURNING id",
         (json.dumps(names), str(me), began),
-    )
-    run = int(cursor.lastrowid or 0)
+    ).fetchall()
     db.executemany(
         "INSERT INTO lease (source, run, expires) VALUES (?, ?, ?)",
         [(source, run, now + lease) for source in sources],
@@ -34,7 +34,7 @@ def begin(
     return Run(run, run, names, began, resumed)
 
 
-def free(db: sqlite3.Connection, names: tuple[str, ...], now: float, me: Owner) -> None:
+def free(db: Database, names: tuple[str, ...], now: float, me: Owner) -> None:
     """Take sources from runs that are dead or too late; raise ``AlreadyRunning``.
 
     Until the caller's transaction ends nobody else can take them.
@@ -43,12 +43,12 @@ def free(db: sqlite3.Connection, names: tuple[str, ...], now: float, me: Owner) 
         interrupt(db, stale, min(now, expires))
 
 
-def renew(db: sqlite3.Connection, run: Run, until: float) -> None:
+def renew(db: Database, run: Run, until: float) -> None:
     """Keep the lease."""
     db.execute("UPDATE lease SET expires = ? WHERE run = ?", (until, run.token))
 
 
-def finish(db: sqlite3.Connection, run: Run, now: float) -> None:
+def finish(db: Database, run: Run, now: float) -> None:
     """End a run, and with it the interrupted ones it went on from."""
     db.execute("DELETE FROM lease WHERE run = ?", (run.id,))
     db.execute("UPDATE run SET state = 'done', ended = ? WHERE id = ?", (now, run.id))
@@ -60,12 +60,12 @@ def finish(db: sqlite3.Connection, run: Run, now: float) -> None:
         )
 
 
-def holders(db: sqlite3.Connection) -> set[int]:
+def holders(db: Database) -> set[int]:
     """Return the runs that hold a lease."""
     return {row[0] for row in db.execute("SELECT run FROM lease")}
 
 
-def interrupt(db: sqlite3.Connection, run: int, ended: float) -> None:
+def interrupt(db: Database, run: int, ended: float) -> None:
     """Take the lease from a run that will not finish."""
     db.execute("DELETE FROM lease WHERE run = ?", (run,))
     db.execute(
@@ -73,7 +73,7 @@ def interrupt(db: sqlite3.Connection, run: int, ended: float) -> None:
     )
 
 
-def release(db: sqlite3.Connection, run: int) -> None:
+def release(db: Database, run: int) -> None:
     """Give back the lease of a run that its own process leaves unfinished."""
     query = "SELECT max(expires) FROM lease WHERE run = ?"
     expires = db.execute(query, (run,)).fetchone()[0]
@@ -81,7 +81,7 @@ def release(db: sqlite3.Connection, run: int) -> None:
         interrupt(db, run, expires)
 
 
-def fence(db: sqlite3.Connection, run: Run) -> None:
+def fence(db: Database, run: Run) -> None:
     """Raise ``LeaseLost`` unless the run still holds all its sources."""
     query = "SELECT count(*) FROM lease WHERE run = ?"
     if db.execute(query, (run.token,)).fetchone()[0] != len(run.sources):
@@ -91,7 +91,7 @@ def fence(db: sqlite3.Connection, run: Run) -> None:
         )
 
 
-def source_id(db: sqlite3.Connection, name: str) -> int:
+def source_id(db: Database, name: str) -> int:
     """Return the number of a source, made known if it is new."""
     db.execute("INSERT INTO source (name) VALUES (?) ON CONFLICT DO NOTHING", (name,))
     query = "SELECT id FROM source WHERE name = ?"
@@ -99,7 +99,7 @@ def source_id(db: sqlite3.Connection, name: str) -> int:
 
 
 def _stale_runs(
-    db: sqlite3.Connection, names: tuple[str, ...], now: float, me: Owner
+    db: Database, names: tuple[str, ...], now: float, me: Owner
 ) -> list[tuple[int, float]]:
     """Return the runs that hold sources in vain, and until when they did."""
     stale = []
@@ -129,9 +129,7 @@ def _moment(days: float) -> str:
     return f"{moment.replace('T', ' ')} UTC"
 
 
-def _beginning(
-    db: sqlite3.Connection, names: tuple[str, ...], now: float
-) -> tuple[float, bool]:
+def _beginning(db: Database, names: tuple[str, ...], now: float) -> tuple[float, bool]:
     """Return when the run counts as begun, and whether that is an earlier run's."""
     row = db.execute(
         "SELECT state, began, ended FROM run WHERE sources = ?"

@@ -1,13 +1,10 @@
 """What was charged, as rows; the SQL of it."""
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
-from contextlib import closing
-from pathlib import Path
 from typing import TypeAlias
 
-from halflife.stores import files
+from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 
 Charges: TypeAlias = tuple[tuple[float, int], ...]  # pairs of a time and a number
@@ -23,34 +20,27 @@ GROUP BY CAST(at * 24 AS INTEGER) HAVING sum(requests) > 0 ORDER BY 1
 _CHARGE = "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)"
 _RUN = """
 INSERT INTO run (state, sources, owner, began, ended) VALUES ('done', '[]', ?, ?, ?)
+RETURNING id
 """
 
 
-def charge(db: sqlite3.Connection, run: int, at: float, requests: int) -> None:
+def charge(db: Database, run: int, at: float, requests: int) -> None:
     """Write down that a run is about to send requests."""
     db.execute(_CHARGE, (run, at, requests))
 
 
-def spent_by(db: sqlite3.Connection, sources: Sequence[str], since: float) -> int:
+def spent_by(db: Database, sources: Sequence[str], since: float) -> int:
     """Return what was charged to runs of exactly these sources since then."""
     names = json.dumps(sorted(set(sources)))
     return int(db.execute(_SPENT_BY, (since, names)).fetchone()[0])
 
 
-def by_hour(db: sqlite3.Connection, since: float) -> Charges:
+def by_hour(db: Database, since: float) -> Charges:
     """Return what was charged since then, in sums by the hour."""
     return tuple((float(at), int(n)) for at, n in db.execute(_BY_HOUR, (since,)))
 
 
-def read_by_hour(path: Path, since: float) -> Charges:
-    """Return the same of a state file of any version we know; it stays as it is."""
-    with closing(files.connect_as_is(path)) as db, files.translated(path):
-        return by_hour(db, since)
-
-
-def carry(
-    db: sqlite3.Connection, charges: Iterable[tuple[float, int]], now: float
-) -> None:
+def carry(db: Database, charges: Iterable[tuple[float, int]], now: float) -> None:
     """Charge what was spent under another ledger, by a run of its own."""
-    run = db.execute(_RUN, (str(Owner.here()), now, now)).lastrowid
+    ((run,),) = db.execute(_RUN, (str(Owner.here()), now, now)).fetchall()
     db.executemany(_CHARGE, [(run, at, n) for at, n in charges])

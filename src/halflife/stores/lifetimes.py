@@ -6,7 +6,6 @@ the content of a version of which only the time was recorded.
 
 import json
 import math
-import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -29,6 +28,7 @@ from halflife.core.object_store import (
 )
 from halflife.core.store import Run, Staged
 from halflife.stores import change_log, record_changes
+from halflife.stores.database import Database
 from halflife.stores.leases import source_id
 
 _SAVE_LIFE = """
@@ -116,7 +116,7 @@ def overtakes(register: Register) -> bool:
     return any(snapshot.valid for snapshot in register.snapshots)
 
 
-def names(db: sqlite3.Connection) -> list[str]:
+def names(db: Database) -> list[str]:
     """Return the set sources of which something is kept."""
     query = (
         "SELECT name FROM source WHERE EXISTS"
@@ -125,7 +125,7 @@ def names(db: sqlite3.Connection) -> list[str]:
     return [row[0] for row in db.execute(query)]
 
 
-def collection(db: sqlite3.Connection, name: str) -> Collection:
+def collection(db: Database, name: str) -> Collection:
     """Return the history of a set source; raise ``UsageError`` if there is none."""
     source = _source(db, name)
     whole = [s.at for s in _snapshots(db, source) if s.valid and s.complete]
@@ -138,7 +138,7 @@ def collection(db: sqlite3.Connection, name: str) -> Collection:
     return Collection(name, looks, lives, row, versions[:, 1].copy())
 
 
-def _lives(db: sqlite3.Connection, source: int) -> tuple[Ints, Lives]:
+def _lives(db: Database, source: int) -> tuple[Ints, Lives]:
     """Return lives as columns, and their numbers; of very many it is quick."""
     rows = db.execute(_LIVES, (source,)).fetchall()
     ids, keys, _, *times, _, texts = zip(*rows, strict=True) if rows else [()] * 9
@@ -148,7 +148,7 @@ def _lives(db: sqlite3.Connection, source: int) -> tuple[Ints, Lives]:
     return np.array(ids, dtype=np.intp), lives
 
 
-def read(db: sqlite3.Connection, name: str) -> Register:
+def read(db: Database, name: str) -> Register:
     """Return all that is kept of a set source; raise ``UsageError`` if nothing is."""
     source = _source(db, name)
     ids, spells = _spells(db, source)
@@ -165,18 +165,18 @@ def read(db: sqlite3.Connection, name: str) -> Register:
     return Register(list(_snapshots(db, source)), spells, versions, unobserved)
 
 
-def _is_kept(db: sqlite3.Connection, name: str) -> bool:
+def _is_kept(db: Database, name: str) -> bool:
     return db.execute(_KEPT, (name,)).fetchone() is not None
 
 
-def _source(db: sqlite3.Connection, name: str) -> int:
+def _source(db: Database, name: str) -> int:
     row = db.execute(_KEPT, (name,)).fetchone()
     if row is None:
         raise unknown(name)
     return int(row[0])
 
 
-def _spells(db: sqlite3.Connection, source: int) -> tuple[list[int], list[Spell]]:
+def _spells(db: Database, source: int) -> tuple[list[int], list[Spell]]:
     rows = db.execute(_LIVES, (source,)).fetchall()
     # One long text is read much faster than many short ones.
     attributes = json.loads(f"[{','.join(row[-1] for row in rows)}]")
@@ -190,7 +190,7 @@ def _spells(db: sqlite3.Connection, source: int) -> tuple[list[int], list[Spell]
 
 
 def changes(
-    db: sqlite3.Connection, run: Run, name: str, register: Register, *, anew: bool
+    db: Database, run: Run, name: str, register: Register, *, anew: bool
 ) -> list[Change]:
     """Return what will change once this is saved."""
     if anew:
@@ -202,9 +202,7 @@ def changes(
     return [*accepted, *record_changes.find(name, register, rows)]
 
 
-def save(
-    db: sqlite3.Connection, name: str, register: Register, *, anew: bool = False
-) -> None:
+def save(db: Database, name: str, register: Register, *, anew: bool = False) -> None:
     """Add to what is kept of a set source, or put it in place of all that was.
 
     An answer that waited for a decision is overtaken by any look that counts.
@@ -234,7 +232,7 @@ def save(
     )
 
 
-def _save_lives(db: sqlite3.Connection, source: int, register: Register) -> None:
+def _save_lives(db: Database, source: int, register: Register) -> None:
     """Write lives down; of those that began before, only how far they have come.
 
     Their attributes, most of what there is, are as they were first seen.
@@ -253,7 +251,7 @@ def _save_lives(db: sqlite3.Connection, source: int, register: Register) -> None
     db.executemany(_SAVE_LIFE, _life_rows(source, fresh))
 
 
-def forget(db: sqlite3.Connection, source: int) -> None:
+def forget(db: Database, source: int) -> None:
     """Remove all that is kept of a set source."""
     db.execute(
         "DELETE FROM version WHERE life IN (SELECT id FROM life WHERE source = ?)",
@@ -263,9 +261,7 @@ def forget(db: sqlite3.Connection, source: int) -> None:
         db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))  # noqa: S608  (our own names)
 
 
-def stage(
-    db: sqlite3.Connection, run: int, name: str, listing: Listing, why: str
-) -> None:
+def stage(db: Database, run: int, name: str, listing: Listing, why: str) -> None:
     """Put an answer aside until somebody decides; it replaces an earlier one."""
     source = source_id(db, name)
     old = db.execute("DELETE FROM staged WHERE source = ?", (source,)).rowcount
@@ -280,7 +276,7 @@ def stage(
     )
 
 
-def staged(db: sqlite3.Connection) -> list[Staged]:
+def staged(db: Database) -> list[Staged]:
     """Return the answers that wait for a decision, oldest first."""
     query = (
         "SELECT run, name, at, why, listing FROM staged"
@@ -296,7 +292,7 @@ def staged(db: sqlite3.Connection) -> list[Staged]:
     return found
 
 
-def _snapshots(db: sqlite3.Connection, source: int) -> Iterator[Snapshot]:
+def _snapshots(db: Database, source: int) -> Iterator[Snapshot]:
     query = (
         "SELECT at, n, missing, valid, complete, note FROM snapshot"
         " WHERE source = ? ORDER BY at"

@@ -1,7 +1,6 @@
 """The link graph as rows, and in memory."""
 
 import json
-import sqlite3
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -10,6 +9,7 @@ import numpy as np
 from halflife.core.arrays import Ints
 from halflife.core.links import Links
 from halflife.core.observation import Looks, Observation, Outgoing
+from halflife.stores.database import Database
 
 STATEMENTS = (
     """
@@ -42,7 +42,7 @@ REPLACE INTO linked VALUES (?1, ?2, (SELECT id FROM item WHERE key = ?3), ?4)
 """
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the tables of the link graph."""
     for statement in STATEMENTS:
         db.execute(statement)
@@ -59,7 +59,7 @@ def known(out: Outgoing, keys: Container[str]) -> Outgoing:
     return Outgoing(to, out.same if out.same in keys else "", out.under)
 
 
-def save(db: sqlite3.Connection, looks: Looks) -> None:
+def save(db: Database, looks: Looks) -> None:
     """Replace the links of the pages whose links these looks read.
 
     What it links to that is not known as an item is left out.
@@ -73,7 +73,7 @@ def save(db: sqlite3.Connection, looks: Looks) -> None:
         db.execute(_ADD_LINKED, (row[0], look.at, out.same, out.under))
 
 
-def read(db: sqlite3.Connection, sources: Sequence[str]) -> Links:
+def read(db: Database, sources: Sequence[str]) -> Links:
     """Read the links between the items of sources, in the order of the items."""
     chosen = (json.dumps(list(sources)),)
     items = db.execute(_KEYS, chosen).fetchall()
@@ -88,7 +88,7 @@ def read(db: sqlite3.Connection, sources: Sequence[str]) -> Links:
     )
 
 
-def _edges(db: sqlite3.Connection, number: Ints) -> tuple[Ints, Ints]:
+def _edges(db: Database, number: Ints) -> tuple[Ints, Ints]:
     """Read the links between items of these numbers, which ascend, as their rows."""
     ends = chain.from_iterable(db.execute(_LINKS))
     pairs = np.fromiter(ends, dtype=np.int64).reshape(-1, 2)

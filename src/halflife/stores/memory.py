@@ -451,6 +451,10 @@ class MemoryStore:
         create(db)
         return SinkRows(Connection(db, Path(":memory:")))
 
+    def size(self) -> int:
+        """Return the bytes that it takes on a disk: none."""
+        return 0
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """Let several changes happen; what lives in memory only is not undone."""

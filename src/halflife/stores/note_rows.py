@@ -7,11 +7,11 @@ named so is kept, too, under the name that it had.
 
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from halflife.core.store import Note
+from halflife.stores.database import Database
 
 SUMMARY, VERSIONS = "summary", "summary_versions"  # kinds that others look for
 UNKNOWN = "memo: "  # the kind of a memo that nobody knows begins so
@@ -27,6 +27,11 @@ CREATE TABLE note (  -- typed state between runs; see stores/notes
 _READ = "SELECT version, body FROM note WHERE source = ? AND kind = ? AND number = ?"
 _NUMBERS = "SELECT number FROM note WHERE source = ? AND kind = ? ORDER BY number"
 _SAVE = "REPLACE INTO note (source, kind, number, version, body) VALUES (?, ?, ?, ?, ?)"
+_RENAME = """
+UPDATE note SET source = ?1 WHERE source = ?2 AND NOT EXISTS (
+    SELECT 1 FROM note AS other WHERE other.source = ?1 AND other.kind = note.kind
+    AND other.number = note.number)
+"""
 _REMOVE = "DELETE FROM note WHERE source = ? AND kind = ? AND number = ?"
 
 
@@ -39,49 +44,45 @@ class NoteRow(NamedTuple):
     body: str
 
 
-def read(
-    db: sqlite3.Connection, source: str, kind: str, number: int = 0
-) -> Note | None:
+def read(db: Database, source: str, kind: str, number: int = 0) -> Note | None:
     """Return a note as it was written; None if there is none."""
     row = db.execute(_READ, (source, kind, number)).fetchone()
     return Note(*row) if row else None
 
 
-def numbers(db: sqlite3.Connection, source: str, kind: str) -> list[int]:
+def numbers(db: Database, source: str, kind: str) -> list[int]:
     """Return the numbers of the notes of a kind about a source, ascending."""
     return [int(n) for (n,) in db.execute(_NUMBERS, (source, kind))]
 
 
-def save(
-    db: sqlite3.Connection, source: str, kind: str, number: int, note: Note
-) -> None:
+def save(db: Database, source: str, kind: str, number: int, note: Note) -> None:
     """Write a note in place of the one before."""
     db.execute(_SAVE, (source, kind, number, note.version, note.text))
 
 
-def remove(db: sqlite3.Connection, source: str, kind: str, number: int = 0) -> None:
+def remove(db: Database, source: str, kind: str, number: int = 0) -> None:
     """Remove a note, if there is one."""
     db.execute(_REMOVE, (source, kind, number))
 
 
-def sources(db: sqlite3.Connection) -> set[str]:
+def sources(db: Database) -> set[str]:
     """Return the names of the sources with notes."""
     query = "SELECT DISTINCT source FROM note WHERE source <> ''"
     return {str(name) for (name,) in db.execute(query)}
 
 
-def rename(db: sqlite3.Connection, old: str, new: str) -> None:
+def rename(db: Database, old: str, new: str) -> None:
     """Let notes go with the source; those that the new name has already stay."""
-    db.execute("UPDATE OR IGNORE note SET source = ? WHERE source = ?", (new, old))
+    db.execute(_RENAME, (new, old))
     forget(db, old)
 
 
-def forget(db: sqlite3.Connection, source: str) -> None:
+def forget(db: Database, source: str) -> None:
     """Remove all notes about a source."""
     db.execute("DELETE FROM note WHERE source = ?", (source,))
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the table, and notes of all memos."""
     db.execute(_TABLE)
     memos = db.execute("SELECT name, text FROM memo").fetchall()

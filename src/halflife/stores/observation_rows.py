@@ -1,6 +1,5 @@
 """Writing observations down: the log, what they add up to, links and copies."""
 
-import sqlite3
 from functools import partial
 
 import numpy as np
@@ -16,11 +15,12 @@ from halflife.stores import (
     page_versions,
     tables,
 )
+from halflife.stores.database import Database
 from halflife.stores.store_base import about
 
 
 def write(
-    db: sqlite3.Connection, run: int, looks: Looks, evidence: Evidence, versions: int
+    db: Database, run: int, looks: Looks, evidence: Evidence, versions: int
 ) -> tuple[Looks, Fold]:
     """Write observations and what they add; return the new ones, and the fold.
 
@@ -41,9 +41,7 @@ def write(
     return fresh, fold
 
 
-def _report(
-    db: sqlite3.Connection, looks: Looks, evidence: Evidence, fold: Fold
-) -> None:
+def _report(db: Database, looks: Looks, evidence: Evidence, fold: Fold) -> None:
     """Write down what the observations change; nothing of them is written yet."""
     accepted = held_pages.clear_seen(db, looks)
     if accepted:

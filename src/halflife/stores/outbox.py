@@ -7,13 +7,13 @@ pauses, until it is delivered or counts as dead.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from halflife.alerts.machine import Alarm, AlarmTurn
 from halflife.alerts.messages import Letter, gathered
+from halflife.stores.database import Database
 
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
@@ -94,7 +94,7 @@ class Message:
     trouble: str
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the tables of alarms and messages."""
     for statement in STATEMENTS:
         db.execute(statement)
@@ -232,7 +232,7 @@ def _is_news(turn: AlarmTurn) -> bool:
     return before is not None and (before.raised or before.turning is not None)
 
 
-def _post(db: sqlite3.Connection, letter: Letter) -> None:
+def _post(db: Database, letter: Letter) -> None:
     about = letter.target, letter.kind, letter.news
     row = db.execute(_OPEN, (letter.made, *about)).fetchone()
     if row is None:

@@ -19,6 +19,7 @@ class Owner:
         boot: The machine's present run, from its start to its shutdown.
         pids: The name space of process numbers; each container has its own.
         host: The machine's name, for people.
+        shared: Whether it works on a store that other machines use, too.
 
     """
 
@@ -27,9 +28,10 @@ class Owner:
     boot: str
     pids: str
     host: str
+    shared: bool = False
 
     @classmethod
-    def here(cls) -> Self:
+    def here(cls, *, shared: bool = False) -> Self:
         """Return this very process."""
         pid = os.getpid()
         return cls(
@@ -38,7 +40,17 @@ class Owner:
             boot=_text(_PROC / "sys/kernel/random/boot_id"),
             pids=_target(_PROC / "self/ns/pid"),
             host=os.uname().nodename,
+            shared=shared,
         )
+
+    @classmethod
+    def of(cls, store: object) -> "Owner":
+        """Return the owner as which a store takes leases; this process, if in memory.
+
+        One that works on a store of several machines says so.
+        """
+        owner = getattr(store, "owner", None)
+        return owner if isinstance(owner, Owner) else cls.here()
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -46,20 +58,24 @@ class Owner:
         return cls(**json.loads(text))
 
     def __str__(self) -> str:
-        return json.dumps(asdict(self))
+        row = asdict(self)
+        if not self.shared:  # as it always was written
+            del row["shared"]
+        return json.dumps(row)
 
     def is_gone(self, here: "Owner") -> bool:
         """Return whether the process is certainly no more, as seen from ``here``.
 
         A state file works on one machine only (its processes share memory), so
-        an owner from another run of the machine is gone. A process in another
+        an owner from another run of the machine is gone; of a store that several
+        machines use, it may be at work on another one. A process in another
         container cannot be seen, and one cannot see without ``/proc``: then only
         the lease's end tells.
         """
         if not (self.boot and here.boot):
             return False
         if self.boot != here.boot:
-            return True
+            return not self.shared
         return self.pids == here.pids and started(self.pid) != self.started
 
 

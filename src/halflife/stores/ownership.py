@@ -7,7 +7,6 @@ or nothing of it. The ledger and the runs are never touched: what was spent stay
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from halflife.core.errors import UsageError
 from halflife.stores import change_log, leases, note_rows, page_changes, page_versions
+from halflife.stores.database import Database
 from halflife.stores.leases import source_id
 from halflife.stores.tables import unpack
 
@@ -38,8 +38,8 @@ _FORGET_ITEMS = (
 )  # fmt: skip
 _SET_TABLES = ("life", "snapshot", "unobserved", "staged")
 _OWNERS = """
-SELECT s.name, count(item.id), total(coalesce(evidence.looks, 0) > 0),
-    total(coalesce(evidence.seen, -1) = 1)
+SELECT s.name, count(item.id), count(*) FILTER (WHERE evidence.looks > 0),
+    count(*) FILTER (WHERE evidence.seen = 1)
 FROM source AS s LEFT JOIN item ON item.source = s.id
 LEFT JOIN evidence ON evidence.item = item.id GROUP BY s.id ORDER BY s.name
 """
@@ -53,7 +53,7 @@ SELECT key, source.name, evidence.digest FROM item
 JOIN evidence ON evidence.item = item.id JOIN source ON source.id = item.source
 WHERE added_at IS NOT NULL AND evidence.seen = 0 AND source.name = ?
 """
-_FOREIGN = """
+FOREIGN = """
 SELECT j.value ->> 0, source.name, j.value ->> 1
 FROM json_each(?) AS j JOIN item ON item.key = j.value ->> 0
 JOIN source ON source.id = item.source WHERE source.name <> j.value ->> 1
@@ -85,27 +85,28 @@ class SourceHoldings:
 @contextmanager
 def reassigning(
     store: "Store", sources: tuple[str, ...], now: float
-) -> Iterator[sqlite3.Connection]:
+) -> Iterator[Database]:
     """Let what belongs to sources change hands, all of it or nothing.
 
     Raise ``AlreadyRunning`` if another process keeps one of them, and ``UsageError`` if
     the store is no file: what lives in memory belongs to one program's settings.
     """
-    from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415  (it imports this)
+    from halflife.stores.table_store import TableStore  # noqa: PLC0415  (it imports this)
 
-    if not isinstance(store, SqliteStore):
-        raise UsageError("pages change hands in a state file only")
+    if not isinstance(store, TableStore):
+        raise UsageError("pages change hands in a store that is kept only")
     with store.clearing(), store.together() as db:
         leases.free(db, sources, now, store.owner)
         yield db
     store.reread()
 
 
-def owners(db: sqlite3.Connection) -> list[SourceHoldings]:
+def owners(db: Database) -> list[SourceHoldings]:
     """Return every source of which the file holds something, by name."""
     sets = dict(
         db.execute(
-            "SELECT source, sum(gone_by IS NULL) FROM life GROUP BY source"
+            "SELECT source, count(*) FILTER (WHERE gone_by IS NULL) FROM life"
+            " GROUP BY source"
         ).fetchall()
     )
     listed = {row[0] for row in db.execute("SELECT DISTINCT source FROM snapshot")}
@@ -115,12 +116,12 @@ def owners(db: sqlite3.Connection) -> list[SourceHoldings]:
     for name, items, looked, gone in db.execute(_OWNERS):
         has = bool(items) or number[name] in listed or name in noted
         objects = int(sets.get(number[name], 0))
-        found.append(SourceHoldings(name, items, int(looked), int(gone), objects, has))
+        found.append(SourceHoldings(name, items, looked, gone, objects, has))
     return [one for one in found if one.history]
 
 
 def foreign(
-    db: sqlite3.Connection, claims: Iterable[tuple[str, str]]
+    db: Database, claims: Iterable[tuple[str, str]]
 ) -> list[tuple[str, str, str]]:
     """Return (key, owner, claimant) of items that another source owns.
 
@@ -128,11 +129,11 @@ def foreign(
     """
     return [
         (str(key), str(owner), str(wants))
-        for key, owner, wants in db.execute(_FOREIGN, (json.dumps(list(claims)),))
+        for key, owner, wants in db.execute(FOREIGN, (json.dumps(list(claims)),))
     ]
 
 
-def move(db: sqlite3.Connection, keys: Iterable[str], to: str, now: float) -> int:
+def move(db: Database, keys: Iterable[str], to: str, now: float) -> int:
     """Give items to another source; return how many."""
     number = source_id(db, to)
     rows = [(number, key) for key in keys]
@@ -143,7 +144,7 @@ def move(db: sqlite3.Connection, keys: Iterable[str], to: str, now: float) -> in
 
 
 def _report(
-    db: sqlite3.Connection,
+    db: Database,
     held: Iterable[tuple[str, str, bytes | str]],
     to: str,
     now: float,
@@ -153,7 +154,7 @@ def _report(
     change_log.append(db, page_changes.change_owner(pages, to, now))
 
 
-def move_found(db: sqlite3.Connection, source: str, to: str, now: float) -> int:
+def move_found(db: Database, source: str, to: str, now: float) -> int:
     """Give the items that a source found by itself to another; return how many."""
     _report(db, db.execute(_HELD_FOUND, (source,)).fetchall(), to, now)
     return db.execute(
@@ -164,7 +165,7 @@ def move_found(db: sqlite3.Connection, source: str, to: str, now: float) -> int:
     ).rowcount
 
 
-def rename(db: sqlite3.Connection, old: str, new: str) -> None:
+def rename(db: Database, old: str, new: str) -> None:
     """Give all that belongs to a source to another name.
 
     If the other source is there already, its items stay and the old ones join them. Of
@@ -192,7 +193,7 @@ def rename(db: sqlite3.Connection, old: str, new: str) -> None:
     db.execute("DELETE FROM source WHERE id = ?", (mine,))
 
 
-def forget(db: sqlite3.Connection, name: str) -> None:
+def forget(db: Database, name: str) -> None:
     """Remove all that is known of a source, as if it had never been observed.
 
     Runs and the ledger stay: what was spent counts.
@@ -212,12 +213,12 @@ def forget(db: sqlite3.Connection, name: str) -> None:
     _drop_columns(db)
 
 
-def _any(db: sqlite3.Connection, table: str, source: int) -> bool:
+def _any(db: Database, table: str, source: int) -> bool:
     query = f"SELECT 1 FROM {table} WHERE source = ? LIMIT 1"  # noqa: S608
     return db.execute(query, (source,)).fetchone() is not None
 
 
-def _rename_notes(db: sqlite3.Connection, old: str, new: str) -> None:
+def _rename_notes(db: Database, old: str, new: str) -> None:
     """Let notes go with the source; those that the new name has already stay."""
     if all(note_rows.numbers(db, name, note_rows.SUMMARY) for name in (old, new)):
         raise UsageError(
@@ -227,12 +228,12 @@ def _rename_notes(db: sqlite3.Connection, old: str, new: str) -> None:
     note_rows.rename(db, old, new)
 
 
-def _rename_runs(db: sqlite3.Connection, old: str, new: str) -> None:
+def _rename_runs(db: Database, old: str, new: str) -> None:
     """Let the runs that covered the old name cover the new one.
 
     A hint counts when it was written by a run that covers the item's source.
     """
-    query = "SELECT id, sources FROM run WHERE instr(sources, ?)"
+    query = "SELECT id, sources FROM run WHERE instr(sources, ?) > 0"
     for run, text in db.execute(query, (json.dumps(old),)).fetchall():
         names = json.loads(text)
         if old in names:
@@ -242,13 +243,13 @@ def _rename_runs(db: sqlite3.Connection, old: str, new: str) -> None:
             )
 
 
-def _drop_columns(db: sqlite3.Connection) -> None:
+def _drop_columns(db: Database) -> None:
     """Let go of evidence that was packed by source; the rows are the truth."""
     db.execute("DELETE FROM filed_column")
     db.execute("DELETE FROM filed")
 
 
-def _keep_numbers_apart(db: sqlite3.Connection) -> None:
+def _keep_numbers_apart(db: Database) -> None:
     """Let no new observation get a number that was rolled up already.
 
     The next number follows the largest in the log, which may have been removed.

@@ -6,7 +6,6 @@ Failed fetches and hints change nothing, and an observation that is in the log a
 is not in the fold, so nothing is reported twice.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,6 +18,7 @@ from halflife.core.evidence import NEVER, Evidence, Fold
 from halflife.core.fingerprints import KIND, Packed
 from halflife.core.observation import MOVED, Looks, Observation, Seen
 from halflife.stores.change_log import written
+from halflife.stores.database import Database
 
 if TYPE_CHECKING:
     from halflife.stores.held_pages import HeldPage
@@ -67,7 +67,7 @@ class PageChanges:
             key = self.evidence.keys[row]
             yield Change(at, source_of(key), key, kind, fields)
 
-    def save(self, db: sqlite3.Connection) -> None:
+    def save(self, db: Database) -> None:
         """Write the changes down."""
         number = self.evidence.number[self.rows].tolist()
         rows = (

@@ -6,7 +6,6 @@ first seen. Equal bodies are kept once. An answer that waits for a decision is i
 neither table, so it counts as a version only once it is believed.
 """
 
-import sqlite3
 import zlib
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from halflife.core.observation import Content, Observation
 from halflife.stores import answer_heads
+from halflife.stores.database import Database
 from halflife.stores.tables import item_id, pack, unpack
 
 if TYPE_CHECKING:
@@ -98,13 +98,13 @@ class PageVersion:
     packed: int = field(default=0, compare=False)
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the tables."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
-def save(db: sqlite3.Connection, look: Observation, item: int, most: int) -> None:
+def save(db: Database, look: Observation, item: int, most: int) -> None:
     """Keep the body of an observation as the current one, and the one before it."""
     if look.content is None:
         return
@@ -118,7 +118,7 @@ def save(db: sqlite3.Connection, look: Observation, item: int, most: int) -> Non
     _write(db, look, item, at)
 
 
-def put_back(db: sqlite3.Connection, look: Observation, item: int) -> None:
+def put_back(db: Database, look: Observation, item: int) -> None:
     """Let an earlier body be the current one; what replaced it is no version."""
     if look.content is None:
         return
@@ -134,7 +134,7 @@ def put_back(db: sqlite3.Connection, look: Observation, item: int) -> None:
     _write(db, look, item, at)
 
 
-def _write(db: sqlite3.Connection, look: Observation, item: int, at: float) -> None:
+def _write(db: Database, look: Observation, item: int, at: float) -> None:
     assert look.content is not None  # the caller has seen to that
     kind, body = look.content.media_type, zlib.compress(look.content.body, 1)
     head = answer_heads.packed(look.content.head)
@@ -142,7 +142,7 @@ def _write(db: sqlite3.Connection, look: Observation, item: int, at: float) -> N
     db.execute(_REPLACE, row)
 
 
-def _archive(db: sqlite3.Connection, item: int, row: tuple[Any, ...]) -> None:
+def _archive(db: Database, item: int, row: tuple[Any, ...]) -> None:
     import zstandard  # noqa: PLC0415  (only a page that has changed needs it)
 
     at, digest, raw, kind, head, packed = row
@@ -153,18 +153,18 @@ def _archive(db: sqlite3.Connection, item: int, row: tuple[Any, ...]) -> None:
     db.execute(_ADD, (item, at, digest, raw, kind, head, name))
 
 
-def trim(db: sqlite3.Connection, item: int, most: int) -> int:
+def trim(db: Database, item: int, most: int) -> int:
     """Remove the oldest versions of a page, but for ``most`` with the current one."""
     return _remove(db, db.execute(_OLD, (item, max(most - 1, 0))).fetchall())
 
 
-def trim_all(db: sqlite3.Connection, most: int) -> int:
+def trim_all(db: Database, most: int) -> int:
     """Remove the oldest versions of all pages; return how many."""
     items = db.execute(_ITEMS, (max(most - 1, 0),)).fetchall()
     return sum(trim(db, item, most) for (item,) in items)
 
 
-def forget(db: sqlite3.Connection, source: int) -> None:
+def forget(db: Database, source: int) -> None:
     """Remove all versions of the pages of a source."""
     query = (
         "SELECT id, body FROM page_version"
@@ -173,7 +173,7 @@ def forget(db: sqlite3.Connection, source: int) -> None:
     _remove(db, db.execute(query, (source,)).fetchall())
 
 
-def _remove(db: sqlite3.Connection, rows: list[tuple[int, int]]) -> int:
+def _remove(db: Database, rows: list[tuple[int, int]]) -> int:
     db.executemany("DELETE FROM page_version WHERE id = ?", [(n,) for n, _ in rows])
     db.executemany(_UNUSED, [(body,) for body in {body for _, body in rows}])
     return len(rows)

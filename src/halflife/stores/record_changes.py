@@ -6,13 +6,13 @@ log from its start needs nothing else.
 """
 
 import json
-import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from halflife.core.change import Change, ChangeKind, NewFields, plain
 from halflife.core.object_store import NEVER, Attributes, Register, Spell
+from halflife.stores.database import Database
 
 WHOLE = ""  # the key of a change that concerns a source as a whole
 
@@ -50,7 +50,7 @@ class KnownLives(Protocol):
 class LifeRows:
     """Lives in a state file."""
 
-    def __init__(self, db: sqlite3.Connection, source: str) -> None:
+    def __init__(self, db: Database, source: str) -> None:
         self._db, self._life = db, ("", -1)
         self._found: Sequence[Any] | None = None
         found = db.execute(_MINE, (source,)).fetchone()

@@ -1,11 +1,11 @@
 """What people ask of a state file; the SQL of it."""
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from halflife.core.host import HostState
 from halflife.stores import compaction, ownership, run_history, runs
 from halflife.stores.connection import Tables
+from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 from halflife.stores.parts import Holder
 
@@ -102,5 +102,5 @@ class StateReports:
             return _one(db, _OLD, before, compaction.until(db))
 
 
-def _one(db: sqlite3.Connection, query: str, *values: float) -> int:
+def _one(db: Database, query: str, *values: float) -> int:
     return int(db.execute(query, values).fetchone()[0])

@@ -7,16 +7,16 @@ none of them long, and a crash leaves some steps done and the others not begun.
 """
 
 import json
-import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from halflife.stores import change_log, compaction, files, forecasts, page_versions
+from halflife.stores import change_log, compaction, forecasts, page_versions
+from halflife.stores.database import Database
 from halflife.stores.page_versions import MOST
 
 if TYPE_CHECKING:
-    from halflife.stores.sqlite import SqliteStore
+    from halflife.stores.table_store import TableStore
 
 CHUNK = 5_000  # rows removed in one transaction
 LONGEST_WINDOW = 31.0  # days; what was charged within a budget's window must stay
@@ -31,7 +31,8 @@ FROM observation AS o WHERE o.id > ? AND o.id <= ? AND NOT EXISTS
 _ROLL_LEDGER = """
 INSERT INTO rolled_ledger
 SELECT CAST(at AS INTEGER) AS d, sum(requests) FROM ledger WHERE at < ? GROUP BY d
-ON CONFLICT (day) DO UPDATE SET requests = requests + excluded.requests
+ON CONFLICT (day) DO UPDATE
+SET requests = rolled_ledger.requests + excluded.requests
 """
 _OLD_RUNS = """
 DELETE FROM run WHERE state <> 'running' AND coalesce(ended, began) < ?
@@ -87,9 +88,9 @@ class Cleared:
     page_versions: int = 0
 
 
-def clear(store: "SqliteStore", keep: Keep, now: float) -> Cleared:
+def clear(store: "TableStore", keep: Keep, now: float) -> Cleared:
     """Remove what is older than it is to be kept."""
-    with files.trusted(store.path), store.clearing():
+    with store.trusted(), store.clearing():
         looks = _looks(store, now - keep.observations, now)
         charges = _ledger(store, now - max(keep.ledger, LONGEST_WINDOW))
         with store.together() as db:
@@ -107,7 +108,7 @@ def clear(store: "SqliteStore", keep: Keep, now: float) -> Cleared:
     return Cleared(looks, charges, runs, messages, summaries, told, changes, versions)
 
 
-def _changes(store: "SqliteStore", cutoff: float, now: float) -> int:
+def _changes(store: "TableStore", cutoff: float, now: float) -> int:
     """Remove old changes; whoever has not read them is told that they are gone."""
     removed = 0
     while True:
@@ -118,7 +119,7 @@ def _changes(store: "SqliteStore", cutoff: float, now: float) -> int:
             return removed
 
 
-def _looks(store: "SqliteStore", cutoff: float, now: float) -> int:
+def _looks(store: "TableStore", cutoff: float, now: float) -> int:
     """Roll up the looks before the first recent one, and remove them from the log."""
     with store.looking() as db:
         done = compaction.until(db)
@@ -135,7 +136,7 @@ def _looks(store: "SqliteStore", cutoff: float, now: float) -> int:
     return removed
 
 
-def _last_old(db: sqlite3.Connection, cutoff: float, now: float, done: int) -> int:
+def _last_old(db: Database, cutoff: float, now: float, done: int) -> int:
     """Return the number of the last look before the first recent one.
 
     A look from a future that a wrong clock made up is not recent. The very last look
@@ -146,7 +147,7 @@ def _last_old(db: sqlite3.Connection, cutoff: float, now: float, done: int) -> i
     return int(min(newest - 1, newest if recent is None else recent - 1))
 
 
-def _left_over(store: "SqliteStore", done: int) -> int:
+def _left_over(store: "TableStore", done: int) -> int:
     """Remove looks that were kept as the last good ones, and are no longer."""
     removed, after = 0, 0
     while after < done:
@@ -158,7 +159,7 @@ def _left_over(store: "SqliteStore", done: int) -> int:
     return removed
 
 
-def _ledger(store: "SqliteStore", cutoff: float) -> int:
+def _ledger(store: "TableStore", cutoff: float) -> int:
     # Whole days only: what is given back is written down with the time of its draw.
     day = float(int(cutoff))
     with store.together() as db:
@@ -166,7 +167,7 @@ def _ledger(store: "SqliteStore", cutoff: float) -> int:
         return db.execute("DELETE FROM ledger WHERE at < ?", (day,)).rowcount
 
 
-def _summaries(db: sqlite3.Connection, most: int) -> int:
+def _summaries(db: Database, most: int) -> int:
     """Remove the oldest versions of summaries; the one in use always stays."""
     removed = 0
     for source, body in db.execute(_VERSIONS).fetchall():

@@ -1,14 +1,14 @@
 """Which rows of evidence are of which source, found once for as long as that holds."""
 
-import sqlite3
 from collections.abc import Sequence
 from weakref import ref
 
 from halflife.core.arrays import Ints
 from halflife.core.evidence import Evidence
 from halflife.stores import tables
+from halflife.stores.database import Database
 
-_STAND = "SELECT max(id), (SELECT data_version FROM pragma_data_version()) FROM item"
+_NEWEST = "SELECT max(id) FROM item"
 
 
 class RowMemo:
@@ -28,11 +28,14 @@ class RowMemo:
         self._rows: dict[str, Ints] = {}
 
     def rows(
-        self, db: sqlite3.Connection, sources: Sequence[str], evidence: Evidence
+        self, db: Database, sources: Sequence[str], evidence: Evidence, version: int
     ) -> dict[str, Ints]:
-        """Return the rows of each source's items in evidence on them, ascending."""
-        stand = db.execute(_STAND).fetchone()
-        known = (frozenset(sources), len(evidence), *stand)
+        """Return the rows of each source's items in evidence on them, ascending.
+
+        ``version`` changes when another process has written.
+        """
+        newest = db.execute(_NEWEST).fetchone()[0]
+        known = (frozenset(sources), len(evidence), newest, version)
         same = self._evidence is not None and self._evidence() is evidence
         if not same or self._known != known:
             self._rows = tables.rows_by_source(db, sources, evidence)

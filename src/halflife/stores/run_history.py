@@ -1,10 +1,11 @@
 """Runs as people look back on them, and answers that nobody will believe."""
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from halflife.stores.database import Database
 
 _RECENT = """
 SELECT run.id, state, began, ended, sources FROM run
@@ -13,14 +14,15 @@ ORDER BY run.id DESC LIMIT ?
 """
 _LOOKS = """
 SELECT item, at, seen, digest FROM observation
-WHERE item IN (SELECT value FROM json_each(?1)) AND seen <= 1
+WHERE item IN (SELECT CAST(value AS INTEGER) FROM json_each(?1)) AND seen <= 1
     AND at >= coalesce((SELECT max(at) FROM observation AS b
         WHERE b.item = observation.item AND b.seen <= 1 AND b.at < ?2), ?2)
 ORDER BY item, at
 """
 _FAILED = """
 SELECT item, run, at, note FROM observation AS o
-WHERE item IN (SELECT value FROM json_each(?1)) AND at >= ?2 AND seen = 2
+WHERE item IN (SELECT CAST(value AS INTEGER) FROM json_each(?1)) AND at >= ?2
+    AND seen = 2
     AND NOT EXISTS (SELECT 1 FROM observation AS b
         WHERE b.item = o.item AND b.at = o.at AND b.seen = 0)
 ORDER BY at LIMIT ?3
@@ -63,7 +65,7 @@ class Ran:
     requests: int
 
 
-def recent(db: sqlite3.Connection, source: str, most: int) -> list[Ran]:
+def recent(db: Database, source: str, most: int) -> list[Ran]:
     """Return the latest runs that covered a source, latest first."""
     rows = db.execute(_RECENT, (source, most)).fetchall()
     first = min((row[0] for row in rows), default=0)
@@ -78,7 +80,7 @@ def recent(db: sqlite3.Connection, source: str, most: int) -> list[Ran]:
 
 
 def looks(
-    db: sqlite3.Connection, items: Sequence[int], since: float
+    db: Database, items: Sequence[int], since: float
 ) -> list[tuple[int, float, bool]]:
     """Return good looks at items: which, when, and whether it found a change.
 
@@ -95,21 +97,17 @@ def looks(
     return found
 
 
-def failures(
-    db: sqlite3.Connection, items: Sequence[int], since: float
-) -> list[FailedFetch]:
+def failures(db: Database, items: Sequence[int], since: float) -> list[FailedFetch]:
     """Return the fetches of items that failed from a moment on, in order of time."""
     given = json.dumps(list(items)), since, MOST
     return [FailedFetch(*row) for row in db.execute(_FAILED, given)]
 
 
-def rejected(
-    db: sqlite3.Connection, source: str, since: float
-) -> list[tuple[float, str]]:
+def rejected(db: Database, source: str, since: float) -> list[tuple[float, str]]:
     """Return when a set source gave no answer that could be used, and why."""
     return db.execute(_REJECTED, (source, since)).fetchall()
 
 
-def dismiss(db: sqlite3.Connection, run: int) -> int:
+def dismiss(db: Database, run: int) -> int:
     """Forget the answer that a run put aside; return how many there were."""
     return db.execute("DELETE FROM staged WHERE run = ?", (run,)).rowcount

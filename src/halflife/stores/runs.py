@@ -1,12 +1,12 @@
 """What a run did, as far as the file can tell."""
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from halflife.core.errors import UsageError
 from halflife.core.observation import Seen
+from halflife.stores.database import Database
 
 # An answer that was put off and believed later is there as a failure and as a good look
 # of the same moment; it did not fail.
@@ -16,9 +16,9 @@ _NOT_BELIEVED_LATER = """NOT EXISTS (
 # A look found a change if the last good look before it showed something else.
 _LOOKS = f"""
 SELECT source.name,
-    sum(o.seen IN (:present, :absent)),
-    sum(o.seen = :failed AND {_NOT_BELIEVED_LATER}),
-    sum(o.seen IN (:present, :absent) AND o.digest <> (
+    count(*) FILTER (WHERE o.seen IN (:present, :absent)),
+    count(*) FILTER (WHERE o.seen = :failed AND {_NOT_BELIEVED_LATER}),
+    count(*) FILTER (WHERE o.seen IN (:present, :absent) AND o.digest <> (
         SELECT b.digest FROM observation AS b
         WHERE b.item = o.item AND b.at < o.at AND b.seen IN (:present, :absent)
         ORDER BY b.at DESC LIMIT 1))
@@ -116,7 +116,7 @@ class RunAccount:
     held: tuple[tuple[str, str], ...]
 
 
-def account(db: sqlite3.Connection, run: int) -> RunAccount:
+def account(db: Database, run: int) -> RunAccount:
     """Return what a run did; raise ``UsageError`` if nothing is known of it.
 
     Looks that were rolled up since are not counted.
@@ -150,7 +150,5 @@ def account(db: sqlite3.Connection, run: int) -> RunAccount:
     )
 
 
-def _pages(rows: Sequence[tuple[str, int, int, int | None]]) -> list[RunPages]:
-    return [
-        RunPages(name, good, bad, changed or 0) for name, good, bad, changed in rows
-    ]
+def _pages(rows: Sequence[tuple[str, int, int, int]]) -> list[RunPages]:
+    return [RunPages(*row) for row in rows]

@@ -2,7 +2,9 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from contextlib import closing
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
 
 from halflife.stores import (
     answer_heads,
@@ -21,7 +23,7 @@ from halflife.stores import (
 )
 from halflife.stores.hints import refold
 
-Step: TypeAlias = Callable[[sqlite3.Connection], None]
+Step: TypeAlias = Callable[[Any], None]  # given a connection to the database
 
 APPLICATION_ID = 0x484C4946  # "HLIF"
 
@@ -278,3 +280,29 @@ def upgrade(db: sqlite3.Connection, steps: Sequence[Step]) -> None:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
+
+
+class Table(NamedTuple):
+    """The columns of a table with their types, and those that tell rows apart."""
+
+    columns: dict[str, str]
+    key: tuple[str, ...]
+
+
+@cache
+def reference() -> dict[str, Table]:
+    """Return the tables of the newest version, as an empty SQLite file has them."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        upgrade(db, STEPS)
+        names = db.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table'"
+            " AND name NOT LIKE 'sqlite%' ORDER BY rowid"
+        ).fetchall()
+        return {name: _table(db, name) for (name,) in names}
+
+
+def _table(db: sqlite3.Connection, name: str) -> Table:
+    rows = db.execute(f"SELECT name, type, pk FROM pragma_table_info('{name}')")  # noqa: S608  (our own names)
+    found = rows.fetchall()
+    key = sorted((place, column) for column, _, place in found if place)
+    return Table({n: kind for n, kind, _ in found}, tuple(n for _, n in key))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from halflife.core.change import Change
 from halflife.core.errors import UsageError
+from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ SELECT change, at, trouble FROM dead_letter WHERE sink = ? ORDER BY seq LIMIT ?
 """
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the tables of sinks and dead letters."""
     for statement in STATEMENTS:
         db.execute(statement)
@@ -254,28 +255,26 @@ class SinkRows:
         return gone
 
 
-def _states(
-    db: sqlite3.Connection, query: str, given: Sequence[str]
-) -> list[SinkState]:
+def _states(db: Database, query: str, given: Sequence[str]) -> list[SinkState]:
     rows = db.execute(query.replace("*", _COLUMNS, 1), given).fetchall()
     found = [SinkState(*row) for row in rows]
     return [replace(state, halted=bool(state.halted)) for state in found]
 
 
-def _known(db: sqlite3.Connection, name: str) -> SinkState:
+def _known(db: Database, name: str) -> SinkState:
     found = _states(db, "SELECT * FROM sink WHERE name = ?", (name,))
     if not found:
         raise UsageError(f"nothing was delivered to a sink named {name!r} yet")
     return found[0]
 
 
-def _overwrite(db: sqlite3.Connection, state: SinkState) -> None:
+def _overwrite(db: Database, state: SinkState) -> None:
     assigned = ", ".join(f"{name} = ?" for name in _NAMES[1:])
     query = f"UPDATE sink SET {assigned} WHERE name = ?"  # noqa: S608
     db.execute(query, (*astuple(state)[1:], state.name))
 
 
-def _count(db: sqlite3.Connection, query: str, given: Sequence[int]) -> int:
+def _count(db: Database, query: str, given: Sequence[int]) -> int:
     try:
         return int(db.execute(query, given).fetchone()[0])
     except sqlite3.OperationalError:  # a store in memory keeps its changes elsewhere

@@ -11,7 +11,6 @@ comes in under it is filed under the old one.
 """
 
 import json
-import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
@@ -22,6 +21,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.stores import change_log
+from halflife.stores.database import Database
 
 STATEMENTS = (
     """
@@ -69,7 +69,7 @@ WHERE now IS NOT NULL AND source NOT IN (SELECT source FROM lease)
 """
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the tables; note which of the keys may be of an older spelling."""
     for statement in STATEMENTS:
         db.execute(statement)
@@ -93,19 +93,19 @@ def fold(url: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def save_urls(db: sqlite3.Connection, items: Iterable[Item]) -> None:
+def save_urls(db: Database, items: Iterable[Item]) -> None:
     """Write down what is sent for new items, where it is not their key."""
     given = ((i.key, i.url) for i in items if i.url and i.url != i.key)
     db.executemany(_ADD_URL, given)
 
 
-def url_of(db: sqlite3.Connection, key: str) -> str:
+def url_of(db: Database, key: str) -> str:
     """Return what is sent for an item."""
     row = db.execute(_URL, (key,)).fetchone()
     return str(row[0]) if row and row[0] else key
 
 
-def urls(db: sqlite3.Connection) -> dict[int, str]:
+def urls(db: Database) -> dict[int, str]:
     """Return what is sent for items, by number, where it is not their key."""
     return dict(db.execute("SELECT item, url FROM item_url").fetchall())
 
@@ -116,15 +116,13 @@ class OldKeys:
     def __init__(self) -> None:
         self._gone = False  # once there are none, there never will be
 
-    def gone(self, db: sqlite3.Connection) -> bool:
+    def gone(self, db: Database) -> bool:
         """Say whether all keys are of the present spelling."""
         found = self._gone or db.execute("SELECT 1 FROM old_key LIMIT 1").fetchone()
         self._gone = self._gone or found is None
         return self._gone
 
-    def named(
-        self, db: sqlite3.Connection, items: list[Item], *, used: bool
-    ) -> list[Item]:
+    def named(self, db: Database, items: list[Item], *, used: bool) -> list[Item]:
         """Return items with the keys under which they are filed.
 
         If no evidence is ``used``, those that nobody leases get their present keys.
@@ -137,7 +135,7 @@ class OldKeys:
             old = {key: held for key, held in old.items() if waiting(db, key)}
         return [replace(item, key=old.get(item.key, item.key)) for item in items]
 
-    def filed(self, db: sqlite3.Connection, looks: Looks, evidence: Evidence) -> Looks:
+    def filed(self, db: Database, looks: Looks, evidence: Evidence) -> Looks:
         """Return looks in which items go by the keys under which they are filed."""
         if self.gone(db):
             return looks
@@ -154,7 +152,7 @@ class OldKeys:
 
 
 def match(
-    db: sqlite3.Connection, items: Iterable[Item], named: Iterable[str] = ()
+    db: Database, items: Iterable[Item], named: Iterable[str] = ()
 ) -> dict[str, str]:
     """Return the keys under which items are filed, where these are old ones.
 
@@ -170,13 +168,13 @@ def match(
     return found
 
 
-def waiting(db: sqlite3.Connection, key: str) -> str:
+def waiting(db: Database, key: str) -> str:
     """Return the old key of an item that waits to get this one; empty if none does."""
     row = db.execute(_WAITING, (key,)).fetchone()
     return str(row[0]) if row else ""
 
 
-def _older(db: sqlite3.Connection, item: Item, named: Container[str]) -> str:
+def _older(db: Database, item: Item, named: Container[str]) -> str:
     """Let an item of an older spelling wait for its present key; return the old one.
 
     Return nothing if there is none, or if it is not certain which.
@@ -192,7 +190,7 @@ def _older(db: sqlite3.Connection, item: Item, named: Container[str]) -> str:
     return str(old)
 
 
-def settle(db: sqlite3.Connection) -> int:
+def settle(db: Database) -> int:
     """Give items their present keys, where no run uses them; return how many."""
     due = db.execute(_SETTLED).fetchall()
     free = [
@@ -206,7 +204,7 @@ def settle(db: sqlite3.Connection) -> int:
     return len(free)
 
 
-def _moved(db: sqlite3.Connection, item: int, now: str) -> Iterator[Change]:
+def _moved(db: Database, item: int, now: str) -> Iterator[Change]:
     """Return that a page that is held gets another key."""
     for at, source, old in db.execute(_HELD, (item,)):
         yield Change(at, source, now, "moved", {"key": (old, now)})

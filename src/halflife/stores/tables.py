@@ -1,12 +1,11 @@
-"""Items, looks and copies as rows: the SQL of it, and how values are written.
+r"""Items, looks and copies as rows: the SQL of it, and how values are written.
 
 A fingerprint of 128 bits is written as its 16 bytes, any other as its text; both
-come back as they were.
+come back as they were. PostgreSQL keeps the bytes as text, ``\x`` and 32 digits.
 """
 
 import json
 import re
-import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
@@ -22,12 +21,14 @@ from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores import answer_heads, spellings
+from halflife.stores.database import Database
 from halflife.stores.leases import source_id
 
 Row: TypeAlias = tuple[Any, ...]
 
 CHUNK = 10_000  # rows read at once
 _HEX = re.compile(r"[0-9a-f]{32}")
+_WRITTEN = re.compile(r"\\x[0-9a-f]{32}")
 _FAILURE = """
 SELECT note FROM observation JOIN item ON item.id = item
 WHERE key = ? AND at = ? AND seen = 2
@@ -40,7 +41,7 @@ CHOSEN = (
 _ADD_ITEM = """
 INSERT INTO item (source, key, weight, cost, grp, added_at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (key)
-DO UPDATE SET weight = excluded.weight WHERE weight <> excluded.weight
+DO UPDATE SET weight = excluded.weight WHERE item.weight <> excluded.weight
 """
 _ADD_LOOK = """
 INSERT INTO observation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -93,12 +94,12 @@ def pack(fingerprint: str) -> bytes | str:
 
 def unpack(value: bytes | str) -> str:
     """Return a fingerprint as it was before ``pack``."""
-    return value.hex() if isinstance(value, bytes) else value
+    if isinstance(value, bytes):
+        return value.hex()
+    return value[2:] if _WRITTEN.fullmatch(value) else value
 
 
-def add_items(
-    db: sqlite3.Connection, items: Iterable[Item], at: float | None = None
-) -> None:
+def add_items(db: Database, items: Iterable[Item], at: float | None = None) -> None:
     """Write items down; of a known one, the weight."""
     given = list(items)
     source = {name: source_id(db, name) for name in {i.source for i in given}}
@@ -113,25 +114,25 @@ def add_items(
     spellings.save_urls(db, given)
 
 
-def item_id(db: sqlite3.Connection, key: str) -> int | None:
+def item_id(db: Database, key: str) -> int | None:
     """Return the number of an item; None if it is not known."""
     row = db.execute("SELECT id FROM item WHERE key = ?", (key,)).fetchone()
     return row and int(row[0])
 
 
-def is_known(db: sqlite3.Connection, key: str) -> bool:
+def is_known(db: Database, key: str) -> bool:
     """Say whether an item is known."""
     return item_id(db, key) is not None
 
 
-def source_of(db: sqlite3.Connection, key: str) -> str | None:
+def source_of(db: Database, key: str) -> str | None:
     """Return the source that an item belongs to; None if it is not known."""
     query = "SELECT name FROM source JOIN item ON source.id = source WHERE key = ?"
     row = db.execute(query, (key,)).fetchone()
     return row and str(row[0])
 
 
-def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
+def items(db: Database, sources: Sequence[str]) -> list[Item]:
     """Return the items of sources, in the order in which they became known."""
     sent = spellings.urls(db)
     rows = (row for rows in chunks(db, ITEMS, sources) for row in rows)
@@ -139,7 +140,7 @@ def items(db: sqlite3.Connection, sources: Sequence[str]) -> list[Item]:
     return [replace(i, url=sent[n]) if n in sent else i for n, i in made]
 
 
-def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:
+def numbers(db: Database, sources: Sequence[str]) -> dict[str, Ints]:
     """Return the numbers of each source's items, ascending."""
     names = dict(db.execute("SELECT id, name FROM source").fetchall())
     found = [row for rows in chunks(db, _RANGES, sources) for row in rows]
@@ -150,7 +151,7 @@ def numbers(db: sqlite3.Connection, sources: Sequence[str]) -> dict[str, Ints]:
 
 
 def _each_number(
-    db: sqlite3.Connection, sources: Sequence[str], names: dict[int, str]
+    db: Database, sources: Sequence[str], names: dict[int, str]
 ) -> dict[str, Ints]:
     """Return the same where the numbers of sources lie among one another."""
     codes, numbers = [np.zeros(0, np.int32)], [np.zeros(0, np.intp)]
@@ -166,14 +167,14 @@ def _each_number(
     return {names[code]: rows for code, rows in found}
 
 
-def number(db: sqlite3.Connection, known: Evidence) -> None:
+def number(db: Database, known: Evidence) -> None:
     """Find the numbers of items that were added to the evidence."""
     for row in np.flatnonzero(known.number < 0):
         known.number[row] = item_id(db, known.keys[row]) or -1
 
 
 def rows_by_source(
-    db: sqlite3.Connection, sources: Sequence[str], evidence: Evidence
+    db: Database, sources: Sequence[str], evidence: Evidence
 ) -> dict[str, Ints]:
     """Return the rows of each source's items in evidence, ascending."""
     order = np.argsort(evidence.number, kind="stable")
@@ -185,33 +186,31 @@ def rows_by_source(
     return found
 
 
-def item_count(db: sqlite3.Connection, sources: Sequence[str]) -> int:
+def item_count(db: Database, sources: Sequence[str]) -> int:
     """Return how many items sources have; of all the newest number, which is quick."""
     if not sources:
         return int(db.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()[0])
     return sum(rows.size for rows in numbers(db, sources).values())
 
 
-def failure_notes(
-    db: sqlite3.Connection, tried: Iterable[tuple[str, float]]
-) -> list[str]:
+def failure_notes(db: Database, tried: Iterable[tuple[str, float]]) -> list[str]:
     """Return the notes of failed observations, given by item and time."""
     return [str(row[0]) for one in tried for row in db.execute(_FAILURE, one)]
 
 
-def host(db: sqlite3.Connection, name: str) -> HostState | None:
+def host(db: Database, name: str) -> HostState | None:
     """Return what is known of a host."""
     row = db.execute("SELECT * FROM host WHERE name = ?", (name,)).fetchone()
     return HostState(*row) if row else None
 
 
-def save_host(db: sqlite3.Connection, state: HostState) -> None:
+def save_host(db: Database, state: HostState) -> None:
     """Write down what is known of a host."""
     db.execute("REPLACE INTO host VALUES (?, ?, ?, ?, ?, ?)", astuple(state))
 
 
 def insert_looks(
-    db: sqlite3.Connection, run: int, looks: Looks, known: Evidence
+    db: Database, run: int, looks: Looks, known: Evidence
 ) -> tuple[Looks, Ints]:
     """Write looks down; return those that were new, and their places in the log."""
     first = 1 + (db.execute("SELECT max(id) FROM observation").fetchone()[0] or 0)
@@ -224,7 +223,7 @@ def insert_looks(
     return looks.take([p - first for p in places]), np.array(places, dtype=np.intp)
 
 
-def content(db: sqlite3.Connection, key: str) -> Content | None:
+def content(db: Database, key: str) -> Content | None:
     """Read the copy of an item."""
     row = db.execute(_CONTENT, (key,)).fetchone()
     if row is None:
@@ -232,7 +231,7 @@ def content(db: sqlite3.Connection, key: str) -> Content | None:
     return Content(row[0], zlib.decompress(row[1]), answer_heads.unpacked(row[2]))
 
 
-def held(db: sqlite3.Connection, key: str) -> Observation | None:
+def held(db: Database, key: str) -> Observation | None:
     """Read the last good look at an item."""
     row = db.execute(_HELD, (key,)).fetchone()
     if row is None:
@@ -241,7 +240,7 @@ def held(db: sqlite3.Connection, key: str) -> Observation | None:
     return Observation(key, at, Seen(seen), unpack(digest), unpack(raw), *rest)
 
 
-def history(db: sqlite3.Connection, sources: Sequence[str]) -> History:
+def history(db: Database, sources: Sequence[str]) -> History:
     """Read every good look."""
     known = [row[:2] for rows in chunks(db, ITEMS, sources) for row in rows]
     number = np.array([row[0] for row in known], dtype=np.intp)
@@ -264,7 +263,7 @@ def history(db: sqlite3.Connection, sources: Sequence[str]) -> History:
     )
 
 
-def log(db: sqlite3.Connection, sources: Sequence[str]) -> Iterator[Looks]:
+def log(db: Database, sources: Sequence[str]) -> Iterator[Looks]:
     """Read all looks as columns, in the order in which they were written."""
     for rows in chunks(db, _LOOKS, sources):
         if any(seen == Seen.HINT for _, _, _, seen, *_ in rows):
@@ -294,9 +293,7 @@ def _look_rows(
     return ((first + i, run, *row, *rest) for i, (row, rest) in enumerate(rows))
 
 
-def _numbers(
-    db: sqlite3.Connection, keys: Sequence[str], known: Evidence
-) -> list[int | None]:
+def _numbers(db: Database, keys: Sequence[str], known: Evidence) -> list[int | None]:
     """Return the items' numbers; those of other sources have to be looked up."""
     rows = [known.row(key) for key in keys]
     return [
@@ -310,7 +307,7 @@ def _text(remote: str) -> str:
     return remote.encode("utf-8", "replace").decode()
 
 
-def _group_id(db: sqlite3.Connection, name: str) -> int:
+def _group_id(db: Database, name: str) -> int:
     insert = "INSERT INTO item_group (name) VALUES (?) ON CONFLICT DO NOTHING"
     db.execute(insert, (name,))
     query = "SELECT id FROM item_group WHERE name = ?"
@@ -318,7 +315,7 @@ def _group_id(db: sqlite3.Connection, name: str) -> int:
 
 
 def chunks(
-    db: sqlite3.Connection, query: str, sources: Sequence[str], some: ItemFilter = ALL
+    db: Database, query: str, sources: Sequence[str], some: ItemFilter = ALL
 ) -> Iterator[list[Row]]:
     """Read the rows of sources, some at a time; ``query`` has CHOSEN in it."""
     query = query.replace("CHOSEN", CHOSEN + some.where)

@@ -5,7 +5,8 @@ show what is held without any knowledge of the tables.
 """
 
 import re
-import sqlite3
+
+from halflife.stores.database import Database
 
 _DATE = "strftime('%Y-%m-%dT%H:%M:%SZ', {} * 86400.0, 'unixepoch')"
 _TEXT = "CASE typeof({0}) WHEN 'blob' THEN lower(hex({0})) ELSE {0} END"
@@ -49,14 +50,14 @@ WHERE evidence.seen = 1 AND evidence.changes > 0""",  # noqa: S608
 _BARE = re.compile(r"\bREFERENCES (\w+)(?!\w)(?! *\()")
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: Database) -> None:
     """Make the views, and let every foreign key name its column."""
     for statement in STATEMENTS:
         db.execute(statement)
     name_columns(db)
 
 
-def name_columns(db: sqlite3.Connection) -> None:
+def name_columns(db: Database) -> None:
     """Let every foreign key name the column that it refers to.
 
     To SQLite it means the same, so no row is touched, only how the table is described;

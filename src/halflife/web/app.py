@@ -272,7 +272,7 @@ class ProjectPages:
         seen = self.board.glance()
         answer = changes_page.changes(seen, _params(request))
         base = str(request.base_url).rstrip("/")
-        text = atom.feed(answer, base, str(seen.config.store_path))
+        text = atom.feed(answer, base, seen.config.store_name)
         return Response(text.encode(), media_type=atom.TYPE)
 
     async def items(self, request: Request) -> Response:

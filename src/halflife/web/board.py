@@ -10,6 +10,7 @@ from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.engine import bootstrap
 from halflife.kinds.protocol import Memo
+from halflife.stores import opening
 from halflife.web import glance, survey
 from halflife.web.survey import Survey
 
@@ -24,22 +25,12 @@ MUCH = 32 * 2**20  # bytes of a state that is not surveyed while somebody waits
 class Mark:
     """What the files looked like: two that are equal hold the same."""
 
-    files: tuple[tuple[int, int], ...]
+    files: tuple[tuple[int, ...], ...]
 
     @classmethod
     def of(cls, config: Config) -> "Mark":
         """Return the mark of the settings and the state as they are now."""
-        store = config.store_path
-        wal = store.with_name(store.name + "-wal")
-        return cls(tuple(_stamp(path) for path in (config.path, store, wal)))
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
+        return cls((opening.stamp(config.path), opening.stamp(config.store_place)))
 
 
 class Board:
@@ -67,7 +58,7 @@ class Board:
 
     def _turn(self, path: Path) -> None:
         self._path = path
-        self._settings: tuple[tuple[int, int], Config] | None = None
+        self._settings: tuple[tuple[int, ...], Config] | None = None
         self._glance: tuple[Mark, Survey] | None = None
         self._survey: Survey | None = None
         self._mark: Mark | None = None
@@ -99,7 +90,7 @@ class Board:
         path = self._path
         if not path.exists():
             return Config(path=path)
-        stamp = _stamp(path)
+        stamp = opening.stamp(path)
         with self._settling:
             known = self._settings
             if known is None or known[0] != stamp or known[1].path != path:
@@ -210,4 +201,4 @@ class Board:
 
 
 def _is_much(config: Config) -> bool:
-    return _stamp(config.store_path)[1] > MUCH
+    return opening.stamp(config.store_place)[-1] > MUCH

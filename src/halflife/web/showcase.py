@@ -24,8 +24,8 @@ from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
 from halflife.stores import summaries
 from halflife.stores.forecasts import ForecastCheck, Issued
-from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import StoredSummary
+from halflife.stores.table_store import TableStore
 from halflife.summary import Summary
 
 Visit: TypeAlias = tuple[float, str, list[Observation]]  # when, and of which source
@@ -131,7 +131,7 @@ def extend(path: Path) -> Path:
     return path
 
 
-def furnish(config: Config, store: SqliteStore, now: float, rng: Generator) -> None:
+def furnish(config: Config, store: TableStore, now: float, rng: Generator) -> None:
     """Write down the histories of the sources without pages."""
     named = {source.name: source for source in config.source}
     _listing(store, named["rentals"], now, rng)
@@ -157,7 +157,7 @@ def _pages(name: str, now: float, rng: Generator) -> Iterator[Visit]:
 
 
 def _write_pages(
-    store: SqliteStore,
+    store: TableStore,
     visits: Sequence[tuple[float, str, list[Observation]]],
     now: float,
 ) -> None:
@@ -201,7 +201,7 @@ def _key(name: str, i: int) -> str:
 
 
 def _listing(
-    store: SqliteStore, source: SourceConfig, now: float, rng: Generator
+    store: TableStore, source: SourceConfig, now: float, rng: Generator
 ) -> None:
     """Let objects come evenly and go at random, seen once a day."""
     rate, come = (0.05, 9.0) if source.name == "jobs" else (0.02, 2.0)
@@ -245,7 +245,7 @@ def _came_and_went(source: str, lives: Lives, now: float) -> list[Change]:
     return sorted(found, key=lambda change: change.at)
 
 
-def _doubtful(store: SqliteStore, source: SourceConfig, now: float) -> None:
+def _doubtful(store: TableStore, source: SourceConfig, now: float) -> None:
     """Let a listing answer with a fraction of what it had: the guard holds that."""
     there = listing_runner.tracker(store, source).held
     kept = dict(list(there.items())[: len(there) // 8])
@@ -254,7 +254,7 @@ def _doubtful(store: SqliteStore, source: SourceConfig, now: float) -> None:
     store.finish(run, now - 0.09)
 
 
-def _form(store: SqliteStore, now: float, rng: Generator) -> None:
+def _form(store: TableStore, now: float, rng: Generator) -> None:
     """Let a form be read whole every few days."""
     tracker = Tracker()
     everything = [_car(i, rng) for i in range(260)]
@@ -272,7 +272,7 @@ def _car(i: int, rng: Generator) -> tuple[str, Attributes]:
     return f"car-{i}", {"city": city, "price": float(rng.integers(1, 40))}
 
 
-def _summary(store: SqliteStore, now: float) -> None:
+def _summary(store: TableStore, now: float) -> None:
     shares = np.linspace(40.0, 5.0, len(WORDS))
     summary = Summary(WORDS, shares, 5200.0, 300)
     kept = StoredSummary(
@@ -293,7 +293,7 @@ def _summary(store: SqliteStore, now: float) -> None:
     summaries.save(store, replace(kept, at=now - 12.0))
 
 
-def _judge(store: SqliteStore, now: float, rng: Generator) -> None:
+def _judge(store: TableStore, now: float, rng: Generator) -> None:
     """Let forecasts have been made and told, most of them true."""
     forecasts = store.forecasts
     made = [f for name in SHAPES for f in _issued(name, now, rng)]

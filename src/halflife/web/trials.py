@@ -198,7 +198,7 @@ def _trouble(trial: AddressTrial) -> str:
     if guess.missing and guess.missing != ("key",):
         why = guess.reasons.get("trouble", "") or guess.reasons.get("key", "")
         lacking = ", ".join(guess.missing)
-        said = f"{guess.what}: nobody could guess {lacking}"
+        said = f"{guess.what}: it could not be guessed: {lacking}"
         return words.plain(f"{said}; {why}" if why else said)
     return ""
 

@@ -166,7 +166,11 @@ class FormKind(WholeKind[FormConfig, FormState]):
         copy, source = state.copy, state.source
         if copy is None:
             return one_offer(source, 1.0, NEVER_SEEN)
-        cost, gain = value.gains(copy, self._asked(state, copy, value.PLANNED))
+        budget = state.reading.config.budget
+        # A turn that is cut short goes on with the next: a first crawl gets what comes
+        # in, and nothing waits for more requests than there will ever be.
+        most = budget.requests if copy.begun else budget.hourly
+        cost, gain = value.gains(copy, self._asked(state, copy, value.PLANNED), most)
         none = np.zeros(cost.size, dtype=np.intp)
         return Offers((source.name,), none, cost, source.weight * gain)
 

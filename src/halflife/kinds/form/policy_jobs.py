@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from halflife.config.registrations import only, registered
+
 REMEDIES = {
     "newest": "reads everything, newest first; set newest and everything = true",
     "choices": "asks for the values of choices; add an attribute that is no keyword",
@@ -21,13 +23,11 @@ def check_jobs(
         can: What the form can do, by what policies call it.
 
     """
-    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
-
     done: dict[str, str] = {}
+    known = registered(group) if names else {}
     for name in names:
-        (point, *_) = entry_points(group=group, name=name)
         try:
-            policy = point.load()
+            policy = only(known[name]).load()
             job, needs = policy.job, policy.needs
         except (ImportError, AttributeError) as error:
             raise ValueError(f"the policy {name!r} cannot be used: {error}") from None

@@ -19,8 +19,9 @@ from halflife.core.wording import count
 from halflife.engine import rhythms
 from halflife.engine.threads import submit
 from halflife.kinds.form import client
+from halflife.kinds.form.corpus import load_word_counts
 from halflife.kinds.form.settings import FormConfig
-from halflife.kinds.form.web_form import WebForm
+from halflife.kinds.form.web_form import FormEngine, WebForm
 from halflife.kinds.listing import (
     runner as listing_runner,
     schema_drift as listing_schema_drift,
@@ -143,6 +144,7 @@ def wish(source: FormConfig) -> FormWish:
         new=new,
         known=known,
         max_staleness=source.max_staleness,
+        corpus=load_word_counts(source.corpus) if source.corpus else None,
     )
 
 
@@ -203,7 +205,8 @@ def _reported(store: Store, source: FormConfig) -> ReportedTotal | None:
 
 def _rounds_of(store: Store, source: FormConfig) -> str:
     """Return what rounds go by that take several turns, in words."""
-    return f"{' '.join(source.policies)}: {_claims(store, source)}"
+    by = " ".join(filter(None, (*source.policies, source.corpus)))
+    return f"{by}: {_claims(store, source)}"
 
 
 def _claims(store: Store, source: FormConfig) -> str:
@@ -231,9 +234,7 @@ async def sync(
 
     def work(desk: WebForm, run: Run) -> TurnResult:
         notes.run, notes.desk = run, desk
-        crawl = copy.crawl or copy.search
-        if link and crawl is not None and crawl.begun is not None:
-            desk.engine.bookmark(crawl.begun.query, crawl.begun.pages, link)
+        _go_on(desk.engine, copy, link)
         ledger = Ledger(desk, most, stopped=lambda: desk.stopped)
 
         def turn() -> TurnResult:
@@ -255,6 +256,20 @@ async def sync(
     )
     assert notes.looked is not None
     return Turned(notes.looked, kept)
+
+
+def _go_on(form: FormEngine, copy: FormCopy, link: str) -> None:
+    """Tell a form what an earlier turn learned of the query that is being read.
+
+    Else one that is given a request a turn would ask for its first page every time.
+    """
+    crawl = copy.crawl or copy.search
+    begun = None if crawl is None else crawl.begun
+    if begun is None or not begun.pages:
+        return
+    form.take_page_size(begun.page_size)
+    if link:
+        form.bookmark(begun.query, begun.pages, link)
 
 
 def _broken(ledger: Ledger, crawl: "Crawling | None", why: str) -> TurnResult:
@@ -324,12 +339,15 @@ class _Notes:
         _remember(store, source, kept, self._former.clock())
         looked = Looked(source.name, run.id, spent, trouble=kept.trouble)
         if kept.records or kept.absent or self._ends(kept):
-            at = self._now(listing_runner.tracker(store, source))
-            note = "" if kept.left else kept.stop
+            tracked = listing_runner.tracker(store, source)
+            at, note = self._now(tracked), "" if kept.left else kept.stop
             listing = Listing(at, dict(kept.records), kept.complete, note, kept.absent)
-            looked = listing_runner.write(
-                store, run, source, listing, spent, kept.trouble
-            )
+            if kept.records or kept.absent:
+                looked = listing_runner.write(
+                    store, run, source, listing, spent, kept.trouble
+                )
+            else:  # only the end of what was read before: an answer without records
+                looked = listing_runner.believe(store, run, tracked, listing, looked)
             if not looked.held:
                 shown = rhythms.Shown(at, listing.records, listing.absent)
                 wanted = wish(source)

@@ -6,7 +6,14 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from halflife.config.answers import NO_HITS, RecordsConfig, ResultsConfig
-from halflife.config.values import Line, SettingsTable, Url, filled, places
+from halflife.config.values import (
+    FilePath,
+    Line,
+    SettingsTable,
+    Url,
+    filled,
+    places,
+)
 from halflife.kinds.form.policy_jobs import check_jobs
 
 _PLACES = frozenset({"page", "offset", "count"})
@@ -67,6 +74,7 @@ class FormConfig(RecordsConfig, ResultsConfig):
     weight_by: Line = ""
     differs_by: Line = ""
     max_staleness: float = Field(default=0.1, gt=0, le=1e6, allow_inf_nan=False)
+    corpus: FilePath | None = None
 
     @model_validator(mode="after")
     def _places_are_known(self) -> Self:

@@ -6,6 +6,7 @@ are wrong.
 """
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -103,12 +104,15 @@ def steps(
     return runner.plan(store, source, now, PLANNED, copy)
 
 
-def gains(copy: FormCopy, found: list[PlannedQuery]) -> tuple[Floats, Floats]:
-    """Return requests and quality-days of steps.
+def gains(
+    copy: FormCopy, found: list[PlannedQuery], most: float = inf
+) -> tuple[Floats, Floats]:
+    """Return requests and quality-days of steps, each for ``most`` requests at most.
 
-    A step buys records put right times days, so a share of the copy times days.
+    A step buys records put right times days, so a share of the copy times days; the
+    first requests of a dear one buy their part of it.
     """
-    requests = np.array([step.requests for step in found], dtype=np.float64)
+    requests = np.array([min(s.requests, most) for s in found], dtype=np.float64)
     gain = np.array([step.gain for step in found], dtype=np.float64) * requests
     return requests, gain / max(len(copy.records), 1)
 

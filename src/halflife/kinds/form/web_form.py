@@ -157,6 +157,10 @@ class FormEngine:
         """Take over from an earlier session where a page of a query is."""
         self._links.bookmark((query, False), page, parse_url(address))
 
+    def take_page_size(self, records: int) -> None:
+        """Take over from an earlier session how many records a page has."""
+        self._claimed = replace(self._claimed, page_size=records)
+
     def address_of(self, query: Query, page: int) -> str:
         """Return where a page of a query is, if only its link tells; else nothing."""
         try:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from halflife.core.budget import Purse
 from halflife.core.errors import (
@@ -23,6 +24,7 @@ from halflife.kinds.listing.pagination import (
     PageAnswer,
     PageNumber,
     Paging,
+    link_of,
     total_of,
 )
 from halflife.net.access import Access, Answer
@@ -32,6 +34,7 @@ from halflife.net.parameters import parameter, with_parameters
 from halflife.net.troubles import with_address
 from halflife.readers.containment import contained, read_in_thread
 from halflife.readers.json_document import load_json
+from halflife.readers.page_hints import PageHints
 from halflife.readers.records import (
     MOST,
     UNREADABLE,
@@ -120,8 +123,7 @@ class ListingWalk:
         kind: The format of the pages; they all have the same.
         total: The most records that any page reported; 0 if none did.
         broken: What is wrong with a line that could not be read; empty if none was.
-        beyond: Where the address of a page stands that nobody reads; empty if no
-            page names one.
+        beyond: What speaks of a page that nobody reads; None if nothing does.
 
     """
 
@@ -136,7 +138,7 @@ class ListingWalk:
     kind: str = ""
     total: int = 0
     broken: str = ""
-    beyond: str = ""
+    beyond: "_Beyond | None" = None
 
     def add(self, page: RecordPage) -> int:
         """Add a page; return how many of its records are new."""
@@ -183,24 +185,52 @@ class ListingWalk:
         read = len(self.records) + self.refused + self.doubled
         if self.total > read:
             how = (
-                f"the next page is at {self.beyond!r}: {_advice(self.beyond)}"
+                f"{self.beyond.said}: {self.beyond.advice}"
                 if self.beyond
-                else "say with next, urls or page_url where the others are"
+                else "say with paging, next or urls where the others are"
             )
             return (
                 f"it reports {count(self.total, 'record')} and {read} were read; {how}"
             )
         if self.beyond:
-            return (
-                f"it has a next page, at {self.beyond!r}, which was not read; "
-                f"{_advice(self.beyond)}"
-            )
+            return f"{self.beyond.said}, which was not read; {self.beyond.advice}"
         return ""
 
 
-def _advice(path: str) -> str:
-    quoted = f"'{path}'" if '"' in path else f'"{path}"'
-    return f"write next = {quoted} in its settings"
+class _Beyond(NamedTuple):
+    """What speaks of a page that nobody reads, and how to read it."""
+
+    said: str
+    advice: str
+
+
+def _beyond(
+    asked: ListingRequest,
+    hints: PageHints,
+    answer: PageAnswer,
+    settings: ListingSettings,
+) -> _Beyond | None:
+    """Return what an answer says of a next page; the settings name none."""
+    if _is_left(asked.url, hints.next, settings):
+        write = f"write next = {_quoted(hints.next_at)} in its settings"
+        return _Beyond(f"it has a next page, at {hints.next_at!r}", write)
+    if _is_left(asked.url, link_of(answer.headers, "next"), settings):
+        write = 'write paging = {kind = "header"} in its settings'
+        return _Beyond("it has a next page, in the header Link", write)
+    if not hints.more_at or len(settings.urls) > 1:
+        return None
+    if not hints.parameter:
+        write = "say with paging how to ask for it (docs/listings.md)"
+        return _Beyond(f"it says at {hints.more_at!r} that it has a next page", write)
+    write = (
+        f'write paging = {{kind = "cursor", at = {_quoted(hints.more_at)}, '
+        f"parameter = {_quoted(hints.parameter)}}} in its settings"
+    )
+    return _Beyond(f"it has a token for its next page, at {hints.more_at!r}", write)
+
+
+def _quoted(path: str) -> str:
+    return f"'{path}'" if '"' in path else f'"{path}"'
 
 
 async def look(
@@ -284,8 +314,8 @@ class _Part:
         self.pages += 1
         self.rows += page.rows
         total = self._total(page, answer)
-        if isinstance(way, Once) and _is_left(asked.url, page.hints.next, settings):
-            self._walk.beyond = self._walk.beyond or page.hints.next_at
+        if isinstance(way, Once) and self._walk.beyond is None:
+            self._walk.beyond = _beyond(asked, page.hints, answer, settings)
         if not way.counts:
             return way.following(asked, answer)
         if total is not None and self.rows >= total:

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from json import dumps
 from typing import Any
@@ -176,8 +176,10 @@ def _table(answer: TrialAnswer) -> _Found | None:
 def _guess(answer: TrialAnswer, found: _Found) -> SourceGuess:
     """Return how records are kept, with everything as their reader will read it."""
     key, why_key = _key(answer, found.where)
+    where = found.where
+    last = str(where.records[-1].get(key, "")) if where.records else ""
     seen = ListAnswer(
-        answer.url, found.document, answer.headers, found.where.path, found.where.size
+        answer.url, found.document, answer.headers, where.path, where.size, key, last
     )
     total = pagination.find_total(seen)
     goes_on = _paging(answer, seen, total.many)
@@ -209,7 +211,28 @@ def _guess(answer: TrialAnswer, found: _Found) -> SourceGuess:
     if not key and not found.where.named:
         lists = replace(guess, score=VAGUE, missing=("key",))
         return replace(lists, sample=_shown(found.where.records))
-    return _read(answer, guess)
+    best = _read(answer, guess)
+    return replace(best, rivals=tuple(_rivals(answer, found, best, seen, goes_on)))
+
+
+def _rivals(
+    answer: TrialAnswer,
+    found: _Found,
+    guess: SourceGuess,
+    seen: ListAnswer,
+    goes_on: PagingGuess,
+) -> Iterator[SourceGuess]:
+    """Return a guess with other ways of paging, where its own is not sure."""
+    if answer.question or answer.corrections.next or found.format != "json":
+        return
+    reads = pagination.pages_of(guess.total, found.where.size)
+    kept = {k: v for k, v in guess.settings.items() if k != "paging"}
+    for way in pagination.other_ways(seen, goes_on, guess.total):
+        settings = kept | {"paging": _PAGING[way.style](way)}
+        reasons = {**guess.reasons, "paging": way.why}
+        yield replace(
+            guess, settings=settings, reasons=reasons, second=way.second, reads=reads
+        )
 
 
 def _key(answer: TrialAnswer, where: RecordList) -> tuple[str, str]:
@@ -263,6 +286,7 @@ _PAGING: dict[str, Callable[[PagingGuess], dict[str, object]]] = {
         "kind": "cursor",
         "at": way.where,
         "parameter": way.param,
+        **({"more": way.more} if way.more else {}),
     },
     pagination.PAGE_NUMBER: lambda way: {
         "kind": "page",

@@ -1,7 +1,7 @@
 """Keeping set sources: look, doubt, and write down or ask."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from halflife.config import Config, SourceConfig
@@ -276,12 +276,24 @@ def write(
     if why:
         store.stage(run, name, listing, why)
         return Looked(name, run.id, requests, listed, held=why)
+    return believe(
+        store, run, tracked, listing, Looked(name, run.id, requests, trouble=trouble)
+    )
+
+
+def believe(
+    store: Store, run: Run, tracked: Tracker, listing: Listing, looked: Looked
+) -> Looked:
+    """Write down what was listed, whatever it is."""
     change = tracked.take(listing)
-    store.save_register(run, name, tracked.news())
-    return Looked(
-        name, run.id, requests, listed, change, trouble,
-        newer=listing.newer, groups=tuple(listing.groups or ()),
-    )  # fmt: skip
+    store.save_register(run, looked.source, tracked.news())
+    return replace(
+        looked,
+        listed=len(listing.records),
+        change=change,
+        newer=listing.newer,
+        groups=tuple(listing.groups or ()),
+    )
 
 
 def _against(

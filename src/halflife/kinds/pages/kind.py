@@ -16,6 +16,7 @@ from halflife.core.forecast import Forecast
 from halflife.core.observation import Seen
 from halflife.core.value_curve import Offers, Worth
 from halflife.core.view import View
+from halflife.engine.bootstrap import strategy
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import POINTS, spread
 from halflife.kinds.pages import map_discovery, target_warmup
@@ -113,7 +114,9 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         requests = np.concatenate([[0.0], spread(whole / RARE, most, POINTS)])
         view, rows = state.sampled
         part = float(view.cost[rows].sum()) / whole
-        mean, variance = fresh(view, rows, part * requests)
+        pace = strategy(state.reading.config, [source]).pace
+        often = None if pace is None else pace(view)[rows]
+        mean, variance = fresh(view, rows, part * requests, often)
         mean = np.maximum.accumulate(np.clip(mean, 0.0, 1.0))
         variance = np.minimum(variance, mean * (1.0 - mean))
         low, high = beta_bounds(mean, variance, 2.0 * confidence - 1.0)
@@ -338,17 +341,24 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         return opened(desk, group)
 
 
-def fresh(view: View, rows: Ints, requests: Floats) -> tuple[Floats, Floats]:
+def fresh(
+    view: View, rows: Ints, requests: Floats, often: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return mean and variance of the share of fresh pages, for each many requests.
 
-    Looks are spread over the pages as they are worth most (``allocation``); a page
+    Looks are spread over the pages in proportion to ``often``, or as they are worth
+    most (``allocation``); a page
     looked at every T days is fresh with the chance F = (integral of S over 0..T) / T
     at a random moment, uncertainty about its rate included. The variance is
     sum(share^2 F (1 - F)): pages change independently.
     """
     weight, rate = view.weight[rows], view.rate[rows]
     share = weight / max(float(weight.sum()), 1e-12)
-    found = frequencies(rate, requests, weight=weight, cost=view.cost[rows])
+    if often is None:
+        found = frequencies(rate, requests, weight=weight, cost=view.cost[rows])
+    else:
+        whole = max(float(often @ view.cost[rows]), 1e-12)
+        found = np.outer(requests / whole, often)
     lasting, still = _lasting(view, rows), (rate == 0).astype(np.float64)
     each = np.empty(found.shape)
     for i, frequency in enumerate(found):

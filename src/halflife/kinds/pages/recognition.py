@@ -4,6 +4,7 @@ from urllib.parse import urljoin, urlsplit
 
 from halflife.kinds.pages.links import read_tags
 from halflife.readers.maps import MapEntries, may_be_map, read_map
+from halflife.readers.script_pages import needs_script
 from halflife.readers.text import is_html, to_text
 from halflife.readers.titles import title
 from halflife.recognition.guess import (
@@ -24,6 +25,12 @@ _WHAT = {
     "sitemapindex": "index of sitemaps",
     "feed": "feed (RSS, Atom or JSON Feed)",
 }
+
+NO_RECORDS = "no records were recognised in it, so it is kept as one document"
+NO_TEXT = (
+    "it shows hardly any without JavaScript; write "
+    'render = "browser" into its table (needs halflife[browser])'
+)
 
 
 def recognise(answer: TrialAnswer) -> list[SourceGuess]:
@@ -74,7 +81,9 @@ def _page(answer: TrialAnswer) -> list[SourceGuess]:
         if not instead and _same_as_data(answer.url, link, kind if named else ""):
             instead = link
     heading = title(text)
-    reasons = {"format": "a web page" if html else "nothing else reads it: a document"}
+    reasons = {"format": "a web page" if html else NO_RECORDS}
+    if html and needs_script(answer.content_type, answer.body):
+        reasons["text"] = NO_TEXT
     return [
         SourceGuess(
             "pages",

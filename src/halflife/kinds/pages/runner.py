@@ -187,6 +187,11 @@ class Keeper:
             self.wallet.use(income, now)
         return requests
 
+    def untried(self, since: float) -> int:
+        """Return how many pages that we know were not asked for since a moment."""
+        tried = self._evidence.tried_at
+        return int(((tried < since) & np.isfinite(tried)).sum())
+
     def drawn(self) -> int:
         """Return what somebody who waits may have spent on these pages at once."""
         wanted = len(self._evidence) + np.unique(self._evidence.group).size

@@ -1,6 +1,6 @@
 """Working at pages: a group of sources is held, and looked at turn by turn."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from math import inf
@@ -96,11 +96,39 @@ class PageWorker:
         def told(looks: Looks) -> None:
             errand.told(len(looks))
 
-        if not self.keeper.crawls:
-            return await self.keeper.turn(requests - checked, told)
+        keeper, since = self.keeper, self.keeper.since
         most = None if errand.most is None else errand.most - checked
         left = requests - checked
-        return await crawl.turns(self.keeper, left, most, told, found=found)
+        if keeper.crawls:
+            outcome = await crawl.turns(keeper, left, most, told, found=found)
+        else:
+            outcome = await keeper.turn(left, told)
+        if errand.everything:
+            await self._rest(errand, outcome, since, told)
+        return outcome
+
+    async def _rest(
+        self,
+        errand: Errand,
+        outcome: SyncOutcome,
+        since: float,
+        told: Callable[[Looks], None],
+    ) -> None:
+        """Fetch the pages that are left, budget permitting.
+
+        Pages just found, and second fetches of pages that changed, may have taken what
+        was meant for them.
+        """
+        keeper, last = self.keeper, outcome
+        while not keeper.eased:
+            taken = last.found + last.total("changed")
+            room = min(taken, keeper.untried(since), keeper.wallet.room(keeper.clock()))
+            if errand.most is not None:
+                room = min(room, errand.most - outcome.requests)
+            if room <= 0:
+                break
+            last = await keeper.turn(room, told, since=since)
+            outcome.add(last)
 
     async def work(self, requests: int) -> Report:
         """Spend up to so many requests; a share of it checks pages drawn at random."""

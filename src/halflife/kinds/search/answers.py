@@ -1,5 +1,6 @@
 """What a search engine answered: how many documents match, and the first of them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,6 +22,8 @@ LONGEST = 1 << 20  # characters read of one document
 LONGEST_KEY = 500
 DEEPEST = 20  # objects inside each other in which text is looked for
 _FEEDS = frozenset({b"rss", b"feed", b"rdf"})
+# Marks of what was found that are escaped once more than their format asks for.
+_MARKS = re.compile(r"&lt;/?(?:b|em|i|mark|span|strong)(?: [^<>&]{0,99})?&gt;")
 _OWN = "id || _id || key || objectID || url"  # what names a record, mostly
 
 
@@ -219,11 +222,14 @@ def said(value: object) -> str:
 
     >>> said({"title": "A <em>b</em>", "tags": ["c", 4], "_version_": "x"})
     'A b c'
+    >>> said("a &lt;strong&gt;b&lt;/strong&gt; c")
+    'a b c'
     """
     parts, size = [], 0
-    for text in _texts(value, DEEPEST):
+    for whole in _texts(value, DEEPEST):
+        text = _MARKS.sub("", whole)
         parts.append(visible(text) if "<" in text else text)
-        size += len(text)
+        size += len(whole)
         if size > LONGEST:
             break
     return " ".join(parts)[:LONGEST]

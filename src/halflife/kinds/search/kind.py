@@ -187,7 +187,9 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         requests = np.concatenate([[0.0], np.maximum.accumulate(each / every)])
         high = np.ones(requests.size)
         worth = Worth(source.name, "summary", source.weight, requests, mean, low, high)
-        return Known(source, float(now.kept.requests), worth)
+        choice = state.choice
+        pace = None if choice is None else choice.usual / choice.every
+        return Known(source, float(now.kept.requests), worth, pace=pace)
 
     def offers(self, state: SearchState) -> Offers:
         """Return what a look buys: a check, or a new summary where one is due.

@@ -7,7 +7,7 @@ estimating two-way and multi-way associations", Computational Linguistics 33, 20
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from halflife.core.arrays import Floats, Ints
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.keywords import Pool
 from halflife.queries.known.sets import NONE, UNKNOWN, SetTable
+from halflife.queries.known.word_counts import WordCounts
 
 FEW = 0.5  # what a set counts for that a reference or a sample never shows
 
@@ -55,9 +56,14 @@ def renumbered(local: Incidence, other: Incidence) -> Ints:
     return np.array([number.get(t, UNKNOWN) for t in local.terms], dtype=np.intp)
 
 
-def counted(pool: Pool, other: Incidence) -> Ints:
+Reference: TypeAlias = Incidence | WordCounts
+
+
+def counted(pool: Pool, other: Reference) -> Floats:
     """Return how many records of another relation answer each candidate."""
-    return SetTable(numbered(pool, other)).counts(other)
+    if isinstance(other, WordCounts):
+        return other.counts(pool)
+    return SetTable(numbered(pool, other)).counts(other).astype(np.float64)
 
 
 def settled(pool: Pool, count: Floats, error: Floats) -> Hits:
@@ -78,7 +84,7 @@ class TrueCoverage:
 
     def hits(self, pool: Pool) -> Hits:
         """Return how many records of the server answer each candidate."""
-        count = counted(pool, self.server).astype(np.float64)
+        count = counted(pool, self.server)
         return settled(pool, count, np.zeros(len(pool)))
 
 
@@ -124,7 +130,7 @@ class ScaledCorpus:
     matches are a Poisson number, the factor an estimate.
     """
 
-    reference: Incidence
+    reference: Reference
     factor: Factor
 
     def hits(self, pool: Pool) -> Hits:

@@ -10,10 +10,10 @@ from numpy.random import Generator
 from halflife.core.arrays import Bools, Floats
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import ResultPage
-from halflife.queries.incidence import Incidence
 from halflife.queries.known.coverage import (
     Coverage,
     Hits,
+    Reference,
     ReportedCoverage,
     ScaledCorpus,
     counted,
@@ -49,14 +49,14 @@ def told(ledger: Ledger, pool: Pool, number: int) -> int | None:
 
 
 def learned(
-    pool: Pool, reference: Incidence, ledger: Ledger, queries: int, rng: Generator
+    pool: Pool, reference: Reference, ledger: Ledger, queries: int, rng: Generator
 ) -> ScaledCorpus:
     """Return a scaled reference; its factor is learned from a few counted queries.
 
     The queries are drawn in proportion to their count in the reference, without
     return, since the ratio is of sums; each costs a request.
     """
-    shown = counted(pool, reference).astype(np.float64)
+    shown = counted(pool, reference)
     fit = np.flatnonzero(shown > 0)
     weight = shown[fit] / shown[fit].sum()
     drawn = rng.choice(fit, min(queries, fit.size), replace=False, p=weight)

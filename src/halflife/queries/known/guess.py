@@ -3,7 +3,8 @@
 By default the copy itself is the similar relation, with a factor learned from the
 queries of a turn (``coverage.Reported``). Two other ways cost requests at first, and
 what they tell is kept: a factor from queries drawn to be counted (``corpus``), and how
-often terms go together in a random sample of the server (``sample``).
+often terms go together in a random sample of the server (``sample``). The corpus is the
+copy, or one of which the counts of words are known.
 """
 
 from collections.abc import Mapping
@@ -18,9 +19,10 @@ from halflife.core.forms import Interface, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.association import Sampled
-from halflife.queries.known.coverage import Factor, Hits, ScaledCorpus
+from halflife.queries.known.coverage import Factor, Hits, Reference, ScaledCorpus
 from halflife.queries.known.form_coverage import learned
 from halflife.queries.known.keywords import Pool
+from halflife.queries.known.word_counts import WordCounts
 from halflife.queries.ledger import Ledger
 from halflife.queries.sampling import Drawing, DrawnSoFar
 
@@ -39,7 +41,8 @@ class Guess:
 
     Attributes:
         at: When it began to be learned, in days.
-        factor: How many times larger the server is than the copy; 0 if unknown.
+        factor: How many times larger the server is than the copy, or than the corpus;
+            0 if unknown.
         error: Its standard error.
         counted: Queries that tell so.
         drawn: The sample.
@@ -57,11 +60,15 @@ class Guess:
     margins: Mapping[Term, float] = field(default_factory=dict, repr=False)
 
     def hits(
-        self, interface: Interface, records: Mapping[str, Attributes], pool: Pool
+        self,
+        interface: Interface,
+        records: Mapping[str, Attributes],
+        pool: Pool,
+        corpus: WordCounts | None = None,
     ) -> Hits | None:
         """Return how many records answer each candidate; None if it cannot tell."""
         if self.factor > 0:
-            known = Incidence.of(interface, records)
+            known = corpus or Incidence.of(interface, records)
             factor = Factor(self.factor, self.error, self.counted)
             return ScaledCorpus(known, factor).hits(pool)
         some = {key: records[key] for key in self.drawn.keys if key in records}
@@ -86,6 +93,7 @@ def learn(
     pool: Pool,
     records: Mapping[str, Attributes],
     asked: tuple[Ledger, float, Generator],
+    corpus: WordCounts | None = None,
 ) -> Guess:
     """Return what is known after asking, with half of the requests left at most.
 
@@ -95,22 +103,25 @@ def learn(
         pool: The candidates.
         records: The copy.
         asked: The form, the time, and chance.
+        corpus: What is scaled; the copy if None.
 
     """
     ledger, now, rng = asked
     known = before if before is not None and now - before.at <= OLD else Guess(now)
     if coverage == "corpus":
-        return _counted(known, pool, ledger, rng)
+        return _counted(known, pool, corpus or pool.local, ledger, rng)
     return _drawn(known, records, ledger, rng)
 
 
-def _counted(known: Guess, pool: Pool, ledger: Ledger, rng: Generator) -> Guess:
-    """Return the factor by which the server is larger than the copy."""
+def _counted(
+    known: Guess, pool: Pool, corpus: Reference, ledger: Ledger, rng: Generator
+) -> Guess:
+    """Return the factor by which the server is larger than the corpus."""
     searches = pool.only(~pool.lookup)
     if not len(searches):
         return replace(known, factor=1.0, counted=1)
     try:
-        found = learned(searches, pool.local, ledger, COUNTED, rng).factor
+        found = learned(searches, corpus, ledger, COUNTED, rng).factor
     except ValueError:  # the form keeps its counts back
         return replace(known, factor=1.0, counted=1)
     error = found.error if found.queries > 1 else found.value

@@ -3,6 +3,7 @@
 import base64
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from halflife.stores.notes import NoteKind, finite, texts
 
 
 def _write(memory: NeighbourMemory) -> Mapping[str, Any]:
-    return {
+    told = {
         "sites": memory.sites,
         "folders": memory.folders,
         "origin": memory.kept.origin,
@@ -24,6 +25,10 @@ def _write(memory: NeighbourMemory) -> Mapping[str, Any]:
         "busy_folders": _packed(memory.kept.folders),
         "trust": memory.trust,
     }
+    if not memory.near_trust:
+        return told
+    near = {"pages": memory.pages, "near": _packed(memory.near)}
+    return {**told, **near, "near_trust": memory.near_trust}
 
 
 def _read(row: Mapping[str, Any]) -> NeighbourMemory:
@@ -34,8 +39,15 @@ def _read(row: Mapping[str, Any]) -> NeighbourMemory:
         np.array(row["parent"], dtype=np.intp),
         _unpacked(row["busy_folders"]),
     )
-    trust = tuple(float(one) for one in row["trust"])
-    return NeighbourMemory(texts(row["sites"]), texts(row["folders"]), busy, trust)
+    trust, near = (
+        tuple(float(one) for one in row.get(name, ()))
+        for name in ("trust", "near_trust")
+    )
+    told = NeighbourMemory(texts(row["sites"]), texts(row["folders"]), busy, trust)
+    if not near:  # written before pages near each other by name were told apart
+        return told
+    pages, counts = texts(row["pages"]), _unpacked(row["near"])
+    return replace(told, pages=pages, near=counts, near_trust=near)
 
 
 def _packed(table: Floats) -> Mapping[str, Any]:

@@ -1,12 +1,12 @@
-"""The parts of a state file whose nouns are a store's own."""
+"""The parts of a store of tables whose nouns are a store's own."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from halflife.stores import held_pages, page_versions
 from halflife.stores.change_log import ChangeRows
+from halflife.stores.database import Database
 from halflife.stores.forecasts import Forecasts
 from halflife.stores.holdings import HoldingRows
 from halflife.stores.outbox import Outbox
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from halflife.stores.reports import StateReports
 
 
-class SqliteParts(ABC):
+class TableParts(ABC):
     """Parts that see the tables through the store's transactions."""
 
     @abstractmethod
-    def looking(self) -> AbstractContextManager[Connection]:
+    def looking(self) -> AbstractContextManager[Database]:
         """Let several queries see the tables as they were at one moment."""
 
     @abstractmethod
-    def together(self) -> AbstractContextManager[Connection]:
+    def together(self) -> AbstractContextManager[Database]:
         """Let several changes happen all or not at all."""
 
     @property

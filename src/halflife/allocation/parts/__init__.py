@@ -1,0 +1,27 @@
+"""The schedule of ``allocate``, for items that lie in parts and never come together.
+
+Three passes over the parts, each of which sends back little:
+
+1. A histogram of ln(first), the logarithm of the price at which an item is given up,
+   weighed by what the item asks for. It gives the price to about one in a million.
+2. At that price, exactly: what is asked for, its slope, and one by one the items so
+   near to being given up that a slope says nothing about them. That is the demand at
+   every price in a narrow bracket, and the price at which it meets the budget.
+3. The frequencies at the price, checked as they are handed on: what they spend, and
+   how far each item's worth is from the price.
+
+The second pass is done again where the first price was not near enough. Sums are taken
+block by block and part by part in a fixed order, so that the same parts give the same
+bytes whoever does the work.
+"""
+
+from halflife.allocation.parts.items import ArrayPart, ItemColumns, ItemPart
+from halflife.allocation.parts.solver import PartedAllocation, allocate_parts
+
+__all__ = [
+    "ArrayPart",
+    "ItemColumns",
+    "ItemPart",
+    "PartedAllocation",
+    "allocate_parts",
+]

@@ -1,0 +1,131 @@
+"""The second pass: the demand at every price of a narrow bracket, exactly."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from halflife.allocation.columns import Objective
+from halflife.allocation.demand import CLOSE, Demand
+from halflife.allocation.parts.items import ItemPart, Problem, stand_ins
+from halflife.allocation.search import Search
+from halflife.allocation.solver import demand_of
+from halflife.core.arrays import Floats
+
+TRUST = 5e-6  # in ln(price); how far slopes are followed
+_EDGE = 1e-3  # in ln(price); items so close to being given up are taken one by one
+_MOST_EDGES = 1 << 16  # a part's items that are
+_STEPS = 200
+
+
+class BudgetPrice(NamedTuple):
+    """Two prices next to each other, or one twice, between which the budget is met.
+
+    ``share`` is what each item gets of what the lower price gives it beyond the
+    higher one: floats may know no price between these two. ``nothing`` says that no
+    item gets a look.
+    """
+
+    low: float
+    high: float
+    share: float = 1.0
+    nothing: bool = False
+
+
+class Bracket(NamedTuple):
+    """What some items ask for near a price.
+
+    ``asked`` and ``falls`` are the requests a day of most of them and their
+    -d / d ln(price); ``edges`` has the others, one column each: the price at which it
+    is given up, what it asks for in its own time, and its shape.
+    """
+
+    price: float
+    asked: float
+    falls: float
+    edges: Floats
+
+    def add(self, other: Self) -> "Bracket":
+        """Return what both ask for together."""
+        edges = np.concatenate([self.edges, other.edges], axis=1)
+        asked, falls = self.asked + other.asked, self.falls + other.falls
+        return Bracket(self.price, asked, falls, edges)
+
+    def at(self, price: float, edges: Demand) -> tuple[float, float]:
+        """Return the requests a day at a price, and their d / d ln(price)."""
+        moved = float(np.log(price / self.price))
+        slope = self.falls / self.asked if self.asked > 0 else 0.0
+        most = self.asked * float(np.exp(np.clip(-slope * moved, -40.0, 40.0)))
+        some, change = edges.at(price, np.empty(edges.first.size))
+        return most + some, change - most * slope
+
+
+def probe_part(problem: Problem, price: float, part: ItemPart) -> Bracket:
+    """Return what the items of a part ask for near a price."""
+    found = [
+        _probed(demand_of(problem.useful(some), problem.objective), price)
+        for block in part.blocks()
+        for some in block.cut()
+    ]
+    found.append(Bracket(price, 0.0, 0.0, np.empty((3, 0))))
+    asked, falls = (sum(getattr(b, name) for b in found) for name in ("asked", "falls"))
+    edges = np.concatenate([b.edges for b in found], axis=1)
+    return _merged(Bracket(price, asked, falls, edges), problem.objective)
+
+
+def _probed(demand: Demand, price: float) -> Bracket:
+    n = demand.first.size
+    frequency, slope = np.empty(n), np.empty(n)
+    demand.at(price, frequency, slope)
+    spent = frequency * demand.cost
+    edges = np.empty((3, 0))
+    if demand.limited:
+        log = np.log(price / demand.first)
+        near = np.flatnonzero(np.abs(log) < _EDGE)
+        spent[near] = slope[near] = 0.0
+        slope[log >= 0] = 0.0
+        mass = demand.pace[near] * demand.cost[near]
+        edges = np.stack([demand.first[near], mass, demand.shape[near]])
+    return Bracket(price, float(spent.sum()), float(spent @ slope), edges)
+
+
+def _merged(bracket: Bracket, objective: Objective) -> Bracket:
+    """Return the same with equal items at the edge as one, and with few of them."""
+    if bracket.edges.shape[1] < 2:
+        return bracket
+    keys, code = np.unique(bracket.edges[[0, 2]], axis=1, return_inverse=True)
+    mass = np.bincount(code.ravel(), bracket.edges[1], minlength=keys.shape[1])
+    edges = np.stack([keys[0], mass, keys[1]])
+    if edges.shape[1] <= _MOST_EDGES:
+        return bracket._replace(edges=edges)
+    order = np.argsort(np.abs(np.log(bracket.price / edges[0])), kind="stable")
+    kept, rest = order[:_MOST_EDGES], edges[:, order[_MOST_EDGES:]]
+    frequency, slope = np.empty((2, rest.shape[1]))
+    stand_ins(rest, objective).at(bracket.price, frequency, slope)
+    slope[rest[0] <= bracket.price] = 0.0
+    return Bracket(
+        bracket.price,
+        bracket.asked + float(frequency.sum()),
+        bracket.falls + float(frequency @ slope),
+        edges[:, np.sort(kept)],
+    )
+
+
+def met(
+    bracket: Bracket, budget: float, top: float, objective: Objective
+) -> BudgetPrice:
+    """Return the price at which the bracket's demand meets the budget.
+
+    It is that of all items if it is within ``TRUST`` of the bracket's own price.
+    """
+    edges = stand_ins(bracket.edges, objective)
+    search = Search(float(np.log(bracket.price)), top)
+    for _ in range(_STEPS):
+        total, change = bracket.at(search.price, edges)
+        if abs(total - budget) <= CLOSE * budget:
+            return BudgetPrice(search.price, search.price)
+        search.move(total, change, budget)
+        if search.tight:
+            break
+    low, high = search.price_at(search.low), search.price_at(search.high)
+    most, least = (bracket.at(price, edges)[0] for price in (low, high))
+    return BudgetPrice(low, high, (budget - least) / (most - least))

@@ -1,0 +1,79 @@
+"""The verb that plans items of which only the change rates are known."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import typer
+
+from halflife.cli.app import app
+from halflife.cli.options import ConfigPath, Json
+
+if TYPE_CHECKING:
+    from halflife.allocation.parts import PartedAllocation
+
+__all__ = ["allocate"]
+
+Objective: TypeAlias = Literal["freshness", "age", "harmonic"]
+Folder = Annotated[Path, typer.Argument(help="A folder of Parquet files.")]
+Budget = Annotated[float, typer.Option(min=0, help="Requests a day.")]
+Out = Annotated[Path, typer.Option(help="A new folder, for the plan.")]
+Wanted = Annotated[Objective, typer.Option(help="What the plan makes the most of.")]
+Keep = Annotated[str, typer.Option(metavar="A,B", help="Columns to copy to the plan.")]
+Who = Annotated[
+    str | None,
+    typer.Option(help="Who computes [default: executor of the settings]."),
+]
+
+
+@app.command()
+def allocate(  # noqa: PLR0913  (each is an option)
+    folder: Folder,
+    *,
+    budget: Budget,
+    out: Out,
+    objective: Wanted = "freshness",
+    keep: Keep = "",
+    executor: Who = None,
+    config: ConfigPath = None,
+    json: Json = False,
+) -> None:
+    """Compute how often to fetch each of very many items, from Parquet to Parquet."""
+    from time import perf_counter
+
+    from halflife.cli import show
+    from halflife.cli.words import listed
+    from halflife.recordings.item_parts import allocate_folder
+
+    began, who = perf_counter(), executor or _configured(config)
+    plan = allocate_folder(
+        folder, out, budget, objective=objective, keep=listed(keep), executor=who
+    )
+    told = {**_told(plan, budget), "seconds": perf_counter() - began, "plan": str(out)}
+    if json:
+        show.emit(told)
+    else:
+        show.table([{"figure": n, "value": v} for n, v in show.flat(told).items()])
+
+
+def _told(plan: "PartedAllocation", budget: float) -> dict[str, object]:
+    return {
+        "items": plan.items,
+        "budget": budget,
+        "spent": plan.spent,
+        "budget_error": abs(plan.spent / budget - 1.0) if budget else plan.spent,
+        "price": plan.price,
+        "value": plan.value,
+        "kkt_residual": plan.kkt_residual,
+        "passes": plan.passes,
+    }
+
+
+def _configured(given: Path | None) -> str:
+    """Return the executor of the settings, or the usual one without settings."""
+    from halflife import executors
+    from halflife.config import Config
+
+    path = Config.find(given)
+    if given is None and not path.exists():
+        return executors.DEFAULT
+    return Config.load(path).executor

@@ -1,0 +1,34 @@
+"""What packages register by entry points: a name in a group belongs to one package."""
+
+from typing import TYPE_CHECKING
+
+from halflife.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def registered(group: str) -> "dict[str, tuple[EntryPoint, ...]]":
+    """Return what is registered in a group, by name; more than one if names clash."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in entry_points(group=group):
+        found[point.name] = (*found.get(point.name, ()), point)
+    return found
+
+
+def only(points: "tuple[EntryPoint, ...]") -> "EntryPoint":
+    """Return the one that has a name; raise ``ConfigError`` if several packages do."""
+    if len(points) == 1:
+        return points[0]
+    where = sorted(f"{package_of(point)} ({point.value})" for point in points)
+    raise ConfigError(
+        f"{points[0].name!r} is registered in {points[0].group} by "
+        f"{' and by '.join(where)}; uninstall one of them"
+    )
+
+
+def package_of(point: "EntryPoint") -> str:
+    """Return the package that brought something, as people are told of it."""
+    return f"the package {point.dist.name}" if point.dist else "a plug-in"

@@ -1,0 +1,173 @@
+"""Change rates in a folder of Parquet files, and the schedule written beside them.
+
+Each file is a part: its items are read some at a time, so that memory does not grow
+with their number. pyarrow is an extra.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halflife.allocation.columns import Objective
+from halflife.allocation.parts import ItemColumns, PartedAllocation, allocate_parts
+from halflife.core.arrays import Floats
+from halflife.core.errors import UsageError
+from halflife.core.executor import Executor
+from halflife.executors import executor_named
+
+ROWS = 1 << 18  # at a time: a few megabytes
+COLUMNS = ItemColumns._fields
+SUMMARY = "_plan.json"  # readers of Parquet folders pass over names with an underscore
+_PAYS = 2_000_000  # items from which a pool of processes is worth its start
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetPart:
+    """The items of one file.
+
+    Attributes:
+        source: Has the columns ``rate`` and, where they are not 1, ``weight``, ``cost``
+            and ``shape``.
+        target: Gets the column ``frequency``, in the same order.
+        keep: Other columns to copy from the source to the target.
+
+    """
+
+    source: Path
+    target: Path
+    keep: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return str(self.source)
+
+    @property
+    def rows(self) -> int:
+        """How many items it has."""
+        with _opened(self.source) as file:
+            return int(file.metadata.num_rows)
+
+    def blocks(self) -> Iterator[ItemColumns]:
+        """Yield the items, in their order."""
+        with _opened(self.source) as file:
+            names = [name for name in COLUMNS if name in file.schema_arrow.names]
+            for batch in _batches(file, names):
+                found = {name: _numbers(batch, name, self.name) for name in names}
+                yield ItemColumns(**found)
+
+    def write(self, frequencies: Iterator[Floats]) -> None:
+        """Write the looks a day; the file appears when it is whole."""
+        import pyarrow as pa  # noqa: PLC0415  (an extra)
+        from pyarrow import parquet  # noqa: PLC0415
+
+        partial = self.target.with_suffix(".partial")
+        with _opened(self.source) as file:
+            kept = [file.schema_arrow.field(name) for name in self.keep]
+            schema = pa.schema([*kept, pa.field("frequency", pa.float64())])
+            batches = _batches(file, self.keep) if self.keep else None
+            with parquet.ParquetWriter(partial, schema, use_dictionary=False) as out:
+                for frequency in frequencies:
+                    beside = next(batches).columns if batches else []
+                    rows = [*beside, pa.array(frequency)]
+                    out.write_batch(pa.RecordBatch.from_arrays(rows, schema=schema))
+        partial.replace(self.target)
+
+
+def allocate_folder(
+    source: Path | str,
+    target: Path | str,
+    budget: float,
+    *,
+    objective: Objective = "freshness",
+    keep: Sequence[str] = (),
+    executor: str = "in-process",
+) -> PartedAllocation:
+    """Plan the items of a folder of Parquet files, in bounded memory.
+
+    The folder ``target`` gets a file for each file of ``source``, with the looks a day
+    that ``allocate`` would give each item, and ``_plan.json``, written last, with what
+    they come to. Raise ``UsageError`` if the files cannot be used.
+    """
+    parts = parts_of(Path(source), Path(target), keep)
+    if executor.partition(":")[0] == "local" and sum(p.rows for p in parts) < _PAYS:
+        executor = "in-process"
+    with executor_named(executor) as workers:
+        return allocate_files(parts, budget, workers, objective)
+
+
+def allocate_files(
+    parts: Sequence[ParquetPart],
+    budget: float,
+    executor: Executor,
+    objective: Objective = "freshness",
+) -> PartedAllocation:
+    """Plan the items of files, and write down what the plan comes to."""
+    parts[0].target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        plan = allocate_parts(parts, budget, executor, objective=objective)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    told = {"budget": budget, "objective": objective, **asdict(plan)}
+    (parts[0].target.parent / SUMMARY).write_text(json.dumps(told) + "\n")
+    return plan
+
+
+def parts_of(source: Path, target: Path, keep: Sequence[str] = ()) -> list[ParquetPart]:
+    """Return the files of a folder, in the order of their names.
+
+    Raise ``UsageError`` if there are none, a column is missing, or the target is not
+    empty.
+    """
+    files = sorted(source.glob("*.parquet")) if source.is_dir() else []
+    if not files:
+        raise UsageError(f"{source}: no folder with Parquet files (*.parquet)")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target}: is not empty; name a new folder for the plan")
+    parts = [ParquetPart(path, target / path.name, tuple(keep)) for path in files]
+    for part in parts:
+        _check(part)
+    return parts
+
+
+def _check(part: ParquetPart) -> None:
+    with _opened(part.source) as file:
+        names = file.schema_arrow.names
+    for name in ("rate", *part.keep):
+        if name not in names:
+            raise UsageError(f"{part.name}: has no column {name!r}")
+    if "frequency" in part.keep:
+        raise UsageError("frequency is what the plan writes; it cannot be kept")
+
+
+def _opened(path: Path) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    try:
+        from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise UsageError(
+            f"{path}: reading Parquet needs an extra; install halflife[parquet]"
+        ) from None
+    try:
+        return parquet.ParquetFile(path)
+    except (ArrowInvalid, OSError) as error:
+        said = str(error).partition("\n")[0]
+        raise UsageError(f"{path}: cannot be read as Parquet: {said}") from None
+
+
+def _batches(file: Any, names: Sequence[str]) -> Iterator[Any]:  # noqa: ANN401
+    found: Iterator[Any] = file.iter_batches(ROWS, columns=names, use_threads=False)
+    return found
+
+
+def _numbers(batch: Any, name: str, where: str) -> Floats:  # noqa: ANN401
+    column = batch.column(name)
+    if column.null_count:
+        raise UsageError(f"{where}: column {name!r} has rows without a value")
+    try:
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"{where}: column {name!r} must be numbers") from None

@@ -1,0 +1,301 @@
+"""A connection to PostgreSQL, and its transactions.
+
+A transaction that writes takes the lock of its schema first, so one writes at a time
+and changes are numbered in the order in which they become visible, as in a SQLite file.
+Reading waits for nobody. A connection that was lost is made anew at the next
+transaction; one that breaks within a transaction undoes it.
+"""
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from time import time
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.adapt import Buffer, Dumper, Loader
+
+from halflife.core.errors import Damaged, StoreError, UsageError
+from halflife.core.store_address import PostgresAddress
+from halflife.stores.postgres.dialect import Values, translated
+
+PATIENCE = 10  # seconds to wait for an answer at the start
+SKEW = 30.0  # seconds that two clocks may differ; a tenth of a lease
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_LOCK = "BEGIN; SELECT pg_advisory_xact_lock({}, {})"
+_SPACE = 0x484C  # of our locks among all of the database: "HL"
+_DONE = """
+UPDATE store_state SET writes = writes + 1,
+    change = greatest(change, (SELECT coalesce(max(seq), 0) FROM change)); COMMIT"""
+_MARK = "\ufdd0"
+_MARKED = re.compile(f"{_MARK}([01])")
+_WRITES = "SELECT writes FROM store_state"
+_REMEDY = {
+    "28": "check the user, the password and pg_hba.conf; see docs/postgres.md",
+    "3D": "there is no such database; make it with createdb",
+    "42501": "grant it; see docs/postgres.md",
+    "53": "the server lacks room, memory or connections; free some and try again",
+    "57": "the server was stopped or the statement cut off; try again",
+    "40": "another program wrote at the same time; try again",
+    "55": "another program holds a lock; try again",
+    "25": "this connection may only read; check the role and the server",
+}
+
+
+class _Fingerprint(Dumper):
+    r"""Hands bytes over as ``\x`` and digits: what BYTEA reads, and TEXT keeps."""
+
+    oid = 0
+
+    def dump(self, obj: bytes) -> Buffer:
+        return b"\\x" + obj.hex().encode()
+
+
+class _Flag(Dumper):
+    """Hands truth over as a number, as the columns have it."""
+
+    oid = 0
+
+    def dump(self, obj: bool) -> Buffer:  # noqa: FBT001  (psycopg calls it so)
+        return b"1" if obj else b"0"
+
+
+class _Number(Loader):
+    """Reads a sum of whole numbers as one, and any other as a float."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data).decode()
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+class _Text(Loader):
+    """Reads a text as it was before ``clean``."""
+
+    def load(self, data: Buffer) -> str:
+        text = str(data, "utf-8")
+        return _MARKED.sub(_unmarked, text) if _MARK in text else text
+
+
+class PostgresDatabase:
+    """Carries the statements of the store out, as ``sqlite3.Connection`` does."""
+
+    def __init__(self, link: psycopg.Connection) -> None:
+        self.link = link
+        adapters = link.adapters
+        adapters.register_dumper(bytes, _Fingerprint)
+        adapters.register_dumper(bool, _Flag)
+        adapters.register_loader("numeric", _Number)
+        adapters.register_loader("text", _Text)
+
+    def execute(self, sql: str, parameters: Values = (), /) -> psycopg.Cursor:
+        """Carry a statement out."""
+        text, prepare = translated(sql)
+        if isinstance(parameters, dict):
+            given: Any = {n: clean(v) for n, v in parameters.items()}
+        else:
+            given = prepare([clean(value) for value in parameters])
+        return self.link.execute(text.encode(), given)
+
+    def executemany(self, sql: str, parameters: Iterable[Values], /) -> psycopg.Cursor:
+        """Carry a statement out once for each row of values."""
+        text, prepare = translated(sql)
+        rows = [prepare([clean(v) for v in row]) for row in parameters]
+        cursor = self.link.cursor()
+        if rows:
+            cursor.executemany(text.encode(), rows)
+        return cursor
+
+
+def clean(value: Any) -> Any:  # noqa: ANN401
+    """Return a value that PostgreSQL can keep: its texts have no zero byte.
+
+    What stands for it begins with a character that no text has by the rules of Unicode,
+    and one that has it all the same comes back as it was.
+    """
+    if type(value) is str and ("\0" in value or _MARK in value):
+        return value.replace(_MARK, f"{_MARK}1").replace("\0", f"{_MARK}0")
+    return value
+
+
+def _unmarked(found: re.Match[str]) -> str:
+    return "\0" if found[1] == "0" else _MARK
+
+
+class PostgresConnection:
+    """Transactions on one connection; one begun within another joins it.
+
+    Args:
+        address: The database and the schema.
+        readonly: Whether nothing is ever written.
+
+    """
+
+    def __init__(self, address: PostgresAddress, *, readonly: bool) -> None:
+        self.address, self._readonly = address, readonly
+        self.joined = False
+        self._own_writes = 0
+        self._key = zlib.crc32(address.schema.encode()) - (1 << 31)
+        self.db = self._dial()
+
+    def _dial(self) -> PostgresDatabase:
+        with self.reported():
+            link = psycopg.connect(
+                self.address.url,
+                autocommit=True,
+                connect_timeout=PATIENCE,
+                application_name="halflife",
+                options=f"-csearch_path={self.address.schema},pg_catalog",
+            )
+        return PostgresDatabase(link)
+
+    def check_clock(self) -> None:
+        """Raise if this machine's clock is not that of the database.
+
+        Leases and the budget's window go by the clocks of all machines.
+        """
+        query = "SELECT extract(epoch FROM clock_timestamp())::float8"
+        with self.reported():
+            before = time()
+            there = float(self.db.execute(query).fetchone()[0])  # type: ignore[index]
+            ahead = (before + time()) / 2.0 - there
+        if abs(ahead) > SKEW:
+            way = "ahead of" if ahead > 0 else "behind"
+            raise StoreError(
+                f"this machine's clock is {abs(ahead):.0f} s {way} that of"
+                f" {self.address.name}; set it (NTP) and try again"
+            )
+
+    @contextmanager
+    def looking(self) -> Iterator[PostgresDatabase]:
+        """Let several queries see the tables as they were at one moment."""
+        with self.trusted(), self.reported():
+            if self.joined:
+                yield self.db
+                return
+            self._begin(_READ)
+            try:
+                yield self.db
+            finally:
+                self._undo()
+
+    @contextmanager
+    def writing(self) -> Iterator[PostgresDatabase]:
+        """Let several changes happen all or not at all, one writer at a time."""
+        with self.reported():
+            if self.joined:
+                yield self.db
+                return
+            if self._readonly:
+                raise StoreError(f"{self.address.name} was opened to be read only")
+            self._begin(_LOCK.format(_SPACE, self._key))
+            try:
+                yield self.db
+                self.db.link.execute(_DONE)
+                self._own_writes += 1
+            finally:
+                self._undo()
+
+    @contextmanager
+    def together(self) -> Iterator[PostgresDatabase]:
+        """Let all that is written inside happen all or not at all."""
+        if self.joined:
+            yield self.db
+            return
+        with self.writing() as db:
+            self.joined = True
+            try:
+                yield db
+            finally:
+                self.joined = False
+
+    @contextmanager
+    def making(self) -> Iterator[PostgresDatabase]:
+        """Let tables be made or changed, while nobody writes."""
+        with self.reported():
+            self._begin(_LOCK.format(_SPACE, self._key))
+            try:
+                yield self.db
+                self.db.link.execute("COMMIT")
+            finally:
+                self._undo()
+
+    @contextmanager
+    def alone(self) -> Iterator[PostgresDatabase]:
+        """Let one query see one moment by itself."""
+        if self.joined:
+            with self.reported():
+                yield self.db
+            return
+        with self.looking() as db:
+            yield db
+
+    def data_version(self) -> int:
+        """Return a number that changes when another connection has written."""
+        row = self.db.execute(_WRITES).fetchone()
+        return (int(row[0]) if row else 0) - self._own_writes
+
+    @contextmanager
+    def trusted(self) -> Iterator[None]:
+        """Turn values that no halflife has written into ``Damaged``."""
+        try:
+            yield
+        except (ArithmeticError, LookupError, TypeError, ValueError, zlib.error) as why:
+            raise Damaged(
+                f"{self.address.name} is damaged (unexpected value: {why}); restore a"
+                " backup of the database"
+            ) from why
+
+    @contextmanager
+    def reported(self) -> Iterator[None]:
+        """Turn what goes wrong with the database into our own errors."""
+        try:
+            yield
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{error.object!r} is not text: {error.reason}") from error
+        except psycopg.Error as error:
+            raise self._error(error) from None
+
+    def _error(self, error: psycopg.Error) -> StoreError:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        said, state = lines[0], error.sqlstate or ""
+        remedy = _REMEDY.get(state) or _REMEDY.get(state[:2])
+        if remedy is None and isinstance(error, psycopg.OperationalError):
+            remedy = "check that the server runs and can be reached"
+            if "authentication" in said or "password" in said:
+                remedy = _REMEDY["28"]
+        if remedy is None:
+            said = f"{said} ({state})"
+            remedy = "its tables are not as halflife made them, or this is a bug"
+        return StoreError(f"{self.address.name}: {said}: {remedy}")
+
+    def _begin(self, statement: str) -> None:
+        """Begin a transaction; over a new connection, if the one before was lost."""
+        if self.db.link.closed:
+            self._renew()
+        try:
+            self.db.link.execute(statement)
+        except (errors.OperationalError, psycopg.OperationalError):
+            if not self.db.link.closed:
+                raise
+            self._renew()  # nothing was asked of it yet, so nothing is done twice
+            self.db.link.execute(statement)
+
+    def _renew(self) -> None:
+        self.db = self._dial()
+        self._own_writes = 0  # whoever compares versions sees another one
+
+    def _undo(self) -> None:
+        status = self.db.link.info.transaction_status
+        if status not in {
+            psycopg.pq.TransactionStatus.IDLE,
+            psycopg.pq.TransactionStatus.UNKNOWN,
+        }:
+            with suppress(psycopg.Error):  # what is broken undoes itself
+                self.db.link.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with suppress(psycopg.Error):
+            self.db.link.close()

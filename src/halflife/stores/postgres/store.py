@@ -1,0 +1,234 @@
+"""State in a schema of a PostgreSQL database, which several machines may use.
+
+Whatever a method has done when it returns survives a crash, as far as the server keeps
+its promises (``synchronous_commit``, which is on by default).
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self
+
+from halflife.core.errors import Damaged, StoreError
+from halflife.core.store_address import PostgresAddress
+from halflife.stores.audit import inconsistencies
+from halflife.stores.database import Database
+from halflife.stores.owner import Owner
+from halflife.stores.postgres import schema
+from halflife.stores.postgres.connection import PostgresConnection, clean
+from halflife.stores.schema import reference
+from halflife.stores.table_store import TableStore
+
+CHUNK = 10_000  # rows read at once
+_COLUMNS = """
+SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = ?
+"""
+_TRIGGERS = """
+SELECT t.tgname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = ? AND NOT t.tgisinternal AND t.tgenabled <> 'D'
+"""
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = ? AND c.relkind IN ('r', 'm')
+"""
+
+
+class PostgresStore(TableStore):
+    """Keeps everything in one schema; see ``open``.
+
+    Any number of processes on any number of machines may use it at once: one writes
+    about a source, any number read. One object belongs to one thread.
+    """
+
+    def __init__(self, connection: PostgresConnection, owner: Owner) -> None:
+        super().__init__(connection, owner)
+        self._postgres = connection
+
+    @classmethod
+    def open(
+        cls,
+        address: str,
+        *,
+        create: bool = False,
+        readonly: bool = False,
+        owner: Owner | None = None,
+    ) -> Self:
+        """Open a store.
+
+        Args:
+            address: ``postgresql://user@host/database?schema=name``; what it leaves
+                out comes from libpq's variables and files, such as ``~/.pgpass``.
+            create: Make the schema and its tables if there are none.
+            readonly: Look only; a role that may only read is enough.
+            owner: Who takes leases; this process, unless told otherwise.
+
+        Raises:
+            TooNew: A newer halflife wrote it; nothing was touched.
+            Damaged: The schema belongs to another program.
+            StoreError: It cannot be reached or used.
+
+        """
+        create = create and not readonly
+        where = PostgresAddress.parse(address)
+        connection = _connected(where, create=create, readonly=readonly)
+        if connection is None:
+            raise StoreError(f"there is no store in {where.name}; check the address")
+        return cls(connection, owner or Owner.here(shared=True))
+
+    @classmethod
+    def find(cls, address: str) -> Self | None:
+        """Open a store to look at it; None if there is none yet."""
+        where = PostgresAddress.parse(address)
+        connection = _connected(where, create=False, readonly=True)
+        if connection is None:
+            return None
+        return cls(connection, Owner.here(shared=True))
+
+    @property
+    def name(self) -> str:
+        """The address, without its password."""
+        return self._postgres.address.name
+
+    def close(self) -> None:
+        """Close it; runs that were not finished count as interrupted."""
+        self._end()
+        self._postgres.close()
+
+    def size(self) -> int:
+        """Return the bytes that the tables and their indexes take."""
+        with self._connection.looking() as db:
+            row = db.execute(_SIZE, (self._postgres.address.schema,)).fetchone()
+        return int(row[0])
+
+    def skip_disk_syncs(self) -> None:
+        """Do not wait for the disk: for replays, whose state nobody needs later."""
+        with self._postgres.reported():
+            self._postgres.db.link.execute("SET synchronous_commit = off")
+
+    def compact(self) -> None:
+        """Let the room of what was removed be used again."""
+        with self._postgres.reported():
+            for table in reference():
+                self._postgres.db.execute(f"VACUUM (ANALYZE) {table}")
+
+    def clearing(self) -> AbstractContextManager[None]:
+        """Let rows be removed; there are no foreign keys that would be searched."""
+        return nullcontext()
+
+    def rows_of(self, table: str) -> Iterator[tuple[Any, ...]]:
+        """Return the rows of a table, some at a time, within ``looking``."""
+        names = ", ".join(reference()[table].columns)
+        query = f"SELECT {names} FROM {table}"  # noqa: S608  (our own names)
+        with self._postgres.db.link.cursor(name=f"rows_of_{table}") as cursor:
+            cursor.itersize = CHUNK
+            yield from cursor.execute(query.encode())
+
+    def fill(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add many rows to a table, within ``together``."""
+        names = ", ".join(reference()[table].columns)
+        with (
+            self._postgres.db.link.cursor() as cursor,
+            cursor.copy(f"COPY {table} ({names}) FROM STDIN".encode()) as copy,
+        ):
+            for row in rows:
+                copy.write_row([clean(value) for value in row])
+
+    def last_numbers(self) -> dict[str, int]:
+        """Return the last number that was given out in tables that use none twice."""
+        with self._connection.looking() as db:
+            query = "SELECT last_value, is_called FROM {}"
+            found = {
+                table: db.execute(query.format(name)).fetchone()
+                for table, name in schema.sequences(db).items()
+            }
+            change = db.execute("SELECT change FROM store_state").fetchone()[0]
+        given = {table: last for table, (last, used) in found.items() if used}
+        return {**given, "change": change} if change else given
+
+    def go_on_from(self, last: dict[str, int]) -> None:
+        """Let tables give out numbers after these, within ``together``."""
+        db = self._postgres.db
+        for table, name in schema.sequences(db).items():
+            (key,) = reference()[table].key
+            query = f"SELECT coalesce(max({key}), 0) FROM {table}"  # noqa: S608
+            row = db.execute(query).fetchone()
+            number = max(int(row[0]) if row else 0, last.get(table, 0))
+            if number:
+                db.execute("SELECT setval(?, ?)", (name, number))
+        db.execute("UPDATE store_state SET change = ?", (last.get("change", 0),))
+
+    def verify(self) -> list[str]:
+        """Return what is wrong with the tables, in words; nothing, if all is well."""
+        try:
+            with self._connection.looking() as db:
+                wrong = list(_missing(db, self._postgres.address.schema))
+                return wrong or [*_dangling(db), *inconsistencies(db)]
+        except Damaged as error:
+            return [str(error)]
+
+
+def _connected(
+    address: PostgresAddress, *, create: bool, readonly: bool
+) -> PostgresConnection | None:
+    """Return a connection to tables of the newest version; None if there are none."""
+    connection = PostgresConnection(address, readonly=readonly)
+    try:
+        if not readonly:
+            connection.check_clock()
+        if _prepare(connection, create=create, readonly=readonly):
+            return connection
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    return None
+
+
+def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) -> bool:
+    """Make the tables, or bring them up to date; False if there are to be none."""
+    name, where = connection.address.schema, connection.address.name
+    with connection.looking() as db:
+        found = schema.version(db, name)
+    schema.refuse_newer(found, where)
+    if readonly:
+        schema.refuse_older(found, where)
+    if found is None and not create:
+        return False
+    if found == schema.FIRST + len(schema.STEPS) or readonly:
+        return True
+    with connection.making() as db:
+        found = schema.version(db, name)  # somebody else may have made them just now
+        if found is None:
+            db.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
+            schema.create(db)
+        else:
+            schema.upgrade(db, found)
+    return True
+
+
+def _missing(db: Database, name: str) -> Iterator[str]:
+    """Compare the tables and triggers with those of a new store."""
+    there = {tuple(row) for row in db.execute(_COLUMNS, (name,))}
+    for table, one in reference().items():
+        for column in one.columns:
+            if (table, column) not in there:
+                yield f"the column {column} of {table} is not there"
+    triggers = {trigger for (trigger,) in db.execute(_TRIGGERS, (name,))}
+    for trigger in sorted(schema.trigger_names() - triggers):
+        yield f"the trigger {trigger} is not as it was made"
+    for trigger in sorted(triggers - schema.trigger_names()):
+        yield f"the trigger {trigger} was made by no halflife"
+
+
+def _dangling(db: Database) -> Iterator[str]:
+    """Look for rows that name what is not there."""
+    for one in schema.references():
+        query = (
+            f"SELECT count(*) FROM {one.table} AS a WHERE a.{one.column} IS NOT NULL"  # noqa: S608  (our own names)
+            f" AND NOT EXISTS (SELECT 1 FROM {one.target} AS b"
+            f" WHERE b.{one.target_column} = a.{one.column})"
+        )
+        (many,) = db.execute(query).fetchone()
+        if many:
+            yield f"{many} rows of {one.table} name no {one.target}"
