@@ -52,6 +52,12 @@ JOIN source ON source.id = item.source WHERE source.name = ?
 """
 
 
+def holds(size: dict[str, float | None], truth: float) -> bool:
+    """Say whether an interval holds the truth; it may have no upper bound."""
+    low, high = size["low"], size["high"]
+    return low is not None and low <= truth and (high is None or truth <= high)
+
+
 def free_port() -> int:
     """Return a port of this machine that nobody listens on."""
     with closing(socket.socket()) as sock:

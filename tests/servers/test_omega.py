@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from server_parts import Server, free_port, need, running
+from server_parts import Server, free_port, holds, need, running
 
 OMEGA = Path("/usr/lib/cgi-bin/omega/omega")
 TEMPLATES = Path("/usr/share/xapian-omega/templates")
@@ -159,7 +159,10 @@ def test_a_summary_of_the_search_agrees_with_the_index(index, copy):
     words.write_text("\n".join(VOCABULARY))
     order = ("summarize", "--snippets", "--documents", "30", "--dictionary", str(words))
     (first,) = copy.json(*order)["results"]
-    assert 45 <= first["size"]["mean"] <= 80, first  # 60 documents
+    # Omega shows no second page to a query that does not name the one before: what it
+    # leaves out nobody can count, so that there is no upper bound.
+    assert 45 <= first["size"]["mean"] <= 80, first
+    assert holds(first["size"], 60), first
     with index.server.replaced(503):
         copy.json(*order, codes=(4,))
     assert copy.json("status")["searches"][0]["version"] == 1  # still in use
@@ -167,7 +170,8 @@ def test_a_summary_of_the_search_agrees_with_the_index(index, copy):
     index.delete(*range(10))
     copy.wait()
     (second,) = copy.json(*order)["results"]
-    assert 83 <= second["size"]["mean"] <= 147, second  # 110 documents
+    assert 83 <= second["size"]["mean"] <= 147, second
+    assert holds(second["size"], 110), second
 
 
 def test_the_search_box_of_the_form_is_found(index, copy):

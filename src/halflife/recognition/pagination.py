@@ -295,7 +295,7 @@ def _cursor(answer: ListAnswer) -> PagingGuess | None:
             token = part.get(name)
             if not (isinstance(token, str) and 0 < len(token) <= LONGEST):
                 continue
-            params = [p for p in (usual, name, *set(TOKENS.values())) if p in asked]
+            params = [p for p in (usual, name, *TOKENS.values()) if p in asked]
             param = params[0] if params else usual
             where = _joined(path, name, part)
             why = f"{where!r} is a token that the parameter {param!r} takes"

@@ -31,6 +31,7 @@ MOST_NAMES = 4096  # subscriptions whose requests are counted
 PUSHES, MORE = 60.0, 0.1  # keyed pushes: at once, a second
 LARGEST_PUSH = 1 << 20  # bytes: some thousand addresses
 RETRY = {"retry-after": "60"}
+SHAPE = 'send JSON: {"host": ..., "key": ..., "urlList": [...]}'
 SAID = {
     key_files.ACCEPTED: "taken in",
     key_files.PENDING: "taken in; the key file will be fetched",
@@ -180,8 +181,10 @@ class KeyedPushes:
             return PlainTextResponse("429: too often\n", 429, RETRY)
         try:
             push = await _push(request)
-        except (ValueError, RecursionError, UsageError) as error:
+        except UsageError as error:
             return PlainTextResponse(f"400: {words.plain(str(error))}\n", 400)
+        except (ValueError, RecursionError):
+            return PlainTextResponse(f"400: {SHAPE}\n", 400)
         status = key_files.FOREIGN
         if push is not None:
             status = await run_in_threadpool(self._submit, push)
@@ -202,5 +205,5 @@ async def _push(request: Request) -> key_files.KeyedPush | None:
         return key_files.read_push(dict(request.query_params))
     said = await read_json(request, LARGEST_PUSH)
     if not isinstance(said, dict):
-        raise UsageError('send JSON: {"host": ..., "key": ..., "urlList": [...]}')
+        raise UsageError(SHAPE)
     return key_files.read_push(said)

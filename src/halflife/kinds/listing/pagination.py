@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from halflife.core.errors import SourceError, UsageError
 from halflife.net.access import Payload
-from halflife.net.addresses import host_of, resolve, shown
+from halflife.net.addresses import canonical, host_of, resolve, shown
 from halflife.net.parameters import parameter, with_parameters
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
@@ -289,11 +289,13 @@ class Cursor:
                 )
             return None
         plain = isinstance(token, str | int | float)
-        if not plain or len(str(token)) > LONGEST:
-            said = f"what stands at {self.at!r} is no cursor"
-            raise SourceError(f"{shown(answer.url)}: {said}")
-        kept = token if self.into.body and isinstance(token, int) else str(token)
-        return self.into.put(asked, kept)
+        if plain and len(str(token)) <= LONGEST:
+            kept = token if self.into.body and isinstance(token, int) else str(token)
+            following = self.into.put(asked, kept)
+            if is_address(following.url):  # spelled for an address it may be too long
+                return following
+        said = f"what stands at {self.at!r} is no cursor"
+        raise SourceError(f"{shown(answer.url)}: {said}")
 
 
 @dataclass(frozen=True)
@@ -377,6 +379,18 @@ def follow(
     if answer.markup and target == answer.url:
         return None
     return replace(asked, url=target)
+
+
+def is_address(url: str) -> bool:
+    """Say whether this can be asked for.
+
+    >>> is_address("http://a.example/"), is_address("http://a.example/" + 4096 * "a")
+    (True, False)
+    """
+    try:
+        return bool(canonical(url))
+    except UsageError:
+        return False
 
 
 def link_of(headers: Mapping[str, str], relation: str) -> str:
