@@ -3,13 +3,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra.numpy import arrays
 
+from halflife.models.calibration import LEVELS, crps
 from halflife.models.census import METRICS, Census
 from halflife.models.experts import RIVALS
 from halflife.models.pool import DEFAULT, Study
 from halflife.models.setquality import forecast, quality_bounds
-from halflife.replay.backtest import backtest, references
+from halflife.replay.backtest import backtest, quantiles, references
 from lab.forecast_rivals import adaptive_gain, backtest_new, compare
 from set_worlds import arrival_survival, collection, worlds
 
@@ -116,3 +118,44 @@ def test_the_comparison_pairs_forecasts_and_bounds_their_difference(bursty):
         assert row["low"] <= row["more"] <= row["high"]
     last = chosen(rows, rival="last-cycle", metric="recall")[0]
     assert last["high"] < 0
+
+
+def test_rows_say_how_sharp_forecasts_were(steady):
+    rows = backtest(steady, [7], 0.9, [*RIVALS, DEFAULT])
+    for row in rows:
+        # the price of what was missed comes on top of the width
+        assert row["winkler"] >= row["width"] - 1e-12
+        # and a distribution is never worse than twice its middle alone
+        assert 0.0 < row["crps"] <= 2.0 * row["mae"] + 1e-6
+    (ours,) = chosen(rows, model=DEFAULT, metric="recall")
+    (last,) = chosen(rows, model="last-cycle", metric="recall")
+    assert ours["winkler"] < last["winkler"]
+    assert ours["crps"] < last["crps"]
+
+
+def test_quantiles_ascend_and_hold_the_truth_as_often_as_they_say(steady):
+    study = Study(Census.of(steady))
+    horizon = study.at(7.0)
+    at = references(study.census, horizon.outcome.known)
+    for name in (DEFAULT, "exponential"):
+        for m, found in enumerate(quantiles(horizon, name, at)):
+            assert found.shape == (at.size, LEVELS.size)
+            assert (np.diff(found, axis=1) >= -1e-12).all()
+            truth = horizon.outcome.quality[m][at]
+            below = (truth[:, None] <= found).mean(axis=0)
+            if name == DEFAULT:
+                assert np.abs(below - LEVELS).max() < 0.2
+
+
+@given(
+    arrays(np.float64, (3, LEVELS.size), elements=st.floats(0.0, 1.0)),
+    arrays(np.float64, 3, elements=st.floats(0.0, 1.0)),
+)
+def test_the_score_of_quantiles_is_that_of_their_own_distribution(found, truth):
+    """An oracle: E|X - y| - E|X - X'| / 2 over twenty points, each with its weight."""
+    found = np.sort(found, axis=1)
+    scores = crps(found, truth)
+    for row, y, score in zip(found, truth, scores, strict=True):
+        near = np.abs(row - y).mean()
+        apart = np.abs(row[:, None] - row[None, :]).mean() / 2.0
+        assert score == pytest.approx(near - apart, abs=1e-9)

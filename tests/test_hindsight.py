@@ -9,6 +9,7 @@ from halflife.models.hindsight import (
     PastFreshness,
     open_rate,
     past_freshness,
+    past_recall,
 )
 
 
@@ -85,3 +86,34 @@ def test_bounds_hold_the_mean_and_are_shares(seed):
 
 def test_no_past_is_empty():
     assert PastFreshness.none().at.size == 0
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_the_recall_of_a_listing_is_what_sets_of_its_objects_tell(seed, most):
+    rng = np.random.default_rng(seed)
+    looks = np.cumsum(rng.uniform(0.1, 3.0, rng.integers(2, 20)))
+    first = rng.integers(0, looks.size, 30)
+    last = np.minimum(first + rng.integers(0, looks.size, 30), looks.size - 1)
+    there = [
+        {i for i in range(30) if first[i] <= k <= last[i]} for k in range(looks.size)
+    ]
+    past = past_recall(looks, looks[first], looks[last], looks[0], looks.size)
+    told = past.mean.reshape(-1, 2)
+    assert (told[:, 0] == 1.0).all()
+    for k, recall in enumerate(told[:, 1]):
+        after = there[k + 1]
+        assert recall == pytest.approx(
+            len(there[k] & after) / len(after) if after else 1.0
+        )
+    thin = past_recall(looks, looks[first], looks[last], looks[0], most)
+    if looks.size - 1 > most:
+        assert thin.at.size <= most
+        assert told[:, 1].min() <= thin.mean.min() <= thin.mean.max() <= 1.0
+        assert (np.diff(thin.at) > 0).all()
+
+
+def test_one_look_tells_nothing_of_a_past():
+    one = np.array([3.0])
+    assert past_recall(one, one, one, 0.0, 9).at.size == 0
+    late = np.array([3.0, 4.0])
+    assert past_recall(late, late, late, 3.5, 9).at.size == 0

@@ -187,13 +187,14 @@ def test_what_only_studies_and_only_tests_reach_is_told_apart(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     found = measure(tmp_path / "src")
-    assert found["where"]["lab_only_modules"] == {
+    assert found["where"]["study_modules"] == {
         "halflife.bench": 0,
         "halflife.bench.fit": 1,
         "halflife.core.oracle": 2,
-        "halflife.core.trial": 1,
     }
-    assert (found["lab_only_modules"], found["lab_only_lines"]) == (4, 4)
+    assert (found["study_modules"], found["study_lines"]) == (3, 3)
+    assert found["where"]["lab_only_modules"] == {"halflife.core.trial": 1}
+    assert (found["lab_only_modules"], found["lab_only_lines"]) == (1, 1)
     assert found["where"]["dead_modules"] == {"halflife.core.ruin": 1}
     assert found["dead_modules"] == 1
 
@@ -201,3 +202,6 @@ def test_what_only_studies_and_only_tests_reach_is_told_apart(tmp_path):
 def test_the_package_itself_can_be_measured():
     found = measure(SOURCE)
     assert int(str(found["modules"])) > 100
+    for none in ("kind_tests", "dead_modules", "sql_outside_stores"):
+        assert found[none] == 0, found["where"][none]
+    assert int(str(found["duplicate_class_names"])) < 10

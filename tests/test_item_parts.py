@@ -91,6 +91,15 @@ def test_columns_that_cannot_be_used_are_named(tmp_path, columns, said):
     assert not (tmp_path / "plan" / "_plan.json").exists()
 
 
+def test_a_bad_number_far_down_a_file_can_be_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(item_parts, "ROWS", 4)
+    rate = np.ones(10)
+    rate[6] = np.inf
+    folder = _folder(tmp_path / "items", {"rate": rate})
+    with pytest.raises(UsageError, match=r"got inf at index 2, counted from row 4"):
+        allocate_folder(folder, tmp_path / "plan", 1.0)
+
+
 def test_folders_that_cannot_be_used_are_named(items, tmp_path):
     with pytest.raises(UsageError, match="no folder with Parquet files"):
         allocate_folder(tmp_path / "nowhere", tmp_path / "plan", 1.0)

@@ -10,11 +10,12 @@ from form_worlds import ATTRIBUTES, behind, cars
 from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.kinds.form import runner
+from halflife.kinds.form.corpus import load_word_counts
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.known.coverage import ScaledCorpus, counted, ratio
 from halflife.queries.known.guess import COUNTED, learn
 from halflife.queries.known.keywords import pool_for
-from halflife.queries.known.word_counts import WordCounts, load_word_counts
+from halflife.queries.known.word_counts import WordCounts
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import METHOD_1_CORPUS
 from halflife.queries.upkeep import keep

@@ -21,16 +21,21 @@ def empty(folder: Path) -> Path:
 
 
 def imported(folder: Path) -> Path:
-    """Return settings without an address, and a state with the life of a listing."""
+    """Return settings without an address, and a state with two listings' lives."""
     path = _settings(folder, "")
-    now = bootstrap.clock()
-    looks = now - np.arange(9.0, -1.0, -1.0) - 40.0
+    for name, ago in (("ads", 40.0), ("yearbook", 800.0)):
+        _history(path, name, bootstrap.clock(), ago)
+    return path
+
+
+def _history(path: Path, name: str, now: float, ago: float) -> None:
+    looks = now - np.arange(9.0, -1.0, -1.0) - ago
     n = 60
     first = np.arange(n) % 5
     last = np.minimum(first + np.arange(n) % 6, 9)
     edges = np.r_[-np.inf, looks, np.inf]
     lives = Lives(
-        tuple(f"ad-{i}" for i in range(n)),
+        tuple(f"{name}-{i}" for i in range(n)),
         edges[first],
         looks[first],
         looks[last],
@@ -38,13 +43,12 @@ def imported(folder: Path) -> Path:
         {},
     )
     with bootstrap.writing(Config.load(path)) as store:
-        run = store.begin(["ads"], now, lease=1.0)
+        run = store.begin([name], now, lease=1.0)
         none = np.zeros(0)
         store.save_collection(
-            run, Collection("ads", looks, lives, none.astype(np.intp), none)
+            run, Collection(name, looks, lives, none.astype(np.intp), none)
         )
         store.finish(run, now)
-    return path
 
 
 def large(folder: Path) -> Path:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from halflife.bench.out_of_core import Measured
+from halflife.bench.out_of_core import MeasuredProcess
 from halflife.bench.population import rates_and_weights
 from halflife.core.history import Gaps
 from halflife.executors import executor_named
@@ -84,12 +84,12 @@ def measured(parts: list[FilePart], given: argparse.Namespace) -> dict[str, Any]
     """Return the time and memory of the fit part by part."""
     with executor_named(given.executor) as opened:
         list(opened.map(partial(make, given.looks), parts))
-        workers = Measured(opened)
+        workers = MeasuredProcess(opened)
         began = perf_counter()
         fit_prior_in_parts(parts, workers)
         prior_seconds = perf_counter() - began
         prior_processor = workers.processor
-        workers = Measured(opened)
+        workers = MeasuredProcess(opened)
         began = perf_counter()
         fit_rates(parts, workers)
         seconds = perf_counter() - began

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from halflife.bench import out_of_core
-from halflife.bench.out_of_core import PER_FILE, Measured, make_file, run
+from halflife.bench.out_of_core import PER_FILE, MeasuredProcess, make_file, run
 from halflife.executors import executor_named
 from halflife.recordings.item_parts import allocate_files, parts_of
 
@@ -76,7 +76,7 @@ def planned(name: str, source: Path, target: Path, items: int) -> dict[str, Any]
     with executor_named(name) as opened:
         list(opened.map(abs, range(8)))
         started = perf_counter() - began
-        row = out_of_core.planned(items, source, target, Measured(opened))
+        row = out_of_core.planned(items, source, target, MeasuredProcess(opened))
     return {"items": items, "executor": name, "start_seconds": started, **row}
 
 
@@ -108,7 +108,7 @@ def sampled(items: int, files: int, executor: str) -> dict[str, Any]:
             make_file(source, (number, PER_FILE))
         n = len(chosen) * PER_FILE
         with executor_named(executor) as opened:
-            workers = Measured(opened)
+            workers = MeasuredProcess(opened)
             parts = parts_of(source, target)
             plan = allocate_files(parts, 0.2 * n, workers)
     core_seconds = workers.processor

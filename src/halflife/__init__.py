@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         sync as sync,
         what_if as what_if,
     )
+    from halflife.recordings.item_parts import allocate_folder as allocate_folder
     from halflife.replay.recorded_source import RecordedSource as RecordedSource
     from halflife.stores import Store as Store
 
@@ -60,6 +61,7 @@ __all__ = [
     "WhatIf",
     "Worker",
     "allocate",
+    "allocate_folder",
     "changes",
     "forecast",
     "listing",
@@ -94,6 +96,7 @@ _HOMES = {
         "sync",
         "what_if",
     ),
+    "halflife.recordings.item_parts": ("allocate_folder",),
     "halflife.replay.recorded_source": ("RecordedSource",),
     "halflife.stores": ("Store",),
 }  # imported when it is first asked for, so that a start is quick

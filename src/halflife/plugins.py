@@ -16,7 +16,7 @@ from typing import TypeVar
 from halflife.allocation import Objective
 from halflife.config import SourceConfig
 from halflife.config.kinds import kinds, settings_of
-from halflife.config.registered import only, registered
+from halflife.config.registrations import only, registered
 from halflife.core.errors import ConfigError, UsageError
 from halflife.policies import Strategy
 from halflife.policies.champion import champion_of

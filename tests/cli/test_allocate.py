@@ -40,7 +40,7 @@ def test_the_executor_of_the_settings_is_used_and_checked(
     settings.write_text('executor = "dask"\n')
     code, complaint = fails("allocate", str(items), *words)
     assert code == 2
-    assert "executor: executor must be 'in-process'" in complaint
+    assert "executor: must be 'in-process'" in complaint
     assert "got 'dask'" in complaint
     settings.write_text('executor = "in-process"\n')
     code, _ = asked("allocate", str(items), *words)

@@ -76,6 +76,10 @@ def test_a_copy_as_good_as_believed_is_said_to_be(synced, told, asked):
     }
     assert row["calibration"][0]["pages"] == 100
     assert row["coverage"]["mean"] > 0.7
+    assert row["sharpness"] == {"width": pytest.approx(0.1), "winkler": None}
+    assert row["verdict"] in out
+    assert "bounds can be relied on: " in row["verdict"]
+    assert row["verdict"].endswith("in bounds 0.100 wide on average")
     assert row["drift"] == {
         "drifting": False,
         "evidence": pytest.approx(row["drift"]["evidence"]),
@@ -93,6 +97,7 @@ def test_a_copy_worse_than_believed_costs_trust_and_widens_bounds(synced, told, 
     assert "drift: at 20" in out
     assert "clearly staler than believed" in out
     assert "bounds are so many times as wide" in out
+    assert "verdict: bounds were too narrow: " in out
     _, after = asked("status")
     one, other = (x["results"][0]["freshness"] for x in (before, after))
     assert other["high"] - other["low"] > one["high"] - one["low"]

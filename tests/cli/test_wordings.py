@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from halflife.cli.app import VERBS
 from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.engine.audit_report import SourceAudit
+from halflife.engine.bound_widening import Trust
 from halflife.models.calibration import Interval
 
 LISTING = '[[source]]\nname = "jobs"\nkind = "listing"\nallow = ["127.0.0.0/8"]\n'
@@ -107,6 +109,24 @@ def test_bounds_are_kept_as_often_as_they_say_only_if_that_was_seen(
     said = audit._coverage(judged(*share, scored))
     assert said.endswith(verdict)
     assert ("1 forecast came" in said) == (scored == 1)
+
+
+@pytest.mark.parametrize(
+    ("share", "scored", "said"),
+    [
+        ((1.0, 0.025, 1.0), 1, "1 forecast came due, too few to say whether"),
+        ((0.7, 0.35, 0.96), 10, "10 forecasts came due, too few to say whether"),
+        ((0.95, 0.9, 0.98), 200, "bounds can be relied on: 95% of 200 forecasts held"),
+        ((0.5, 0.4, 0.6), 100, "bounds were too narrow: 50% of 100 forecasts held"),
+        ((1.0, 0.99, 1.0), 400, "bounds can be relied on, and could be narrower: 100%"),
+    ],
+)
+def test_the_verdict_says_in_a_sentence_what_was_seen(share, scored, said):
+    one = replace(judged(*share, scored), width=0.1, trust=Trust(1.5, "it missed"))
+    found = audit.verdict(one)
+    assert found.startswith(said)
+    assert ("0.100 wide" in found) == (scored > 10)
+    assert ("made 1.5 times as wide" in found) == (share[0] == 0.5)
 
 
 def test_a_plan_counts_what_a_sync_sends(jobs, asked, told, server):

@@ -126,6 +126,16 @@ def test_add_finds_records_key_and_cursor_of_a_question(server, database, copy):
     assert copy.held("teas") == truth(database, TEAS)
 
 
+def test_add_alone_asks_a_server_what_it_has(server, database, copy):
+    copy.settings()
+    words = ("--allow", "127.0.0.0/8", "--source", "teas", "--yes")
+    source = copy.json("add", f"{server[0].url}/graphql", *words)["source"]
+    assert (source["records"], source["key"]) == ("data.teas.edges[].node", "id")
+    assert source["graphql"]["cursor"] == "data.teas.pageInfo.endCursor"
+    copy.sync()
+    assert copy.held("teas") == truth(database, TEAS)
+
+
 def test_a_question_that_is_refused_is_one_clear_line(server, copy):
     copy.settings()
     (copy.here / "q.graphql").write_text("query { coffees { id } }")

@@ -113,6 +113,22 @@ def test_versions_are_picked_without_a_button_if_there_is_a_script(tabs, changed
     assert watched.wrong == []
 
 
+def test_versions_to_pick_are_in_the_readers_own_time(tabs, changed):
+    watched = tabs(changed.address, timezone_id="Asia/Tokyo", locale="en-GB")
+    tab = ready(watched, f"diff?item={PRICING}")
+    said = tab.get_by_label("New version").locator("option").all_inner_texts()
+    assert all(("GMT+9" in one or "JST" in one) for one in said)
+    assert said[0].endswith("(current)")
+
+
+def test_fields_that_differ_stand_out_from_those_that_do_not(tabs, changed):
+    tab = ready(tabs(changed.address), "diff?source=jobs&item=job-18")
+    colour = "one => getComputedStyle(one).color"
+    differs = tab.locator("table.record tr.differs td.add").first.evaluate(colour)
+    same = tab.locator("table.record tr:not(.differs) td").last.evaluate(colour)
+    assert differs != same
+
+
 def test_lists_work_without_a_script(tabs, changed):
     watched = tabs(changed.address, java_script_enabled=False)
     tab = watched.goto("changes")

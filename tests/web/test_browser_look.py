@@ -40,6 +40,10 @@ WRONG_COLUMN = """() => [...document.querySelectorAll("table.stack td[data-label
       .map(() => cell.textContent);
   })"""
 
+SPILLED = """() => [...document.querySelectorAll("table.even :is(td, th)")]
+  .filter((cell) => cell.clientWidth && cell.scrollWidth > cell.clientWidth + 1)
+  .map((cell) => cell.textContent.trim())"""
+
 
 @pytest.fixture(scope="module")
 def browser():
@@ -96,6 +100,7 @@ def walk(watched, *, axe):
             wrong.append(f"{page}: {size:.1f} px: {said}")
         if width < 640:
             wrong += [f"{page}: wrong column: {t}" for t in tab.evaluate(WRONG_COLUMN)]
+        wrong += [f"{page}: over its edge: {t}" for t in tab.evaluate(SPILLED)]
         rows = tab.locator("tbody tr").count()
         if axe and rows < 60:  # a hundred rows alike take ten times as long
             wrong += [f"{page}: {found}" for found in grave(tab)]
@@ -220,6 +225,20 @@ def test_pages_are_printed_on_two_sheets_at_most(served, open_tab):
     for page in PAGES:
         paper = watched.goto(page).pdf(format="A4")
         assert 1 <= paper.count(b"/Type /Page\n") <= 2, page
+    for page, most in (("changes", 5), ("source?name=jobs", 3)):
+        tab = watched.goto(page)
+        assert 1 <= tab.pdf(format="A4").count(b"/Type /Page\n") <= most, page
+        tab.emulate_media(media="print")
+        assert not tab.locator("main form").first.is_visible()
+        tab.emulate_media(media="screen")
+
+
+def test_what_is_being_worked_out_stays_in_its_column(made, slow, open_tab):
+    with running(ServeWish(made, port=0)) as found:
+        tab = open_tab(found.address, **DESK).goto("sources")
+        assert tab.locator(".health.being-worked-out").count() > 5
+        assert tab.evaluate(SPILLED) == []
+        slow.set()
 
 
 def test_a_refusal_is_a_page_with_a_style(served, open_tab, browser):

@@ -408,3 +408,19 @@ def test_a_moment_in_an_address_is_exact(logged):
     for change in logged[::37]:
         at = api_values.moment("to", changes_page.exact(change.at))
         assert 0.0 < (at - change.at) * 86400 < 1e-4
+
+
+def test_every_change_of_a_small_page_shows_its_lines(made, visit, monkeypatch):
+    here = visit(made)
+    rows = here.get("/changes.json?source=news&kind=changed").json["results"]
+    known = [row for row in rows if row["to"]]
+    assert len(rows) == changes_page.PAGE
+    assert len(known) > 15
+    assert all(row["lines"] for row in known)
+    monkeypatch.setattr(changes_page, "ROOM", 4000)  # bytes: two pages or so
+    fewer = here.get("/changes.json?source=news&kind=changed").json["results"]
+    assert 0 < sum(bool(row["lines"]) for row in fewer) < 10
+    page = here.get("/changes?source=news&kind=changed").text
+    assert page.count("See what differs") == sum(
+        bool(row["to"]) and not row["lines"] for row in fewer
+    )

@@ -152,6 +152,20 @@ def test_what_is_well_again_is_no_longer_said_to_fail(tmp_path, site, visit):
     assert here.get("/source.json?name=site").json["failure"] is None
 
 
+def test_a_host_that_cannot_be_reached_is_not_said_to_forbid_it(tmp_path, visit):
+    path = tmp_path / "halflife.toml"
+    what = 'pages = ["http://127.0.0.1:1/"]'
+    path.write_text(SITE.format(what=what, robots="true"))
+    here = visit(path)
+    assert pressed(here)["state"] == "failed"
+    (row,) = here.get("/sources.json").json["results"]
+    assert row["failure"]["reason"] == "connection"
+    assert "robots.txt forbids" not in here.get("/overview").text
+    text = here.get("/source?name=site").text
+    assert "No fetch has succeeded yet" in text
+    assert 'id="past-wide"' not in text  # nothing is known: nothing is drawn
+
+
 def test_some_pages_that_fail_do_not_make_a_sync_green(tmp_path, server):
     server.pages["/a"] = "text/html", b"<p>a"
     what = 'pages = ["{url}/a", "http://127.0.0.1:1/"]'
@@ -170,6 +184,7 @@ def test_some_pages_that_fail_do_not_make_a_sync_green(tmp_path, server):
         ("a.example: no full answer in time", "timeout"),
         ("https://a.example/x: it answered 404", "status"),
         ("503 Service Unavailable", "status"),
+        ("127.0.0.1: no connection could be made", "connection"),
         ("a.example: its robots.txt forbids this page", "robots"),
         ("a.example: no such host, so its robots.txt could not be read", "dns"),
         (
@@ -178,7 +193,9 @@ def test_some_pages_that_fail_do_not_make_a_sync_green(tmp_path, server):
         ),
         ("a.example: its robots.txt answered 503, so it is closed", "robots"),
         ("x: its answer cannot be read as the settings say: no JSON", "parse"),
-        ("a.example: left alone for another 2 min, after it failed", "backoff"),
+        ("a.example: left alone for another 2 min (it was busy or failed)", "backoff"),
+        ("a.example: left alone for another 2 min (it answered 503)", "status"),
+        ("a.example: left alone for another 2 min (it hung up)", "connection"),
         ("a.example: it hung up without an answer", "connection"),
         ("a.example: its address is not public; name its network", "refused"),
         ("not believed yet: 9 of 10 pages look alike", "held"),

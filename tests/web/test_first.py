@@ -52,6 +52,16 @@ def test_what_is_not_known_yet_is_said_to_be_worked_out(made, visit, slow, page)
     assert 'id="working"' not in here.get(f"/{page}").text
 
 
+@pytest.mark.parametrize("page", ["changes", "items?source=jobs", "add"])
+def test_a_page_that_lacks_nothing_is_not_said_to_be_worked_out(
+    made, visit, slow, page
+):
+    early = visit(made).get(f"/{page}")
+    assert early.status == 200
+    assert 'id="working"' not in early.text
+    assert "meta http-equiv" not in early.text
+
+
 def _json(page):
     name, mark, rest = page.partition("?")
     return f"{name}.json{mark}{rest}"

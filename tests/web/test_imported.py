@@ -136,3 +136,33 @@ def test_a_history_is_read_once_for_all_visits_of_a_page(imported, monkeypatch):
     first, second = (source_page.source(seen, {"name": "flats"}) for _ in range(2))
     assert len(asked) == 1
     assert first["items_shown"] == second["items_shown"]
+
+
+def test_a_listing_that_was_read_long_ago_shows_what_came_of_it_then(tmp_path, visit):
+    path = tmp_path / "halflife.toml"
+    path.write_text(NOTHING)
+    now = bootstrap.clock()
+    for name, ago in (("flats", 90.0), ("ruins", 900.0)):
+        save(Config.load(path), history(name, now - ago))
+    here = visit(path)
+    answer = here.get("/source.json?name=flats").json
+    past, came = answer["figures"]
+    assert past["table"]["expected"][0] == 1.0
+    assert sum(came["table"]["arrived"]) > 0
+    assert "when it was last read" in came["about"]
+    assert "as later fetches tell" in here.get("/source?name=flats").text
+    quality = answer["quality"]["mean"]
+    is_now = past["table"]["time"].index(past["table"]["time"][-8])
+    assert past["table"]["expected"][is_now] == pytest.approx(quality)
+    text = here.get("/source?name=ruins").text  # years ago: only what is to come
+    assert "as later fetches tell" not in text
+    assert "as it was forecast" not in text
+
+
+def test_listings_alone_have_a_chart_on_the_overview(imported, visit):
+    here = visit(imported)
+    answer = here.get("/overview.json").json
+    chart = answer["figures"][0]
+    assert chart["title"] == "Recall: the next 7 days"
+    mean = answer["measures"][0]["quality"]["mean"]
+    assert chart["table"]["expected"][0] == pytest.approx(mean)

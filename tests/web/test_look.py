@@ -319,3 +319,49 @@ def test_a_past_that_nobody_observed_twice_is_not_drawn(tmp_path):
     nothing = Config.load(STATES["imported"](tmp_path / "none"))
     with bootstrap.reading(nothing) as store:
         assert history.take(store, bootstrap.clock(), 0.5) is None
+
+
+def test_every_page_leads_to_the_settings(full):
+    for page in ("overview", "source?name=jobs", "changes"):
+        tree = html.fromstring(full.get(f"/{page}").text)
+        assert tree.xpath("//footer//a[@href='/edit']")
+
+
+def test_targets_are_in_per_cent_and_programs_get_them_as_they_are_written(full):
+    text = full.get("/source?name=jobs").text
+    assert "recall \u2265 90 % with 95 % confidence" in text
+    assert "0.95" not in text.partition("<h2>Over time")[0]
+    written = full.get("/source.json?name=jobs").json["targets"]
+    assert written == ["recall >= 0.9 with confidence 0.95"]
+    assert (
+        'kept</span> <span class="soft">freshness \u2265 70 %'
+        in full.get("/what-if?budget=700").text
+    )
+
+
+def test_the_plan_names_a_few_targets_that_are_missed_and_counts_the_rest(
+    tmp_path, visit
+):
+    here = visit(STATES["large"](tmp_path))
+    answer = here.get("/plan.json").json
+    tree = html.fromstring(here.get("/plan").text)
+    (due,) = tree.xpath("//section[h2='Targets that are missed within a day']")
+    assert len(due.xpath("ul/li")) == 10 < len(answer["due"])
+    assert "more" in due.xpath("p")[0].text_content()
+
+
+def test_the_sentence_names_the_most_urgent_source(tmp_path, visit):
+    answer = visit(STATES["large"](tmp_path)).get("/overview.json").json
+    assert answer["attention"][0]["source"] in answer["sentence"]
+
+
+def test_the_world_of_the_demo_has_pages_to_compare_on_top(tmp_path, visit):
+    path = tmp_path / "halflife.toml"
+    url = "https://demo.example/"
+    path.write_text(
+        f'[budget]\nrequests = 24\n[[source]]\nname = "demo"\npages = ["{url}"]\n'
+    )
+    here = visit(showcase.extend(path))
+    first = here.get("/changes.json").json["results"][0]
+    assert (first["source"], first["kind"]) == ("news", "changed")
+    assert first["lines"]

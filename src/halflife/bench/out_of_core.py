@@ -23,7 +23,7 @@ _BYTES = 40  # of disk an item takes: three columns, and the frequency
 _COSTS = (0.5, 3.0)
 
 
-class Measured(InProcess):
+class MeasuredProcess(InProcess):
     """An executor that notes what its processes take.
 
     Attributes:
@@ -87,7 +87,7 @@ def run(
             list(opened.map(_nothing, range(2)))
             started = perf_counter() - began
             list(opened.map(partial(make_file, source), files_of(items)))
-            workers = Measured(opened)
+            workers = MeasuredProcess(opened)
             return {
                 "items": items,
                 "executor": executor,
@@ -97,7 +97,7 @@ def run(
 
 
 def planned(
-    items: int, source: Path, target: Path, workers: Measured
+    items: int, source: Path, target: Path, workers: MeasuredProcess
 ) -> dict[str, float | int]:
     """Return the figures of one plan."""
     budget = _PER_ITEM * items

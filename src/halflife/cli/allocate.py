@@ -1,53 +1,62 @@
-"""The verb that plans items of which only the rates are known."""
+"""The verb that plans items of which only the change rates are known."""
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
 
+if TYPE_CHECKING:
+    from halflife.allocation.parts import PartedAllocation
+
 __all__ = ["allocate"]
 
 Objective: TypeAlias = Literal["freshness", "age", "harmonic"]
+Folder = Annotated[Path, typer.Argument(help="A folder of Parquet files.")]
+Budget = Annotated[float, typer.Option(min=0, help="Requests a day.")]
+Out = Annotated[Path, typer.Option(help="A new folder, for the plan.")]
+Wanted = Annotated[Objective, typer.Option(help="What the plan makes the most of.")]
+Keep = Annotated[str, typer.Option(metavar="A,B", help="Columns to copy to the plan.")]
+Who = Annotated[
+    str | None,
+    typer.Option(help="Who computes [default: executor of the settings]."),
+]
 
 
 @app.command()
-def allocate(  # noqa: PLR0913  (options)
-    folder: Annotated[Path, typer.Argument(help="A folder of Parquet files.")],
+def allocate(  # noqa: PLR0913  (each is an option)
+    folder: Folder,
     *,
-    budget: Annotated[float, typer.Option(min=0, help="Requests a day.")],
-    out: Annotated[Path, typer.Option(help="A new folder, for the plan.")],
-    objective: Annotated[
-        Objective, typer.Option(help="What the plan makes the most of.")
-    ] = "freshness",
-    keep: Annotated[
-        str, typer.Option(help="Columns to copy to the plan, as A,B.")
-    ] = "",
-    executor: Annotated[
-        str | None, typer.Option(help="Who does the work; see docs/scale.md.")
-    ] = None,
+    budget: Budget,
+    out: Out,
+    objective: Wanted = "freshness",
+    keep: Keep = "",
+    executor: Who = None,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say how often to fetch each of very many items, from Parquet to Parquet."""
+    """Compute how often to fetch each of very many items, from Parquet to Parquet."""
     from time import perf_counter
 
     from halflife.cli import show
     from halflife.cli.words import listed
     from halflife.recordings.item_parts import allocate_folder
 
-    began = perf_counter()
+    began, who = perf_counter(), executor or _configured(config)
     plan = allocate_folder(
-        folder,
-        out,
-        budget,
-        objective=objective,
-        keep=listed(keep),
-        executor=executor or _configured(config),
+        folder, out, budget, objective=objective, keep=listed(keep), executor=who
     )
-    told = {
+    told = {**_told(plan, budget), "seconds": perf_counter() - began, "plan": str(out)}
+    if json:
+        show.emit(told)
+    else:
+        show.table([{"figure": n, "value": v} for n, v in show.flat(told).items()])
+
+
+def _told(plan: "PartedAllocation", budget: float) -> dict[str, object]:
+    return {
         "items": plan.items,
         "budget": budget,
         "spent": plan.spent,
@@ -56,13 +65,7 @@ def allocate(  # noqa: PLR0913  (options)
         "value": plan.value,
         "kkt_residual": plan.kkt_residual,
         "passes": plan.passes,
-        "seconds": perf_counter() - began,
-        "plan": str(out),
     }
-    if json:
-        show.emit(told)
-    else:
-        show.table([{"figure": n, "value": v} for n, v in show.flat(told).items()])
 
 
 def _configured(given: Path | None) -> str:

@@ -74,6 +74,8 @@ def row(one: "SourceAudit", source: "SourceConfig", now: float) -> dict[str, obj
         "brier": one.brier._asdict(),
         "forecasts": one.scored,
         "coverage": figure(*one.coverage),
+        "sharpness": {"width": one.width, "winkler": one.winkler},
+        "verdict": verdict(one),
         "pit": one.pit,
         "drift": {
             "drifting": one.drifting(now),
@@ -133,6 +135,7 @@ def words(one: "SourceAudit", kind: "Kind[Any, Any]", now: float) -> "Sequence[s
         _coverage(one),
         f"  {_drift(one, now)}",
         f"  {_trust(one)}",
+        f"  verdict: {verdict(one)}",
     ]
 
 
@@ -179,6 +182,23 @@ def _kept(one: "SourceAudit") -> str:
         return "more often than they say"
     few = one.scored < FEWEST or mean < SAID - NEAR
     return "too few to tell" if few else "as often as they say"
+
+
+def verdict(one: "SourceAudit") -> str:
+    """Say in one sentence whether the bounds of forecasts can be relied on."""
+    kept = _kept(one) if one.scored else ""
+    if one.scored < FEWEST or kept == "too few to tell":
+        came = count(one.scored, "forecast")
+        return f"{came} came due, too few to say whether bounds can be relied on"
+    held = f"{one.coverage.mean:.0%} of {one.scored} forecasts held"
+    wide = f"in bounds {one.width:.3f} wide on average"
+    if kept == "less often than they say":
+        said = f"bounds were too narrow: {held}, {wide}"
+        factor = number(one.trust.factor, 2)
+        return f"{said}; they are made {factor} times as wide now"
+    if kept == "more often than they say":
+        return f"bounds can be relied on, and could be narrower: {held}, {wide}"
+    return f"bounds can be relied on: {held}, {wide}"
 
 
 def _drift(one: "SourceAudit", now: float) -> str:

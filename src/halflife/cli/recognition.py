@@ -11,7 +11,7 @@ import typer
 from halflife.cli import exits, show
 from halflife.config import Config, SourceConfig
 from halflife.config.edit import add_sources, source_text
-from halflife.core.errors import UsageError
+from halflife.core.errors import SourceError, UsageError
 from halflife.engine import bootstrap
 from halflife.kinds.pages import discovery
 from halflife.kinds.trial import (
@@ -107,8 +107,9 @@ def add(
     """
     config = Config.load(path)
     trial = wish.trial(config)
-    if wish.question is not None:
-        ask(path, trial)
+    if wish.question is not None or _describes_itself(path, trial):
+        if wish.question is not None:
+            ask(path, trial)
         _write(path, _named(config, trial), yes=yes, json=json)
         return None
     keep = discovery.KeepWish(
@@ -125,9 +126,24 @@ def add(
     return None
 
 
+def _describes_itself(path: Path, trial: TrialFetch) -> bool:
+    """Say whether an address is a GraphQL server that says what it can be asked."""
+    if not _is_graphql(trial.wish.url):
+        return False
+    try:
+        ask(path, trial)
+    except SourceError:
+        return False  # it may be a page all the same
+    return True
+
+
+def _is_graphql(url: str) -> bool:
+    return urlsplit(url).path.rstrip("/").lower().endswith("graphql")
+
+
 def _with_advice(row: "Added", url: str) -> "Added":
     """Return what failed, with what to do where that shows in the address."""
-    if not urlsplit(url).path.rstrip("/").lower().endswith("graphql"):
+    if not _is_graphql(url):
         return row
     advice = "a GraphQL server wants a question: give it with --graphql FILE"
     return replace(row, trouble=f"{row.trouble}; {advice}")

@@ -10,14 +10,14 @@ from halflife.cli.app import app
 from halflife.cli.options import Json
 
 
-class Action(StrEnum):
+class StoreAction(StrEnum):
     """What is done with a store."""
 
     COPY = "copy"
 
 
 What = Annotated[
-    Action, typer.Argument(metavar="copy", help="copy FROM TO: all that is kept.")
+    StoreAction, typer.Argument(metavar="copy", help="copy FROM TO: all that is kept.")
 ]
 From = Annotated[
     str, typer.Argument(metavar="FROM", help="A state file, or postgresql://…")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import PlainValidator, SerializeAsAny, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from halflife.config.registered import only, package_of, registered
+from halflife.config.registrations import only, package_of, registered
 from halflife.config.source import SourceConfig
 from halflife.core.errors import ConfigError
 

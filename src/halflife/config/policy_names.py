@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from halflife.config.registered import only, registered
+from halflife.config.registrations import only, registered
 from halflife.core.errors import ConfigError
 
 

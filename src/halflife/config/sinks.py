@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from halflife.config.registered import only, package_of, registered
+from halflife.config.registrations import only, package_of, registered
 from halflife.config.values import SettingsTable
 from halflife.core.change import CHANGE_KINDS
 from halflife.core.errors import ConfigError

@@ -66,6 +66,9 @@ class SourceAudit:
         alarms: When audits disagreed with the belief for too long, and how.
         evidence: How strongly they do since, as a share of an alarm.
         trust: By how much bounds are widened, and why.
+        width: The mean distance of the bounds of forecasts whose outcome is known.
+        winkler: The mean interval score of those whose outcome was seen whole; None
+            if none was: what a sample shows is off by chance.
 
     """
 
@@ -85,6 +88,8 @@ class SourceAudit:
     alarms: Alarms
     evidence: float
     trust: Trust
+    width: float = 0.0
+    winkler: float | None = None
 
     @property
     def pit(self) -> list[float]:
@@ -129,7 +134,25 @@ def judge(store: Store, source: str, now: float) -> SourceAudit:
         alarms=alarms,
         evidence=evidence,
         trust=trusted(told, alarms, now),
+        width=float(np.mean([f.high - f.low for f in told])) if told else 0.0,
+        winkler=_winkler([one for one in told if one.looks is None]),
     )
+
+
+def _winkler(told: Sequence[Issued]) -> float | None:
+    """Return the mean interval score of forecasts, each for its own confidence."""
+    scores = [
+        float(
+            calibration.interval_score(
+                np.array(one.low),
+                np.array(one.high),
+                np.array(one.found or 0.0),
+                confidence=one.confidence,
+            )
+        )
+        for one in told
+    ]
+    return float(np.mean(scores)) if scores else None
 
 
 def _facts(store: Store, source: str, now: float) -> tuple[Checks, list[Issued]]:

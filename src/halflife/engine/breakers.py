@@ -11,7 +11,8 @@ from halflife.net.pacing import LONGEST_CLOSURE, back_off
 from halflife.stores import NoteBook
 from halflife.stores.notes.breaker import BREAKER, BreakerState
 
-AGAIN = 1.0 / 24.0  # days until an answer that was held is asked for again
+AGAIN = 1.0 / 24.0  # days until an answer that was held is asked for again, at first
+DOUBLINGS = 5  # of that time: it is longer than the longest closure then
 OPEN = 3  # failures in a row from which on a source counts as failing
 
 
@@ -37,8 +38,17 @@ class Breaker(BreakerState):
         return Breaker(well=now)
 
     def held(self, now: float) -> "Breaker":
-        """Return how it goes after an answer that somebody has to decide on."""
-        return replace(self, failures=0, not_before=now + AGAIN, well=now, trouble="")
+        """Return how it goes after an answer that somebody has to decide on.
+
+        Until that is done it is likely to say the same again, so it is asked after an
+        hour, then after two, and so on up to a day.
+        """
+        wait = min(AGAIN * 2.0 ** min(self.undecided, DOUBLINGS), LONGEST_CLOSURE)
+        return Breaker(0, now + wait, now, "", self.undecided + 1)
+
+    def settled(self, now: float) -> "Breaker":
+        """Return how it goes after somebody has decided: it may be asked at once."""
+        return replace(self, not_before=min(self.not_before, now), undecided=0)
 
     def failed(self, name: str, now: float, trouble: str) -> "Breaker":
         """Return how it goes after one more failure."""
@@ -52,6 +62,13 @@ def recall(store: NoteBook, source: str) -> Breaker:
     """Return how it goes with a source, as far as it was written down."""
     kept = BREAKER.load(store, source)
     return Breaker(*astuple(kept)) if kept else Breaker()
+
+
+def decided(store: NoteBook, source: str, now: float) -> None:
+    """Take in that somebody has decided on the answers of a source."""
+    known = recall(store, source)
+    if known.undecided:
+        remember(store, source, known.settled(now))
 
 
 def remember(store: NoteBook, source: str, breaker: Breaker) -> None:

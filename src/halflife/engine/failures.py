@@ -16,12 +16,12 @@ _REASONS = (
     ("dns", r"no such host|name .*(resolv|not known)|cannot be resolved"),
     ("tls", r"certificate|secure connection"),
     ("timeout", r"in time|timed out|timeout|takes? more than \S+ s\b"),
-    ("status", r"\banswered [1-5]\d\d\b|^[1-5]\d\d\b"),
+    ("status", r"\banswered [1-5]\d\d\b|^[1-5]\d\d\b(?!\.\d)"),
     ("parse", r"cannot be read|not all of this map|is not JSON|could not handle"),
     ("held", r"^not believed yet"),
     ("refused", r"not public|must not be fetched|redirects|too large|proxy|login"),
-    ("backoff", r"left alone"),
     ("connection", r"connection|hung up|truncated|proper HTTP"),
+    ("backoff", r"left alone"),
 )  # fmt: skip
 _UNREAD = ", so its robots.txt could not be read"
 HEADINGS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import HeldForDecision, UsageError
-from halflife.engine import bootstrap
+from halflife.engine import bootstrap, breakers
 from halflife.engine.loop import LEASE, Clock
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages import guard as pages_guard
@@ -135,6 +135,7 @@ def accept(
     pages = _pages(store, run)
     if pages is None:
         looked = listing_runner.accept(config, store, run, clock)
+        breakers.decided(store, looked.source, clock())
         return Decided(looked.source, looked.row(), looked.words())
     n = pages_guard.accept(store, pages, clock)
     row: dict[str, object] = {"source": pages.source, "run": run, "accepted": n}
@@ -151,6 +152,7 @@ def keep(
         name = pages.source
     else:
         name, n = _keep_listing(config, store, run, clock), 1
+        breakers.decided(store, name, clock())
     row: dict[str, object] = {"source": name, "run": run, "kept": n}
     return Decided(name, row, f"{name}: the copy stays as it is")
 

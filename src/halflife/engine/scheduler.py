@@ -1,9 +1,10 @@
 """What a turn of the service does: which sources get how many requests.
 
-Never more comes out of a turn than came in within an hour, however long nobody was
-there to spend it. Three things go beyond: what was never looked at, what waited for
-longer than the settings or its policy allow, and the one thing that costs more than an
-hour brings and was saved for. None goes beyond what the budget's window has left.
+Never more comes out of a turn than came in within an hour, or within the nap before it,
+however long nobody was there to spend it. Three things go beyond: what was never looked
+at, what waited for longer than the settings or its policy allow, and the one thing that
+costs more than that and was saved for. None goes beyond what the budget's window has
+left.
 
 What would buy less than a request buys in the long run waits, and what it would have
 cost is kept for later, the less readily the more was kept already (``market.pricing``).
@@ -407,12 +408,9 @@ def _worth_it(
     offers: Offers, sources: Sequence[SourceConfig], asks: Mapping[str, float]
 ) -> Offers:
     """Return offers with the gain that each has at least if a target asks for it."""
-    least = np.array(
-        [
-            kind_of(s).terms.least_gain if asks.get(s.name, 0.0) > 0 else 0.0
-            for s in sources
-        ]
-    )
+    asked = [asks.get(source.name, 0.0) > 0 for source in sources]
+    gains = [kind_of(source).terms.least_gain for source in sources]
+    least = np.where(asked, gains, 0.0)
     return replace(offers, gain=np.maximum(offers.gain, least[offers.source]))
 
 

@@ -282,6 +282,9 @@ class Service:
                 self._blamed[name] = said
 
     def _left_alone(self, now: float) -> set[Group]:
+        for name, one in self.breakers.items():
+            if one.undecided:  # somebody may have decided meanwhile
+                self.breakers[name] = breakers.recall(self.store, name)
         found = self.breakers.items()
         return {(name,) for name, one in found if one.closed_for(now) > 0}
 

@@ -28,7 +28,7 @@ def check_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise ValueError(
-            "executor must be 'in-process', 'local', 'local:4', 'ray', 'ray:4', "
+            "must be 'in-process', 'local', 'local:4', 'ray', 'ray:4', "
             "'ray://host:port' or 'auto'"
         )
     return name
@@ -56,7 +56,7 @@ def _opened(name: str) -> Executor:
     try:
         check_name(name)
     except ValueError as error:
-        raise UsageError(f"{error}; got {name!r}") from None
+        raise UsageError(f"executor {error}; got {name!r}") from None
     from halflife.executors.local import (  # noqa: PLC0415  (a start need not wait)
         InProcess,
         ProcessPool,

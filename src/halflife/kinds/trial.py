@@ -32,6 +32,8 @@ from halflife.net.addresses import host_of, parse_url, shown
 from halflife.net.dates import to_http
 from halflife.net.gate import Gate
 from halflife.readers.containment import read_in_thread
+from halflife.readers.json_document import load_json
+from halflife.recognition.graphql_schema import INTROSPECTION, find_questions
 from halflife.recognition.guess import (
     LIKELY,
     NOTHING,
@@ -163,17 +165,14 @@ class TrialFetch:
     async def question(self, gate: Gate, purse: Purse) -> None:
         """Ask a question in GraphQL, and look at what is answered.
 
-        Raise ``SourceError`` if nothing usable is.
+        Without one, the server is asked what it has. Raise ``SourceError`` if nothing
+        usable is answered.
         """
-        url, asked = self.wish.url, {"query": self.wish.question, "variables": {}}
-        table = {"kind": "listing", "url": url, "graphql": {"query": asked["query"]}}
-        access = network.access(
-            self.wish.source(SourceGuess("listing", "", 0.0, table))
-        )
-        payload = Payload("POST", dumps(asked).encode(), JSON)
-        answer = await gate.ask(parse_url(url), payload, purse, access=access)
-        if answer.status not in GOOD:
-            raise Unreachable(f"{shown(url)}: it answered {answer.status}")
+        if not self.wish.question:
+            answer = await self._posted(gate, purse, INTROSPECTION)
+            self.wish = replace(self.wish, question=self._chosen(answer))
+        url = self.wish.url
+        answer = await self._posted(gate, purse, self.wish.question)
         first = await self._recognise(answer)
         self.guesses = [guess for guess in self.guesses if "graphql" in guess.settings]
         if not self.guesses:
@@ -181,6 +180,38 @@ class TrialFetch:
             raise SourceError(f"{shown(url)}: its answer has no records: {said}")
         if self.guesses[0].second_body:
             await self._confirm(gate, purse, self.guesses[0], first)
+
+    def _chosen(self, answer: Answer) -> str:
+        """Return a question for one of the lists that a server describes."""
+        url, named = shown(self.wish.url), self.wish.corrections.records
+        try:
+            found = find_questions(load_json(answer.body.decode()))
+        except (ValueError, RecursionError):
+            found = []
+        if not found:
+            raise SourceError(f"{url}: it describes no list; give --graphql FILE")
+        asked = [one for one in found if one.records == named]
+        if len(found) > 1 and not asked:
+            names = ", ".join(one.name for one in found[1:10])
+            self.notes.append(
+                f"{found[0].name!r} was taken; it has other lists: {names}; to keep "
+                f"one of them say, for example, --records '{found[1].records}'"
+            )
+        return (asked or found)[0].query
+
+    async def _posted(self, gate: Gate, purse: Purse, query: str) -> Answer:
+        """Return what is answered to a question in GraphQL."""
+        url = self.wish.url
+        table = {"kind": "listing", "url": url, "graphql": {"query": query}}
+        source = self.wish.source(SourceGuess("listing", "", 0.0, table))
+        payload = Payload(
+            "POST", dumps({"query": query, "variables": {}}).encode(), JSON
+        )
+        access = network.access(source)
+        answer = await gate.ask(parse_url(url), payload, purse, access=access)
+        if answer.status not in GOOD:
+            raise Unreachable(f"{shown(url)}: it answered {answer.status}")
+        return answer
 
     async def examine(self, gate: Gate, purse: Purse) -> None:
         """Look at what the address answered, and ask for what would confirm it."""

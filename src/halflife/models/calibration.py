@@ -220,6 +220,25 @@ def interval_score(
     return np.asarray(high - low + 2.0 / (1.0 - confidence) * off)
 
 
+LEVELS = (np.arange(20) + 0.5) / 20  # of the quantiles that a CRPS is averaged over
+
+
+def crps(quantiles: Floats, truth: Floats) -> Floats:
+    """Return the continuous ranked probability score of quantiles at ``LEVELS``.
+
+    ``quantiles`` has a row a forecast. The score is twice the pinball loss, averaged
+    over all levels, here over twenty; of a forecast that names one number it is the
+    absolute error. Gneiting and Raftery, as above.
+
+    >>> crps(np.full((1, 20), 0.7), np.array([0.9])).round(3)
+    array([0.2])
+    """
+    off = truth[:, None] - quantiles
+    pinball = np.where(off >= 0.0, LEVELS * off, (LEVELS - 1.0) * off)
+    found: Floats = 2.0 * pinball.mean(axis=1)
+    return found
+
+
 def trust(scores: Floats, *, confidence: float = 0.95) -> float:
     """Return by how much bounds are to be widened, given recent scores; at least 1.
 

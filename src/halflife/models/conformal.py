@@ -165,6 +165,18 @@ class Calibrated:
         """
         return self.bounds_of(look, np.array([guess]), size)[:, 0]
 
+    def quantiles(self, look: int, guess: float, size: float, levels: Floats) -> Floats:
+        """Return the losses below which the truth lies with such chances.
+
+        They are those of the mixture of scores, before misses lead the bounds.
+        """
+        cycle, end = self.scored.cycle, int(self.scored.told[look])
+        past = self.scores[max(0, end - self._kept) : end]
+        scores = mixture_quantiles(past, LENT * cycle, levels)
+        c = np.array([self.spread[look]])
+        centre = steady(size * np.array([guess]), c)
+        return unsteady(centre + scores, c) / size
+
     def bounds_of(self, look: int, guesses: Floats, size: float) -> Floats:
         """Return the same of several losses forecast at one look: three rows."""
         tail, cycle = float(self.misses[look]) / 2.0, self.scored.cycle
@@ -187,13 +199,19 @@ def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, floa
     >>> round(low, 1), round(high, 1)
     (-2.9, 2.9)
     """
+    low, high = mixture_quantiles(past, lent, np.array([tail, 1.0 - tail]))
+    return float(low), float(high)
+
+
+def mixture_quantiles(past: Floats, lent: float, levels: Floats) -> Floats:
+    """Return the quantiles of the same mixture at some levels."""
     values = np.concatenate([past, _lent_scores()])
     weight = np.concatenate([np.ones(past.size), np.full(_POINTS, lent / _POINTS)])
     order = np.argsort(values)
     total = np.cumsum(weight[order])
-    at = np.searchsorted(total, np.array([tail, 1.0 - tail]) * total[-1])
-    low, high = values[order[np.minimum(at, order.size - 1)]]
-    return float(low), float(high)
+    at = np.searchsorted(total, levels * total[-1])
+    found: Floats = values[order[np.minimum(at, order.size - 1)]]
+    return found
 
 
 @cache

@@ -179,6 +179,15 @@ def quality_bounds(ready: Calibrated, looks: Ints) -> Band:
     return _band(np.array(ends).reshape(-1, 3).T, size)
 
 
+def quality_quantiles(ready: Calibrated, looks: Ints, levels: Floats) -> Floats:
+    """Return quantiles of the same forecasts of a quality, ascending: a row a look."""
+    guess, size = ready.scored.guess[looks], ready.scored.size[looks]
+    three = zip(looks.tolist(), guess, size, strict=True)
+    lost = [ready.quantiles(*one, 1.0 - levels) for one in three]
+    found = np.exp(-np.array(lost).reshape(-1, levels.size))
+    return np.where(found * size[:, None] <= 0.5, 0.0, found)
+
+
 def _ignorant(at: Floats, size: int, confidence: float, why: str) -> SetForecast:
     zero, one = np.zeros(at.size), np.ones(at.size)
     quality = Band(one, zero, one)

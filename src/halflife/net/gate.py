@@ -47,11 +47,12 @@ _RECEIPT = 1024  # bytes of the answer to what was sent that are read
 class _Host:
     """What the gate knows of a host."""
 
-    __slots__ = ("asking", "lane", "rules", "state")
+    __slots__ = ("asking", "lane", "rules", "state", "why")
 
     def __init__(self, state: HostState, lane: Lane) -> None:
         self.state = state
         self.lane = lane
+        self.why = "it was busy or failed"  # that it is left alone, as far as known
         self.rules: HostRules | None = None
         self.asking = asyncio.Lock()  # held while robots.txt is fetched
 
@@ -342,9 +343,11 @@ class Gate:
             reply = await self._in_turn(trip, host, url)
         except Blameless:
             raise
-        except Unreachable:
+        except Unreachable as error:
+            host.why = str(error).removeprefix(f"{url.raw_host}: ")
             self._conclude(trip, host, after_silence(host.state, self.clock()))
             raise
+        host.why = f"it answered {reply.answer.status}"
         told = reply.answer.retry_after
         after = after_answer(host.state, reply.answer.status, told, self.clock())
         self._conclude(trip, host, after)
@@ -393,8 +396,8 @@ class Gate:
         closed = closed_for(host.state, self.clock()) * SECONDS
         if closed > self.settings.patience:
             raise Blameless(
-                f"{url.raw_host}: left alone for another {_in_words(closed)}, "
-                "after it was busy or failed"
+                f"{url.raw_host}: left alone for another {_in_words(closed)} "
+                f"({host.why})"
             )
         if closed > 0:
             await asyncio.sleep(closed)

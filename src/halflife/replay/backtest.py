@@ -7,12 +7,13 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.lifetimes import Collection
+from halflife.models.calibration import LEVELS, crps, interval_score
 from halflife.models.census import METRICS, Census
 from halflife.models.conformal import inside
 from halflife.models.experts import RIVALS
 from halflife.models.parametric import model_bounds
 from halflife.models.pool import DEFAULT, Horizon, Study
-from halflife.models.setquality import Band, quality_bounds
+from halflife.models.setquality import Band, quality_bounds, quality_quantiles
 
 REFERENCES = 600
 BURN_IN_DAYS, BURN_IN_SHARE = 30.0, 0.2
@@ -32,6 +33,9 @@ class BacktestRow:
         mae: Mean absolute error.
         coverage: The share of truths within the bounds.
         width: The mean distance of the bounds.
+        winkler: The mean interval score of the bounds: their width, and what they
+            missed by times 2 / (1 - confidence).
+        crps: The mean continuous ranked probability score.
         confidence: The coverage meant.
 
     """
@@ -45,6 +49,8 @@ class BacktestRow:
     mae: float
     coverage: float
     width: float
+    winkler: float
+    crps: float
     confidence: float
 
 
@@ -65,11 +71,16 @@ def backtest(
     for days, horizon, at in past_horizons(collection, horizons):
         for name in names:
             bands = forecasts(horizon, name, at, confidence)
-            for metric, band in zip(METRICS, bands, strict=True):
-                truth = horizon.outcome.quality[METRICS.index(metric)][at]
+            spread = quantiles(horizon, name, at)
+            for m, (metric, band) in enumerate(zip(METRICS, bands, strict=True)):
+                truth = horizon.outcome.quality[m][at]
+                score = interval_score(
+                    band.low, band.high, truth, confidence=confidence
+                )
                 row = BacktestRow(
                     collection.name, name, name == DEFAULT, metric, days,
-                    *account(band, truth), confidence,
+                    *account(band, truth), float(score.mean()),
+                    float(crps(spread[m], truth).mean()), confidence,
                 )  # fmt: skip
                 rows.append(asdict(row))
     return rows
@@ -115,10 +126,37 @@ def forecasts(horizon: Horizon, name: str, at: Ints, confidence: float) -> list[
             quality_bounds(horizon.calibrated(m, confidence), at)
             for m in range(len(METRICS))
         ]
+    return _modelled(horizon, name, at, confidence)
+
+
+def _modelled(horizon: Horizon, name: str, at: Ints, confidence: float) -> list[Band]:
+    """Return the same of a rival, by its own assumptions."""
     ahead = horizon.outcome.ahead
     loss = horizon.experts.expected(name, horizon.days, ahead)
     bounds = model_bounds(horizon.experts, name, loss, ahead, confidence)
     return [
         Band(np.exp(-loss[m][at]), bounds[m, 0][at], bounds[m, 1][at])
+        for m in range(len(METRICS))
+    ]
+
+
+def quantiles(horizon: Horizon, name: str, at: Ints) -> list[Floats]:
+    """Return quantiles of the same forecasts at ``LEVELS``: a row a look.
+
+    Those of a rival are the ends of its intervals, of each confidence; its middle is
+    between the two narrowest.
+    """
+    if name == DEFAULT:
+        return [
+            quality_quantiles(horizon.calibrated(m, 0.95), at, LEVELS)
+            for m in range(len(METRICS))
+        ]
+    sure = (1.0 - 2.0 * LEVELS[: LEVELS.size // 2]).tolist()  # widest first
+    bands = [_modelled(horizon, name, at, one) for one in sure]
+    return [
+        np.stack(
+            [*(one[m].low for one in bands), *(one[m].high for one in bands[::-1])],
+            axis=1,
+        )
         for m in range(len(METRICS))
     ]

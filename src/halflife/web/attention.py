@@ -32,7 +32,8 @@ def sentence(
 ) -> list[dict[str, str]]:
     """Return how everything stands: pieces of text, some of which link to a source."""
     pieces = [{"text": _quality(seen, measures)}]
-    groups = {health: _named(seen.rows, health) for health in SPOKEN}
+    urgent = ordered(seen.rows)
+    groups = {health: _named(urgent, health) for health in SPOKEN}
     spoken = [(health, rows) for health, rows in groups.items() if rows]
     for k, (health, rows) in enumerate(spoken):
         pieces.append({"text": "; " if k else " "})

@@ -59,8 +59,14 @@ kind = "search"
 search_url = "https://library.example.org/?q={query}"
 target = "summary >= 0.6"
 """
+NEWS = """\
+[[source]]
+name = "news"
+target = "freshness >= 0.7"
+pages = ["https://news.example/"]
+"""
 BUDGET = re.compile(r"^requests = (\d+)$", re.MULTILINE)
-PAGES = """\
+PAGES = f"""\
 [budget]
 requests = 300
 per = "day"
@@ -69,11 +75,7 @@ name = "handbook"
 weight = 2.0
 target = "freshness >= 0.6"
 pages = ["https://handbook.example/"]
-[[source]]
-name = "news"
-target = "freshness >= 0.7"
-pages = ["https://news.example/"]
-[[source]]
+{NEWS}[[source]]
 name = "wiki"
 pages = ["https://wiki.example/"]
 [[source]]
@@ -85,13 +87,14 @@ name = "archive"
 pages = ["https://archive.example/2024", "https://archive.example/2025"]
 """
 LISTED, ASKED = 3, 22  # requests of a list and of a form, in the last day
-FURNISHED = 2 * LISTED + ASKED  # that the sources of ``SETS`` spent in it
 SHAPES = {  # pages, changes a day of the middle one, days between looks
     "handbook": (80, 0.02, 2.0),
     "news": (40, 1.5, 0.5),
     "wiki": (60, 0.1, 1.0),
     "gazette": (12, 0.2, 1.0),
 }
+READ = 80  # requests of the news, in a day
+FURNISHED = 2 * LISTED + ASKED + READ  # that was spent in the last day on what is added
 CITIES = ("Oslo", "Rome", "Lima")
 WORDS = ("cotton", "engine", "harbour", "lantern", "meadow", "orbit", "river", "stone")
 
@@ -112,14 +115,19 @@ def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
 
 
 def extend(path: Path) -> Path:
-    """Add a target, and the sources without pages, to what the demo has kept."""
+    """Add a target, the sources without pages, and news, to what the demo has kept.
+
+    The pages of the demo hold words that mean nothing; those of the news can be read.
+    """
     text = path.read_text(encoding="utf-8")
     text = text.replace('name = "demo"', f'name = "demo"\ntarget = "{DEMO_TARGET}"', 1)
     text = BUDGET.sub(lambda found: f"requests = {int(found[1]) + FURNISHED}", text, 1)
-    path.write_text(text + SETS, encoding="utf-8")
-    config = Config.load(path)
+    path.write_text(text + NEWS + SETS, encoding="utf-8")
+    config, now = Config.load(path), bootstrap.clock()
+    rng = np.random.default_rng(1)
     with bootstrap.writing(config) as store:
-        furnish(config, store, bootstrap.clock(), np.random.default_rng(1))
+        furnish(config, store, now, rng)
+        _write_pages(store, list(_pages("news", now, rng)), now)
     return path
 
 

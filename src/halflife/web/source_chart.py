@@ -29,6 +29,7 @@ from halflife.web.words import share
 
 PAST = 30.0  # days that are shown
 FARTHEST, NEAREST = 14.0, 1.0  # days ahead that are shown
+WEEK = 7.0  # days ahead that are shown at least where there is no past
 AHEAD = 0.25  # of the past that is shown; so much of the future is shown at least
 STEPS = 90  # into which the past is parted
 # The width of the screen from which each is shown is in ``static/changes.css``.
@@ -68,7 +69,7 @@ class QualityTimeline:
         first = min([*known, self.now - 1.0]) if known else self.now
         wait = self.sync_by - self.now
         far = 2.0 * wait if 0.0 < wait < math.inf else 0.0
-        far = max(far, AHEAD * (self.now - first))
+        far = max(far, AHEAD * (self.now - first) if known else WEEK)
         far = min(max(far, NEAREST), FARTHEST) if self.cast is not None else 0.0
         return first, self.now + far
 

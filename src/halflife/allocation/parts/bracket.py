@@ -17,7 +17,7 @@ _MOST_EDGES = 1 << 16  # a part's items that are
 _STEPS = 200
 
 
-class Priced(NamedTuple):
+class BudgetPrice(NamedTuple):
     """Two prices next to each other, or one twice, between which the budget is met.
 
     ``share`` is what each item gets of what the lower price gives it beyond the
@@ -110,7 +110,9 @@ def _merged(bracket: Bracket, objective: Objective) -> Bracket:
     )
 
 
-def met(bracket: Bracket, budget: float, top: float, objective: Objective) -> Priced:
+def met(
+    bracket: Bracket, budget: float, top: float, objective: Objective
+) -> BudgetPrice:
     """Return the price at which the bracket's demand meets the budget.
 
     It is that of all items if it is within ``TRUST`` of the bracket's own price.
@@ -120,10 +122,10 @@ def met(bracket: Bracket, budget: float, top: float, objective: Objective) -> Pr
     for _ in range(_STEPS):
         total, change = bracket.at(search.price, edges)
         if abs(total - budget) <= CLOSE * budget:
-            return Priced(search.price, search.price)
+            return BudgetPrice(search.price, search.price)
         search.move(total, change, budget)
         if search.tight:
             break
     low, high = search.price_at(search.low), search.price_at(search.high)
     most, least = (bracket.at(price, edges)[0] for price in (low, high))
-    return Priced(low, high, (budget - least) / (most - least))
+    return BudgetPrice(low, high, (budget - least) / (most - least))

@@ -11,9 +11,15 @@ from halflife.allocation.array_kernel import freshness_worth
 from halflife.allocation.columns import Columns, Objective, amount
 from halflife.allocation.demand import settle
 from halflife.allocation.objectives import marginal, unknown
-from halflife.allocation.parts.bracket import TRUST, Bracket, Priced, met, probe_part
+from halflife.allocation.parts.bracket import (
+    TRUST,
+    Bracket,
+    BudgetPrice,
+    met,
+    probe_part,
+)
 from halflife.allocation.parts.items import ItemColumns, ItemPart, Problem
-from halflife.allocation.parts.survey import Survey, survey_part
+from halflife.allocation.parts.survey import PartSurvey, survey_part
 from halflife.allocation.solver import demand_of, start_of, value_of
 from halflife.core.arrays import Floats
 from halflife.core.executor import Executor
@@ -70,7 +76,7 @@ def allocate_parts(
         raise unknown(objective)
     if not parts:
         raise ValueError("there must be at least one part")
-    survey = executor.reduce(partial(survey_part, objective), parts, Survey.add)
+    survey = executor.reduce(partial(survey_part, objective), parts, PartSurvey.add)
     problem = Problem(objective, survey.bent, survey.heaviest or 1.0)
     market = _Market(problem, survey, spend, parts, executor)
     priced = market.first_price()
@@ -96,7 +102,7 @@ class _Market:
     def __init__(
         self,
         problem: Problem,
-        survey: Survey,
+        survey: PartSurvey,
         budget: float,
         parts: Sequence[ItemPart],
         executor: Executor,
@@ -114,19 +120,19 @@ class _Market:
         limited = self.problem.objective == "freshness"
         return _exp(self.survey.top - np.log(self.problem.scale)) if limited else np.inf
 
-    def first_price(self) -> Priced:
+    def first_price(self) -> BudgetPrice:
         """Return the price that the histogram gives."""
         if not self.survey.useful:
-            return Priced(0.0, 0.0, nothing=True)
+            return BudgetPrice(0.0, 0.0, nothing=True)
         if not self.budget:
-            return Priced(self._top, self._top, nothing=True)
+            return BudgetPrice(self._top, self._top, nothing=True)
         objective = self.problem.objective
         few = self.survey.demand(objective, self.problem.scale)
         start = start_of(few, self.budget, objective)
         price = settle(few, self.budget, start)[1]
-        return Priced(price, price)
+        return BudgetPrice(price, price)
 
-    def meet(self, price: float) -> Priced:
+    def meet(self, price: float) -> BudgetPrice:
         """Return the price at which the budget is met, from one that is near it.
 
         Each probe says on which side of its price the budget is met, so that the
@@ -147,7 +153,7 @@ class _Market:
         work = partial(probe_part, self.problem, price)
         return self.executor.reduce(work, self.parts, Bracket.add)
 
-    def write(self, priced: Priced) -> "Written":
+    def write(self, priced: BudgetPrice) -> "Written":
         """Hand the frequencies to the parts; return what they come to."""
         self.passes += 1
         work = partial(write_part, self.problem, priced)
@@ -186,7 +192,7 @@ class Written(NamedTuple):
         return 1.0 if objective == "freshness" else 0.0
 
 
-def write_part(problem: Problem, priced: Priced, part: ItemPart) -> Written:
+def write_part(problem: Problem, priced: BudgetPrice, part: ItemPart) -> Written:
     """Hand the frequencies at a price to a part; return what they come to."""
     total = [Written(0.0, 0.0, 0.0, 0.0)]
 
@@ -204,7 +210,7 @@ def write_part(problem: Problem, priced: Priced, part: ItemPart) -> Written:
 
 
 def _written(
-    problem: Problem, priced: Priced, block: ItemColumns
+    problem: Problem, priced: BudgetPrice, block: ItemColumns
 ) -> tuple[Floats, Written]:
     given = problem.columns(block)
     useful = given.useful
@@ -224,7 +230,7 @@ def _written(
     return frequency, Written(spent, weight, weight * mean, worst)
 
 
-def _looks(given: Columns, priced: Priced, objective: Objective) -> Floats:
+def _looks(given: Columns, priced: BudgetPrice, objective: Objective) -> Floats:
     demand = demand_of(given, objective)
     frequency = np.empty(given.rate.size)
     demand.at(priced.low, frequency)

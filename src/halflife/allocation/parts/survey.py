@@ -15,7 +15,7 @@ _COARSE, _ROWS = 32, 48  # the same, and cells of ln(shape), where shapes differ
 _LOG_SHAPE = float(np.log(SHAPES[0])), float(np.log(SHAPES[1]))
 
 
-class Survey(NamedTuple):
+class PartSurvey(NamedTuple):
     """What a part's items come to.
 
     ``cells`` has for each cell of ln(shape) and ln(first) the sum of pace * cost, and
@@ -30,17 +30,18 @@ class Survey(NamedTuple):
     low: int
     cells: Floats
 
-    def add(self, other: Self) -> "Survey":
+    def add(self, other: Self) -> "PartSurvey":
         """Return what both come to together."""
-        low = min(self.low, other.low)
-        ends = (s.low + s.cells.shape[2] for s in (self, other))
-        rows = max(self.cells.shape[1], other.cells.shape[1])
-        cells = np.zeros((3, rows, max(*ends, low) - low))
-        for one in (self, other):
+        both = [one for one in (self, other) if one.useful] or [self]
+        low = min(one.low for one in both)
+        end = max(one.low + one.cells.shape[2] for one in both)
+        rows = max(one.cells.shape[1] for one in both)
+        cells = np.zeros((3, rows, end - low))
+        for one in both:
             at = one.low - low
             _, tall, wide = one.cells.shape
             cells[:, :tall, at : at + wide] += one.cells
-        return Survey(
+        return PartSurvey(
             self.items + other.items,
             self.useful + other.useful,
             self.bent or other.bent,
@@ -60,26 +61,27 @@ class Survey(NamedTuple):
         return stand_ins(np.stack([first, total, shapes]), objective)
 
 
-NOTHING = Survey(0, 0, False, 0.0, -np.inf, 0, np.zeros((3, 1, 0)))  # noqa: FBT003
+NOTHING = PartSurvey(0, 0, False, 0.0, -np.inf, 0, np.zeros((3, 1, 0)))  # noqa: FBT003
 
 
-def survey_part(objective: Objective, part: ItemPart) -> Survey:
+def survey_part(objective: Objective, part: ItemPart) -> PartSurvey:
     """Check the items of a part, and return what they come to."""
     total = NOTHING
     for block in part.blocks():
         try:
             total = total.add(_surveyed(block, objective))
         except ValueError as error:
-            raise ValueError(f"{part.name}: {error}") from None
+            later = f", counted from row {total.items}" if total.items else ""
+            raise ValueError(f"{part.name}: {error}{later}") from None
     return total
 
 
-def _surveyed(block: ItemColumns, objective: Objective) -> Survey:
+def _surveyed(block: ItemColumns, objective: Objective) -> PartSurvey:
     given = columns(*block)
     check_objective(given, objective)
     some = given.take(given.useful)
     bent = block.shape is not None
-    seen = Survey(
+    seen = PartSurvey(
         given.rate.size, some.rate.size, given.bent, given.scale, -np.inf, 0,
         np.zeros((3, _ROWS if bent else 1, 0)),
     )  # fmt: skip

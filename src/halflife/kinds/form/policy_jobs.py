@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from halflife.config.registered import only, registered
+from halflife.config.registrations import only, registered
 
 REMEDIES = {
     "newest": "reads everything, newest first; set newest and everything = true",

@@ -19,6 +19,7 @@ from halflife.core.wording import count
 from halflife.engine import rhythms
 from halflife.engine.threads import submit
 from halflife.kinds.form import client
+from halflife.kinds.form.corpus import load_word_counts
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import FormEngine, WebForm
 from halflife.kinds.listing import (
@@ -32,7 +33,6 @@ from halflife.queries.first_crawl import crawling, first_crawl
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.frontier import CrawlState, restored, written
 from halflife.queries.known.content import measure, weigher
-from halflife.queries.known.word_counts import load_word_counts
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import (
     EXPECTED,

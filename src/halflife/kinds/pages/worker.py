@@ -116,18 +116,19 @@ class PageWorker:
     ) -> None:
         """Fetch the pages that are left, budget permitting.
 
-        Pages just found, and second fetches that look for noise, may have taken what
+        Pages just found, and second fetches of pages that changed, may have taken what
         was meant for them.
         """
-        keeper = self.keeper
+        keeper, last = self.keeper, outcome
         while not keeper.eased:
-            room = min(keeper.untried(since), keeper.wallet.room(keeper.clock()))
+            taken = last.found + last.total("changed")
+            room = min(taken, keeper.untried(since), keeper.wallet.room(keeper.clock()))
             if errand.most is not None:
                 room = min(room, errand.most - outcome.requests)
-            more = await keeper.turn(room, told, since=since) if room > 0 else None
-            if more is None or not more.requests:
+            if room <= 0:
                 break
-            outcome.add(more)
+            last = await keeper.turn(room, told, since=since)
+            outcome.add(last)
 
     async def work(self, requests: int) -> Report:
         """Spend up to so many requests; a share of it checks pages drawn at random."""

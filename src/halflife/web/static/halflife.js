@@ -18,11 +18,19 @@ function span(seconds) {
   return `${Math.round(seconds)} s`;
 }
 
+function local(at) {
+  return (at.getFullYear() === new Date().getFullYear() ? zoned : dated).format(at);
+}
+
 function localise(part) {
+  for (const one of part.querySelectorAll("option[data-at]")) {
+    const at = new Date(one.dataset.at);
+    if (!isNaN(at)) one.textContent = local(at) + (one.dataset.tail || "");
+  }
   for (const one of part.querySelectorAll("time[datetime]")) {
     const said = one.getAttribute("datetime"), at = new Date(said);
     if (isNaN(at)) continue;
-    const here = (at.getFullYear() === new Date().getFullYear() ? zoned : dated).format(at);
+    const here = local(at);
     const utc = `${said.slice(0, 10)} ${said.slice(11, 16)} UTC`;
     if ("rel" in one.dataset) one.title = `${here} (${utc})`;
     else if ("ago" in one.dataset) {

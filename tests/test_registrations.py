@@ -5,7 +5,7 @@ import pytest
 from halflife import plugins
 from halflife.config import Config
 from halflife.config.kinds import kinds
-from halflife.config.registered import only, registered
+from halflife.config.registrations import only, registered
 from halflife.core.errors import ConfigError, HalflifeError
 from halflife.policies import Strategy
 

@@ -1,0 +1,43 @@
+"""Answers that wait for a decision are asked for again less and less often."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from halflife.engine import breakers
+from halflife.engine.breakers import Breaker
+from halflife.stores.memory import MemoryStore
+from halflife.stores.notes.breaker import BREAKER
+
+
+@given(st.integers(1, 12))
+def test_the_wait_doubles_up_to_a_day(times):
+    found, now = Breaker(), 100.0
+    for n in range(times):
+        found = found.held(now)
+        assert found.closed_for(now) == pytest.approx(min(2.0**n / 24.0, 1.0))
+        assert not found.failing
+        now = found.not_before
+    assert found.undecided == times
+    assert found.fine(now) == Breaker(well=now)
+    assert found.failed("jobs", now, "it answered 500").undecided == 0
+
+
+def test_a_decision_lets_it_be_asked_at_once():
+    store, waiting = MemoryStore(), Breaker().held(5.0).held(5.5)
+    breakers.remember(store, "jobs", waiting)
+    assert breakers.recall(store, "jobs") == waiting
+    breakers.decided(store, "jobs", 5.51)
+    found = breakers.recall(store, "jobs")
+    assert (found.undecided, found.closed_for(5.51)) == (0, 0.0)
+    failed = Breaker().failed("papers", 5.0, "it answered 500")
+    breakers.remember(store, "papers", failed)
+    breakers.decided(store, "papers", 5.1)  # nothing waited: it is left alone as before
+    assert breakers.recall(store, "papers") == failed
+
+
+def test_notes_without_the_number_are_read():
+    row = {"failures": 2, "not_before": 1.0, "well": 0.5, "trouble": "late"}
+    assert BREAKER.read(row).undecided == 0
+    assert BREAKER.write(BREAKER.read(row)) == row
+    more = {**row, "undecided": 3}
+    assert BREAKER.write(BREAKER.read(more)) == more
