@@ -1,7 +1,7 @@
 """Stores in a real PostgreSQL: one server a process, started when first needed."""
 
 import atexit
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cache
 from itertools import count
 
@@ -36,9 +36,8 @@ def fresh():
 @cache
 def connect():
     """Return a connection for whoever looks behind the store's back."""
-    return psycopg.connect(
-        host=str(folder()), user=postgres_server.USER, autocommit=True
-    )
+    place = {"host": str(folder()), "user": postgres_server.USER}
+    return _OPEN.enter_context(closing(psycopg.connect(**place, autocommit=True)))
 
 
 def empty():

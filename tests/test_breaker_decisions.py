@@ -25,8 +25,11 @@ def test_the_wait_doubles_up_to_a_day(times):
 def test_a_decision_lets_it_be_asked_at_once():
     store, waiting = MemoryStore(), Breaker().held(5.0).held(5.5)
     breakers.remember(store, "jobs", waiting)
-    assert breakers.recall(store, "jobs") == waiting
+    service = {"jobs": waiting, "papers": Breaker(2, 9.0)}
+    assert breakers.renewed(store, service)["jobs"] == waiting
     breakers.decided(store, "jobs", 5.51)
+    assert breakers.renewed(store, service)["jobs"].undecided == 0
+    assert service["papers"] == Breaker(2, 9.0)  # nothing of it waits
     found = breakers.recall(store, "jobs")
     assert (found.undecided, found.closed_for(5.51)) == (0, 0.0)
     failed = Breaker().failed("papers", 5.0, "it answered 500")

@@ -8,7 +8,8 @@ import scipy.stats
 from hypothesis import given, settings
 
 from halflife.allocation import index
-from halflife.belief.neighbours import SHAPES, Neighbours, _Pages
+from halflife.belief.neighbours import Neighbours
+from halflife.belief.page_rates import SHAPES, PageRates
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
@@ -17,7 +18,7 @@ from halflife.engine.loop import Allowance, Loop
 from halflife.kinds.pages import belief_notes as pages_belief_notes
 from halflife.models.quality import freshness_forecast
 from halflife.plugins import strategy
-from halflife.policies.champion import Bold, champion
+from halflife.policies.champion import Bold, champion, told_by_looks
 from halflife.policies.index import freshness
 from halflife.policies.rounds import InRounds
 from halflife.recordings.pages import NAME, RecordedPageSource, Recording
@@ -164,7 +165,7 @@ def test_how_much_pages_differ_is_learned_as_by_brute_force():
     rate = rng.gamma(true, 0.02 / true, n)
     lived = rng.uniform(50, 300, n)
     changes = rng.poisson(rate * lived).astype(float)
-    places = _Pages(np.zeros(n, np.intp), np.zeros(n, np.intp), changes, lived)
+    places = PageRates(np.zeros(n, np.intp), np.zeros(n, np.intp), changes, lived)
     around = places.around().at(np.arange(n))[0]
     places.fit()
 
@@ -309,3 +310,34 @@ def test_the_index_with_patience_is_the_sum_of_two(evidence):
     assert Bold("age", patience=0.3).gain(view) == pytest.approx(
         index(view.survival, view.exposure, "age") + 0.3 * parts[1]
     )
+
+
+def test_a_look_where_nothing_was_heard_tells_most(evidence):
+    # Day 10: of site a five pages were seen on day 9, of site b none since day 0.
+    look(evidence, range(5), 9.0, ["old"] * 5)
+    view = Neighbours(trust=np.zeros(1))(evidence, 10.0, 10.0)
+    score = np.arange(20.0)
+    rows, worth = told_by_looks(view, Budget(4), score)
+    assert rows.tolist() == [9, 19]
+    due = np.bincount(view.group, view.rate)
+    unheard = np.array([1.0 + 6 * np.exp(-0.3 * 5), 7.0])
+    assert worth == pytest.approx(16.0 * due * unheard)  # the fourth best has 16
+
+
+def test_what_looks_tell_moves_pages_up_and_adds_none(evidence):
+    view = Neighbours()(evidence, 10.0, 10.0)
+    plain, told = (
+        Bold("freshness", telling=t)(view, Budget(20), np.random.default_rng(0))
+        for t in (0.0, 0.5)
+    )
+    assert sorted(plain.keys) == sorted(told.keys)
+    assert not Bold("freshness", telling=1.0)(view, Budget(0), np.random.default_rng(0))
+
+
+def test_how_much_pages_differ_stays_known_when_pages_are_found(evidence):
+    belief = Neighbours()
+    belief(evidence, 1.0, 1.0)
+    belief._pages.shape = 4.0
+    evidence.add([Item("https://a/0/new", group="a")])
+    belief(evidence, 1.0, 1.0)
+    assert belief._pages.shape == 4.0

@@ -23,6 +23,7 @@ from halflife.queries.known.progress import DueQueries, Frequent, KnownRound
 from halflife.queries.local import QueryReading
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.sampling import DrawnSoFar
+from halflife.queries.unseen import UnseenRecords
 from halflife.stores import notes, summaries, summary_lifetimes
 from halflife.stores.memory import MemoryStore
 from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
@@ -40,6 +41,7 @@ from halflife.stores.notes.form_crawl import FIRST_CRAWL, MISSING_SEARCH, CrawlN
 from halflife.stores.notes.form_facts import FORM_FACTS
 from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
 from halflife.stores.notes.form_round import FORM_ROUND, FormRound
+from halflife.stores.notes.form_unseen import FORM_UNSEEN
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.notes.rate_prior import RATE_PRIOR
 from halflife.stores.notes.redirect import REDIRECTS, Redirect
@@ -109,6 +111,7 @@ VALUES = [
     (RATE_PRIOR, RatePrior((0.25, 0.75), 4)),
     (REDIRECTS, {"http://a": Redirect("http://b", 2)}),
     (REPORTED_TOTAL, ReportedTotal(1.0, 5, 2, "why", doubted=True)),
+    (FORM_UNSEEN, UnseenRecords(3.5, 17.0, 2)),
     (RHYTHM, LearnedRhythm(3.0, np.ones((2, 3)), np.ones(BINS), 2.0, 3.0, 0.5)),
     (MADE_ANEW, (1.0, "words")),
     (SYNC_COST, 3),

@@ -12,6 +12,7 @@ from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.form import client as form_client, runner as form_runner
 from halflife.web import rows
+from lying_forms import Lying
 from processes import started, wait_for
 
 HEAD = "[budget]\nrequests = 2000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
@@ -299,3 +300,22 @@ def test_a_crawl_that_is_killed_repeats_no_more_than_the_last_batch(
     assert held(here) == set(records)
     # What was asked after the last note, and the query that was being read.
     assert office.asked <= at_once + 2 * (form_runner.NOTED + 6)
+
+
+@pytest.mark.parametrize("lie", ["off by up to 3", "of the page", "up to the cap"])
+def test_a_form_that_counts_wrong_is_never_said_to_be_read(
+    counter, here, asked, told, lie
+):
+    url, office = counter
+    office.form, office.hours = Lying(lie, cars(200), page_size=20), Hours()
+    settings = HEAD + snippet(url, office.form.interface)
+    (here / "halflife.toml").write_text(settings)
+    _, out, _ = told("sync")
+    assert "everything was read" not in out
+    (row,) = asked("status")[1]["sets"]
+    recall = row["recall"]
+    assert recall["low"] - 1e-3 <= row["held"] / 200 <= recall["high"] + 1e-3
+    assert recall["low"] < 0.99
+    assert "may have more than shown" in str(row)
+    _, answer = asked("sync")  # and upkeep does not believe them again
+    assert "reports" not in answer["listings"][0]["stop"]

@@ -193,9 +193,9 @@ def test_a_number_alone_says_that_there_is_too_much(counts, cap, most, total, ov
     ("form", "most", "wanted"),
     [
         (("exact", None, 12), None, (True, 3, 12)),
-        (("exact", None, 10), 10, (True, 2, 10)),
+        (("exact", None, 10), 10, (True, 3, 10)),  # only a number says that it ends
         (("exact", None, 11), 10, (False, 1, 5)),
-        (("exact", 10, 10), None, (True, 2, 10)),  # as many as are counted
+        (("exact", 10, 10), None, (False, 2, 10)),  # counting may stop at the cap
         (("exact", 10, 11), None, (False, 1, 5)),
         (("none", None, 10), 10, (True, 2, 10)),
         (("none", None, 11), 10, (False, 2, 10)),
@@ -457,7 +457,8 @@ def test_a_crawl_that_goes_on_is_no_beginning_of_upkeep():
     assert (held.last, held.since, held.begun) == (2.0, NEVER, False)
     nothing = FormCopy.of(Register())
     assert (nothing.last, nothing.since) == (-NEVER, NEVER)
-    assert (nothing.missing, nothing.unfound, nothing.doubtful) == (0, 0, 0)
+    assert (nothing.missing, nothing.unfound) == (0, 0)
+    assert nothing.missing_span == (0.0, 0.0)
     noted = FormCopy.of(
         Register(snapshots=[Snapshot(3.0, 1, complete=False, note="x")])
     )
@@ -475,16 +476,21 @@ def test_arrivals_are_counted_from_the_end_of_the_first_crawl_on():
 def test_what_is_missing_is_what_is_reported_and_not_held():
     held = records({"Oslo": 7})
     plain = FormCopy(held, {}, {}, (), 1.0)
-    assert (plain.missing, plain.unfound, plain.doubtful) == (0, 0, 0)
+    assert (plain.missing, plain.unfound, plain.missing_span) == (0, 0, (0.0, 0.0))
     for told, doubted, wanted in (
-        (ReportedTotal(1.0, 12, 3, "cut off"), False, (5, 3, 0)),
-        (ReportedTotal(1.0, 12, 3, "?", doubted=True), True, (5, 3, 3)),
-        (ReportedTotal(1.0, 9, 3, "?", doubted=True), True, (2, 2, 2)),
-        (ReportedTotal(1.0, 6, 3, "?", doubted=True), True, (0, 0, 0)),
+        (ReportedTotal(1.0, 12, 3, "cut off"), False, (5, 3, (5, 5))),
+        (ReportedTotal(1.0, 12, 3, "?", doubted=True), True, (5, 3, (2, 5))),
+        (ReportedTotal(1.0, 9, 3, "?", doubted=True), True, (2, 2, (0, 2))),
+        (ReportedTotal(1.0, 6, 3, "?", doubted=True), True, (0, 0, (0, 0))),
+        (
+            ReportedTotal(1.0, 12, 3, "?", doubted=True, explained=1),
+            True,
+            (5, 3, (3, 5)),
+        ),
     ):
         one_ = FormCopy(held, {}, {}, (), 1.0, reported=told)
         assert told.doubted is doubted
-        assert (one_.missing, one_.unfound, one_.doubtful) == wanted
+        assert (one_.missing, one_.unfound, one_.missing_span) == wanted
 
 
 def test_a_copy_to_refresh_knows_when_each_was_seen_and_how_it_moved():

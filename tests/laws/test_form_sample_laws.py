@@ -169,7 +169,9 @@ def test_a_sample_is_what_walks_bring_until_it_is_large_enough(method, guide):
     )
     assert found.size == pytest.approx(sum(walk.size for walk in walks) / len(walks))
     assert found.requests == ledger.requests - before
-    assert found.requests >= again.requests - 1
+    # The first answer is known already. It confirms a number of hits as well, which
+    # saves the page after a full last one.
+    assert found.requests >= again.requests - 2
 
 
 @pytest.mark.parametrize("method", ["naive", "rejection"])

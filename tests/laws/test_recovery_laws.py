@@ -45,17 +45,20 @@ def rows(**cities):
 # The report
 
 
-@given(numbers, numbers, numbers, numbers, st.booleans())
+@given(numbers, numbers, numbers, numbers, numbers)
 def test_a_report_counts_what_is_missing_and_what_is_open(
-    total, held, unfound, later, cut
+    total, held, unfound, later, known
 ):
     report = ReportedTotal(1.0, total, unfound, "why", doubted=True)
     missing = total - held if total > held else 0
     assert report.missing(held) == missing
     assert report.open(held) == (missing - unfound if missing > unfound else 0)
-    settled = report.settled(held, "cut off", cut=cut)
+    settled = report.settled(held, "cut off", explained=known)
     if missing:
-        assert settled == ReportedTotal(1.0, total, missing, "cut off", doubted=not cut)
+        some = min(known, missing)
+        doubt = {"doubted": some < missing, "explained": some}
+        assert settled == ReportedTotal(1.0, total, missing, "cut off", **doubt)
+        assert settled.span(held) == (some, missing)
     else:
         assert settled == ReportedTotal(1.0, total)
     heard = report.heard(2.0, later, held)

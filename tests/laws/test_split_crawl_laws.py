@@ -349,6 +349,9 @@ def test_as_many_records_as_are_counted_settle_what_could_not_be_divided():
     made.records |= records
     made.stack, made.words = [], True
     made.unresolved, made.unproven = [part_of(OSLO)], [one(ROME)]
+    made._finish()  # nothing has confirmed that the number is right
+    assert (len(made.unresolved), len(made.unproven)) == (1, 1)
+    made.ledger.trust.recall(0.01)
     made._finish()
     assert (made.unresolved, made.unproven) == ([], [])
     del made.records["k0"]
@@ -376,10 +379,16 @@ def test_words_are_asked_for_once_all_else_is_done():
 def test_a_part_of_something_that_is_full_is_not_asked_for():
     made = crawling({f"k{i}": row() for i in range(6)}, CITY)
     full = part_of(keys="ab", total=2)
+    full.idle = True  # one more part brought nothing new
     made.stack = [part_of(OSLO, above=full)]
     made._empty()
     assert made.ledger.requests == 0
-    short = part_of(keys="a", total=2)
+    untried = part_of(keys=[f"k{i}" for i in range(6)], total=6)
+    made.stack = [part_of(ROME, above=untried), part_of(ROME, above=untried)]
+    made._empty()
+    assert (made.ledger.requests, untried.idle) == (1, True)
+    made.ledger.requests = 0
+    short = part_of(keys="a", total=9)
     made.stack = [part_of(OSLO, above=short)]
     made._empty()
     assert made.ledger.requests == 2

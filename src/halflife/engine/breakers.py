@@ -64,6 +64,14 @@ def recall(store: NoteBook, source: str) -> Breaker:
     return Breaker(*astuple(kept)) if kept else Breaker()
 
 
+def renewed(store: NoteBook, known: dict[str, Breaker]) -> dict[str, Breaker]:
+    """Return the same, read anew where somebody may have decided meanwhile."""
+    for name, one in known.items():
+        if one.undecided:
+            known[name] = recall(store, name)
+    return known
+
+
 def decided(store: NoteBook, source: str, now: float) -> None:
     """Take in that somebody has decided on the answers of a source."""
     known = recall(store, source)

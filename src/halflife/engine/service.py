@@ -282,10 +282,7 @@ class Service:
                 self._blamed[name] = said
 
     def _left_alone(self, now: float) -> set[Group]:
-        for name, one in self.breakers.items():
-            if one.undecided:  # somebody may have decided meanwhile
-                self.breakers[name] = breakers.recall(self.store, name)
-        found = self.breakers.items()
+        found = breakers.renewed(self.store, self.breakers).items()
         return {(name,) for name, one in found if one.closed_for(now) > 0}
 
     async def _settle(self, seconds: float) -> None:

@@ -113,10 +113,27 @@ class AnswerCompleter:
         pages = None if self.most == inf else self.ledger.interface.pages(self.most)
         more = self._go_on(begun, pages)
         records, total = begun.records, begun.total
-        if total is not None:
-            return Read(records, not more and len(records) >= total, total)
         capped = self._cap is not None and len(records) >= self._cap
-        return Read(records, not more and not capped)
+        if total is None or self.ledger.trust.refuted:
+            return Read(records, not more and not capped)
+        if not more and not capped and self._ends_full(begun):
+            more = self._go_on(begun, None)
+        whole = not more and len(records) >= total
+        # Counting may stop at the cap; a number above it shows that it does not.
+        return Read(records, whole and not (capped and not self._counts_on), total)
+
+    @property
+    def _counts_on(self) -> bool:
+        trust = self.ledger.trust
+        return trust.past_cap and trust.agrees
+
+    def _ends_full(self, begun: Begun) -> bool:
+        """Say whether only a number that nothing confirms yet says that this is all.
+
+        The page after the last one then tells.
+        """
+        full = len(begun.records) >= begun.pages * begun.page_size
+        return full and bool(begun.records) and not self.ledger.trust.agrees
 
     def _go_on(self, begun: Begun, pages: int | None) -> bool:
         """Read pages after those that were read; say whether there are more."""

@@ -1,15 +1,17 @@
 """The first turns at a form: all there is is read, as far as the budget goes."""
 
+from collections.abc import Sequence
 from math import ceil
 
 from halflife.core.forms import Interface, Query
 from halflife.core.wording import count
 from halflife.queries.form_copy import FormCopy
-from halflife.queries.frontier import CrawlState
+from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
 from halflife.queries.reported_total import ReportedTotal, at_least, reported
 from halflife.queries.split_crawl import Crawling
 from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
+from halflife.queries.unseen import UnseenRecords, unseen
 
 UNREAD = 365.0  # days that a record which was never read is missed for, at most
 
@@ -41,7 +43,38 @@ def first_crawl(walk: Crawling, now: float = 0.0) -> TurnResult:
         tried=[_tried(ledger, query) for query in ledger.asked],
         left=done if goes_on else None,
         reported=report,
+        unseen=None if goes_on else unseen_of(walk, done),
     )
+
+
+def unseen_of(walk: Crawling, done: CrawlState) -> UnseenRecords:
+    """Return how many records a crawl that is over may not have been shown.
+
+    Where the form counts, and its numbers were confirmed, they say it.
+    """
+    counts = walk.ledger.interface.counts == "exact" and walk.ledger.trust.agrees
+    if done.complete or (counts and done.total is not None):
+        return UnseenRecords()
+    stuck = _each_once(done.stuck)
+    divided = [walk.loss_of(part) for part in stuck if part.tried]
+    whole = [len(part.own) for part in stuck if not part.tried]
+    # What words were still to divide overflows, and shows as much as any query can.
+    least = walk.interface.cap or walk.interface.page_size
+    whole += [max(len(part.own), least) for part in done.left if part.above is None]
+    return unseen([*done.losses, *divided], whole)
+
+
+def explained(done: CrawlState, interface: Interface) -> int:
+    """Return how many records are counted by queries that are cut off and undivided."""
+    if interface.cap is None:
+        return 0
+    cut = [part for part in _each_once(done.stuck) if len(part.own) >= interface.cap]
+    return sum(part.lacks for part in cut if not part.tried)
+
+
+def _each_once(stuck: Sequence[CrawlPart]) -> list[CrawlPart]:
+    """Return parts without those that ask for the same: words begin anew with each."""
+    return list({part.query: part for part in stuck}.values())
 
 
 def _report(
@@ -53,11 +86,12 @@ def _report(
     total = reported(ledger, done.records) or at_least(counts, done.total)
     if total is None:
         return None
-    report = ReportedTotal(now, total)
+    report = ReportedTotal(now, total, rough=ledger.trust.rough)
     if not over:
         return report
-    why, cut = said(done, ledger.interface), ledger.interface.cap is not None
-    return report.settled(len(done.records), why, cut=cut)
+    why = said(done, ledger.interface)
+    known = explained(done, ledger.interface)
+    return report.settled(len(done.records), why, explained=known)
 
 
 def _stop(crawl: CrawlState, report: ReportedTotal | None, ledger: Ledger) -> str:

@@ -19,6 +19,7 @@ from halflife.queries.local import LocalRecords
 from halflife.queries.policies import EXPECTED, INDEX, KnownPolicy, NewPolicy
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import ReportedTotal
+from halflife.queries.unseen import UnseenRecords
 
 LEAST = 1.0  # days watched that rates go by, at least
 Purpose: TypeAlias = Literal["new", "known", "both"]
@@ -65,6 +66,7 @@ class FormCopy:
         crawl: The first crawl where it was cut short, if that is known.
         gone: When each record that went was first and last seen, and found gone.
         reported: How many records the form reports, if it does.
+        unseen: How many records it may have that it never showed, if that is known.
         search: A search for records that are reported and missing, if one was cut
             short.
         new_round: A round of looking for new records that was cut short.
@@ -81,6 +83,7 @@ class FormCopy:
     crawl: CrawlState | None = None
     gone: Sequence[tuple[float, float, float]] = ()
     reported: ReportedTotal | None = None
+    unseen: UnseenRecords | None = None
     search: CrawlState | None = None
     new_round: NewRound | None = None
     known_round: KnownRound | None = None
@@ -138,9 +141,12 @@ class FormCopy:
         return min(self.reported.unfound, self.missing) if self.reported else 0
 
     @property
-    def doubtful(self) -> int:
-        """Those of these that may not be there at all."""
-        return self.unfound if self.reported and self.reported.doubted else 0
+    def missing_span(self) -> tuple[float, float]:
+        """Records that are reported and not held: how many at least and at most.
+
+        What a form reports and no query counts that hides records may not be there.
+        """
+        return self.reported.span(len(self.records)) if self.reported else (0.0, 0.0)
 
     @property
     def arrival(self) -> tuple[float, float]:

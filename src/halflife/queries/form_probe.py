@@ -6,6 +6,7 @@ two queries share is a cap.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from numpy.random import Generator
@@ -37,14 +38,19 @@ def measure(
     most: int = REQUESTS,
     *,
     date: str = "",
+    brief: bool = False,
 ) -> Measured:
     """Find out what a form does, with at most so many requests.
 
     ``seeds`` are terms that may find something; the first that do lead to others.
-    ``date`` is the attribute that says how new a record is, if there is one. What the
-    budget did not reach stays unknown.
+    ``date`` is the attribute that says how new a record is, if there is one. ``brief``
+    asks only for what a crawl goes by, and neither for the newest nor by keys. What
+    the budget did not reach stays unknown.
     """
     inquiry = _Inquiry(ledger, rng, most)
+    if brief:
+        claimed = replace(inquiry.notes.claimed, newest=False, lookup=False)
+        inquiry.notes.claimed = claimed
     try:
         inquiry.run(tuple(seeds))
     except BudgetSpent as error:

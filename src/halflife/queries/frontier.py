@@ -5,13 +5,15 @@ crawl of these. Records are named by their keys alone; whoever keeps a crawl kee
 records as well.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self, TypeAlias
 
 from halflife.core.forms import Query, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.completeness import Begun, Read
+from halflife.queries.unseen import PossibleLoss
 
 Row: TypeAlias = dict[str, Any]
 
@@ -28,6 +30,9 @@ class CrawlPart:
         keys: The records found that answer it.
         total: How many there are, if the form counts exactly.
         failed: Queries that could not be resolved before this one was divided.
+        own: The records that its own answer showed.
+        captures: How many of its parts have shown each record.
+        idle: Whether a part brought nothing new after as many were found as counted.
 
     """
 
@@ -38,6 +43,9 @@ class CrawlPart:
     keys: set[str] = field(default_factory=set)
     total: int | None = None
     failed: int = 0
+    own: set[str] = field(default_factory=set)
+    captures: Counter[str] = field(default_factory=Counter)
+    idle: bool = False
 
     @property
     def lacks(self) -> int:
@@ -48,6 +56,13 @@ class CrawlPart:
     def full(self) -> bool:
         """Whether as many records were found as are counted."""
         return self.total is not None and len(self.keys) >= self.total
+
+    def loss(self, *, overlaps: bool) -> PossibleLoss:
+        """Return what is known of the records that were lost when it was divided."""
+        often = Counter(self.captures.values())
+        again = len(self.own & self.captures.keys())
+        sizes = len(self.own), again, len(self.captures)
+        return PossibleLoss(*sizes, often[1], often[2], overlaps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,8 @@ class CrawlState:
         reads: Answers that may be needed again: those to single choices.
         begun: The query that was being read.
         whole: Whether it set out to read everything; else only some queries.
+        losses: What is known of the records that unproven queries may lack.
+        luck: The chance that wrong numbers of hits agreed as often as these did.
 
     """
 
@@ -84,6 +101,8 @@ class CrawlState:
     reads: Mapping[Query, Read] = field(default_factory=dict)
     begun: Begun | None = None
     whole: bool = True
+    losses: tuple[PossibleLoss, ...] = ()
+    luck: float = 1.0
 
     @classmethod
     def of_nothing(cls) -> Self:
@@ -107,6 +126,8 @@ def written(crawl: CrawlState) -> Row:
         "left": [_part_row(part, place) for part in crawl.left],
         "stuck": [_part_row(part, {}) for part in crawl.stuck],
         "unproven": [_terms(query) for query in crawl.unproven],
+        "losses": [asdict(loss) for loss in crawl.losses],
+        "luck": crawl.luck,
         "words": crawl.words,
         "whole": crawl.whole,
         "total": crawl.total,
@@ -148,6 +169,8 @@ def restored(row: Row, records: Mapping[str, Attributes]) -> CrawlState:
         total=row["total"],
         reads=reads,
         begun=_begun(row["begun"], records),
+        losses=tuple(PossibleLoss(**one) for one in row.get("losses", ())),
+        luck=float(row.get("luck", 1.0)),
     )
 
 
@@ -160,6 +183,8 @@ def _part_row(part: CrawlPart, place: Mapping[int, int]) -> Row:
         "keys": sorted(part.keys),
         "total": part.total,
         "failed": part.failed,
+        "own": sorted(part.own),
+        "captures": dict(sorted(part.captures.items())),
     }
 
 
@@ -175,6 +200,8 @@ def _part(
         {key for key in row["keys"] if key in records},
         row["total"],
         row["failed"],
+        set(row.get("own", ())),
+        Counter(row.get("captures", {})),
     )
 
 

@@ -1,11 +1,13 @@
 """A form that is asked on account: every request is counted, every record kept."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Form, Interface, Query, ResultPage
+from halflife.queries.count_trust import CountTrust
 
 if TYPE_CHECKING:
     from halflife.core.object_store import Attributes
@@ -21,6 +23,7 @@ class Ledger:
         form: The form.
         most: Requests that may be sent; no limit if None.
         stopped: Says whether somebody wants all asking to end.
+        refuted: Is told why the numbers of hits are not believed any more.
 
     Attributes:
         requests: Requests sent so far, probes included.
@@ -31,6 +34,7 @@ class Ledger:
         asked: The queries of which a page was asked for, in order, each once.
         shown: The records that each query has shown.
         sought: The keys that were looked up.
+        trust: What answers say about the numbers of hits.
         trouble: Why the last request that failed did; empty if none has.
 
     """
@@ -41,6 +45,7 @@ class Ledger:
         most: int | None = None,
         *,
         stopped: Callable[[], bool] = lambda: False,
+        refuted: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.requests = 0
         self.returned = 0
@@ -53,13 +58,15 @@ class Ledger:
         self.trouble = ""
         self._form = form
         self._most = most
-        self._stopped = stopped
+        self._stopped, self._refuted = stopped, refuted
+        self.trust = CountTrust(form.interface.counts)
         self._first: dict[Query, ResultPage] = {}
 
     @property
     def interface(self) -> Interface:
-        """What the form can do, as far as it is known."""
-        return self._form.interface
+        """What the form can do, as far as it is known; refuted counts are none."""
+        known = self._form.interface
+        return replace(known, counts="none") if self.trust.refuted else known
 
     @property
     def left(self) -> int | None:
@@ -91,7 +98,27 @@ class Ledger:
             self._first[query] = found
             if not found.more:
                 self.finished.add(query)
+        if not newest:
+            self._weigh(query, page, found)
         return found
+
+    def _weigh(self, query: Query, page: int, found: ResultPage) -> None:
+        """Hold an answer against the numbers of hits."""
+        believed, shown = not self.trust.refuted, self.shown[query]
+        self.trust.hear(query, page, found, shown, self.interface.cap)
+        if believed and self.trust.refuted:
+            self.distrust()
+
+    def distrust(self) -> None:
+        """Go by refuted numbers of hits no more."""
+        self._refuted(self.trust.refuted)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what other claims have proved: where answers end."""
+        self.trust.counts = self.interface.counts
+        self._first.clear()
+        self.finished.clear()
 
     def fetch(self, key: str) -> ResultPage:
         """Ask for the record of a key and write it down."""

@@ -13,13 +13,14 @@ from math import ceil
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.core.object_store import Attributes
-from halflife.queries.first_crawl import UNREAD, said
+from halflife.queries.first_crawl import UNREAD, explained, said, unseen_of
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
 from halflife.queries.reported_total import ReportedTotal, reported, short
 from halflife.queries.split_crawl import Crawling
 from halflife.queries.turn_result import PlannedQuery, TurnResult
+from halflife.queries.unseen import UnseenRecords, overflowing
 
 NOTHING_MORE = "nothing more is worth a request"
 SPENT = "the budget is spent"
@@ -49,7 +50,8 @@ class Recovery:
         self._begins = begins
         self._wanted = wish.purpose != "known"
         self._absent: frozenset[str] = frozenset()
-        self.report = held.reported
+        self.report, self.unseen = held.reported, held.unseen
+        self._searched = False  # whether all that the form shows was read in this turn
         self.search = held.search if self._wanted else None
 
     def go_on(self) -> None:
@@ -142,11 +144,32 @@ class Recovery:
         self.hear()
         if self.report is not None and begin.whole:
             interface = self._ledger.interface
-            why, cut = said(done, interface), interface.cap is not None
-            self.report = self.report.settled(len(self._there), why, cut=cut)
+            why, there = said(done, interface), len(self._there)
+            found = self.report.settled(
+                there, why, explained=explained(done, interface)
+            )
+            self.report = replace(found, rough=self._ledger.trust.rough)
+        if begin.whole:
+            self.unseen, self._searched = unseen_of(walk, done), True
+
+    def _distrust(self) -> None:
+        """Look for everything again: what refuted numbers had proved is not proved.
+
+        Until that is done nobody knows how many records were never shown.
+        """
+        self.report = None
+        if self._wanted and not self._searched:
+            likely, most = overflowing([len(self._there)])
+            self.unseen = UnseenRecords(likely, most, 1)
+            self.search = self.search or replace(
+                CrawlState.of_nothing(), records=self._there
+            )
 
     def _close(self, done: TurnResult) -> None:
+        if self._ledger.trust.refuted:
+            self._distrust()
         done.reported, done.search = self.report, self.search
+        done.unseen = self.unseen
         if done.stop == NOTHING_MORE and self.report is not None and self._wanted:
             done.stop = self.report.words(len(self._there)) or NOTHING_MORE
 

@@ -14,6 +14,8 @@ from halflife.core.object_store import Attributes
 from halflife.queries.completeness import ROUNDING
 from halflife.queries.ledger import Ledger
 
+_LATER = frozenset({"explained", "rough"})  # fields that older notes do not have
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedTotal:
@@ -24,8 +26,10 @@ class ReportedTotal:
         total: The records that it reports, at least.
         unfound: Records that it reports and did not show when everything was read.
         why: Why these could not be found; empty if there are none.
-        doubted: Whether they may not be there at all: results were not cut off, and
-            yet fewer were shown than are reported.
+        doubted: Whether some may not be there at all: no single query that could not
+            be divided counts them.
+        explained: How many of them such queries count.
+        rough: By what factor less one the number may be off, because it is rounded.
 
     """
 
@@ -34,10 +38,13 @@ class ReportedTotal:
     unfound: int = 0
     why: str = ""
     doubted: bool = False
+    explained: int = 0
+    rough: float = 0.0
 
     def row(self) -> dict[str, Any]:
-        """Return it in plain values."""
-        return asdict(self)
+        """Return it in plain values; what nothing is known of is left out."""
+        row = asdict(self)
+        return {name: row[name] for name in row if row[name] or name not in _LATER}
 
     def missing(self, held: int) -> int:
         """Return how many records are reported and not held."""
@@ -47,14 +54,34 @@ class ReportedTotal:
         """Return how many of the missing ones are still to be looked for."""
         return max(self.missing(held) - self.unfound, 0)
 
-    def settled(self, held: int, why: str, *, cut: bool) -> "ReportedTotal":
+    def span(self, held: int) -> tuple[float, float]:
+        """Return how many records are missing at least and at most.
+
+        >>> report = ReportedTotal(0.0, 315, rough=0.06)
+        >>> [round(end, 1) for end in report.span(255)], report.span(315)
+        ([42.2, 78.9], (0.0, 0.0))
+        """
+        if not self.missing(held):
+            return 0.0, 0.0
+        most = self.total * (1.0 + self.rough) - held
+        least = max(self.total / (1.0 + self.rough) - held, 0.0)
+        unfound = min(self.unfound, self.missing(held))
+        doubtful = max(unfound - self.explained, 0) if self.doubted else 0
+        return max(least - doubtful, 0.0), most
+
+    def settled(self, held: int, why: str, *, explained: int) -> "ReportedTotal":
         """Return the same after all that the form shows was read.
 
-        ``cut`` says whether it shows only so many results of a query.
+        ``explained`` records are counted by queries that cannot be divided and show
+        only so many results.
         """
         left = self.missing(held)
-        found = replace(self, unfound=left, why=why, doubted=not cut)
-        return found if left else ReportedTotal(self.at, self.total)
+        some = min(explained, left)
+        found = replace(self, unfound=left, why=why, doubted=some < left)
+        return replace(found, explained=some) if left else self._met()
+
+    def _met(self) -> "ReportedTotal":
+        return ReportedTotal(self.at, self.total, rough=self.rough)
 
     def heard(self, at: float, total: int, held: int) -> "ReportedTotal":
         """Return the same after the form has reported another number.
@@ -63,7 +90,7 @@ class ReportedTotal:
         """
         unfound = min(self.unfound, max(total - held, 0))
         if not unfound:
-            return ReportedTotal(at, total)
+            return replace(self._met(), at=at, total=total)
         return replace(self, at=at, total=total, unfound=unfound)
 
     def words(self, held: int) -> str:

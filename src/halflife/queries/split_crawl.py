@@ -20,6 +20,7 @@ from halflife.core.object_store import Attributes
 from halflife.queries.completeness import AnswerCompleter, Read
 from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
+from halflife.queries.unseen import PossibleLoss
 
 MANY = 0.02  # of the records may lack an attribute that queries are divided by first
 CROWD = 0.25  # of what was shown: as many equal numbers get a query of their own
@@ -71,12 +72,15 @@ class Crawling:
         self.ledger, self._since = ledger, ledger.requests
         self.reader = AnswerCompleter(ledger, known=before.reads, begun=before.begun)
         self.interface = ledger.interface
+        self._believed = not ledger.trust.refuted
+        ledger.trust.recall(before.luck)
         self.sound = sound
         self.resumed = bool(before.records)
         self._kind = {a.name: a.kind for a in ledger.interface.attributes}
         self.records = dict(before.records)
         self.stack, self.unresolved = list(before.left), list(before.stuck)
         self.words, self.unproven = before.words, list(before.unproven)
+        self.losses = list(before.losses)
         self._whole = before.whole
         self._total = before.total
         self._learned = 0
@@ -113,6 +117,8 @@ class Crawling:
             {query: read for query, read in reads if self._is_slice(query)},
             begun,
             self._whole,
+            tuple(self.losses),
+            self.ledger.trust.confirmed,
         )
 
     @property
@@ -151,21 +157,54 @@ class Crawling:
     def _finish(self) -> None:
         """Take part after part until none is left; words come when nothing else is."""
         self._empty()
-        if self.unresolved and not self.words:
+        while self.unresolved and not self.words:
             self.words = True
             self.stack = [CrawlPart(part.query) for part in reversed(self.unresolved)]
             self.unresolved = []
             self._empty()
-        if self.total is not None and len(self.records) >= self.total:
-            self.unresolved, self.unproven = [], []
+        total, found = self.total, len(self.records)
+        if total is None or found < total:
+            return
+        if self._refutes(Query(), total, found):
+            self._finish()
+        elif self.ledger.trust.agrees:
+            self.unresolved, self.unproven, self.losses = [], [], []
+
+    def _refutes(self, query: Query, total: int, found: int) -> bool:
+        """Say whether more was found of a query than is counted, and so much more."""
+        trust = self.ledger.trust
+        if found > total and self._believed:
+            trust.weigh(query, total, found, "found in its parts")
+            if trust.refuted:
+                self.ledger.distrust()
+        return self._misled
+
+    @property
+    def _misled(self) -> bool:
+        """Whether numbers that it went by were refuted."""
+        return self._believed and bool(self.ledger.trust.refuted)
+
+    def _begin_anew(self) -> None:
+        """Ask for everything again: what refuted numbers of hits proved is not proved.
+
+        The records that were found stay.
+        """
+        self._believed, self._total = False, None
+        self.interface = self.ledger.interface
+        self.reader = AnswerCompleter(self.ledger)
+        self.stack, self.unresolved = [CrawlPart(Query())], []
+        self.unproven, self.losses = [], []
+        self.words, self._whole = False, True
 
     def _empty(self) -> None:
-        while self.stack:
+        while self.stack or self._misled:
             self.ledger.heed()
+            if self._misled:
+                self._begin_anew()
             part = self.stack[-1]  # it stays there if asking is cut short
             if part.tried:
                 self._check(part)
-            elif part.above is not None and part.above.full:
+            elif part.above is not None and part.above.full and part.above.idle:
                 self.stack.pop()
             else:
                 self._ask(part)
@@ -174,6 +213,7 @@ class Crawling:
         read = self._read(part.query)
         self._keep(read)
         part.keys.update(read.records)
+        part.own.update(read.records)
         part.total = read.total
         if read.whole:
             self._close(part)
@@ -210,8 +250,25 @@ class Crawling:
 
     def _close(self, part: CrawlPart) -> None:
         self.stack.pop()
-        if part.above is not None:
-            part.above.keys |= part.keys
+        above = part.above
+        if above is None:
+            return
+        was_full, before = above.full, len(above.keys)
+        above.keys |= part.keys
+        above.captures.update(part.keys)
+        above.idle |= was_full and len(above.keys) == before
+        if above.total is not None:
+            self._refutes(above.query, above.total, len(above.keys))
+
+    def _leave_unproven(self, part: CrawlPart) -> None:
+        """Note that records may have been lost when a part was divided."""
+        self.unproven.append(part.query)
+        self.losses.append(self.loss_of(part))
+
+    def loss_of(self, part: CrawlPart) -> PossibleLoss:
+        """Return what is known of the records that a divided part may have lost."""
+        words = any(self._kind[name] == "keyword" for name in part.tried)
+        return part.loss(overlaps=words or len(part.tried) > 1)
 
     def _check(self, part: CrawlPart) -> None:
         """Close a part that was divided, or divide it once more."""
@@ -222,12 +279,13 @@ class Crawling:
             self._close(part)
         elif 0 < part.lacks <= sum(p.lacks for p in self.unresolved[part.failed :]):
             # What it lacks is in its parts; several sets of these overlap.
-            self.unproven += [part.query] * (len(part.tried) > 1)
+            if len(part.tried) > 1:
+                self._leave_unproven(part)
             self._close(part)
         elif self._grown(part):
             self._push(part, self._grown(part))
         elif part.total is None and not self._lacking(part):
-            self.unproven.append(part.query)
+            self._leave_unproven(part)
             self._close(part)
         else:
             self._divide(part, self.reader.read(part.query))
@@ -277,6 +335,7 @@ class Crawling:
             rest = self.reader.reach(part.query)
             self._keep(rest)
             part.keys.update(rest.records)
+            part.own.update(rest.records)
         self.unresolved.append(part)
         self._close(part)
 

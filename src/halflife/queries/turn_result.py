@@ -9,6 +9,7 @@ from halflife.queries.fresh.progress import NewRound
 from halflife.queries.frontier import CrawlState
 from halflife.queries.known.progress import KnownRound
 from halflife.queries.reported_total import ReportedTotal
+from halflife.queries.unseen import UnseenRecords
 
 
 class PlannedQuery(NamedTuple):
@@ -62,6 +63,7 @@ class TurnResult:
         trouble: What went wrong; empty if nothing did.
         left: The first crawl, if it is to go on from here.
         reported: How many records the form reports, if it does.
+        unseen: How many records it may have that it never showed; None if unknown.
         search: The search for records that are reported and missing, if it is to go
             on from here.
         new_round: The round of looking for new records, if it is to go on from here.
@@ -79,6 +81,7 @@ class TurnResult:
     tried: list[QueryOutcome] = field(default_factory=list)
     left: CrawlState | None = None
     reported: ReportedTotal | None = None
+    unseen: UnseenRecords | None = None
     search: CrawlState | None = None
     new_round: NewRound | None = None
     known_round: KnownRound | None = None

@@ -29,6 +29,7 @@ from halflife.readers.records import RecordReader
 from halflife.stores import NoteBook, Run, Store
 from halflife.stores.notes.form_facts import FORM_FACTS
 
+ANSWERED = "order of results"  # a finding that every form which answered has
 WORDS = 30  # common words to begin with, for a form without choices
 
 Result = TypeVar("Result")
@@ -144,7 +145,7 @@ class Probed:
     @property
     def answered(self) -> bool:
         """Whether anything was learned."""
-        return any(one.what == "order of results" for one in self.measured.findings)
+        return any(one.what == ANSWERED for one in self.measured.findings)
 
     def changes(self) -> dict[str, object]:
         """Return what plans go by from now on, where that is not what was claimed."""

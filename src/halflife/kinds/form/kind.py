@@ -241,6 +241,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
             why = f"its first crawl goes on; {count(items, 'record')} read so far"
             return Description(measure, items, copy.last, gone=gone, why=why)
         short = copy.reported.words(items) if copy.reported else ""
+        short = short or (copy.unseen.words() if copy.unseen else "")
         note = short if measure == "recall" else ""
         rate = copy.arrival[0]
         return Description(measure, items, copy.last, rate, gone, note=note)

@@ -50,8 +50,8 @@ def form_quality(
         comes=wish.purpose != "known",
     )
     measure = value.measure_of(source)
-    there, best = value.found(copy, wish)  # of the records that are reported
-    return Forecast(measure, now + ahead, mean * there, low * there, high * best, sure)
+    there, least, best = value.found(copy, wish)
+    return Forecast(measure, now + ahead, mean * there, low * least, high * best, sure)
 
 
 def form_ages(copy: FormCopy, source: FormConfig, now: float) -> Floats:

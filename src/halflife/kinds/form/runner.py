@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from halflife.core.wording import count
 from halflife.engine import rhythms
 from halflife.engine.threads import submit
 from halflife.kinds.form import client
+from halflife.kinds.form.claims import FormClaims
 from halflife.kinds.form.corpus import load_word_counts
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import FormEngine, WebForm
@@ -49,6 +50,7 @@ from halflife.stores.notes import NoteKind
 from halflife.stores.notes.form_crawl import FIRST_CRAWL, MISSING_SEARCH, CrawlNote
 from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
 from halflife.stores.notes.form_round import FORM_ROUND, FormRound
+from halflife.stores.notes.form_unseen import FORM_UNSEEN
 from halflife.stores.notes.reported_total import REPORTED_TOTAL
 
 if TYPE_CHECKING:
@@ -174,7 +176,8 @@ def held(store: Store, source: FormConfig) -> FormCopy:
     """Return the copy of a form's database, and its first crawl if it is to go on."""
     known = source.name in store.collections()
     copy = FormCopy.of(store.register(source.name) if known else Register())
-    copy = replace(copy, reported=_reported(store, source))
+    unseen = FORM_UNSEEN.load(store, source.name)
+    copy = replace(copy, reported=_reported(store, source), unseen=unseen)
     rounds = FORM_ROUND.load(store, source.name)
     if rounds is not None and rounds.of == _rounds_of(store, source):
         copy = replace(copy, new_round=rounds.new, known_round=rounds.known)
@@ -227,35 +230,48 @@ async def sync(
     ``held`` says why. Raise ``BudgetSpent`` if nothing can be spent.
     """
     wanted, copy = wish(source), held(former.store, source)
-    how = client.corrected(former.store, source)
-    rhythm = rhythms.rhythm(former.store, source.name)
-    link = _link(former.store, source, copy)
-    notes = _Notes(former, source, copy, asyncio.get_running_loop())
+    store, loop = former.store, asyncio.get_running_loop()
+    how, link = client.corrected(store, source), _link(store, source, copy)
+    rhythm, notes = (
+        rhythms.rhythm(store, source.name),
+        _Notes(former, source, copy, loop),
+    )
+    claims = FormClaims(store, source, loop)
 
     def work(desk: WebForm, run: Run) -> TurnResult:
-        notes.run, notes.desk = run, desk
+        notes.run, notes.desk, rng = run, desk, np.random.default_rng(run.id)
         _go_on(desk.engine, copy, link)
-        ledger = Ledger(desk, most, stopped=lambda: desk.stopped)
+        refuted = partial(claims.refute, desk.engine)
+        ledger = Ledger(desk, most, stopped=lambda: desk.stopped, refuted=refuted)
 
         def turn() -> TurnResult:
+            if not copy.records and claims.facts is None:
+                claims.measure(ledger, desk.engine, rng)
             if not copy.records or not copy.begun:
                 notes.crawl = crawling(ledger, copy)
                 return first_crawl(notes.crawl, former.clock())
-            rng, own = np.random.default_rng(run.id), rhythms.retimed(copy, rhythm)
+            own = rhythms.retimed(copy, rhythm)
             now = float(rhythm.time(np.array(former.clock())))
             return keep(ledger, own, wanted, now, rng, told, begins=notes.search_begins)
 
-        try:
-            with contained(source.where):
-                return turn()
-        except SourceError as error:
-            return _broken(ledger, notes.crawl, str(error))
+        return _contained(turn, source, ledger, notes)
 
     kept = await former.asking(
         source, how, work, most=most, told=notes.hear, write=notes.write
     )
     assert notes.looked is not None
     return Turned(notes.looked, kept)
+
+
+def _contained(
+    turn: Callable[[], TurnResult], source: FormConfig, ledger: Ledger, notes: "_Notes"
+) -> TurnResult:
+    """Return what a turn comes to; an error of the program is told, and no more."""
+    try:
+        with contained(source.where):
+            return turn()
+    except SourceError as error:
+        return _broken(ledger, notes.crawl, str(error))
 
 
 def _go_on(form: FormEngine, copy: FormCopy, link: str) -> None:
@@ -365,6 +381,8 @@ class _Notes:
                 REPORTED_TOTAL.save(store, kept.reported, source.name)
             else:
                 REPORTED_TOTAL.remove(store, source.name)
+            if kept.unseen:
+                FORM_UNSEEN.save(store, kept.unseen, source.name)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
 
     def _save(self, what: NoteKind[CrawlNote], crawl: CrawlState | None) -> None:

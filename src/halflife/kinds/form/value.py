@@ -19,6 +19,7 @@ from halflife.market.price import QUICKEST
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.known.content import measure
 from halflife.queries.turn_result import PlannedQuery
+from halflife.queries.unseen import UnseenRecords
 from halflife.stores import Store
 
 FARTHEST = 365.0  # days that anything is foreseen
@@ -64,21 +65,26 @@ def bounds(
         return np.minimum.accumulate(np.clip(still, 0.0, 1.0) * n / (n + new))
 
     low, mean = share(true - spread, rate + doubt), share(true, rate)
-    there, best = found(copy, wish)
-    return ahead, mean * there, low * there, share(true + spread, rate - doubt) * best
+    there, least, best = found(copy, wish)
+    high = share(true + spread, rate - doubt)
+    return ahead, mean * there, low * least, high * best
 
 
-def found(copy: FormCopy, wish: FormWish) -> tuple[float, float]:
-    """Return the share of the records reported that is held, and the most it may be.
+def found(copy: FormCopy, wish: FormWish) -> tuple[float, float, float]:
+    """Return the share of the records there are that is held: likely, least and most.
 
-    N / (N + M) for N records held and M that are reported and missing. What a form
-    reports and does not show, though it shows everything, may not be there at all, so
-    the most that the share may be leaves it out.
+    N / (N + M) for N records held and M that are reported and missing, or that queries
+    are likely to hide which may have more than they showed (``queries.unseen``). What a
+    form reports and does not show, though it shows everything, may not be there at all,
+    so the most that the share may be leaves it out; the least has all that may be
+    hidden.
     """
     if wish.purpose == "known":
-        return 1.0, 1.0
-    n = max(len(copy.records), 1)
-    return n / (n + copy.missing), n / (n + copy.missing - copy.doubtful)
+        return 1.0, 1.0, 1.0
+    n, hidden = max(len(copy.records), 1), copy.unseen or UnseenRecords()
+    fewest, most = copy.missing_span
+    likely = copy.missing or hidden.likely
+    return n / (n + likely), n / (n + max(most, hidden.most)), n / (n + fewest)
 
 
 def _true(copy: FormCopy, wish: FormWish, ahead: Floats) -> Floats:

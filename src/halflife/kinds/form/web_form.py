@@ -70,6 +70,11 @@ class FormEngine:
         self._walk: Walk | None = None  # the query asked last
         self._pages: set[tuple[str, ...]] = set()  # the pages it showed
         self._links = PageLinks()
+        self._fullest = 0  # the most records that a first page has shown
+
+    def claim(self, interface: Interface) -> None:
+        """Ask from now on as a form that can do this."""
+        self._claimed = interface
 
     @property
     def linked(self) -> bool:
@@ -221,7 +226,10 @@ class FormEngine:
     def _learn(self, page: RecordPage, total: int | None) -> None:
         """Learn from a first page how many records a page has."""
         shown, expected = len(page.records), self.interface.page_size
-        short = 0 < shown < min(expected, total or 0) and not page.refused
+        # A page that is shorter than another one is the last, whatever is counted.
+        self._fullest = max(self._fullest, shown)
+        last = shown < self._fullest
+        short = 0 < shown < min(expected, total or 0) and not last and not page.refused
         if shown > expected or (short and not page.duplicates):
             self._claimed = replace(self._claimed, page_size=shown)
 

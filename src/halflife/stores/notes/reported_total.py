@@ -14,6 +14,8 @@ def _read(row: Mapping[str, Any]) -> ReportedTotal:
         unfound=int(row["unfound"]),
         why=text(row["why"]),
         doubted=bool(row["doubted"]),
+        explained=int(row.get("explained", 0)),
+        rough=finite(row.get("rough", 0.0)),
     )
 
 
