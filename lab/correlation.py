@@ -47,7 +47,7 @@ def evidence(
 ) -> Strategy:
     """Return the champion with pieces taken out; hints are not part of it here.
 
-    Nor are near names and telling looks: ``lab.page_halves`` plays these.
+    Nor are near names: ``lab.page_halves`` plays these.
     """
     priors = {"site": site, "folder": folder}
     given = {name: prior for name, prior in priors.items() if prior is not None}

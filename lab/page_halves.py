@@ -33,7 +33,7 @@ from halflife.bench import league
 from halflife.core.arrays import Floats
 from halflife.metrics.intervals import Ratio, cluster_interval, draws
 from halflife.policies import Strategy
-from halflife.policies.champion import PATIENCE, TELLING, Bold, champion
+from halflife.policies.champion import PATIENCE, Bold
 from halflife.policies.rounds import InRounds
 from halflife.recordings import histories
 from halflife.recordings.histories import Recorded
@@ -47,9 +47,9 @@ Record: TypeAlias = dict[str, Any]
 NONE: Floats = np.zeros(1)
 
 
-def made(*, rounds: int = 16, telling: float = 0.0, **belief: Any) -> Strategy:  # noqa: ANN401
+def made(*, rounds: int = 16, **belief: Any) -> Strategy:  # noqa: ANN401
     """Return the champion with other settings of its belief, or other rounds."""
-    policy = InRounds(Bold("freshness", patience=PATIENCE, telling=telling), rounds)
+    policy = InRounds(Bold("freshness", patience=PATIENCE), rounds)
     return Strategy(
         policy, lambda: Hinted(Neighbours(**belief), announced=False), "a variant"
     )
@@ -59,9 +59,7 @@ VARIANTS: dict[str, Callable[[], Strategy]] = {
     "before": partial(made, rounds=4, near=NONE),
     "rounds": partial(made, near=NONE),
     "near names": partial(made, rounds=4),
-    "rounds and near names": made,
-    "rounds near names telling looks": partial(made, telling=TELLING),
-    "champion": lambda: champion,
+    "rounds and near names": made,  # the champion, as it is now
 }
 
 

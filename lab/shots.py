@@ -42,7 +42,7 @@ PAGES = {
 }
 EMPTY = {"empty-overview": "/overview", "empty-league": "/league"}
 FIRST: Mapping[str, tuple[str, Scheme, int]] = {  # page, colours, height in px
-    "overview": ("/overview", "light", 1000),
+    "overview": ("/overview", "light", 960),
     "changes": ("/changes", "light", 700),
     "what-if": ("/what-if?budget=700", "dark", 880),
 }

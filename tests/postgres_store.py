@@ -1,6 +1,5 @@
 """Stores in a real PostgreSQL: one server a process, started when first needed."""
 
-import atexit
 from contextlib import ExitStack, closing
 from functools import cache
 from itertools import count
@@ -13,7 +12,11 @@ from halflife.stores.schema import reference
 
 _OPEN = ExitStack()
 _FRESH = count(1)
-atexit.register(_OPEN.close)
+
+
+def close():
+    """Stop the server; the tests are over."""
+    _OPEN.close()
 
 
 @cache

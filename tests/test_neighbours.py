@@ -18,7 +18,7 @@ from halflife.engine.loop import Allowance, Loop
 from halflife.kinds.pages import belief_notes as pages_belief_notes
 from halflife.models.quality import freshness_forecast
 from halflife.plugins import strategy
-from halflife.policies.champion import Bold, champion, told_by_looks
+from halflife.policies.champion import Bold, champion
 from halflife.policies.index import freshness
 from halflife.policies.rounds import InRounds
 from halflife.recordings.pages import NAME, RecordedPageSource, Recording
@@ -310,28 +310,6 @@ def test_the_index_with_patience_is_the_sum_of_two(evidence):
     assert Bold("age", patience=0.3).gain(view) == pytest.approx(
         index(view.survival, view.exposure, "age") + 0.3 * parts[1]
     )
-
-
-def test_a_look_where_nothing_was_heard_tells_most(evidence):
-    # Day 10: of site a five pages were seen on day 9, of site b none since day 0.
-    look(evidence, range(5), 9.0, ["old"] * 5)
-    view = Neighbours(trust=np.zeros(1))(evidence, 10.0, 10.0)
-    score = np.arange(20.0)
-    rows, worth = told_by_looks(view, Budget(4), score)
-    assert rows.tolist() == [9, 19]
-    due = np.bincount(view.group, view.rate)
-    unheard = np.array([1.0 + 6 * np.exp(-0.3 * 5), 7.0])
-    assert worth == pytest.approx(16.0 * due * unheard)  # the fourth best has 16
-
-
-def test_what_looks_tell_moves_pages_up_and_adds_none(evidence):
-    view = Neighbours()(evidence, 10.0, 10.0)
-    plain, told = (
-        Bold("freshness", telling=t)(view, Budget(20), np.random.default_rng(0))
-        for t in (0.0, 0.5)
-    )
-    assert sorted(plain.keys) == sorted(told.keys)
-    assert not Bold("freshness", telling=1.0)(view, Budget(0), np.random.default_rng(0))
 
 
 def test_how_much_pages_differ_stays_known_when_pages_are_found(evidence):

@@ -85,7 +85,8 @@ class Recovery:
         there = self._there
         total = reported(self._ledger, there)
         if total is not None:
-            before = self.report or ReportedTotal(self._now, total)
+            rough = self._ledger.trust.rough
+            before = self.report or ReportedTotal(self._now, total, rough=rough)
             self.report = before.heard(self._now, total, len(there))
 
     def _asks_for_total(self) -> bool:
