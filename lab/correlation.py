@@ -45,13 +45,16 @@ def evidence(
     site: float | None = None,
     folder: float | None = None,
 ) -> Strategy:
-    """Return the champion with pieces taken out; hints are not part of it here."""
+    """Return the champion with pieces taken out; hints are not part of it here.
+
+    Nor are near names: ``lab.page_halves`` plays these.
+    """
     priors = {"site": site, "folder": folder}
     given = {name: prior for name, prior in priors.items() if prior is not None}
     bursts = partial(Bursts, **given)
     degrees = {} if trust is None else {"trust": np.array(trust)}
     policy = InRounds(Bold("freshness", boldness=boldness, patience=PATIENCE), rounds)
-    return Strategy(policy, partial(Neighbours, bursts, **degrees))
+    return Strategy(policy, partial(Neighbours, bursts, near=np.zeros(1), **degrees))
 
 
 VARIANTS: dict[str, Callable[[], Strategy]] = {

@@ -42,9 +42,9 @@ PAGES = {
 }
 EMPTY = {"empty-overview": "/overview", "empty-league": "/league"}
 FIRST: Mapping[str, tuple[str, Scheme, int]] = {  # page, colours, height in px
-    "overview": ("/overview", "light", 800),
+    "overview": ("/overview", "light", 960),
     "changes": ("/changes", "light", 700),
-    "what-if": ("/what-if?budget=700", "dark", 900),
+    "what-if": ("/what-if?budget=700", "dark", 880),
 }
 LOOKS: tuple[tuple[Scheme, str, int], ...] = (
     ("light", "wide", 1280),

@@ -17,6 +17,7 @@ from sink_truth import Tables
 HOME = Path("/usr/lib/postgresql")
 USER = "postgres"  # the server refuses to run as root
 FRESH = count(1)
+FOLLOW = ["setpriv", "--pdeathsig", "INT", "--"]  # it ends with the tests, however
 
 
 def programs():
@@ -40,7 +41,8 @@ def running():
         initdb = [place / "initdb", "-D", folder / "data", "-U", USER, "-A", "trust"]
         initdb += ["-E", "UTF8", "--no-locale", "--no-sync", "--no-instructions"]
         subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **who)
-        words = [place / "postgres", "-D", folder / "data", "-k", folder, "-F"]
+        follow = FOLLOW if shutil.which(FOLLOW[0]) else []
+        words = [*follow, place / "postgres", "-D", folder / "data", "-k", folder, "-F"]
         words += ["-c", "listen_addresses=", "-c", "autovacuum=off"]
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(words, stderr=log, cwd=folder, **who)

@@ -1,7 +1,6 @@
 """Stores in a real PostgreSQL: one server a process, started when first needed."""
 
-import atexit
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cache
 from itertools import count
 
@@ -13,7 +12,11 @@ from halflife.stores.schema import reference
 
 _OPEN = ExitStack()
 _FRESH = count(1)
-atexit.register(_OPEN.close)
+
+
+def close():
+    """Stop the server; the tests are over."""
+    _OPEN.close()
 
 
 @cache
@@ -36,9 +39,8 @@ def fresh():
 @cache
 def connect():
     """Return a connection for whoever looks behind the store's back."""
-    return psycopg.connect(
-        host=str(folder()), user=postgres_server.USER, autocommit=True
-    )
+    place = {"host": str(folder()), "user": postgres_server.USER}
+    return _OPEN.enter_context(closing(psycopg.connect(**place, autocommit=True)))
 
 
 def empty():

@@ -8,7 +8,8 @@ import scipy.stats
 from hypothesis import given, settings
 
 from halflife.allocation import index
-from halflife.belief.neighbours import SHAPES, Neighbours, _Pages
+from halflife.belief.neighbours import Neighbours
+from halflife.belief.page_rates import SHAPES, PageRates
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
@@ -164,7 +165,7 @@ def test_how_much_pages_differ_is_learned_as_by_brute_force():
     rate = rng.gamma(true, 0.02 / true, n)
     lived = rng.uniform(50, 300, n)
     changes = rng.poisson(rate * lived).astype(float)
-    places = _Pages(np.zeros(n, np.intp), np.zeros(n, np.intp), changes, lived)
+    places = PageRates(np.zeros(n, np.intp), np.zeros(n, np.intp), changes, lived)
     around = places.around().at(np.arange(n))[0]
     places.fit()
 
@@ -309,3 +310,12 @@ def test_the_index_with_patience_is_the_sum_of_two(evidence):
     assert Bold("age", patience=0.3).gain(view) == pytest.approx(
         index(view.survival, view.exposure, "age") + 0.3 * parts[1]
     )
+
+
+def test_how_much_pages_differ_stays_known_when_pages_are_found(evidence):
+    belief = Neighbours()
+    belief(evidence, 1.0, 1.0)
+    belief._pages.shape = 4.0
+    evidence.add([Item("https://a/0/new", group="a")])
+    belief(evidence, 1.0, 1.0)
+    assert belief._pages.shape == 4.0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.errors import UsageError
-from halflife.watchlists import watch
+from halflife.watchlists import urlwatch, watch
 from halflife.watchlists.watch import WatchedParts, Watchlist, decode, read_bytes
 
 URLS = [f"http://a.example/{n}" for n in range(5)]
@@ -93,3 +93,10 @@ def test_text_comes_back_with_or_without_a_mark_in_front(text):
 def test_bytes_that_are_no_text_are_refused():
     with pytest.raises(UsageError, match="UTF-8"):
         decode(b"\xff\xfe\x00")
+
+
+def test_what_a_browser_would_do_is_counted_only_where_one_is_asked_for():
+    one = b"url: http://a.example/\n---\nurl: http://b.example/\n"
+    assert urlwatch.read(one).ignored == {}
+    three = one + b"---\nnavigate: http://c.example/\n"
+    assert urlwatch.read(three).ignored == {"browsers": 1}

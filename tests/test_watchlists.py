@@ -243,3 +243,20 @@ def test_what_was_written_as_opml_is_read_back(urls):
     found = opml.read(opml.write("mine & 'yours'", keys[::2], keys[1::2]).encode())
     assert set(found.watches) == set(keys)
     assert {u for u, w in found.watches.items() if w.feed} == set(keys[::2])
+
+
+@pytest.mark.parametrize(
+    ("entry", "total", "many", "is_read"),
+    [(0, 99, 1, True), (-1, 99, 1, False), (9, 0, 2, True), (9, -1, 2, False)],
+)
+def test_a_backup_is_read_up_to_its_limits(monkeypatch, entry, total, many, is_read):
+    watched = b'{"url": "http://a.example/"}'
+    names = [f"{n:08d}{UUID[8:]}/watch.json" for n in range(many)]
+    monkeypatch.setattr(changedetection, "ENTRY", len(watched) + entry)
+    monkeypatch.setattr(changedetection, "TOTAL", many * len(watched) + total)
+    body = backup(**dict.fromkeys(names, watched))
+    if is_read:
+        assert list(changedetection.read(body).watches) == ["http://a.example/"]
+    else:
+        with pytest.raises(UsageError, match="too large"):
+            changedetection.read(body)

@@ -97,8 +97,7 @@ async def play(
         began = await _until(lambda: all(map(_looked_at, well)), program)
         await asyncio.sleep(seconds)
         end = time.monotonic()
-        await _until(lambda: all(host.asked for host in sick), program)
-        stopped = time.monotonic()
+        stopped = await _until(lambda: all(host.asked for host in sick), program)
         alive = program.returncode is None
         if alive:
             program.send_signal(signal.SIGTERM)

@@ -5,15 +5,26 @@ import subprocess
 import sys
 from pathlib import Path
 
+import postgres_store
 from fault_points import count
+from postgres_server import USER
 
 KILL9 = Path(__file__).parents[2] / "lab" / "benchmarks" / "kill9.py"
 KILLS = count(12, 3)
 
 
 def test_a_killed_sync_loses_nothing_and_does_not_overspend():
+    loses_nothing(KILLS)
+
+
+def test_with_postgres_neither_kills_nor_cut_connections_lose_anything():
+    database = f"postgresql://{USER}@/postgres?host={postgres_store.folder()}"
+    loses_nothing(count(12, 2), "--pages", "100", "--postgres", database)
+
+
+def loses_nothing(kills, *words):
     out = subprocess.run(
-        [sys.executable, str(KILL9), "--kills", str(KILLS)],
+        [sys.executable, str(KILL9), "--kills", str(kills), *words],
         capture_output=True,
         text=True,
         check=True,
@@ -21,8 +32,8 @@ def test_a_killed_sync_loses_nothing_and_does_not_overspend():
     )
     result = json.loads(out.stdout)
     killed = result["halflife"]
-    assert killed["trials"] == KILLS
-    assert killed["killed_in_the_middle"] >= KILLS // 2
+    assert killed["trials"] == kills
+    assert killed["killed_in_the_middle"] >= kills // 2
     assert killed["acknowledged_lost"] == 0
     assert killed["pages_missing"] == 0
     assert killed["pages_that_differ"] == 0

@@ -334,6 +334,12 @@ def test_reasons_tell_the_chance_rate_age_and_an_unusual_weight():
     )
     heavy = replace(view, weight=np.array([1.0, 1.0, 1.2345678]))
     assert _why(heavy, 2).endswith("weight 1.23457")
+    busy = replace(view, exposure=np.array([3.0, np.inf, 1.49]))
+    assert _why(busy, 0) == (
+        "88% likely changed: 0.693 changes a day, last seen 2 days ago"
+        " (3 days, by signs of change nearby)"
+    )
+    assert "nearby" not in _why(busy, 2)
     assert hinted_why(view, 0) == "75% likely changed: last seen 2 days ago"
     assert hinted_why(view, 1) == "never seen yet"
     longer = replace(view, exposure=np.array([3.0, np.inf, 0.0]))

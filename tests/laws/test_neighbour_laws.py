@@ -8,17 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from halflife.belief import neighbours as module
-from halflife.belief.neighbours import (
-    FOLDER,
-    SHAPES,
-    SITE,
-    Neighbours,
-    _exposures,
-    _lived,
-    _Pages,
-    _Trust,
-)
+from halflife.belief import neighbours as module, page_rates
+from halflife.belief.neighbours import Neighbours, _lived
+from halflife.belief.page_rates import FOLDER, SHAPES, SITE, PageRates
+from halflife.belief.trust import Trust, _exposures
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks
@@ -34,7 +27,9 @@ def some_pages(shape=1.0, true=0.4, pace=0.05):
     site = folder // 2
     lived = rng.uniform(0.2, 4, N) / pace * (rng.random(N) < 0.9)
     rate = rng.gamma(true, pace / true, N) * (1 + site)
-    return _Pages(site, folder, rng.poisson(rate * lived).astype(float), lived, shape)
+    return PageRates(
+        site, folder, rng.poisson(rate * lived).astype(float), lived, shape
+    )
 
 
 def around(pages, i):
@@ -72,7 +67,7 @@ def best_shape(pages, rows):
 
 @pytest.mark.parametrize("sample", [7, 1000])
 def test_how_much_pages_differ_is_the_likeliest_of_those_there_are(monkeypatch, sample):
-    monkeypatch.setattr(module, "SAMPLE", sample)
+    monkeypatch.setattr(page_rates, "SAMPLE", sample)
     found = set()
     for true, pace in product((0.2, 0.5, 3.0, 20.0), (0.05, 20.0)):
         pages = some_pages(true=true, pace=pace)
@@ -107,7 +102,7 @@ def test_exposure_lies_between_age_and_time_lived_by_trust():
 
 def test_trust_goes_by_how_likely_each_degree_made_what_was_found():
     degrees = np.array([0.0, 0.5, 1.0])
-    trust = _Trust(degrees)
+    trust = Trust(degrees)
     assert trust.weight == pytest.approx([1 / 3] * 3)
     assert trust.share == pytest.approx(0.5)
     law = GammaSurvival(np.array([1.0, 2.0]), np.array([10.0, 5.0]))
@@ -130,7 +125,7 @@ def test_trust_goes_by_how_likely_each_degree_made_what_was_found():
 
 
 def test_a_degree_of_trust_that_is_hardly_likely_is_left_out():
-    trust = _Trust(np.array([0.0, 1.0]))
+    trust = Trust(np.array([0.0, 1.0]))
     age, lived = np.array([4.0]), np.array([9.0])
     trust.likely = np.array([0.0, log(0.5e-4)])
     assert trust.mean(age, lived).tolist() == [4.0]
@@ -139,7 +134,7 @@ def test_a_degree_of_trust_that_is_hardly_likely_is_left_out():
 
 
 def test_looks_that_were_certain_to_fail_do_not_forbid_a_degree_for_ever():
-    trust = _Trust(np.array([0.0, 1.0]))
+    trust = Trust(np.array([0.0, 1.0]))
     law = GammaSurvival(np.array([1.0]), np.array([1.0]))
     trust.learn(law, np.array([0.0]), np.array([1.0]), np.array([True]))
     assert trust.likely == pytest.approx([log(1e-12), log(0.5)])
@@ -230,11 +225,11 @@ def test_pages_that_are_gone_teach_how_often_pages_come_back(evidence, back):
 
 def test_how_much_pages_differ_is_learned_again_as_looks_grow(monkeypatch):
     fitted = []
-    plain = _Pages.fit
+    plain = PageRates.fit
     evidence = Evidence.of(Item(key, group=key[7]) for key in KEYS[:2])
     count = lambda: int(evidence.looks.sum()) - 2  # noqa: E731 - of looks after the first
     monkeypatch.setattr(
-        _Pages, "fit", lambda pages: fitted.append(count()) or plain(pages)
+        PageRates, "fit", lambda pages: fitted.append(count()) or plain(pages)
     )
     belief = Neighbours()
     for day in range(14):

@@ -221,6 +221,13 @@ def test_counted_pages_go_on_where_this_one_ends(url, document, total, expected)
     assert second(document, total, url=url) == expected
 
 
+@given(st.integers(1, 1100))
+def test_a_list_of_a_usual_length_may_go_on(size):
+    usual = {10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000}
+    why = find_paging(listed([ONE] * 2, size=size)).why
+    assert ("one page of several" in why) == (size in usual)
+
+
 @pytest.mark.parametrize(
     ("size", "total", "said"),
     [

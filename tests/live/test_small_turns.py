@@ -61,24 +61,39 @@ def test_a_page_size_that_was_learned_is_not_learned_again_each_turn(counts):
     assert pages.count(pages[0]) <= 2
 
 
-def test_what_comes_in_is_spent_also_if_the_service_turns_once_a_day():
-    """Else what is dear waits behind what is cheap: an hour's requests a turn."""
-    names = [f"list{i}" for i in range(6)]
-    lines = ["[budget]\nrequests = 60\n[fetch]\ndelay = 0\n[audit]\nshare = 0.0"]
+def lists(names, requests):
+    """Return the settings of listings that share a budget."""
+    lines = [f"[budget]\nrequests = {requests}\n[fetch]\ndelay = 0"]
     for name in names:
         lines.append(f'[[source]]\nname = "{name}"\nkind = "listing"\nrobots = false')
         lines.append(f'url = "http://{name}.invalid/objects"\nformat = "json"')
         lines.append('records = "objects"\nkey = "_key"\nnext = "next"')
-    config = Config.parse("\n".join(lines))
+    return Config.parse("\n".join(lines))
 
-    def objects(now):
-        day = int(now - BEGAN)
-        return {f"o{i}": {"price": i} for i in range(10 + 2 * day)}
 
-    world = {f"http://{name}.invalid": listing(objects, 5) for name in names}
+def growing(now):
+    """Return the objects of a day: two more than the day before."""
+    return {f"o{i}": {"price": i} for i in range(10 + 2 * int(now - BEGAN))}
+
+
+def test_what_comes_in_is_spent_also_if_the_service_turns_once_a_day():
+    """Else what is dear waits behind what is cheap: an hour's requests a turn."""
+    names = [f"list{i}" for i in range(6)]
+    config = lists(names, 60)
+    world = {f"http://{name}.invalid": listing(growing, 5) for name in names}
     store, play = MemoryStore(), Play(BEGAN, 8.9, rhythm=DAILY)
     sent = play_recorded(config, store, world, play)
     late = (str(one.url) for one in sent if one.at > BEGAN + 5.5)
     begun = Counter(url.split("/")[2] for url in late if url.endswith("/objects"))
     assert len(begun) == len(names)
     assert min(begun.values()) >= 3
+
+
+def test_a_budget_of_a_request_for_each_source_reaches_all_of_them():
+    """What one source has drawn and not spent is missing from the others meanwhile."""
+    names = [f"list{i}" for i in range(6)]
+    config = lists(names, 6)
+    world = {f"http://{name}.invalid": listing(growing, 100) for name in names}
+    sent = play_recorded(config, MemoryStore(), world, Play(BEGAN, 8.9, rhythm=DAILY))
+    late = [str(one.url) for one in sent if one.at > BEGAN + 5.5]
+    assert {url.split("/")[2] for url in late} == {f"{name}.invalid" for name in names}

@@ -17,6 +17,7 @@ from halflife.kinds.pages.key_files import covers, read_push
 from halflife.kinds.pages.runner import keeping
 from halflife.stores.notes.key_proofs import KEY_CLAIMS, KEY_PROOFS
 from halflife.stores.notes.pushed_hints import PUSHED_HINTS
+from halflife.web.callbacks import SHAPE
 from listening import listening
 
 KEY = "0123abcd-KEY"
@@ -202,6 +203,9 @@ def test_a_push_by_address_is_the_same(host, project):
 def test_what_cannot_be_read_is_said(project):
     for wrong in ("", "[]", "3", "[" * 5000, '{"urlList": 3}', '{"urlList": [3]}'):
         assert project.visitor.ask("POST", "/indexnow", {}, wrong).status == 400
+    for wrong in ("[" * 5000, '{"key": ' + "9" * 5000 + "}"):
+        said = project.visitor.ask("POST", "/indexnow", {}, wrong).text
+        assert said == f"400: {SHAPE}\n"  # what went wrong inside is nobody's business
     large = "x" * (1 << 20)
     assert project.visitor.ask("POST", "/indexnow", {}, f'"{large}"').status == 413
 

@@ -1,31 +1,27 @@
 """Belief in pages that change together, each at a rate of its own.
 
-Rates are pooled from the outside in: all pages, the site, the folder, the page. With
-X changes counted in the time T that a group has lived, and r the rate of the group
-around it, the group's rate is (X + k) / (T + k / r), and a page's is believed to be
-Gamma(X + k, T + k / r). How busy sites and folders were, day by day, is learned by
-``models.bursts``; the view tells it as the exposure of each page. A page that is gone
-is believed to come back as seldom as others did.
+Rates are pooled from the outside in (``belief.page_rates``). How busy sites and folders
+were, day by day, is learned by ``models.bursts``, and how busy pages with near names
+were since a page was seen by ``belief.near_pages``; the view tells both as the exposure
+of each page. A page that is gone is believed to come back as seldom as others did.
 
-Two things are learned from how well they foretell: k for pages, which says how much
-the pages of a folder differ (empirical Bayes, on the marginal likelihood of all
-counts), and how far neighbours are to be trusted. With age a and time lived L, the
-exposure is a (L / a) ** g; every look tells how likely each g made what it found, and
-the exposure is the mean over g with these likelihoods as weights. Where pages change
-independently of each other, g goes to 0 and the exposure to the age.
+How far sites and folders are to be trusted, and how far near names, is learned from how
+well they foretell (``belief.trust``). Where pages change independently of each other,
+both go to 0 and the exposure to the age.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halflife.belief import days_since, view_of
 from halflife.belief.near_pages import NearPages, NewLooks
+from halflife.belief.page_rates import PageRates, Rows
+from halflife.belief.trust import Trust
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import LONGEST, Evidence
 from halflife.core.keys import Chosen, names_at
@@ -35,18 +31,9 @@ from halflife.grouping.places import folder_codes
 from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
 
-Rows: TypeAlias = Ints | slice
 Kind = TypeVar("Kind", bound=np.generic)
 
-# What the group around counts for, in changes: the population's own prior (one
-# change a month), a site's, a folder's, a page's.
-EVERYONE, SITE, FOLDER, PAGE = 1.0, 2.0, 3.0, 1.0
-USUAL = 1.0 / 30.0
-SAMPLE = 65_536  # pages from which it is learned how much pages differ
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
-SHAPES: Floats = 0.25 * 2.0 ** np.arange(
-    6.0
-)  # what a page's surroundings may count for
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
 BLOCK = 65_536  # items that are viewed at once, where there are many
 _COLUMNS: dict[str, Any] = {  # of a view, that are worked out
@@ -54,8 +41,6 @@ _COLUMNS: dict[str, Any] = {  # of a view, that are worked out
     **dict.fromkeys(("looks", "changes"), np.int32),
     **dict.fromkeys(("looked", "changed", "ready"), np.bool_),
 }
-_FEW = 1e-4  # a degree of trust less likely than this is left out
-MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
 KEPT_BINS = 128  # bins of which a later run is told
 KEPT_PAGES = 16_384  # pages of which it is told what near pages did
 GONE = 0.1, 5.0  # changes seen and expected of pages that are gone, before any is
@@ -85,70 +70,6 @@ class NeighbourMemory:
     near_trust: tuple[float, ...] = ()
 
 
-@dataclass(slots=True)
-class _Pages:
-    """What was counted of each page, and what its surroundings are."""
-
-    site: Ints
-    folder: Ints
-    changes: Floats
-    lived: Floats
-    shape: float = PAGE
-
-    def fit(self) -> "_Around":
-        """Learn how much pages differ from their folders; return what is around them.
-
-        A page that changes at a rate drawn from Gamma(k, k / r) and has lived for T
-        has X changes with probability proportional to
-        Gamma(X + k) / Gamma(k) (k / r) ** k / (T + k / r) ** (X + k).
-        """
-        some = np.flatnonzero(self.lived > 0)
-        some = some[:: max(some.size // SAMPLE, 1)]  # so many tell as much as all
-        everything = self.around()
-        around = everything.at(some)
-        x, t = self.changes[some], self.lived[some]
-        count, place = np.unique(x, return_inverse=True)  # after a start, few differ
-        likely = []
-        for k in SHAPES:  # one at a time: all together they take much memory
-            each = _log_gamma(count + k)[place] - _log_gamma(k)
-            each = each + k * np.log(k / around)
-            likely.append(float((each - (x + k) * np.log(t + k / around)).sum()))
-        self.shape = float(SHAPES[int(np.argmax(likely))])
-        return everything
-
-    def around(self) -> "_Around":
-        """Return what is around pages, as counted so far."""
-        total = float(self.changes.sum()) + EVERYONE
-        everywhere = total / (float(self.lived.sum()) + EVERYONE / USUAL)
-        return _Around(self, everywhere, self._sums(self.site), self._sums(self.folder))
-
-    def _sums(self, group: Ints) -> tuple[Floats, Floats]:
-        """Return the changes and the time lived in each group."""
-        count: Floats = np.bincount(group, self.changes).astype(np.float64)
-        lived: Floats = np.bincount(group, self.lived).astype(np.float64)
-        return count, lived
-
-
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """Mean rates around pages: everywhere, and sums for each site and folder."""
-
-    pages: _Pages
-    everywhere: float
-    sites: tuple[Floats, Floats]
-    folders: tuple[Floats, Floats]
-
-    def at(self, rows: Rows) -> Floats:
-        """Return the mean rate around each of these pages."""
-        site = _pooled(self.sites, self.pages.site[rows], SITE, self.everywhere)
-        return _pooled(self.folders, self.pages.folder[rows], FOLDER, site)
-
-    def rates(self, rows: Rows) -> tuple[Floats, Floats]:
-        """Return the Gamma distribution of each page's rate: shape and exposure."""
-        pages, k = self.pages, self.pages.shape
-        return pages.changes[rows] + k, pages.lived[rows] + k / self.at(rows)
-
-
 def _lived(evidence: Evidence) -> Floats:
     """Return the time each page was watched; half of a gap that saw a change counts."""
     gaps = evidence.gaps()
@@ -163,62 +84,6 @@ def _wider(column: NDArray[Kind], n: int) -> NDArray[Kind]:
     wide = np.zeros(n, dtype=column.dtype)
     wide[: column.size] = column
     return wide
-
-
-def _log_gamma(x: Floats) -> Floats:
-    """Return ln Gamma(x); one by one, because scipy's takes long to import."""
-    flat = np.fromiter(map(math.lgamma, x.ravel().tolist()), np.float64, x.size)
-    return flat.reshape(x.shape)
-
-
-def _pooled(
-    sums: tuple[Floats, Floats], group: Ints, worth: float, around: Floats | float
-) -> Floats:
-    """Return the mean rate in each page's group, given that around the group."""
-    count, lived = sums
-    pooled: Floats = (count[group] + worth) / (lived[group] + worth / around)
-    return pooled
-
-
-class _Trust:
-    """How far the time lived foretells changes better than age does."""
-
-    def __init__(self, degrees: Floats) -> None:
-        self.degrees = degrees
-        self.likely = np.zeros(degrees.size)
-
-    @property
-    def weight(self) -> Floats:
-        """How likely each degree of trust is."""
-        weight = np.exp(self.likely - self.likely.max())
-        return np.asarray(weight / weight.sum())
-
-    @property
-    def share(self) -> float:
-        """The mean degree of trust."""
-        return float(self.weight @ self.degrees)
-
-    def mean(self, age: Floats, lived: Floats) -> Floats:
-        """Return the exposure, averaged over degrees of trust."""
-        weight = self.weight
-        some = np.flatnonzero(weight > _FEW)
-        share = weight[some] / weight[some].sum()
-        return np.asarray(share @ _exposures(age, lived, self.degrees[some]))
-
-    def learn(
-        self, survival: GammaSurvival, age: Floats, lived: Floats, changed: Bools
-    ) -> None:
-        """Take in what looks found, and how likely each degree of trust made it."""
-        alive = survival.alive(_exposures(age, lived, self.degrees))
-        found = np.where(changed, 1.0 - alive, alive)
-        told = np.log(np.maximum(found, 1e-12)).sum(axis=1)
-        self.likely = self.likely * np.exp(-age.size / MEMORY) + told
-
-
-def _exposures(age: Floats, lived: Floats, trust: Floats) -> Floats:
-    """Return the exposure of each item for each degree of trust, one a row."""
-    some = np.maximum(age, 1e-12)
-    return some * (np.maximum(lived, 1e-12) / some) ** trust[:, None]
 
 
 class Neighbours:
@@ -339,9 +204,9 @@ class Neighbours:
         self._of, self._bursts, self._folders = evidence, self._make(), {}
         self._moved = True
         none = np.zeros(0, dtype=np.intp)
-        self._pages = _Pages(none, none, np.zeros(0), np.zeros(0))
-        self._gone, self._trust, self._fitted = np.array(GONE), _Trust(self._degrees), 0
-        self._near, self._near_trust = NearPages(), _Trust(self._near_degrees)
+        self._pages = PageRates(none, none, np.zeros(0), np.zeros(0))
+        self._gone, self._trust, self._fitted = np.array(GONE), Trust(self._degrees), 0
+        self._near, self._near_trust = NearPages(), Trust(self._near_degrees)
         few = np.zeros(0, dtype=np.int32)
         self._last, self._looks, self._changes = np.zeros(0), few, few
         self._absent = np.zeros(0, dtype=np.bool_)
@@ -432,11 +297,12 @@ class Neighbours:
             return
         new = folder_codes(evidence.keys, known, self._folders)
         pages = self._pages
-        self._pages = _Pages(
-            evidence.group,
-            np.concatenate([pages.folder, new]) if known else new,
-            _wider(pages.changes, n),
-            _wider(pages.lived, n),
+        self._pages = replace(
+            pages,
+            site=evidence.group,
+            folder=np.concatenate([pages.folder, new]) if known else new,
+            changes=_wider(pages.changes, n),
+            lived=_wider(pages.lived, n),
         )
         self._last = _wider(self._last, n)
         self._looks = _wider(self._looks, n)
@@ -467,6 +333,7 @@ class Neighbours:
             x = usual * (at[gone] - since[gone])
             back = np.where(changed[gone], at_least_one(x), 0.0)
             self._gone += back.sum(), x.sum()
+            self._near.forget(there)
         if here.size:
             since, at, changed = since[~gone], at[~gone], changed[~gone]
             shape, exposure, rate = shape[~gone], exposure[~gone], rate[~gone]

@@ -6,6 +6,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.kinds.form import client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.core.forms import ResultPage
     from halflife.engine.signals import Stop
-    from halflife.kinds.form.client import Probed
     from halflife.kinds.form.settings import FormConfig
 
 Requests = Annotated[int, typer.Option(min=1, help="Requests to spend, at most.")]
@@ -32,10 +32,9 @@ def probe(
 
     from halflife.cli import exits, show
     from halflife.config import Config
-    from halflife.kinds.form import client as form_client
 
     settings = Config.load(Config.find(config))
-    chosen = form_client.forms(settings, sources)
+    chosen = client.forms(settings, sources)
     done, stop = asyncio.run(_probe(settings, chosen, requests, json=json))
     if json:
         show.emit({"results": [one.row() for one in done]})
@@ -55,19 +54,18 @@ async def _probe(
     requests: int,
     *,
     json: bool,
-) -> "tuple[list[Probed], Stop]":
+) -> "tuple[list[client.Probed], Stop]":
     """Probe one form after the other, as far as the budget goes."""
     from halflife.cli import show
     from halflife.cli.in_turn import in_turn
     from halflife.engine import bootstrap
     from halflife.engine.signals import Stop
-    from halflife.kinds.form.client import Former
 
     stop = Stop()
     with bootstrap.writing(config) as store, stop.heard():
-        former = Former(config, store)
+        former = client.Former(config, store)
 
-        async def probed(source: "FormConfig") -> "Probed":
+        async def probed(source: "FormConfig") -> "client.Probed":
             label = f"probing {source.name}"
             with show.progress(label, requests, quiet=json) as advance:
 

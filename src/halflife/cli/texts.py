@@ -8,6 +8,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.kinds.search import audit, runner, selection
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.core.search import SearchAnswer
     from halflife.engine.signals import Stop
-    from halflife.kinds.search.runner import Summarized, SummaryWish
     from halflife.kinds.search.settings import SearchConfig
     from halflife.selection.choice import Ranking
     from halflife.stores.summaries import StoredSummary
@@ -61,11 +61,10 @@ def summarize(  # noqa: PLR0913  (each is an option)
 
     from halflife.cli import exits, show
     from halflife.config import Config
-    from halflife.kinds.search import runner as search_runner
 
     settings = Config.load(Config.find(config))
-    chosen = search_runner.databases(settings, sources)
-    wish = search_runner.SummaryWish(method, documents, snippets, dictionary, probes)
+    chosen = runner.databases(settings, sources)
+    wish = runner.SummaryWish(method, documents, snippets, dictionary, probes)
     done, stop = asyncio.run(
         _summarize(settings, chosen, wish, max_requests, json=json)
     )
@@ -83,25 +82,25 @@ def summarize(  # noqa: PLR0913  (each is an option)
 async def _summarize(
     config: "Config",
     chosen: "Sequence[SearchConfig]",
-    wish: "SummaryWish",
+    wish: "runner.SummaryWish",
     most: int | None,
     *,
     json: bool,
-) -> "tuple[list[Summarized], Stop]":
+) -> "tuple[list[runner.Summarized], Stop]":
     """Summarise one database after the other, as far as the budget goes."""
     from halflife.cli import show
     from halflife.cli.in_turn import in_turn
     from halflife.engine import bootstrap
     from halflife.engine.signals import Stop
-    from halflife.kinds.search.audit import audit_summary
-    from halflife.kinds.search.runner import Summarizer
 
     stop = Stop()
-    done: list[Summarized] = []
+    done: list[runner.Summarized] = []
     with bootstrap.writing(config) as store, stop.heard():
-        summarizer = Summarizer(config, store, wish)
+        summarizer = runner.Summarizer(config, store, wish)
 
-        async def summarized(source: "SearchConfig", left: int | None) -> "Summarized":
+        async def summarized(
+            source: "SearchConfig", left: int | None
+        ) -> "runner.Summarized":
             label = f"summarising {source.name}"
             with show.progress(label, left, quiet=json) as advance:
 
@@ -109,12 +108,12 @@ async def _summarize(
                     advance(answer.requests, "")
 
                 done.append(await summarizer.summarize(source, most=left, told=told))
-                audit_summary(store, source)
+                audit.audit_summary(store, source)
                 return done[-1]
 
         def work(
             source: "SearchConfig",
-        ) -> "Coroutine[Any, Any, Summarized] | None":
+        ) -> "Coroutine[Any, Any, runner.Summarized] | None":
             left = None if most is None else most - sum(one.requests for one in done)
             return None if left == 0 else summarized(source, left)
 
@@ -139,12 +138,10 @@ def select(
     from halflife.config import Config
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
-    from halflife.kinds.search import selection
-    from halflife.kinds.search.runner import databases
 
     settings = Config.load(Config.find(config))
     selection.check_method(method)
-    chosen = databases(settings)
+    chosen = runner.databases(settings)
     now, words = bootstrap.clock(), " ".join(query)
     with bootstrap.reading(settings) as store:
         kept, lacking = selection.known(store, chosen)

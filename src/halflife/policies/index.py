@@ -23,6 +23,7 @@ from halflife.policies.choose import best
 
 NEVER_SEEN_DAYS = 1000.0  # an item never seen counts as last seen that long ago
 _FIRST = 1e30  # above whatever a look may buy
+_BUSY = 1.5  # times the usual pace from which a reason mentions it
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,20 @@ def _why(view: View, row: int) -> str:
     weight = "" if view.weight[row] == 1 else f", weight {number(view.weight[row], 6)}"
     return (
         f"{stale:.0%} likely changed: {count(view.rate[row], 'change')} a day, "
-        f"last seen {days(float(view.age[row]))} ago{weight}"
+        f"last seen {days(float(view.age[row]))} ago"
+        f"{_pace(float(view.exposure[row]), float(view.age[row]))}{weight}"
     )
+
+
+def _pace(exposure: float, age: float) -> str:
+    """Say what an age counts as, where signs of change make it count for much more.
+
+    >>> _pace(30.0, 3.0), _pace(2.0, 2.0)
+    (' (30 days, by signs of change nearby)', '')
+    """
+    if age <= 0 or exposure < _BUSY * age:
+        return ""
+    return f" ({days(exposure)}, by signs of change nearby)"
 
 
 def days(length: float) -> str:

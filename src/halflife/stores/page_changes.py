@@ -31,7 +31,7 @@ _PRESENT, _ABSENT = int(Seen.PRESENT), int(Seen.ABSENT)
 _AFTER: Bytes = np.array([_CHANGED, _RETURNED, _NEW], np.int8)
 _Fields: TypeAlias = dict[str, tuple[str | None, str]]
 # The item knows its source and its key, so neither has to be looked up.
-_ADD = """
+ADD = """
 INSERT INTO change (at, source, key, kind, fields)
 SELECT ?, source, key, ?, ? FROM item WHERE id = ?
 """
@@ -74,7 +74,7 @@ class PageChanges:
             (at, kind, _written(fields), item)
             for item, (_, at, kind, fields) in zip(number, self._each(), strict=True)
         )
-        db.executemany(_ADD, rows)
+        db.executemany(ADD, rows)
 
     def _each(self) -> Iterator[tuple[int, float, ChangeKind, _Fields]]:
         text = self.evidence.digest.text

@@ -141,7 +141,8 @@ class TableStore(TableParts):
         given = list(items)
         with self._keeping_up(), self._connection.writing() as db:
             given = self._old.named(db, given, used=any(self._shelf))
-            new = [i for i in given if tables.item_id(db, i.key) is None]
+            known = tables.item_ids(db, [item.key for item in given])
+            new = [item for item in given if item.key not in known]
             tables.add_items(db, given)
             self._shelf.add(new)
             self._shelf.reweigh(given)

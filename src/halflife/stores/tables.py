@@ -6,6 +6,7 @@ come back as they were. PostgreSQL keeps the bytes as text, ``\x`` and 32 digits
 
 import json
 import re
+import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
@@ -120,6 +121,16 @@ def item_id(db: Database, key: str) -> int | None:
     return row and int(row[0])
 
 
+def item_ids(db: Database, keys: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of items that are known, by their keys."""
+    if isinstance(db, sqlite3.Connection):  # it is asked without a message
+        found = ((key, item_id(db, key)) for key in keys)
+        return {key: number for key, number in found if number is not None}
+    query = "SELECT key, id FROM item WHERE key = ANY(?)"
+    parts = (list(keys[at : at + CHUNK]) for at in range(0, len(keys), CHUNK))
+    return {key: n for part in parts for key, n in db.execute(query, (part,))}
+
+
 def is_known(db: Database, key: str) -> bool:
     """Say whether an item is known."""
     return item_id(db, key) is not None
@@ -169,8 +180,10 @@ def _each_number(
 
 def number(db: Database, known: Evidence) -> None:
     """Find the numbers of items that were added to the evidence."""
-    for row in np.flatnonzero(known.number < 0):
-        known.number[row] = item_id(db, known.keys[row]) or -1
+    rows = np.flatnonzero(known.number < 0)
+    found = item_ids(db, [known.keys[row] for row in rows])
+    for row in rows:
+        known.number[row] = found.get(known.keys[row], -1)
 
 
 def rows_by_source(

@@ -169,6 +169,8 @@ def course(
         f"({words.interval(float(low[0]), float(high[0]))}), and would be "
         f"{words.share(float(mean[-1]))} in {words.span(far)} if nothing were fetched."
     )
+    columns = {"expected": mean, "low": low, "high": high}
+    earlier = (before.mean, before.low, before.high)
     when = "the last 30 days, and the next 7" if first < now else "the next 7 days"
     chart = Chart(
         f"{MEASURES[cast.measure]}: {when}",
@@ -178,12 +180,9 @@ def course(
         tuple(marks),
     )
     moments = np.concatenate([before.at, ahead[::5]]).tolist()
-    table = {
-        "day": list(map(words.moment, moments)),
-        "expected": np.concatenate([before.mean, mean[::5]]).tolist(),
-        "low": np.concatenate([before.low, low[::5]]).tolist(),
-        "high": np.concatenate([before.high, high[::5]]).tolist(),
-    }
+    table: dict[str, Sequence[object]] = {"day": list(map(words.moment, moments))}
+    for (column, later), old in zip(columns.items(), earlier, strict=True):
+        table[column] = np.concatenate([old, later[::5]]).tolist()
     return _figure(name, chart, table)
 
 

@@ -169,8 +169,8 @@ def _counted(seen: Survey, measure: str) -> list[SourceRow]:
 
 def _shares(seen: Survey, rows: Sequence[SourceRow]) -> Floats:
     """Return what each source counts for, by its weight."""
-    weight = np.array([seen.source(row.name).weight for row in rows])
-    return weight / weight.sum()
+    weight: Floats = np.array([seen.source(row.name).weight for row in rows])
+    return np.asarray(weight / weight.sum())
 
 
 def _sink(one: SinkReport) -> Answer:

@@ -3,7 +3,7 @@
 Three passes over the parts, each of which sends back little:
 
 1. A histogram of ln(first), the logarithm of the price at which an item is given up,
-   weighed by what the item asks for. It gives the price to about one in a million.
+   weighed by what the item asks for. It gives the price to about one in ten million.
 2. At that price, exactly: what is asked for, its slope, and one by one the items so
    near to being given up that a slope says nothing about them. That is the demand at
    every price in a narrow bracket, and the price at which it meets the budget.

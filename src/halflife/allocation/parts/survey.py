@@ -10,7 +10,7 @@ from halflife.allocation.parts.items import ItemColumns, ItemPart, stand_ins
 from halflife.allocation.solver import check_objective, first_of
 from halflife.core.arrays import Floats
 
-_FINE = 2048  # cells for each unit of ln(first)
+_FINE = 8192  # cells for each unit of ln(first); 2048 would take one more pass
 _COARSE, _ROWS = 32, 48  # the same, and cells of ln(shape), where shapes differ
 _LOG_SHAPE = float(np.log(SHAPES[0])), float(np.log(SHAPES[1]))
 

@@ -6,9 +6,8 @@ Reading waits for nobody. A connection that was lost is made anew at the next
 transaction; one that breaks within a transaction undoes it.
 """
 
-import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import time
 from typing import Any
@@ -19,7 +18,9 @@ from psycopg.adapt import Buffer, Dumper, Loader
 
 from halflife.core.errors import Damaged, StoreError, UsageError
 from halflife.core.store_address import PostgresAddress
+from halflife.stores.postgres.bulk import FEWEST, bulk, columns
 from halflife.stores.postgres.dialect import Values, translated
+from halflife.stores.postgres.texts import clean, restored
 
 PATIENCE = 10  # seconds to wait for an answer at the start
 SKEW = 30.0  # seconds that two clocks may differ; a tenth of a lease
@@ -29,8 +30,6 @@ _SPACE = 0x484C  # of our locks among all of the database: "HL"
 _DONE = """
 UPDATE store_state SET writes = writes + 1,
     change = greatest(change, (SELECT coalesce(max(seq), 0) FROM change)); COMMIT"""
-_MARK = "\ufdd0"
-_MARKED = re.compile(f"{_MARK}([01])")
 _WRITES = "SELECT writes FROM store_state"
 _REMEDY = {
     "28": "check the user, the password and pg_hba.conf; see docs/postgres.md",
@@ -71,11 +70,10 @@ class _Number(Loader):
 
 
 class _Text(Loader):
-    """Reads a text as it was before ``clean``."""
+    """Reads a text as it was before it was cleaned."""
 
     def load(self, data: Buffer) -> str:
-        text = str(data, "utf-8")
-        return _MARKED.sub(_unmarked, text) if _MARK in text else text
+        return restored(str(data, "utf-8"))
 
 
 class PostgresDatabase:
@@ -98,29 +96,21 @@ class PostgresDatabase:
             given = prepare([clean(value) for value in parameters])
         return self.link.execute(text.encode(), given)
 
-    def executemany(self, sql: str, parameters: Iterable[Values], /) -> psycopg.Cursor:
+    def executemany(
+        self, sql: str, parameters: Iterable[Sequence[Any]], /
+    ) -> psycopg.Cursor:
         """Carry a statement out once for each row of values."""
+        rows = list(parameters)
+        one = bulk(sql) if len(rows) >= FEWEST else None
+        given = None if one is None else columns(one, rows)
+        if one is not None and given is not None:
+            return self.link.execute(one.sql.encode(), given)
         text, prepare = translated(sql)
-        rows = [prepare([clean(v) for v in row]) for row in parameters]
         cursor = self.link.cursor()
         if rows:
-            cursor.executemany(text.encode(), rows)
+            cleaned = [prepare([clean(value) for value in row]) for row in rows]
+            cursor.executemany(text.encode(), cleaned)
         return cursor
-
-
-def clean(value: Any) -> Any:  # noqa: ANN401
-    """Return a value that PostgreSQL can keep: its texts have no zero byte.
-
-    What stands for it begins with a character that no text has by the rules of Unicode,
-    and one that has it all the same comes back as it was.
-    """
-    if type(value) is str and ("\0" in value or _MARK in value):
-        return value.replace(_MARK, f"{_MARK}1").replace("\0", f"{_MARK}0")
-    return value
-
-
-def _unmarked(found: re.Match[str]) -> str:
-    return "\0" if found[1] == "0" else _MARK
 
 
 class PostgresConnection:
@@ -224,12 +214,10 @@ class PostgresConnection:
     @contextmanager
     def alone(self) -> Iterator[PostgresDatabase]:
         """Let one query see one moment by itself."""
-        if self.joined:
-            with self.reported():
-                yield self.db
-            return
-        with self.looking() as db:
-            yield db
+        with self.reported():
+            if self.db.link.closed and not self.joined:
+                self._renew()
+            yield self.db
 
     def data_version(self) -> int:
         """Return a number that changes when another connection has written."""

@@ -14,7 +14,8 @@ from halflife.stores.audit import inconsistencies
 from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 from halflife.stores.postgres import schema
-from halflife.stores.postgres.connection import PostgresConnection, clean
+from halflife.stores.postgres.connection import PostgresConnection
+from halflife.stores.postgres.texts import clean
 from halflife.stores.schema import reference
 from halflife.stores.table_store import TableStore
 
