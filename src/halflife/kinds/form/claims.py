@@ -6,6 +6,7 @@ from math import inf
 
 from numpy.random import Generator
 
+from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Query
 from halflife.engine.threads import submit
 from halflife.kinds.form import client
@@ -66,8 +67,10 @@ class FormClaims:
         untold = before.walks and before.counts == "none"  # nothing can be compared
         if most < LEAST or untold or not (before.everything or terms):
             return
-        # A form that does not answer is not asked so many questions.
-        ledger.first(Query() if before.everything else Query.of(*terms[:1]))
+        try:  # a form that does not answer is not asked so many questions
+            ledger.first(Query() if before.everything else Query.of(*terms[:1]))
+        except (BudgetSpent, SourceError):  # the crawl asks again, and says so
+            return
         facts = form_probe.measure(ledger, terms, rng, most, brief=True)
         if facts.interface(before).cap is None:
             facts = _uncut(facts)
