@@ -87,13 +87,3 @@ def test_what_comes_in_is_spent_also_if_the_service_turns_once_a_day():
     begun = Counter(url.split("/")[2] for url in late if url.endswith("/objects"))
     assert len(begun) == len(names)
     assert min(begun.values()) >= 3
-
-
-def test_a_budget_of_a_request_for_each_source_reaches_all_of_them():
-    """What one source has drawn and not spent is missing from the others meanwhile."""
-    names = [f"list{i}" for i in range(6)]
-    config = lists(names, 6)
-    world = {f"http://{name}.invalid": listing(growing, 100) for name in names}
-    sent = play_recorded(config, MemoryStore(), world, Play(BEGAN, 8.9, rhythm=DAILY))
-    late = [str(one.url) for one in sent if one.at > BEGAN + 5.5]
-    assert {url.split("/")[2] for url in late} == {f"{name}.invalid" for name in names}

@@ -17,7 +17,6 @@ from halflife.stores import Run, Store
 from halflife.stores.notes.income import SPENT_UNTIL
 
 DRAWN = 100  # requests that who asks for a sync by hand may draw ahead of the income
-BLOCK = 16  # requests that are drawn at once, at most: each draw waits for the disk
 _EXACT = 30  # halvings that find when some of the budget is there again
 
 
@@ -148,9 +147,6 @@ class WindowPurse:
     written down first and checked against the window afterwards: of two syncs
     that draw the last requests at once both see the sum, and whoever is over gives
     back. ``stop`` ends all spending; ``close`` gives back what was not spent.
-
-    A block is no more than a hundredth of the budget: what waits in the purse of one
-    source is missing from those of others meanwhile.
     """
 
     def __init__(
@@ -160,10 +156,10 @@ class WindowPurse:
         requests: int,
         *,
         clock: Callable[[], float],
-        block: int = BLOCK,
+        block: int = 16,
     ) -> None:
         self._wallet, self._run, self._clock = wallet, run, clock
-        self._block = max(min(block, wallet.budget.requests // 100), 1)
+        self._block = max(block, 1)
         self._undrawn, self._drawn, self._drawn_at = requests, 0, -math.inf
         self.spent = 0
 
