@@ -9,7 +9,7 @@ import pytest
 from halflife.bench.league import LeagueRules
 from halflife.recordings.histories import Recorded
 from halflife.recordings.pages import Recording
-from lab import page_halves
+from lab import independent_pages, page_halves
 from lab.page_halves import CHOSEN, Log, fill, halves, markdown, part, table
 
 SITES = tuple("abcdefgh")
@@ -107,3 +107,10 @@ def test_every_variant_is_a_strategy_that_can_be_played():
     few = dataclasses.replace(recorded(), end=8.0)
     for name in page_halves.VARIANTS:
         assert 0.0 <= page_halves.play(few, rules, name, 0.1)["stale"] <= 1.0
+
+
+def test_what_is_lost_on_independent_pages_is_printed(capsys):
+    independent_pages.main(["--items", "20", "--days", "6", "--seeds", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[0] for line in lines] == list(independent_pages.RULES)
+    assert all(0.0 <= float(line.split(": ")[1]) <= 1.0 for line in lines)
