@@ -15,6 +15,7 @@ from halflife.engine.workers import Crew
 from halflife.kinds.pages import recorded as pages_recorded
 from halflife.kinds.protocol import Desk, Memo
 from halflife.kinds.registry import kind_of
+from halflife.policies.valuation import freshness_days
 from halflife.replay import virtual_loop
 from halflife.replay.play import DAY, Play, VirtualClock, play_recorded
 from halflife.replay.world import InVirtualTime, RecordedTransport
@@ -152,14 +153,17 @@ def test_the_policy_of_all_sources_decides_what_is_offered(kept, tmp_path):
         text = settings(URLS, {}, usual=usual)
         config = loaded(tmp_path, f'store = "{kept.store_path}"\n{text}')
         with bootstrap.reading(config) as store:
-            gains.append(appraised(config, store).offers(config.source).gain)
-            ages = np.concatenate(
-                [appraised(config, store).age(source) for source in config.source]
-            )
+            appraiser = appraised(config, store)
+            gains.append(appraiser.offers(config.source).gain)
+            ages = np.concatenate([appraiser.age(one) for one in config.source])
+            pages = [appraiser.state(one).pages for one in config.source]
     champion, in_turn = gains
     assert np.count_nonzero(in_turn > 0) == 4 < np.count_nonzero(champion > 0)
     assert ages[in_turn > 0].min() >= np.sort(ages)[-4]
-    assert in_turn.sum() <= np.sort(champion)[-4:].sum()
+    # Pages weigh alike; each policy values what it fetches by its own belief.
+    own = np.concatenate([freshness_days(v)[rows] / rows.size for v, rows in pages])
+    assert in_turn.sum() == pytest.approx(own[in_turn > 0].sum())
+    assert in_turn.sum() <= np.sort(own)[-4:].sum() * (1 + 1e-9)
 
 
 @pytest.fixture(scope="module")
