@@ -12,7 +12,7 @@ from halflife.core.errors import AlreadyRunning, StoreError
 from halflife.core.item import Item
 from halflife.core.observation import Looks
 from halflife.engine import bootstrap
-from halflife.stores.opening import open_store
+from halflife.stores.location import open_store
 from halflife.stores.schema import reference
 from halflife.stores.store_copy import DERIVED, copy_store
 from halflife.stores.tables import pack, unpack

@@ -160,7 +160,7 @@ class PostgresJob(HalflifeJob):
 
     def have(self) -> dict[str, object]:
         """Return the state that is safely in the database: each page's content."""
-        from halflife.stores.opening import find_store  # noqa: PLC0415  (if asked for)
+        from halflife.stores.location import find_store  # noqa: PLC0415  (if asked for)
 
         query = """SELECT item.key, evidence.digest, evidence.seen, body
                    FROM evidence JOIN item ON item.id = evidence.item

@@ -17,7 +17,7 @@ import numpy as np
 from halflife.core.item import Item
 from halflife.core.observation import Looks
 from halflife.core.store_address import is_address
-from halflife.stores.opening import open_store
+from halflife.stores.location import open_store
 from halflife.stores.table_store import TableStore
 
 NOW = 20_000.0  # days; any moment will do

@@ -11,7 +11,7 @@ from scipy import stats
 from halflife.belief import neighbours as module, page_rates
 from halflife.belief.neighbours import Neighbours, _lived
 from halflife.belief.page_rates import FOLDER, SHAPES, SITE, PageRates
-from halflife.belief.trust import Trust, _exposures
+from halflife.belief.trust import TrustPosterior, _exposures
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks
@@ -102,7 +102,7 @@ def test_exposure_lies_between_age_and_time_lived_by_trust():
 
 def test_trust_goes_by_how_likely_each_degree_made_what_was_found():
     degrees = np.array([0.0, 0.5, 1.0])
-    trust = Trust(degrees)
+    trust = TrustPosterior(degrees)
     assert trust.weight == pytest.approx([1 / 3] * 3)
     assert trust.share == pytest.approx(0.5)
     law = GammaSurvival(np.array([1.0, 2.0]), np.array([10.0, 5.0]))
@@ -125,7 +125,7 @@ def test_trust_goes_by_how_likely_each_degree_made_what_was_found():
 
 
 def test_a_degree_of_trust_that_is_hardly_likely_is_left_out():
-    trust = Trust(np.array([0.0, 1.0]))
+    trust = TrustPosterior(np.array([0.0, 1.0]))
     age, lived = np.array([4.0]), np.array([9.0])
     trust.likely = np.array([0.0, log(0.5e-4)])
     assert trust.mean(age, lived).tolist() == [4.0]
@@ -134,7 +134,7 @@ def test_a_degree_of_trust_that_is_hardly_likely_is_left_out():
 
 
 def test_looks_that_were_certain_to_fail_do_not_forbid_a_degree_for_ever():
-    trust = Trust(np.array([0.0, 1.0]))
+    trust = TrustPosterior(np.array([0.0, 1.0]))
     law = GammaSurvival(np.array([1.0]), np.array([1.0]))
     trust.learn(law, np.array([0.0]), np.array([1.0]), np.array([True]))
     assert trust.likely == pytest.approx([log(1e-12), log(0.5)])

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from halflife.belief import days_since, view_of
 from halflife.belief.near_pages import NearPages, NewLooks
 from halflife.belief.page_rates import PageRates, Rows
-from halflife.belief.trust import Trust
+from halflife.belief.trust import TrustPosterior
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import LONGEST, Evidence
 from halflife.core.keys import Chosen, names_at
@@ -205,8 +205,12 @@ class Neighbours:
         self._moved = True
         none = np.zeros(0, dtype=np.intp)
         self._pages = PageRates(none, none, np.zeros(0), np.zeros(0))
-        self._gone, self._trust, self._fitted = np.array(GONE), Trust(self._degrees), 0
-        self._near, self._near_trust = NearPages(), Trust(self._near_degrees)
+        self._gone, self._trust, self._fitted = (
+            np.array(GONE),
+            TrustPosterior(self._degrees),
+            0,
+        )
+        self._near, self._near_trust = NearPages(), TrustPosterior(self._near_degrees)
         few = np.zeros(0, dtype=np.int32)
         self._last, self._looks, self._changes = np.zeros(0), few, few
         self._absent = np.zeros(0, dtype=np.bool_)

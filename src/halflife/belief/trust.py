@@ -14,7 +14,7 @@ MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
 _FEW = 1e-4  # a degree of trust less likely than this is left out
 
 
-class Trust:
+class TrustPosterior:
     """How far the time lived foretells changes better than age does."""
 
     def __init__(self, degrees: Floats) -> None:

@@ -59,10 +59,10 @@ def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[DeliveryAtt
     import asyncio
 
     from halflife.engine import bootstrap, notifications as telling
-    from halflife.stores import opening
+    from halflife.stores import location
 
     now = bootstrap.clock()
-    with opening.open_store(config.store_place, create=True) as store:
+    with location.open_store(config.store_place, create=True) as store:
         if retry:
             store.outbox.revive(now)
         if test:

@@ -64,12 +64,12 @@ def verify(*, config: ConfigPath = None, json: Json = False) -> None:
     from halflife.cli import exits, show
     from halflife.config import Config
     from halflife.core.errors import Damaged
-    from halflife.stores import opening
+    from halflife.stores import location
 
     settings = Config.load(Config.find(config))
     path = settings.store_name
     try:
-        with opening.open_store(settings.store_place, readonly=True) as store:
+        with location.open_store(settings.store_place, readonly=True) as store:
             wrong = store.verify()
     except Damaged as error:
         wrong = [str(error)]
@@ -152,16 +152,16 @@ def gc(
     from halflife.cli import show
     from halflife.config import Config
     from halflife.engine import bootstrap, housekeeping
-    from halflife.stores import opening, retention
+    from halflife.stores import location, retention
 
     settings = Config.load(Config.find(config))
     place, limits = settings.store_place, housekeeping.limits(settings)
-    before = opening.stamp(place)[-1]
-    with opening.open_store(place) as store:
+    before = location.stamp(place)[-1]
+    with location.open_store(place) as store:
         removed = asdict(retention.clear(store, limits, bootstrap.clock()))
         if compact:
             store.compact()
-    sizes = {"bytes_before": before, "bytes": opening.stamp(place)[-1]}
+    sizes = {"bytes_before": before, "bytes": location.stamp(place)[-1]}
     if json:
         show.emit({"removed": removed, **sizes})
         return

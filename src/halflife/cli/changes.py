@@ -94,7 +94,7 @@ async def _follow(
 
     from halflife.engine import bootstrap, change_feed, page_stories
     from halflife.engine.signals import Stop
-    from halflife.stores import opening
+    from halflife.stores import location
 
     stop, after = Stop(), None
     with stop.heard():
@@ -103,7 +103,7 @@ async def _follow(
             with bootstrap.reading(settings) as store:
                 if after is None:
                     after = _cursor(store, since) if since else store.changes.last()
-                is_file = opening.is_there(settings.store_place)
+                is_file = location.is_there(settings.store_place)
                 while not stop.asked.is_set():
                     end = store.changes.last()  # more may come while these are read
                     stories = None if json else page_stories.PageStories(store)

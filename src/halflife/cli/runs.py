@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 def tell_run(config: "Config", run: int, *, json: bool) -> None:
     """Say what a run did; raise ``UsageError`` if nothing is known of it."""
-    from halflife.stores import opening
+    from halflife.stores import location
 
-    with opening.open_store(config.store_place, readonly=True) as store:
+    with location.open_store(config.store_place, readonly=True) as store:
         found = store.reports.account(run)
     if json:
         show.emit(_answer(found))

@@ -33,13 +33,13 @@ def store(what: What, source: From, target: To, *, json: Json = False) -> None:
     from halflife.cli import show
     from halflife.core.store_address import is_address
     from halflife.engine import bootstrap
-    from halflife.stores import opening
+    from halflife.stores import location
     from halflife.stores.store_copy import copy_store
 
     del what  # there is one
     old, new = (t if is_address(t) else Path(t) for t in (source, target))
     rows = copy_store(old, new, bootstrap.clock())
-    names = [opening.shown(place) for place in (old, new)]
+    names = [location.shown(place) for place in (old, new)]
     total = sum(rows.values())
     if json:
         show.emit({"from": names[0], "to": names[1], "rows": total, "tables": rows})

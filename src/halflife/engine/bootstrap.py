@@ -47,7 +47,7 @@ from halflife.policies.planner import taken
 from halflife.policies.rounds import InRounds
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.policies.valuation import turn_plan, valued, weighing
-from halflife.stores import Store, opening
+from halflife.stores import Store, location
 from halflife.stores.memory import MemoryStore
 from halflife.stores.table_store import TableStore
 
@@ -60,14 +60,14 @@ def clock() -> float:
 def reading(config: Config) -> AbstractContextManager[Store]:
     """Open the state file to look at it; without one there is just nothing yet."""
     allocator.be_thrifty()
-    found = opening.find_store(config.store_place)
+    found = location.find_store(config.store_place)
     return nullcontext(MemoryStore()) if found is None else found
 
 
 def state_file(config: Config) -> AbstractContextManager[TableStore | None]:
     """Open the state itself to look at it; None if there is none yet."""
     allocator.be_thrifty()
-    return opening.find_store(config.store_place) or nullcontext(None)
+    return location.find_store(config.store_place) or nullcontext(None)
 
 
 def writing(config: Config, told: Callable[[str], None] = lambda _: None) -> TableStore:

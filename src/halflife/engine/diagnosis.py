@@ -25,7 +25,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import SURE, quality_now
 from halflife.kinds.protocol import Reading
 from halflife.kinds.registry import kind_of
-from halflife.stores import Store, files, opening
+from halflife.stores import Store, files, location
 from halflife.stores.owner import Owner
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
@@ -71,7 +71,7 @@ def examine(config: Config, now: float) -> list[Complaint]:
     """Look at settings, disk, clock and store; return what was found, worst first."""
     found = [*_settings(config), *_place(config), *_time(now)]
     try:
-        if opening.is_there(config.store_place):
+        if location.is_there(config.store_place):
             found += _stored(config, now)
         lost = state_record.missing(config)
     except StoreError as error:
@@ -168,7 +168,7 @@ def _stored(config: Config, now: float) -> list[Complaint]:
     about = config.store_name
     advice = "see docs/postgres.md" if is_address(config.store) else RESTORE
     try:
-        with opening.open_store(config.store_place, readonly=True) as store:
+        with location.open_store(config.store_place, readonly=True) as store:
             wrong = store.verify()
             found = [Complaint(PROBLEM, about, text, advice) for text in wrong]
             if not wrong:

@@ -6,7 +6,7 @@ import logging
 from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.engine import logs
-from halflife.stores import NoteBook, opening, retention
+from halflife.stores import NoteBook, location, retention
 from halflife.stores.notes.cleanup import TIDIED_AT
 
 EVERY = 1.0  # days
@@ -36,7 +36,7 @@ class Tidier:
         if last is None or not 0 <= now - last < EVERY:
             TIDIED_AT.save(self._store, now)
             # On its first day there is nothing to remove, nor is there without a file.
-            if last is not None and opening.is_there(config.store_place):
+            if last is not None and location.is_there(config.store_place):
                 work = asyncio.to_thread(clear, config, now)
                 self._task = asyncio.create_task(work)
 
@@ -76,5 +76,5 @@ def limits(config: Config) -> retention.Keep:
 
 def clear(config: Config, now: float) -> retention.Cleared:
     """Remove what is older than the settings say."""
-    with opening.open_store(config.store_place) as store:
+    with location.open_store(config.store_place) as store:
         return retention.clear(store, limits(config), now)

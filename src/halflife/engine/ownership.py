@@ -13,7 +13,7 @@ from halflife.config import Config, SourceConfig, edit
 from halflife.core.errors import AlreadyRunning, UsageError
 from halflife.core.item import Item
 from halflife.engine import bootstrap
-from halflife.stores import Store, opening, ownership
+from halflife.stores import Store, location, ownership
 from halflife.stores.ownership import SourceHoldings
 
 MOST = 3  # addresses named of many
@@ -163,7 +163,7 @@ def rename(config: Config, old: str, new: str, now: float) -> TakenPages:
         raise UsageError(f"{old} has that name already")
     text = edit.with_renamed(config.path, old, new) if old in names else None
     pages = 0
-    with opening.open_store(config.store_place, create=True) as store:
+    with location.open_store(config.store_place, create=True) as store:
         known = {one.name: one for one in store.reports.owners()}
         if old not in known and old not in names:
             raise _unknown(config, old, known)
@@ -179,7 +179,7 @@ def rename(config: Config, old: str, new: str, now: float) -> TakenPages:
 def remove(config: Config, name: str, now: float, *, data: bool) -> SourceHoldings:
     """Take a source out of the settings; with ``data`` forget all it brought, too."""
     names = {source.name for source in config.source}
-    with opening.open_store(config.store_place, create=True) as store:
+    with location.open_store(config.store_place, create=True) as store:
         known = {one.name: one for one in store.reports.owners()}
         if name not in known and name not in names:
             raise _unknown(config, name, known)
@@ -194,7 +194,7 @@ def remove(config: Config, name: str, now: float, *, data: bool) -> SourceHoldin
 
 def reset(config: Config, name: str, now: float) -> SourceHoldings:
     """Forget all that is known of a source; its settings stay as they are."""
-    with opening.open_store(config.store_place, create=True) as store:
+    with location.open_store(config.store_place, create=True) as store:
         known = {one.name: one for one in store.reports.owners()}
         if name not in known:
             config.named([name])  # says so if there is no such source at all

@@ -21,7 +21,7 @@ from halflife.core.errors import HalflifeError
 from halflife.core.store import NoteBook
 from halflife.core.store_address import is_address
 from halflife.core.wording import count
-from halflife.stores import ledger, opening
+from halflife.stores import ledger, location
 from halflife.stores.backup import WINDOW
 from halflife.stores.ledger import Charges
 from halflife.stores.notes.state_origin import MADE_ANEW
@@ -85,11 +85,11 @@ def open_store(config: Config) -> tuple[TableStore, str]:
     leaves a record beside the settings.
     """
     record = (
-        None if opening.is_there(config.store_place, least=1) else Record.read(config)
+        None if location.is_there(config.store_place, least=1) else Record.read(config)
     )
     lost = "" if record is None else _lost(config, record)
     spent = () if record is None else _spent(record)
-    store = opening.open_store(config.store_place, create=True)
+    store = location.open_store(config.store_place, create=True)
     words = _carry(store, spent, lost) if lost else ""
     store.before_close = lambda closed: note(closed, config)
     store.page_versions = config.keep.page_versions
@@ -101,7 +101,7 @@ def open_store(config: Config) -> tuple[TableStore, str]:
 def missing(config: Config) -> str:
     """Say that the state of settings that were used before is not there."""
     record = (
-        None if opening.is_there(config.store_place, least=1) else Record.read(config)
+        None if location.is_there(config.store_place, least=1) else Record.read(config)
     )
     return "" if record is None else _lost(config, record)
 
@@ -109,7 +109,7 @@ def missing(config: Config) -> str:
 def _has_state(place: str) -> bool:
     """Say whether what is named in a record is there; what cannot be reached is not."""
     try:
-        return opening.is_there(place, least=1)
+        return location.is_there(place, least=1)
     except HalflifeError:
         return False
 
@@ -131,7 +131,7 @@ def _spent(record: Record) -> Charges:
     """Return what was spent: by the old state file if it is there, else the record."""
     if _has_state(record.store):
         with suppress(HalflifeError):
-            return opening.spent_by_hour(record.store, _now() - WINDOW)
+            return location.spent_by_hour(record.store, _now() - WINDOW)
     return record.spent
 
 

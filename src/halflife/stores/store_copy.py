@@ -1,9 +1,9 @@
 """Copying a store, whole, to another place: a file, or a schema of a database."""
 
 from halflife.core.errors import AlreadyRunning, StoreError
-from halflife.stores import opening, schema
+from halflife.stores import location, schema
 from halflife.stores.database import Database
-from halflife.stores.opening import Place
+from halflife.stores.location import Place
 from halflife.stores.owner import Owner
 from halflife.stores.table_store import TableStore
 
@@ -17,10 +17,10 @@ def copy_store(source: Place, target: Place, now: float) -> dict[str, int]:
     Both sides are checked: what does not add up is not copied, and a copy that does not
     is an error. All rows are of one moment, and the copy is there whole or not at all.
     """
-    with opening.open_store(source, readonly=True) as old:
+    with location.open_store(source, readonly=True) as old:
         _nobody_runs(old, now)
         _check(old)
-        with opening.open_store(target, create=True) as new:
+        with location.open_store(target, create=True) as new:
             rows = _fill(old, new)
             _check(new)
     return rows

@@ -10,7 +10,7 @@ from halflife.config import Config
 from halflife.core.errors import HalflifeError
 from halflife.engine import bootstrap
 from halflife.kinds.protocol import Memo
-from halflife.stores import opening
+from halflife.stores import location
 from halflife.web import glance, survey
 from halflife.web.survey import Survey
 
@@ -30,7 +30,7 @@ class Mark:
     @classmethod
     def of(cls, config: Config) -> "Mark":
         """Return the mark of the settings and the state as they are now."""
-        return cls((opening.stamp(config.path), opening.stamp(config.store_place)))
+        return cls((location.stamp(config.path), location.stamp(config.store_place)))
 
 
 class Board:
@@ -90,7 +90,7 @@ class Board:
         path = self._path
         if not path.exists():
             return Config(path=path)
-        stamp = opening.stamp(path)
+        stamp = location.stamp(path)
         with self._settling:
             known = self._settings
             if known is None or known[0] != stamp or known[1].path != path:
@@ -201,4 +201,4 @@ class Board:
 
 
 def _is_much(config: Config) -> bool:
-    return opening.stamp(config.store_place)[-1] > MUCH
+    return location.stamp(config.store_place)[-1] > MUCH
