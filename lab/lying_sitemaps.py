@@ -115,7 +115,7 @@ def _fresh(served: Floats, changes: Floats, days: float) -> float:
     """Return the share of the scored time in which a copy was right.
 
     >>> round(_fresh(np.array([40.0]), np.array([35.0, 50.0]), 60.0), 3)
-    0.5
+    0.333
     """
     if not served.size:
         return 0.0

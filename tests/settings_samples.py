@@ -209,6 +209,7 @@ POLICIES = {  # those of a form go with its purpose, and have tests of their own
 FORM = {
     "next": lines,
     "max_staleness": share(0.01, 1.0),
+    "corpus": st.just("/data/words.csv"),
     "counts": st.sampled_from(["exact", "rounded", "capped", "none"]),
     "newest": st.just("sort=date"),
     "date": lines,

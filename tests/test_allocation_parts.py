@@ -20,7 +20,7 @@ from halflife.allocation.curves import (
 )
 from halflife.allocation.demand import STAND_INS, Demand, DemandPoint, settle
 from halflife.allocation.search import Search
-from halflife.allocation.solver import _first, start_of
+from halflife.allocation.solver import first_of, start_of
 
 positive = st.floats(0.01, 100.0)
 
@@ -397,7 +397,7 @@ def test_the_price_if_every_look_came_soon_is_an_upper_bound_that_is_reached(
 ):
     rng = np.random.default_rng(3)
     given_ = columns(np.exp(rng.normal(-1.0, 1.0, 200)), rng.uniform(0.5, 2.0, 200))
-    first = _first(given_, objective)
+    first = first_of(given_, objective)
     curve = {"freshness": freshness, "age": poisson_age, "harmonic": harmonic}[
         objective
     ]

@@ -102,7 +102,8 @@ def test_pages_that_are_not_modified_keep_their_links(config, site):
     asked = len(site.asked)
     sync(config, BEGAN + 1.0, everything=True)
     statuses = Counter(status for _, status in site.answered[asked:])
-    assert statuses[304] > REAL - MOST_CHECKS  # those had to send the page
+    # Those that were checked had to send the page: so many, and a few by lot.
+    assert statuses[304] >= REAL - MOST_CHECKS - 4
     assert links(config, site) == before
     assert before["/f0/p0"] == {"/f0/p1", "/", "/f0/"}
 

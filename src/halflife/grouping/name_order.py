@@ -60,7 +60,7 @@ def name_order(keys: Keys, folder: Ints) -> NameOrder:
 
     >>> pages = Keys(["a/one", "a/two", "a/six", "b/two"])
     >>> name_order(pages, np.array([0, 0, 0, 1])).rows
-    array([2, 0, 1, 3], dtype=int32)
+    array([0, 2, 1, 3], dtype=int32)
     """
     names, shelf = _names(keys, folder)
     words = [names[:, i] for i in range(names.shape[1])]

@@ -58,7 +58,7 @@ class PossibleLoss:
 
         >>> likely, most = PossibleLoss(50, 50, 400).unseen()
         >>> round(likely, 1), round(most, 1)
-        (3.4, 17.2)
+        (3.4, 17.3)
         """
         seen = self.sample - self.again  # lost by the parts, but shown by the query
         lost, kept = seen + LACKING, self.again + HAVING
@@ -72,7 +72,7 @@ class PossibleLoss:
 
         >>> likely, most = PossibleLoss(50, 50, 400, 20, 60, overlaps=True).unseen()
         >>> round(likely, 2), round(most, 2)
-        (3.11, 14.97)
+        (3.11, 22.75)
         """
         f1, f2 = float(self.once), float(self.twice)
         likely = max(f1 * (f1 - 1.0) / (2.0 * (f2 + 1.0)), 0.25)

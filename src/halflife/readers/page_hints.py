@@ -75,8 +75,9 @@ def find_hints(document: object, records: str = "") -> PageHints:
     ``records`` is the JMESPath of its records. If it picks some records only, the
     number of all of them says nothing about those.
 
-    >>> find_hints({"count": 400, "next": "/jobs?page=2", "results": [{}]})
-    PageHints(total=400, next_at='next', next='/jobs?page=2')
+    >>> hints = find_hints({"count": 400, "next": "/jobs?page=2", "results": [{}]})
+    >>> hints.total, hints.next_at, hints.next
+    (400, 'next', '/jobs?page=2')
     """
     inside = _parts(document, records)
     total = None

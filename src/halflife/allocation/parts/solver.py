@@ -66,7 +66,7 @@ def allocate_parts(
     >>> from halflife.allocation.parts import ArrayPart, ItemColumns
     >>> from halflife.executors.local import InProcess
     >>> part = ArrayPart(ItemColumns(np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
-    >>> allocate_parts([part], 5.0, InProcess()).spent
+    >>> round(allocate_parts([part], 5.0, InProcess()).spent, 8)
     5.0
     >>> part.frequency.round(2)
     array([1.15, 1.36, 1.35, 1.14, 0.  ])
