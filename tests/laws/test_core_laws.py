@@ -12,7 +12,8 @@ from halflife.core import notebook
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
 from halflife.core.errors import UsageError
-from halflife.core.evidence import LONGEST, Evidence, claims, rounds
+from halflife.core.evidence import LONGEST, Evidence, rounds
+from halflife.core.hint_claims import claims
 from halflife.core.filters import parse
 from halflife.core.fingerprints import WIDTH, Fingerprints
 from halflife.core.forecast import Forecast
