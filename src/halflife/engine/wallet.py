@@ -128,8 +128,8 @@ class Wallet:
         until = SPENT_UNTIL.load(self.store)
         if until is None:
             return now
-        # More than a window's worth never adds up, but for the part of a request that is
-        # on its way; and a clock set back owes nothing.
+        # More than a window's worth never adds up, but for the part of a request that
+        # is on its way; and a clock set back owes nothing.
         missed = max((now - self.budget.days - until) * self.budget.pace, 0.0)
         under_way = max(missed - math.floor(missed + _ROUNDING), 0.0)
         oldest = now - self.budget.days - under_way / self.budget.pace
