@@ -139,10 +139,10 @@ def recaptured(
     Petersen's with each document weighted by how hard it is to find, so that the
     second sample is even over the database. g(d) adds up, over the pool words in d,
     the chance that w is drawn and shows d: df_S(w) min(1, m / df(w)) up to a factor,
-    where m is how many matches are looked at. For a document that was not read, df(w) is taken
-    to be N df_S(w) / |S|; for one that was, it must not count itself: then it is
-    (df_S(w) - 1 + |S|/N) N / |S|. The upper bound is infinite if no document was found
-    again.
+    where m is how many matches are looked at. For a document that was not read, df(w)
+    is taken to be N df_S(w) / |S|; for one that was, it must not count itself: then it
+    is (df_S(w) - 1 + |S|/N) N / |S|. The upper bound is infinite if no document was
+    found again.
     """
     known = {d.key for d in sample.documents}
     caught = [_Caught.of(d, found.pool, known) for shown in found.shown for d in shown]
