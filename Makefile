@@ -12,7 +12,7 @@ export UV_COMPILE_BYTECODE := 1
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers
+.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers release
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -129,8 +129,16 @@ $(FUZZ)/.ready: pyproject.toml | tools/bootstrap
 	@$(UV) pip install --quiet --python $(FUZZ)/bin/python --group fuzz --editable '.[extract,pdf,urlwatch]'
 	@touch $@
 
+PYTHONS ?= 3.11 3.12 3.13
+release: setup  ## wheel, sdist and SBOM in dist/, tried in empty environments: PYTHONS='3.11 3.12 3.13'
+	@tools/bootstrap $(UV)
+	@$(BIN)/python tools/man_page.py > docs/halflife.1
+	@$(BIN)/python tools/release.py --uv $(UV) --out dist --pythons $(PYTHONS)
+
 lock:  ## choose new versions for the locked environment
 	@tools/bootstrap $(UV)
+	@echo uv | $(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
+	  - -o requirements/bootstrap.txt --upgrade
 	@$(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
 
