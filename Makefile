@@ -7,6 +7,8 @@ UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
+# Hundreds of tests start the program: without compiled files each compiles it anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Tests wait for sockets and sleeps a third of their time: one worker more than cores.
 WORKERS ?= $(shell expr $$(nproc) + 1)
@@ -31,6 +33,7 @@ demo: setup  ## keep a small web site fresh on a budget, offline, in under a min
 	@$(BIN)/halflife demo
 
 test: setup  ## run every test
+	@$(BIN)/python -m compileall -q -j 0 src
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
