@@ -15,7 +15,7 @@ from halflife.probing.sample_resample import (
     sample_resample,
     uncapped,
 )
-from halflife.probing.size import SearchSizeMethod, _Caught, estimate_size
+from halflife.probing.size import SearchSizeMethod, _Caught, _logged, estimate_size
 from halflife.probing.totals import TotalsTrust, judge
 from lab.synthetic_text import Language
 
@@ -272,3 +272,10 @@ def test_recapture_holds_where_a_query_shows_a_hundred_documents(documents):
         missed += not found.low <= len(some) <= found.high
     assert abs(np.mean(errors)) < 0.05
     assert missed <= 2
+
+
+def test_the_error_of_a_ratio_is_that_of_the_delta_method():
+    # shares 1/4, 3/4 above and 1/2, 1/2 below: off by 1/4 each
+    log, error = _logged(np.array([[1.0, 3.0]]), np.array([[2.0, 2.0]]))
+    assert log == pytest.approx([0.0])
+    assert error == pytest.approx([np.sqrt(2) / 4])
