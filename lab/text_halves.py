@@ -44,7 +44,7 @@ GRID = tuple(
 # Shapes of the rule that were compared on all databases while it was made: how words
 # are drawn and how many, what a check is blended with and how, who is checked, how the
 # index is evened out. What did not help is in docs/papers/content-summaries.md.
-TRIED = 78
+TRIED = 88
 CHOSEN_AT = (10.0, 20.0, 40.0)  # T at which settings are chosen
 TELLINGS: Mapping[str, textcounts.Telling | None] = {
     "exact": textcounts.exact,
