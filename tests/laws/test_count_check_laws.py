@@ -16,7 +16,7 @@ from halflife.policies.texts.checked import (
     checked,
     followed,
 )
-from halflife.policies.texts.drift_index import shrunk
+from halflife.policies.texts.drift_index import drift_index, shrunk
 from halflife.policies.texts.live import WEEK, Databases, SummaryChecks, counted
 from halflife.policies.texts.names import CHAMPION
 from halflife.summary.count_check import count_noise, counted_divergence
@@ -214,8 +214,22 @@ def test_checks_stop_where_the_budget_does_and_where_no_counts_are_told():
     blind = shelf_of([9.0] * 5, checks_of([], 5, price=np.inf), income=100.0)
     assert checked(blind, 2.0, default_rng(0)).check.size == 0
     assert checked(blind, 2.0, default_rng(0)).refresh.size == 2
-    none = replace(few, checks=None)
-    assert checked(none, 2.0, default_rng(0)).refresh.size == 2
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_where_nobody_tells_counts_it_is_the_index_rule(seed):
+    rng = default_rng(seed)
+    age, rates = rng.integers(1, 30, 6), rng.gamma(0.5, 0.01, 6)
+    shelf = shelf_of(age, None, seen=seen_of(rates))
+    blind = replace(shelf, checks=checks_of([], 6, price=np.inf))
+    wanted = drift_index(shelf, 2.0, default_rng(1)).refresh.tolist()
+    for one in (shelf, blind):
+        assert checked(one, 2.0, default_rng(1)).refresh.tolist() == wanted
+        np.testing.assert_array_equal(
+            checked.score(one, age.astype(float)),
+            drift_index.score(one, age.astype(float)),
+        )
 
 
 @given(st.integers(0, 10**6))

@@ -22,8 +22,8 @@ and after the last one it grows by ``a`` a week.
 makes frequencies go by sqrt(a): a few restless databases take nearly everything.
 U / max(a, median a)**EVEN takes part of that back.
 
-Where a database tells no counts, or none of use, nothing is checked, and the rule is
-the index rule of ``drift_index`` for it.
+A database that tells no counts, or none of use, is not checked so. Where none tells
+any, the rule is the index rule of ``drift_index``.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from halflife.policies.texts import (
     SummaryShelf,
     best,
 )
-from halflife.policies.texts.drift_index import shrunk
+from halflife.policies.texts.drift_index import drift_index, shrunk
 
 SHARE = 0.07  # of the budget that buys checks
 SPREAD = 0.4  # how much more often restless databases are checked
@@ -146,6 +146,8 @@ class CheckedIndex:
 
     def score(self, shelf: SummaryShelf, age: Floats) -> Floats:
         """Return what renewing each is worth at an age."""
+        if not _tells(shelf):
+            return drift_index.score(shelf, age)
         return self.index(self.drift(shelf), age)
 
     def every(self, scale: Floats, price: Floats, income: float) -> Floats:
@@ -166,6 +168,8 @@ class CheckedIndex:
         self, shelf: SummaryShelf, budget: float, rng: Generator
     ) -> RefreshWish:
         """Return whom to check, or if all checks that are due were made, to renew."""
+        if not _tells(shelf):
+            return drift_index(shelf, budget, rng)
         drift = self.drift(shelf)
         if (due := self._due(shelf, drift.scale, budget)).size:
             return RefreshWish(check=due)
@@ -174,7 +178,7 @@ class CheckedIndex:
     def _due(self, shelf: SummaryShelf, scale: Floats, budget: float) -> Ints:
         """Return the databases that are to be checked, most overdue first."""
         checks = shelf.checks
-        if checks is None or self.share <= 0.0:
+        if checks is None:
             return NONE
         last = np.zeros(scale.size)
         np.maximum.at(last, checks.database, checks.age)
@@ -183,6 +187,11 @@ class CheckedIndex:
         due = np.flatnonzero((quiet > 0) & (quiet >= every - NEAREST))
         due = due[np.argsort(-(quiet / every)[due], kind="stable")]
         return due[np.cumsum(checks.price[due]) <= budget]
+
+
+def _tells(shelf: SummaryShelf) -> bool:
+    """Say whether any database tells counts that it can be checked by."""
+    return shelf.checks is not None and bool(np.isfinite(shelf.checks.price).any())
 
 
 checked = CheckedIndex()

@@ -227,8 +227,9 @@ def choose(rule: DueSummaries, known: Databases) -> Choices:
     policy = rule.prepare(taught)(known.every)
     if not isinstance(policy, ScoredSummaries):
         raise UsageError(f"{type(policy).__name__} has no score by age")
-    if rule.counts is not None and known.counts is not None:
-        return counted(rule.counts, rule, known, known.counts)
+    counts = known.counts
+    if rule.counts and counts is not None and np.isfinite(counts.price).any():
+        return counted(rule.counts, rule, known, counts)
     found = scheduled(policy, rule, known)
     if rule.survival is None:
         return found
@@ -248,8 +249,9 @@ def scheduled(policy: ScoredSummaries, rule: DueSummaries, known: Databases) -> 
     shelf, n = known.shelf(), len(known)
     days = np.asarray(np.maximum(known.now - since, 0.0))
     dear = known.weight / cost if getattr(policy, "by_cost", False) else np.ones(n)
-    steady = _dense(policy, replace(shelf, checks=None), dear)
-    dense = steady if shelf.checks is None else _dense(policy, shelf, dear)
+    none = None if shelf.checks is None else CountChecks.none(shelf.checks.price)
+    steady = _dense(policy, replace(shelf, checks=none), dear)
+    dense = steady if none is None else _dense(policy, shelf, dear)
     top = max(float(dense.max(initial=0.0)), 1e-300)
     level = _level(rule, steady / top, cost, known.income, top)
     now = np.nan_to_num(policy.score(shelf, days / WEEK) * dear) / top
@@ -281,10 +283,10 @@ def counted(
 
     They are renewed when their index, by all checks so far, reaches its level, and
     else checked in turn. The others go by ``scheduled``: documents are read to check
-    them. Checks by counts have a share of the income, if any database tells them.
+    them. Checks by counts have a share of the income.
     """
     able = np.isfinite(counts.price)
-    left = known.income * (1.0 - policy.share * bool(able.any()))
+    left = known.income * (1.0 - policy.share)
     plain = replace(known, check=np.where(able, inf, known.check), income=left)
     found = scheduled(policy, rule, plain)
     scale = policy.drift(known.shelf()).scale
