@@ -8,7 +8,8 @@ divergence, by how much it is below that of refreshing in turn (``naive``) with 
 95 % interval that resamples databases, the same of the median database, and what was
 spent. ``settings`` says what was chosen how often, ``variants`` how many were tried.
 
-``--telling rounded|noisy|capped|absent`` lets databases tell their counts so.
+``--telling rounded|noisy|capped|absent`` lets databases tell their counts so. With
+``--fixed`` nothing is chosen, and the default is scored alone.
 """
 
 import argparse
@@ -176,23 +177,32 @@ class Tally:
 
 
 def study(
-    whole: TextWorld, tau: float, everies: Sequence[float], splits: int
+    whole: TextWorld,
+    tau: float,
+    everies: Sequence[float],
+    splits: int,
+    *,
+    chooses: bool = True,
 ) -> dict[str, Any]:
-    """Return what rules reach on halves that settings were not chosen on."""
+    """Return what rules reach on halves that settings were not chosen on.
+
+    Unless it ``chooses``, the default is scored alone, beside the index rule.
+    """
     n = len(whole.found)
     tally, chosen = Tally(n), Counter[CheckedIndex]()
     for split in range(splits):
         order = np.random.default_rng(split).permutation(n)
         mine, other = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
-        best = choose(half(whole, mine, tau, few=True))
-        chosen[best] += 1
-        rules: dict[str, TextPolicy] = {
-            "index": index, "champion": checked, "champion, chosen": best
-        }  # fmt: skip
-        for which, some in (("held out", other), ("chosen on", mine)):
+        best: dict[str, TextPolicy] = {}
+        if chooses:
+            rule = choose(half(whole, mine, tau, few=True))
+            chosen[rule] += 1
+            best["champion, chosen"] = rule
+        fixed: dict[str, TextPolicy] = {"index": index, "champion": checked}
+        halves = (("held out", other, fixed | best), ("chosen on", mine, best))
+        for which, some, shown in halves:
             place = half(whole, some, tau)
-            shown = rules if which == "held out" else {"champion, chosen": best}
-            for every in everies:
+            for every in everies if shown else ():
                 plain = place.kept(naive, every)
                 for name, rule in shown.items():
                     found = place.kept(rule, every)
@@ -201,7 +211,7 @@ def study(
     return {
         "databases": n,
         "splits": splits,
-        "variants": {"in the grid": len(GRID), "while it was made": TRIED},
+        "variants": {"in the grid": len(GRID) * chooses, "while it was made": TRIED},
         "settings": [{"times": k, **_told(rule)} for rule, k in chosen.most_common()],
         "default": _told(checked),
         "results": list(tally.rows()),
@@ -221,6 +231,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--sites", type=int, help="the first so many databases only")
     parser.add_argument("--recent", action="store_true", help="recent items alone")
     parser.add_argument("--telling", choices=TELLINGS, default="exact")
+    parser.add_argument("--fixed", action="store_true", help="choose nothing")
     parser.add_argument(
         "--every",
         type=lambda words: [float(word) for word in words.split(",")],
@@ -237,7 +248,10 @@ def main(arguments: list[str] | None = None) -> None:
     counts = None if telling is None or whole.counts is None else whole.counts
     if counts is not None and telling is not None:
         counts = textcounts.RecordedCounts(counts.weekly, counts.sites, telling)
-    told = study(replace(whole, counts=counts), view.tau, asked.every, asked.splits)
+    told = study(
+        replace(whole, counts=counts), view.tau, asked.every, asked.splits,
+        chooses=not asked.fixed,
+    )  # fmt: skip
     head = {"folder": str(asked.folder), "view": view.name, "telling": asked.telling}
     seconds = round(time.process_time() - began, 1)
     json.dump({**head, "cpu_seconds": seconds, **told}, sys.stdout, indent=1)
