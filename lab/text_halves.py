@@ -195,9 +195,9 @@ def study(
         mine, other = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
         best: dict[str, TextPolicy] = {}
         if chooses:
-            rule = choose(half(whole, mine, tau, few=True))
-            chosen[rule] += 1
-            best["champion, chosen"] = rule
+            settings = choose(half(whole, mine, tau, few=True))
+            chosen[settings] += 1
+            best["champion, chosen"] = settings
         fixed: dict[str, TextPolicy] = {"index": index, "champion": checked}
         halves = (("held out", other, fixed | best), ("chosen on", mine, best))
         for which, some, shown in halves:
