@@ -238,6 +238,7 @@ class Checker:
     ) -> Rechecked:
         """Say by documents whether a summary holds."""
         how, snippets = line.engine.settings, selection.is_glimpsed(kept)
+        spent = self._lines[0].engine.requests  # a grant is for both
         return recheck(
             line,
             kept.documents,
@@ -245,7 +246,7 @@ class Checker:
             rng,
             shown=how.per_page if given(how, snippets=snippets) else PER_QUERY,
             snippets=snippets,
-            requests=selection.check_requests(source, kept),
+            requests=selection.check_requests(source, kept) - spent,
             limit=LIMIT * source.tau / TAU,
             over=lambda: line.over,
         )
