@@ -9,7 +9,7 @@ from halflife.core.errors import UsageError
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts import Refreshes, Samples, SummaryShelf, best
 from halflife.policies.texts.bayes import Bayes, _odds, _products, _sums, by_class
-from halflife.policies.texts.champion import LearnedDrift, champion, learn, power
+from halflife.policies.texts.drift_index import LearnedDrift, drift_index, learn, power
 from halflife.policies.texts.lessons import KAPPA, Lessons
 from halflife.policies.texts.names import RULES, named
 from halflife.policies.texts.samples import PRICE, DatabaseSampling
@@ -203,13 +203,13 @@ def test_the_power_of_drift_is_found_from_gaps_that_differ(true):
     assert power(database, np.ones(gap.size), kl, n) == 1.0
 
 
-def test_the_champion_nears_the_square_root_law_on_steady_drift():
+def test_the_index_nears_the_square_root_law_on_steady_drift():
     rates = np.tile([0.0002, 0.0008, 0.0032, 0.0128], 10)
     found = databases(rates, weeks=120, seed=6)
     run = replay(
         world_of(found),
         Lessons(found, 10, 0.01),
-        champion,
+        drift_index,
         TextTerms(10.0),
         default_rng(0),
     )

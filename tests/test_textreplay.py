@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.random import default_rng
 
 import textdb_folder
-from halflife.bench.textreplay import TextTerms, TextWorld, replay
+from halflife.bench.textcounts import capped, noisy, rounded
+from halflife.bench.textreplay import CHECK, TextTerms, TextWorld, replay
 from halflife.bench.textscores import compare, rows, score, warm_up
 from halflife.bench.textviews import judged, starts, views
 from halflife.core.errors import UsageError
@@ -97,6 +100,71 @@ def test_nothing_after_a_week_changes_what_was_done_before_it(found):
             for some in (found, other)
         ]
         assert (made[0][:, : late - 9] == made[1][:, : late - 9]).all()
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """A recording with documents, so that words have counts."""
+    folder = tmp_path_factory.mktemp("told")
+    view, _ = views(
+        load(textdb_folder.write(folder, textdb_folder.documents(weeks=40)))
+    )
+    return TextWorld.of(view.weekly, view.found)
+
+
+@pytest.mark.parametrize("every", [2.0, 6.0])
+def test_checks_are_paid_from_the_same_budget(told, every):
+    rule = RULES["champion"]
+    lessons = Lessons(told.found, 10, 0.01)
+    policy = rule.prepare(lessons)(every)
+    run = replay(told, lessons, policy, TextTerms(every), default_rng(1))
+    assert run.checked.sum() > 0
+    spent = np.cumsum(run.renewed.sum(axis=0) + CHECK * run.checked)
+    week = np.arange(spent.size)
+    assert (spent <= 1.0 + week * len(told.found) / every + 1e-6).all()
+    again = replay(told, lessons, policy, TextTerms(every), default_rng(1))
+    assert (run.made == again.made).all()
+    plain = replay(
+        replace(told, counts=None), lessons, policy, TextTerms(every), default_rng(1)
+    )
+    assert plain.checked.sum() == 0
+    assert plain.renewed.sum() >= run.renewed.sum()
+
+
+def test_a_check_asks_for_words_of_the_summary_by_their_share(told):
+    """Without a change it is 0; over many draws it nears the true divergence."""
+    counts, rng = told.counts, default_rng(0)
+    assert counts.check(0, 5, 5, rng) == 0.0
+    made, week = 5, 30
+    found = [counts.check(0, made, week, rng) for _ in range(3000)]
+    assert np.mean(found) == pytest.approx(told.found[0].change.kl[made, week], rel=0.2)
+
+
+def test_counts_that_are_rounded_noisy_capped_or_absent(told):
+    rng, count = default_rng(0), np.array([7.0, 1234.0, 99.0, 0.0])
+    assert rounded(2)(count, rng).tolist() == [7.0, 1200.0, 99.0, 0.0]
+    assert np.isnan(capped(99.0)(count, rng)).tolist() == [False, True, True, False]
+    loud = replace(told.counts, told=noisy(0.05), _noise={})
+    plain = [counted for _ in range(400) if (counted := loud.check(0, 5, 5, rng)) >= 0]
+    assert np.mean(plain) < 0.05**2  # what chance makes is taken off
+    blind = replace(told.counts, told=capped(0.0), _noise={})
+    assert np.isnan(blind.check(0, 5, 20, rng))
+    lessons = Lessons(told.found, 10, 0.01)
+    policy = RULES["champion"].prepare(lessons)(4.0)
+    run = replay(
+        replace(told, counts=blind), lessons, policy, TextTerms(4.0), default_rng(1)
+    )
+    # One check of a summary shows that it tells nothing; it is not asked again.
+    assert 0 < run.checked.sum() <= run.renewed.sum() + len(told.found)
+
+
+def test_a_rule_that_checks_what_cannot_be_checked_is_stopped(world, lessons):
+    def blind(shelf, budget, rng):
+        return RefreshWish(check=np.array([0]))
+
+    free = TextTerms(5.0, bounded=False)
+    with pytest.raises(UsageError, match="cannot be checked now"):
+        replay(world, lessons, blind, free, default_rng(0))
 
 
 def test_scores_are_what_the_tables_say(world, lessons):

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from halflife import plugins
 from halflife.kinds.search.rules import bad_choices
 from halflife.kinds.search.settings import SearchConfig
-from halflife.policies.texts import Refreshes
+from halflife.policies.texts import CountChecks, Refreshes
 from halflife.policies.texts.live import Databases, SearchPolicy, SummaryChecks
 
 GROUP = SearchConfig.policy_group
@@ -54,7 +54,19 @@ def known(seed, n, *, income=50.0, seen=12):
             checked, rng.random(n), rng.gamma(1.0, 0.1, n),
             np.full(n, 3), np.full(n, 2),
         ),
+        counts=counted(rng, n, (NOW - made) / 7.0),
     )  # fmt: skip
+
+
+def counted(rng, n, age):
+    """Return checks by match counts of some of the databases; not all tell counts."""
+    some = rng.integers(0, n, 2 * n)
+    return CountChecks(
+        some,
+        age[some] * rng.random(some.size),
+        np.where(rng.random(some.size) < 0.1, np.nan, rng.gamma(0.5, 0.1, some.size)),
+        np.where(rng.random(n) < 0.3, np.inf, 5.0),
+    )
 
 
 def twins(*, kl, share, income):
@@ -105,7 +117,7 @@ def test_whatever_is_known_it_says_something_usable_and_the_same_again(
     before = known(seed, n, income=income)
     first, again = chosen(name, databases), chosen(name, known(seed, n, income=income))
     for part in fields(Databases):
-        if part.name not in {"refreshes", "checks", "fitted"}:
+        if part.name not in {"refreshes", "checks", "counts", "fitted"}:
             np.testing.assert_equal(
                 getattr(databases, part.name), getattr(before, part.name)
             )
@@ -125,6 +137,7 @@ def test_nothing_that_was_just_made_is_due(name, seed, n):
     fresh = replace(
         databases, made=now, looked=now, doubted=np.zeros(n, bool),
         checks=replace(databases.checks, at=np.full(n, -np.inf)),
+        counts=CountChecks.none(databases.counts.price),
     )  # fmt: skip
     found = chosen(name, fresh)
     assert found is None or not found.due.any()
@@ -149,6 +162,11 @@ def test_the_order_of_the_databases_means_nothing(name, seed, n):
         refreshes=replace(seen, database=place[seen.database]),
         checks=SummaryChecks(
             *(getattr(checks, f.name)[turn] for f in fields(SummaryChecks))
+        ),
+        counts=replace(
+            databases.counts,
+            database=place[databases.counts.database],
+            price=databases.counts.price[turn],
         ),
     )  # fmt: skip
     one, other = chosen(name, databases), chosen(name, mixed)

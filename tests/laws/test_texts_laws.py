@@ -21,11 +21,11 @@ from halflife.policies.texts.bayes import (
     _sums,
     by_class,
 )
-from halflife.policies.texts.champion import (
+from halflife.policies.texts.drift_index import (
     POWERS,
     WEIGHT,
     LearnedDrift,
-    champion,
+    drift_index,
     learn,
     power,
 )
@@ -314,11 +314,11 @@ def test_a_renewal_is_worth_its_integral(b):
             assert found == pytest.approx(drift - lost, abs=1e-9)
 
 
-def test_the_champion_renews_what_is_worth_most():
+def test_the_index_renews_what_is_worth_most():
     seen = seen_of([(0, 2, 0.1), (1, 2, 0.9), (2, 1, 0.1), (2, 3, 0.4)])
     shelf = shelf_of([5, 2, 4, 9], refreshes=seen, size=np.array([50.0, 90, 10, 400]))
     worth = learn(seen, shelf.size).worth(shelf.age.astype(float))
-    found = champion(shelf, 2.0, default_rng(0)).refresh
+    found = drift_index(shelf, 2.0, default_rng(0)).refresh
     assert found.tolist() == np.argsort(-worth)[:2].tolist()
 
 

@@ -9,20 +9,31 @@ then on each week brings n / T refreshes; parts of one are saved up.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
 
+from halflife.bench.textcounts import RecordedCounts
 from halflife.core.arrays import Bools, Ints
 from halflife.core.errors import UsageError
-from halflife.policies.texts import Refreshes, Samples, SummaryShelf, TextPolicy
+from halflife.policies.texts import (
+    CountChecks,
+    Refreshes,
+    Samples,
+    SummaryShelf,
+    TextPolicy,
+)
 from halflife.policies.texts.lessons import Lessons
-from halflife.policies.texts.samples import DOCUMENTS
+from halflife.policies.texts.samples import DOCUMENTS, READ
+from halflife.probing.query_sampling import PER_QUERY
+from halflife.summary.count_check import WORDS
 from halflife.summary.drift import SummaryDrift
 from halflife.summary.weekly import Weekly
 
 _TIGHT = 1e-9
+REQUESTS = READ + READ // PER_QUERY  # of a summary: its documents, and their queries
+CHECK = WORDS / REQUESTS  # of a check by match counts, in refreshes
 
 
 @dataclass(frozen=True)
@@ -34,12 +45,14 @@ class TextWorld:
         size: Documents (databases x weeks).
         gone: Documents of a week that had changed or gone by a later one
             (databases x weeks x weeks).
+        counts: What they tell of words; None if they tell nothing.
 
     """
 
     found: tuple[SummaryDrift, ...]
     size: Ints
     gone: Ints
+    counts: RecordedCounts | None = None
 
     @classmethod
     def of(cls, weekly: Weekly, found: Sequence[SummaryDrift]) -> "TextWorld":
@@ -52,7 +65,8 @@ class TextWorld:
             )
         gone = np.array([_gone(weekly, d.name) for d in kept])
         size = np.array([d.size for d in kept]).astype(np.intp)
-        return cls(kept, size, gone)
+        counts = RecordedCounts(weekly, tuple(d.name for d in kept))
+        return cls(kept, size, gone, counts)
 
 
 def _gone(weekly: Weekly, site: str) -> Ints:
@@ -78,12 +92,14 @@ class TextRun:
             (databases x weeks); places, not numbers, of weeks.
         before: The same before them.
         sampled: Samples taken in each week.
+        checked: Checks by match counts in each week.
 
     """
 
     made: Ints
     before: Ints
     sampled: Ints
+    checked: Ints
 
     @property
     def renewed(self) -> Bools:
@@ -110,12 +126,13 @@ def replay(
     """Return what a rule does from the end of the lessons' history to the end."""
     weeks = lessons.kl.shape[2]
     crawler = _Crawler(world, lessons, terms, rng)
-    made, before, sampled = [], [], []
+    made, before, looks = [], [], []
     for week in range(lessons.begin, weeks):
         before.append(crawler.made.copy())
-        sampled.append(crawler.turn(policy, week) if week > lessons.begin else 0)
+        looks.append(crawler.turn(policy, week) if week > lessons.begin else (0, 0))
         made.append(crawler.made.copy())
-    return TextRun(np.array(made).T, np.array(before).T, np.array(sampled))
+    sampled, checked = np.array(looks).T
+    return TextRun(np.array(made).T, np.array(before).T, sampled, checked)
 
 
 class _Crawler:
@@ -136,11 +153,13 @@ class _Crawler:
             np.tile(np.arange(n), week.size), np.ones(drift.size), drift
         )
         self.samples = Samples(np.full(n, -1), np.zeros(n))
+        price = CHECK if world.counts is not None else np.inf
+        self.checks = CountChecks.none(np.full(n, price))
 
-    def turn(self, policy: TextPolicy, week: int) -> int:
-        """Carry out a week's wishes until there is none; return samples taken."""
+    def turn(self, policy: TextPolicy, week: int) -> tuple[int, int]:
+        """Carry out a week's wishes until there is none; return samples and checks."""
         self.purse += self.income
-        sampled = 0
+        sampled = checked = 0
         while True:
             shelf = SummaryShelf(
                 week,
@@ -150,16 +169,22 @@ class _Crawler:
                 self.seen,
                 self.samples,
                 self.income,
+                self.checks,
             )
             wish = policy(shelf, self.purse + _TIGHT, self.rng)
-            self._charge(wish.refresh.size + self.terms.price * wish.sample.size)
             if wish.sample.size:
+                self._charge(self.terms.price * wish.sample.size)
                 self._sample(wish.sample, week)
                 sampled += wish.sample.size
+            elif wish.check.size:
+                self._charge(float(self.checks.price[wish.check].sum()))
+                self._check(wish.check, week)
+                checked += wish.check.size
             elif wish.refresh.size:
+                self._charge(wish.refresh.size)
                 self._refresh(wish.refresh, week)
             else:
-                return sampled
+                return sampled, checked
 
     def _charge(self, cost: float) -> None:
         self.purse -= cost
@@ -173,6 +198,28 @@ class _Crawler:
         gap = (week - old).astype(np.float64)
         self.seen = self.seen.and_then(some, gap, self.kl[some, old, week])
         self.made[some] = week
+        price = self.checks.price.copy()
+        price[some] = np.inf if self.world.counts is None else CHECK
+        self.checks = replace(self.checks.without(some), price=price)
+
+    def _check(self, some: Ints, week: int) -> None:
+        """Ask for the match counts of a few words of each summary.
+
+        A database that tells too few of them is not asked again.
+        """
+        old, counts = self.made[some], self.world.counts
+        age = (week - old).astype(np.float64)
+        if counts is None or np.unique(some).size < some.size or (age <= 0).any():
+            raise UsageError("a rule checked a summary that cannot be checked now")
+        kl = [
+            counts.check(i, made, week, self.rng)
+            for i, made in zip(some.tolist(), old.tolist(), strict=True)
+        ]
+        price = self.checks.price.copy()
+        price[some[np.isnan(kl)]] = np.inf  # until it is summarised anew
+        self.checks = replace(
+            self.checks.and_then(some, age, np.array(kl)), price=price
+        )
 
     def _sample(self, some: Ints, week: int) -> None:
         """Look at some documents of the old summary, and keep how many changed."""

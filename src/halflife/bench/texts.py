@@ -40,8 +40,8 @@ from halflife.summary.weekly import Weekly
 
 LADDERS = {"all documents": TAUS, "recent items": (0.01, 0.02, 0.05, 0.1, 0.2)}
 SAMPLED = 12  # databases that are also known by samples
-SHORT = ("naive", "survival", "champion")  # tried with a history of two weeks, too
-BOUGHT = ("naive", "survival", "champion")
+SHORT = ("naive", "survival", "index", "champion")  # tried with two weeks of history
+BOUGHT = SHORT
 
 STEPS = 8  # times that ``run`` says how far it is
 Say = Callable[[str], None]

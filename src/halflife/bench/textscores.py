@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from halflife.bench.textreplay import TextRun, TextTerms, TextWorld, replay
+from halflife.bench.textreplay import CHECK, TextRun, TextTerms, TextWorld, replay
 from halflife.core.arrays import Floats, Ints
 from halflife.metrics.intervals import Interval, Ratio, cluster_interval, draws
 from halflife.models.drift import WeibullSurvival
@@ -37,7 +37,9 @@ class TextScore:
         precise: Of them, those of a summary that had changed: kl > tau.
         alive: Mean over weeks of the predicted chance that it had not changed.
         alive_then: Sum of that chance over the refreshes, each just before it.
-        spent: Refreshes and samples, in refreshes, in each scored week; all databases.
+        spent: Refreshes, samples and checks, in refreshes, in each scored week; all
+            databases.
+        checked: What of that went into checks by match counts.
         age: Mean age of the summaries in weeks.
 
     """
@@ -49,6 +51,7 @@ class TextScore:
     alive: Floats
     alive_then: Floats
     spent: Floats
+    checked: Floats
     age: Floats
 
 
@@ -78,7 +81,10 @@ def score(
         precise=(renewed & (old > lessons.tau)).sum(axis=1).astype(np.float64),
         alive=_alive(lives, week - made).mean(axis=1),
         alive_then=(then * renewed).sum(axis=1),
-        spent=renewed.sum(axis=0) + terms.price * run.sampled[skip:],
+        spent=renewed.sum(axis=0)
+        + terms.price * run.sampled[skip:]
+        + CHECK * run.checked[skip:],
+        checked=np.asarray(CHECK * run.checked[skip:], np.float64),
         age=(week - made).mean(axis=1),
     )
 
@@ -98,8 +104,12 @@ def _mean(scores: Sequence[TextScore]) -> TextScore:
 
     names = ("true", "updates", "precise", "alive", "alive_then", "age")
     metric = {m: np.mean([s.metric[m] for s in scores], axis=0) for m in METRICS}
-    spent = np.concatenate([one.spent for one in scores])
-    return TextScore(metric, spent=spent, **{name: mean(name) for name in names})
+    spent, checked = (
+        np.concatenate([getattr(one, name) for one in scores])
+        for name in ("spent", "checked")
+    )
+    told = {name: mean(name) for name in names}
+    return TextScore(metric, spent=spent, checked=checked, **told)
 
 
 def compare(
@@ -173,6 +183,7 @@ def _figures(one: TextScore, counts: Floats) -> dict[str, Any]:
     return found | {
         "spent_a_week": float(one.spent.mean()),
         "spent_most": float(one.spent.max()),
+        "checked_share": float(one.checked.sum() / max(one.spent.sum(), 1e-12)),
         "never": float((one.updates == 0).mean()),
         "age": float(one.age.mean()),
     }

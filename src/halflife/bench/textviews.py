@@ -14,7 +14,7 @@ from halflife.recordings.textdb import load
 from halflife.summary.drift import SummaryDrift, drifts
 from halflife.summary.weekly import RECENT, Weekly
 
-POLICIES = ("naive", "survival", "bayes", "sampling", "champion")
+POLICIES = ("naive", "survival", "bayes", "sampling", "index", "champion")
 EVERIES = (5, 10, 15, 20, 26, 40, 52)
 FEWEST = HISTORY + 10  # weeks without which there is nothing to score
 

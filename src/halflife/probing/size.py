@@ -46,6 +46,7 @@ class DatabaseSize:
         method: How it was found.
         told: What the database's totals are worth.
         requests: Requests that it took.
+        drawn: The words it was found with, those at a limit left out.
 
     """
 
@@ -55,6 +56,7 @@ class DatabaseSize:
     method: SearchSizeMethod
     told: TotalsTrust
     requests: int
+    drawn: Resample | None = None
 
 
 def estimate_size(  # noqa: PLR0913  (what a size goes by)
@@ -105,7 +107,7 @@ def estimate_size(  # noqa: PLR0913  (what a size goes by)
     if told in USABLE:
         seen = max(seen, float(np.nanmax(found.told)))
     size, low, high = (max(seen, x) for x in (bound.size, bound.low, bound.high))
-    return DatabaseSize(size, low, high, method, told, found.requests)
+    return DatabaseSize(size, low, high, method, told, found.requests, free)
 
 
 def _capped(found: Resample, told: TotalsTrust, cap: int | None) -> bool:

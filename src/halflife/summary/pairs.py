@@ -40,7 +40,7 @@ def compare_all(old: Counts, new: Counts) -> SummaryChange:
     if old.ndim != 2 or new.ndim != 2 or old.shape[1] != new.shape[1]:
         raise ValueError(f"versions with unlike words: {old.shape} and {new.shape}")
     shape = old.shape[0], new.shape[0]
-    first, times = _alike(old, new)
+    first, times = alike(old, new)
     sums = np.zeros((9, *shape))
     for begin in range(0, first.size, BLOCK):
         part = slice(begin, begin + BLOCK)
@@ -49,7 +49,7 @@ def compare_all(old: Counts, new: Counts) -> SummaryChange:
     return _change(sums)
 
 
-def _alike(old: Counts, new: Counts) -> tuple[Ints, Floats]:
+def alike(old: Counts, new: Counts) -> tuple[Ints, Floats]:
     """Return one word of each group with the same counts throughout, and how many.
 
     Most words of a database live in the same few documents, so that there are far

@@ -1,16 +1,25 @@
 """Checks of summaries, and what looks at a database tell of the one in use.
 
-A check is a small sample of documents (``probing.rechecking``). It is passed, and that
-is a look at the database at which the summary held; or it is not, and the summary is to
-be made anew, and the new one tells whether the old one still held: a check that was
-wrong costs requests, and nothing that is learned goes by it.
+Where a database tells how many documents match a word, and its counts can be believed,
+a check first asks for those of five words that were known when the summary was made
+(``probing.count_reference``). If they are off by a fifth of ``tau`` at most, the
+summary holds, and the check is over: five words are off by a factor of three or so.
+Rules that go by counts alone (``policies.texts.checked``) grant no more requests.
+
+Else a check is a small sample of documents (``probing.recheck``). It is passed, and
+that is a look at the database at which the summary held; or it is not, and the summary
+is to be made anew, and the new one tells whether the old one still held: a check that
+was wrong costs requests, and nothing that is learned goes by it.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite, nan
+from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from halflife.config import Config
 from halflife.core.errors import SourceError
@@ -25,12 +34,23 @@ from halflife.kinds.search.runner import Heard, given, settings
 from halflife.kinds.search.settings import TAU, SearchConfig
 from halflife.net.gate import Gate
 from halflife.policies.texts.samples import DOCUMENTS as SAMPLE
+from halflife.probing.count_reference import check_counts
 from halflife.probing.query_sampling import PER_QUERY
 from halflife.probing.recheck import LIMIT, Rechecked, recheck
 from halflife.readers.containment import contained
-from halflife.stores import Run, Store, summary_drift, summary_lifetimes
+from halflife.stores import (
+    Run,
+    Store,
+    summary_counts,
+    summary_drift,
+    summary_lifetimes,
+)
 from halflife.stores.summaries import StoredSummary
+from halflife.stores.summary_counts import CountCheck
 from halflife.stores.summary_drift import LastCheck
+from halflife.summary.count_check import WordCounts
+
+CLEAR = 0.2  # of tau: off by no more by five words, and a summary holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +65,7 @@ class Checked:
         documents: Documents that were read.
         holds: Whether it was passed; None if that could not be told.
         excess: How far they differ from those of the summary beyond chance.
+        counts: How far the summary is off by match counts; NaN if none were told.
         trouble: What went wrong; empty if nothing did.
         held: Nothing of a check waits for a decision.
         run: So no run has to be named.
@@ -58,6 +79,7 @@ class Checked:
     documents: int
     holds: bool | None
     excess: float
+    counts: float = nan
     trouble: str = ""
     held: str = ""
     run: int = 0
@@ -83,6 +105,7 @@ class Checked:
             "documents": self.documents,
             "holds": self.holds,
             "excess": self.excess if isfinite(self.excess) else None,
+            "counts": self.counts if isfinite(self.counts) else None,
             "ending": self.trouble or self._verdict(),
         }
 
@@ -97,11 +120,31 @@ class Checked:
         )
 
     def _verdict(self) -> str:
+        if self.holds is None and isfinite(self.counts):
+            return f"by match counts it is off by {self.counts:.2g}"
         if self.holds is None:
             return "cut off before that was clear"
         if self.holds:
             return "it holds"
         return "the database is not what it was; the summary is to be made anew"
+
+
+class Looked(NamedTuple):
+    """What a check showed.
+
+    Attributes:
+        counts: How far the summary is off by match counts; NaN if that is not known.
+        found: What documents told.
+        silent: Whether counts were asked for, and too few were told.
+
+    """
+
+    counts: float
+    found: Rechecked
+    silent: bool = False
+
+
+NOTHING = Rechecked(None, nan, ())
 
 
 class Checker:
@@ -121,79 +164,149 @@ class Checker:
         self.store, self.clock = store, clock
         self._visitor = Visitor(config, store, clock, gate)
         self._words = dictionary(store, None)
-        self._line: BlockingSearch | None = None
+        self._lines: tuple[BlockingSearch, ...] = ()
 
     def ease(self) -> None:
         """Ask nothing more and wait for no answer."""
-        if self._line is not None:
-            self._line.cancel()
+        for line in self._lines:
+            line.cancel()
 
     async def check(
-        self, source: SearchConfig, kept: StoredSummary, *, most: int | None = None
+        self,
+        source: SearchConfig,
+        kept: StoredSummary,
+        *,
+        most: int | None = None,
+        counts: bool = True,
     ) -> Checked:
         """Check a summary as far as the budget goes, and keep what that tells.
 
-        Raise ``BudgetSpent`` if nothing can be spent.
+        With ``counts``, match counts are asked for before any document. Raise
+        ``BudgetSpent`` if nothing can be spent.
         """
         snippets = selection.is_glimpsed(kept)
         how = settings(source, fetch=not snippets)
         async with self._visitor.visit(source.name, most) as visit:
+            heard, loop = Heard(), asyncio.get_running_loop()
             engine = Engine(visit.gate, how, visit.purse)
-            heard = Heard()
-            loop = asyncio.get_running_loop()
             line = BlockingSearch(engine, loop, snippets=snippets, told=heard)
-            self._line = line
-            shown = how.per_page if given(how, snippets=snippets) else PER_QUERY
+            # Counts stand on the page of results: no document is read for them.
+            plain = Engine(visit.gate, replace(how, fetch=False), visit.purse)
+            counter = BlockingSearch(plain, loop)
+            self._lines = counter, line
             rng = np.random.default_rng(visit.run.id)
-
-            def work() -> Rechecked:
-                return recheck(
-                    line,
-                    kept.documents,
-                    self._words,
-                    rng,
-                    shown=shown,
-                    snippets=snippets,
-                    requests=selection.check_requests(source, kept),
-                    limit=LIMIT * source.tau / TAU,
-                    over=lambda: line.over,
-                )
-
+            known = summary_counts.counts(self.store, source.name, kept.version)
+            work = partial(
+                self._look, source, kept, known if counts else None, rng, most
+            )
             try:
                 with contained(how.url):
-                    found = await in_thread(work, line.cancel)
+                    looked = await in_thread(work, self.ease)
                     listing_schema_drift.heard(
                         self.store, source, heard.columns, self.clock()
                     )
-                    return self._told(visit.run, kept, found, line)
+                    return self._told(visit.run, kept, looked)
             except SourceError as error:
                 line.trouble = str(error)
-                return self._told(visit.run, kept, Rechecked(None, nan, ()), line)
+                return self._told(visit.run, kept, Looked(nan, NOTHING))
 
-    def _told(
-        self, run: Run, kept: StoredSummary, found: Rechecked, line: BlockingSearch
-    ) -> Checked:
+    def _look(
+        self,
+        source: SearchConfig,
+        kept: StoredSummary,
+        known: WordCounts | None,
+        rng: Generator,
+        most: int | None,
+    ) -> Looked:
+        """Ask for match counts, if some are known, and else for documents; blocks."""
+        counter, line = self._lines
+        alone = most is not None and most < selection.check_requests(source, kept)
+        off = nan if known is None else check_counts(counter, known, rng)
+        off = nan if counter.over else off  # it was cut off
+        told = by_counts(off, source.tau, alone=alone)
+        if told is None and not counter.over:
+            told = self._recheck(source, kept, line, rng)
+        silent = known is not None and not isfinite(off) and not counter.over
+        return Looked(off, told or NOTHING, silent)
+
+    def _recheck(
+        self,
+        source: SearchConfig,
+        kept: StoredSummary,
+        line: BlockingSearch,
+        rng: Generator,
+    ) -> Rechecked:
+        """Say by documents whether a summary holds."""
+        how, snippets = line.engine.settings, selection.is_glimpsed(kept)
+        spent = self._lines[0].engine.requests  # a grant is for both
+        return recheck(
+            line,
+            kept.documents,
+            self._words,
+            rng,
+            shown=how.per_page if given(how, snippets=snippets) else PER_QUERY,
+            snippets=snippets,
+            requests=selection.check_requests(source, kept) - spent,
+            limit=LIMIT * source.tau / TAU,
+            over=lambda: line.over,
+        )
+
+    def _told(self, run: Run, kept: StoredSummary, looked: Looked) -> Checked:
         """Write down what a check has told."""
-        now = self.clock()
-        trouble = _trouble(line) if found.holds is None else ""
-        if found.holds is not None:
+        now, found = self.clock(), looked.found
+        counted = isfinite(looked.counts)
+        told = found.holds is not None
+        if told or counted:
             self.store.renew(run, now, lease=LEASE)  # it must still be ours
-            life = selection.life(self.store, kept)
-            seen = life.seen(now, holds=True) if found.holds else life.suspected(now)
-            summary_lifetimes.note(self.store, kept.source, seen)
+            self._note_life(kept, found, now)
+        if looked.silent:
+            summary_counts.forget(self.store, kept.source)
+        if counted:
+            one = CountCheck(kept.version, now, looked.counts)
+            summary_counts.note_check(self.store, kept.source, one)
+        if told:
             before = summary_drift.last_check(self.store, kept.source)
-            told = seen_again(before, kept, found, now)
-            summary_drift.note_check(self.store, kept.source, told)
+            told_now = seen_again(before, kept, found, now)
+            summary_drift.note_check(self.store, kept.source, told_now)
         return Checked(
             kept.source,
-            line.engine.requests,
+            sum(line.engine.requests for line in self._lines),
             kept.version,
             max(now - kept.at, 0.0),
             len(found.documents),
             found.holds,
             found.excess,
-            trouble,
+            looked.counts,
+            "" if told or counted else self._trouble(),
         )
+
+    def _note_life(self, kept: StoredSummary, found: Rechecked, now: float) -> None:
+        """Keep what the check tells of how long the summary holds."""
+        life = selection.life(self.store, kept)
+        if found.holds is None:
+            seen = replace(life, looked=now)  # only the rule knows what that means
+        elif found.holds:
+            seen = life.seen(now, holds=True)
+        else:
+            seen = life.suspected(now)
+        summary_lifetimes.note(self.store, kept.source, seen)
+
+    def _trouble(self) -> str:
+        """Say what the database did to end a check; nothing if we ended it."""
+        counter, line = self._lines
+        return _trouble(counter if counter.over else line)
+
+
+def by_counts(off: float, tau: float, *, alone: bool) -> Rechecked | None:
+    """Return what match counts settle; None if documents are to be looked at.
+
+    >>> by_counts(0.01, 0.5, alone=False).holds, by_counts(0.3, 0.5, alone=True).holds
+    (True, None)
+    >>> by_counts(0.3, 0.5, alone=False)
+    """
+    if off <= CLEAR * tau:
+        return Rechecked(holds=True, excess=nan, documents=())
+    return NOTHING if alone and isfinite(off) else None
 
 
 def seen_again(

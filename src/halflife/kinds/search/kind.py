@@ -370,7 +370,8 @@ class SearchReader:
         if kept and self._checks(kept, requests):
             checker = check.Checker(desk.config, desk.store, desk.clock, desk.gate)
             self._worker = checker
-            return await checker.check(source, kept, most=requests)
+            counts = rules.goes_by_counts(source)
+            return await checker.check(source, kept, most=requests, counts=counts)
         wish = runner.again(kept) if kept else runner.SummaryWish()
         self._worker = worker = self._summarizer(wish)
         return await worker.summarize(source, most=requests)

@@ -21,7 +21,7 @@ from halflife.kinds.protocol import NEVER_SEEN, Reading
 from halflife.kinds.search import selection
 from halflife.kinds.search.settings import SearchConfig
 from halflife.models.drift import WeibullSurvival
-from halflife.policies.texts import Refreshes
+from halflife.policies.texts import CountChecks, Refreshes
 from halflife.policies.texts.live import (
     WEEK,
     Choices,
@@ -29,7 +29,7 @@ from halflife.policies.texts.live import (
     SearchPolicy,
     SummaryChecks,
 )
-from halflife.stores import Store, summary_drift
+from halflife.stores import Store, summary_counts, summary_drift
 from halflife.stores.summaries import StoredSummary
 
 
@@ -79,6 +79,15 @@ def _loaded(name: str) -> SearchPolicy:
     group, made = SearchConfig.policy_group, SearchPolicy
     found: SearchPolicy = plugins.load(group, name, made)  # type: ignore[type-abstract]
     return found
+
+
+def goes_by_counts(source: SearchConfig) -> bool:
+    """Say whether checks of a source ask for match counts before documents.
+
+    A rule that samples documents needs these, and so may one of a plug-in.
+    """
+    rule = rule_of(source)
+    return rule is None or bool(getattr(rule, "by_counts", False))
 
 
 def choices(
@@ -171,7 +180,10 @@ def databases(
     whole = sum(source.weight for source in config.source)
     share = sum(source.weight for source in sources) / whole
     lives = [selection.life(store, one) for one in kept]
-    check = [_check(source, one) for source, one in each]
+    counts = _counts(store, kept) if goes_by_counts(sources[0]) else None
+    check = np.array([_check(source, one) for source, one in each], np.float64)
+    if counts is not None:
+        check = np.minimum(check, counts.price)
     method = ["FPS" if one.method == "fps" else "QBS" for one in kept]
     return Databases(
         now=reading.now,
@@ -183,11 +195,12 @@ def databases(
         looked=np.array([selection.looked(store, one) for one in kept]),
         doubted=np.array([one.is_doubted for one in lives], np.bool_),
         cost=np.array([max(one.requests, 1) for one in kept], np.float64),
-        check=np.array(check, np.float64),
+        check=check,
         weight=np.array([source.weight for source in sources]),
         income=share * config.budget.pace,
         refreshes=_refreshes(store, sources),
         checks=_checks(store, kept),
+        counts=counts,
         fitted=reading.memo.rules,
     )
 
@@ -196,6 +209,31 @@ def _check(source: SearchConfig, kept: StoredSummary) -> float:
     """Return the requests of a check; ``inf`` where topics were probed for."""
     by_words = kept.method == "qbs"
     return float(selection.check_requests(source, kept)) if by_words else inf
+
+
+def _counts(store: Store, kept: Sequence[StoredSummary]) -> CountChecks:
+    """Return the checks by match counts of summaries in use; ages in weeks.
+
+    A database that tells no counts of use, or whose summary takes no more requests
+    than a check, has no such check.
+    """
+    price = [
+        float(selection.COUNT_REQUESTS)
+        if one.method == "qbs"
+        and one.requests > selection.COUNT_REQUESTS
+        and summary_counts.counts(store, one.source, one.version) is not None
+        else inf
+        for one in kept
+    ]
+    rows = [
+        (i, max(check.at - one.at, 0.0) / WEEK, check.kl)
+        for i, one in enumerate(kept)
+        for check in summary_counts.checks(store, one.source, one.version)
+    ]
+    table = np.array(rows, np.float64).reshape(-1, 3)
+    return CountChecks(
+        table[:, 0].astype(np.intp), table[:, 1], table[:, 2], np.array(price)
+    )
 
 
 def _refreshes(store: Store, sources: Sequence[SearchConfig]) -> Refreshes:

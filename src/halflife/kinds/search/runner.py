@@ -27,6 +27,7 @@ from halflife.kinds.search.client import BlockingSearch, Engine, SearchSettings
 from halflife.kinds.search.dictionary import dictionary, probes
 from halflife.kinds.search.settings import SearchConfig
 from halflife.net.gate import Gate
+from halflife.probing.count_reference import reference
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.frequency import frequency_summary
 from halflife.probing.query_sampling import DOCUMENTS, PER_QUERY, query_based_sample
@@ -36,11 +37,19 @@ from halflife.probing.sample_resample import WORDS
 from halflife.probing.size import DatabaseSize, SearchSizeMethod, estimate_size
 from halflife.probing.totals import TotalsTrust
 from halflife.readers.containment import contained
-from halflife.stores import Run, Store, summaries, summary_drift, summary_lifetimes
+from halflife.stores import (
+    Run,
+    Store,
+    summaries,
+    summary_counts,
+    summary_drift,
+    summary_lifetimes,
+)
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_drift import Refresh
 from halflife.stores.summary_lifetimes import Life
 from halflife.summary import Summary
+from halflife.summary.count_check import WordCounts
 
 METHODS = ("qbs", "fps")
 UNSIZED = "not estimated: nothing more could be asked"
@@ -214,6 +223,7 @@ class SampledDatabase(NamedTuple):
     sample: Sample
     size: DatabaseSize | None
     topics: tuple[str, ...] = ()
+    counts: WordCounts | None = None  # by which the summary can be checked
 
 
 class Heard:
@@ -323,6 +333,9 @@ class Summarizer:
         judge(self.store, before, kept, source.tau)
         used = summaries.current(self.store, source.name)
         in_use = used is not None and used.version == kept.version
+        if in_use and learned.counts is not None:
+            counts = replace(learned.counts, version=kept.version)
+            summary_counts.note_counts(self.store, source.name, counts)
         return Summarized(source.name, requests, ending, kept, in_use)
 
 
@@ -390,7 +403,8 @@ def learn(db: BlockingSearch, means: Means) -> SampledDatabase:
         words, most = (WORDS, how.per_page) if told else (DEAR, PER_QUERY)
         rng, cap = means.rng, how.cap
         size = estimate_size(db, sample, rng, words=words, most=most, cap=cap)
-    return SampledDatabase(sample, size, topics)
+    counts = None if size is None or db.over else reference(db, sample, size)
+    return SampledDatabase(sample, size, topics, counts)
 
 
 def in_words(sample: Sample, line: BlockingSearch) -> str:

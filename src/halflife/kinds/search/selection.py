@@ -21,6 +21,7 @@ from halflife.selection.table import FrequencyTable
 from halflife.stores import Store, summaries, summary_lifetimes
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_lifetimes import Life
+from halflife.summary.count_check import WORDS
 from halflife.summary.lifetime import SummaryOutcome, learned
 from halflife.summary.split_test import excess
 
@@ -200,6 +201,10 @@ def check_requests(source: SearchConfig, kept: StoredSummary) -> int:
     """Return the requests of a check; more if each document takes one of its own."""
     given = is_glimpsed(kept) or source.hit_text or source.engine in TEXTS
     return recheck.MOST if given else recheck.DEAR
+
+
+# Requests that a check by match counts is granted: robots.txt may be asked for first.
+COUNT_REQUESTS = WORDS + 1
 
 
 def look_requests(store: Store, source: SearchConfig, kept: StoredSummary) -> int:

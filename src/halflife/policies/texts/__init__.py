@@ -58,6 +58,46 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
+class CountChecks:
+    """What match counts of a few words showed of the summaries in use, oldest first.
+
+    Attributes:
+        database: Which database.
+        age: How many weeks old its summary was.
+        kl: How far it was off by the counts; NaN if they told nothing.
+        price: Of a check of each database, in refreshes; ``inf`` where the counts
+            that it tells are of no use, and it cannot be checked so.
+
+    """
+
+    database: Ints
+    age: Floats
+    kl: Floats
+    price: Floats
+
+    def and_then(self, database: Ints, age: Floats, kl: Floats) -> "CountChecks":
+        """Return these and later ones."""
+        return CountChecks(
+            np.concatenate((self.database, database)),
+            np.concatenate((self.age, age)),
+            np.concatenate((self.kl, kl)),
+            self.price,
+        )
+
+    def without(self, database: Ints) -> "CountChecks":
+        """Return the same without these databases, whose summaries were made anew."""
+        left = ~np.isin(self.database, database)
+        return CountChecks(
+            self.database[left], self.age[left], self.kl[left], self.price
+        )
+
+    @classmethod
+    def none(cls, price: Floats) -> "CountChecks":
+        """Return no check at all, of databases in which one has this price."""
+        return cls(NONE, np.zeros(0), np.zeros(0), price)
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryShelf:
     """The summaries as a crawler sees them in one week.
 
@@ -69,6 +109,7 @@ class SummaryShelf:
         refreshes: What refreshes showed so far.
         samples: What samples showed last.
         income: Refreshes that a week brings.
+        checks: What match counts showed; None where no database tells such.
 
     """
 
@@ -79,14 +120,23 @@ class SummaryShelf:
     refreshes: Refreshes
     samples: Samples
     income: float
+    checks: CountChecks | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshWish:
-    """Databases whose summaries are to be made anew, and those to sample first."""
+    """Databases whose summaries are to be made anew, and those to look at first.
+
+    Attributes:
+        refresh: Those whose summaries are to be made anew.
+        sample: Those of which documents are to be sampled first.
+        check: Those of which match counts are to be asked for first.
+
+    """
 
     refresh: Ints = field(default_factory=lambda: NONE)
     sample: Ints = field(default_factory=lambda: NONE)
+    check: Ints = field(default_factory=lambda: NONE)
 
 
 class Taught(Protocol):

@@ -12,7 +12,7 @@ request.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,7 +23,15 @@ from halflife.core.errors import UsageError
 from halflife.core.wording import span
 from halflife.market import price
 from halflife.models.drift import WeibullSurvival
-from halflife.policies.texts import Refreshes, Samples, SummaryShelf, Taught, TextPolicy
+from halflife.policies.texts import (
+    CountChecks,
+    Refreshes,
+    Samples,
+    SummaryShelf,
+    Taught,
+    TextPolicy,
+)
+from halflife.policies.texts.checked import CheckedIndex
 from halflife.policies.texts.samples import SHARE
 
 WEEK = 7.0
@@ -71,6 +79,8 @@ class Databases:
         income: Requests a day that all of them share.
         refreshes: What refreshes showed so far, oldest first; gaps in weeks.
         checks: What checks showed last.
+        counts: What match counts showed of the summaries in use, for a price in
+            requests; None if the rule does not go by them.
         fitted: Models that were fitted to these refreshes before.
 
     """
@@ -89,6 +99,7 @@ class Databases:
     income: float
     refreshes: Refreshes
     checks: SummaryChecks
+    counts: CountChecks | None = None
     fitted: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -115,6 +126,7 @@ class Databases:
             self._seen(),
             Samples(np.full(n, -1), np.zeros(n)),
             n / self.every,
+            self.counts,
         )
 
     def _seen(self) -> Refreshes:
@@ -193,6 +205,7 @@ class DueSummaries:
         level: The score at which a database is due whatever that costs; None if the
             income decides.
         survival: How long summaries hold as the rule has it, in weeks.
+        counts: The rule, if it checks by match counts where a database tells such.
 
     """
 
@@ -201,6 +214,7 @@ class DueSummaries:
     samples: bool = False
     level: float | None = None
     survival: Callable[[Taught], WeibullSurvival] | None = None
+    counts: CheckedIndex | None = None
 
 
 def choose(rule: DueSummaries, known: Databases) -> Choices:
@@ -213,6 +227,9 @@ def choose(rule: DueSummaries, known: Databases) -> Choices:
     policy = rule.prepare(taught)(known.every)
     if not isinstance(policy, ScoredSummaries):
         raise UsageError(f"{type(policy).__name__} has no score by age")
+    counts = known.counts
+    if rule.counts and counts is not None and np.isfinite(counts.price).any():
+        return counted(rule.counts, rule, known, counts)
     found = scheduled(policy, rule, known)
     if rule.survival is None:
         return found
@@ -232,20 +249,72 @@ def scheduled(policy: ScoredSummaries, rule: DueSummaries, known: Databases) -> 
     shelf, n = known.shelf(), len(known)
     days = np.asarray(np.maximum(known.now - since, 0.0))
     dear = known.weight / cost if getattr(policy, "by_cost", False) else np.ones(n)
-    grid = [policy.score(shelf, np.full(n, t / WEEK)) * dear for t in price.AGES]
-    dense = np.maximum.accumulate(np.nan_to_num(np.column_stack(grid)), axis=1)
+    none = None if shelf.checks is None else CountChecks.none(shelf.checks.price)
+    steady = _dense(policy, replace(shelf, checks=none), dear)
+    dense = steady if none is None else _dense(policy, shelf, dear)
     top = max(float(dense.max(initial=0.0)), 1e-300)
-    level = _level(rule, dense / top, cost, known.income, top)
-    every = np.maximum(price.reached(dense / top, level), SHORTEST)
+    level = _level(rule, steady / top, cost, known.income, top)
+    now = np.nan_to_num(policy.score(shelf, days / WEEK) * dear) / top
+    every = price.reached(dense / top, level)
+    if shelf.checks is not None:  # by what a check showed it leaps between two ages
+        every = np.where(now >= level, np.minimum(every, days), every)
+    every = np.maximum(every, SHORTEST)
     doubted = checks & known.doubted
     due = doubted | (days >= every * (1.0 - _TIGHT))
-    now = np.nan_to_num(policy.score(shelf, days / WEEK) * dear) / top
     rank = np.where(doubted, FIRST, 1.0) * np.maximum(now / max(level, 1e-300), 1.0)
     why = [
         _why("checked" if check else "made", *one)
         for check, *one in zip(checks, doubted, every, days, strict=True)
     ]
     return Choices(~checks | doubted, due, every, since, rank, cost, tuple(why))
+
+
+def _dense(policy: ScoredSummaries, shelf: SummaryShelf, dear: Floats) -> Floats:
+    """Return the score of each database at ``price.AGES``; it never falls."""
+    grid = [policy.score(shelf, np.full(dear.size, t / WEEK)) for t in price.AGES]
+    scored = np.nan_to_num(np.column_stack(grid)) * dear[:, None]
+    return np.asarray(np.maximum.accumulate(scored, axis=1))
+
+
+def counted(
+    policy: CheckedIndex, rule: DueSummaries, known: Databases, counts: CountChecks
+) -> Choices:
+    """Return what is due where some databases are checked by match counts.
+
+    They are renewed when their index, by all checks so far, reaches its level, and
+    else checked in turn. The others go by ``scheduled``: documents are read to check
+    them. Checks by counts have a share of the income.
+    """
+    able = np.isfinite(counts.price)
+    left = known.income * (1.0 - policy.share)
+    plain = replace(known, check=np.where(able, inf, known.check), income=left)
+    found = scheduled(policy, rule, plain)
+    scale = policy.drift(known.shelf()).scale
+    every = policy.every(scale, counts.price, known.income)
+    every = np.maximum(every, SHORTEST)
+    last = known.made.copy()
+    np.maximum.at(
+        last, counts.database, known.made[counts.database] + counts.age * WEEK
+    )
+    checks = able & ~found.due & (every < found.every)
+    days = np.asarray(np.maximum(known.now - last, 0.0))
+    late = days >= every * (1.0 - _TIGHT)
+    with np.errstate(invalid="ignore"):
+        both = counts.price + known.cost * every / found.every
+        rank = np.maximum(days / every, 1.0)
+    why = [
+        _why("checked", np.False_, one, ago) if check else old
+        for check, one, ago, old in zip(checks, every, days, found.why, strict=True)
+    ]
+    return Choices(
+        found.renews & ~checks,
+        np.where(checks, late, found.due),
+        np.where(checks, every, found.every),
+        np.where(checks, last, found.since),
+        np.where(checks, rank, found.rank),
+        np.where(checks, both, found.cost),
+        tuple(why),
+    )
 
 
 def _level(

@@ -17,7 +17,8 @@ from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
 from halflife.policies.texts import RefreshWish, SummaryShelf, Taught, TextPolicy, best
 from halflife.policies.texts.bayes import Bayes
-from halflife.policies.texts.champion import champion
+from halflife.policies.texts.checked import checked
+from halflife.policies.texts.drift_index import drift_index
 from halflife.policies.texts.lessons import FULL, KAPPA, LOGS, SIZE, Lessons
 from halflife.policies.texts.live import Choices, Databases, DueSummaries, choose
 from halflife.policies.texts.samples import PRICE, DatabaseSampling
@@ -49,6 +50,11 @@ class TextRule:
     price: float = 0.0
     bounded: bool = True
     due: DueSummaries | None = None
+
+    @property
+    def by_counts(self) -> bool:
+        """Whether its checks ask for match counts where a database tells them."""
+        return self.due is not None and self.due.counts is not None
 
     def choose(self, known: Databases) -> Choices:
         """Return what to do for each database of a live store."""
@@ -139,9 +145,13 @@ BAYES = _bayes("most likely changed, Naive Bayes", bounded=True)
 BAYES_FREE = _bayes("all likely changed, whatever it costs", bounded=False)
 SAMPLING = _samples(PRICE, "most changed documents, samples paid", live=True)
 SAMPLING_FREE = _samples(0.0, "most changed documents, samples free", live=False)
+INDEX = TextRule(
+    _always(drift_index), "index rule, drift learned by refreshes",
+    due=DueSummaries(_always(drift_index), checks=True),
+)  # fmt: skip
 CHAMPION = TextRule(
-    _always(champion), "index rule, drift learned by refreshes",
-    due=DueSummaries(_always(champion), checks=True),
+    _always(checked), "index rule, checks by match counts of a few words",
+    due=DueSummaries(_always(checked), checks=True, counts=checked),
 )  # fmt: skip
 HINDSIGHT = TextRule(_hindsight, "index rule, drift known beforehand: a bound")
 CHECKS = ByPrice("checked when a check is worth its price, renewed when it fails")
@@ -157,6 +167,7 @@ RULES: Mapping[str, TextRule] = MappingProxyType(
         "bayes-free": BAYES_FREE,
         "sampling": SAMPLING,
         "sampling-free": SAMPLING_FREE,
+        "index": INDEX,
         "champion": CHAMPION,
         "hindsight": HINDSIGHT,
     }

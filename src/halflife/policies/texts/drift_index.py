@@ -45,7 +45,7 @@ class LearnedDrift:
         return self.scale * age ** (b + 1.0) * b / (b + 1.0)
 
 
-class Champion:
+class DriftIndex:
     """Renews the summaries whose refresh is worth most."""
 
     by_cost = True
@@ -61,7 +61,7 @@ class Champion:
         return best(self.score(shelf, shelf.age.astype(np.float64)), budget, rng)
 
 
-champion = Champion()
+drift_index = DriftIndex()
 
 
 def learn(seen: Refreshes, size: Floats) -> LearnedDrift:
@@ -76,10 +76,23 @@ def learn(seen: Refreshes, size: Floats) -> LearnedDrift:
     n = size.size
     b = power(database, gap, kl, n)
     total, watched = np.bincount(database, kl, n), np.bincount(database, gap**b, n)
+    told = (total.astype(np.float64), watched.astype(np.float64))
+    return LearnedDrift(shrunk(*told, size), b)
+
+
+def shrunk(total: Floats, watched: Floats, size: Floats) -> Floats:
+    """Return the drift of each database: its own, drawn to what all show for its size.
+
+    Args:
+        total: How far its summaries were off, summed over its refreshes.
+        watched: The exposure of these.
+        size: Its documents.
+
+    """
     light = 1.0 / np.maximum(size, 1.0)
     usual = light * (total.sum() / max(float(watched @ light), _TINY))
     scale = (total + WEIGHT * usual) / (watched + WEIGHT)
-    return LearnedDrift(np.maximum(scale, _TINY), b)
+    return np.asarray(np.maximum(scale, _TINY))
 
 
 def power(database: Ints, gap: Floats, kl: Floats, n: int) -> float:
