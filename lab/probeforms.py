@@ -25,7 +25,7 @@ from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Faults, Tabled
 from halflife.recordings.relations import load_relation
-from lab.faulty_form import Troubled, Troubles
+from halflife.worlds.faulty_form import Troubled, Troubles
 
 SEEDS = 10
 SIZES = (67, 613, 6_143)

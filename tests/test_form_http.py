@@ -33,7 +33,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Faults, rounded
 from halflife.readers.records import RecordReader
 from halflife.recordings.relations import load_relation
-from lab.faulty_form import Troubled, Troubles
+from halflife.worlds.faulty_form import Troubled, Troubles
 from set_folders import spells, write_parquet
 from web_parts import HOME, OBEDIENT, Clock, Coins
 

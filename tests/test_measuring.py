@@ -17,7 +17,7 @@ from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.notes import End, Notes
 from halflife.queries.table_form import Faults
-from lab.faulty_form import Troubled, Troubles
+from halflife.worlds.faulty_form import Troubled, Troubles
 from lab.probeforms import CLAIM, FAULTS, HONEST, Case, accused, probed
 
 SEEDS = [Term("city", city) for city in CITIES]

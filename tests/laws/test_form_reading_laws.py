@@ -27,7 +27,7 @@ from halflife.queries.local import Counter, LocalRecords, Origin
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.table_form import Faults, Tabled
-from lab.faulty_form import Troubled, Troubles
+from halflife.worlds.faulty_form import Troubled, Troubles
 
 CITY, TITLE = Attribute("city", "select"), Attribute("title", "keyword")
 PRICE = Attribute("price", "range", cuts=(10.0, 20.0))
