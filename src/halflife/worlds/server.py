@@ -15,10 +15,7 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 from halflife.core.errors import UsageError
-from halflife.kinds.form.recorded import RecordedForm, form
-from halflife.kinds.listing.recorded import RecordedListing
-from halflife.kinds.search.recorded import RecordedSearch
-from halflife.queries.table_form import Faults
+from halflife.kinds.form.recorded import FORM_FAULTS
 from halflife.recordings.pages import Recording
 from halflife.replay.folder import recorded_in
 from halflife.replay.recorded_source import RecordedSource
@@ -29,30 +26,19 @@ from halflife.replay.world import (
     as_json,
     serve,
 )
-from halflife.worlds.faulty_form import Troubled, Troubles
 from halflife.worlds.scores import ClientLog, score
+from halflife.worlds.served_pages import site_recordings
 from halflife.worlds.site_server import NONE, WRONG, ServedSite
-from halflife.worlds.truths import of_relation, of_search, site_recordings
 
 SECONDS_A_DAY = 86400.0
-ERRORS, LYING, SHUFFLED = "errors", "lying-counts", "shuffled-pages"
-TROUBLES = {
-    "stuck-page": Troubles(stuck=True),
-    "overlapping-pages": Troubles(overlap=3),
-    "joins-by-or": Troubles(either=True),
-}
+ERRORS = "errors"
 FAULTS = {
     ERRORS: "one request in 20 is answered 503",
     NONE: "pages have neither ETag nor Last-Modified",
     WRONG: "one page in ten has validators that never change",
-    LYING: "a form's number of hits is off by up to a factor of two",
-    SHUFFLED: "a form shows its results in another order each time",
-    "stuck-page": "every page of a form's results is the first",
-    "overlapping-pages": "pages of a form's results begin with three of the last",
-    "joins-by-or": "a form joins conditions by or",
+    **FORM_FAULTS,
 }
 ONE_IN = 20  # requests fail where some do
-FACTOR = 2.0  # by which counts lie
 KEYS = "_key", "_id"  # under which answers name their items
 Handed: TypeAlias = Callable[[RecordedRequest, RecordedAnswer], Sequence[str]]
 
@@ -196,8 +182,7 @@ class World:
                 raise UsageError(f"no fault {fault!r}; there is {', '.join(FAULTS)}")
         wrong = frozenset(faults)
         sources = recorded_in(folder, names, days=days)
-        pages = any(s.kind == "pages" for s in sources)
-        sites = dict(site_recordings(folder, days)) if pages else {}
+        sites = dict(site_recordings(folder, days))
         booths = [_booth(source, sites, wrong) for source in sources]
         end = min(source.span[1] for source in sources)
         begin = max(end - days, *(source.span[0] for source in sources))
@@ -289,37 +274,18 @@ def _booth(
     source: RecordedSource, sites: Mapping[str, Recording], faults: frozenset[str]
 ) -> Booth:
     """Return a source that is asked over HTTP, with its faults."""
-    answer: Recorded = source.answer
-    handed: Handed = keys_in
-    kind, settings = source.kind, source.settings
-    if isinstance(source, RecordedListing):
-        truth = of_relation(source.relation)
-    elif isinstance(source, RecordedForm):
-        answer, truth = _faulty(source, faults), of_relation(source.relation)
-    elif isinstance(source, RecordedSearch):
-        truth = of_search(source)
-    elif source.name in sites:
+    failing = ERRORS in faults
+    if hasattr(source, "recording") and source.name in sites:
         truth = sites[source.name].moved(source.span[1])
         site = ServedSite(source.name, truth, source.span, faults)
-        answer, handed, settings = site.answer, site.handed, site.settings
-        kind = site.kind
-    else:
-        raise UsageError(f"{source.name}: sources of kind {kind!r} are not served")
-    failing = ERRORS in faults
-    return Booth(source.name, kind, truth, answer, handed, settings, failing=failing)
-
-
-def _faulty(source: RecordedForm, faults: frozenset[str]) -> Recorded:
-    """Return a form that does what it should not."""
-    wrong = Faults(FACTOR if LYING in faults else 1.0, SHUFFLED in faults)
-    troubles = [trouble for name, trouble in TROUBLES.items() if name in faults]
-
-    def present(now: float) -> Any:  # noqa: ANN401  (a form, troubled or not)
-        table = source.table(now)
-        table.faults = wrong
-        found: Any = table
-        for trouble in troubles:
-            found = Troubled(found, trouble)
-        return found
-
-    return form(present)
+        parts = site.answer, site.handed, site.settings
+        return Booth(site.name, site.kind, truth, *parts, failing=failing)
+    if not hasattr(source, "truth"):
+        raise UsageError(f"{source.name}: kind {source.kind!r} cannot be served")
+    if hasattr(source, "with_faults"):
+        source = source.with_faults(faults)
+    truth = source.truth()
+    return Booth(
+        source.name, source.kind, truth, source.answer, keys_in, source.settings,
+        failing=failing,
+    )  # fmt: skip

@@ -13,6 +13,7 @@ from halflife.core.arrays import Ints
 from halflife.core.errors import UsageError
 from halflife.kinds.search.settings import TAU
 from halflife.recordings import textdb
+from halflife.recordings.pages import Recording, recording_of_changes
 from halflife.recordings.parquet import read_table
 from halflife.replay.recorded_source import RecordedHistory, source_name
 from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
@@ -154,6 +155,24 @@ class RecordedSearch:
         known, start = np.unique(terms[order], return_index=True)
         words = [str(word).lower() for word in weekly.words[known]]
         return dict(zip(words, np.split(row[order], start[1:]), strict=True))
+
+    def truth(self) -> Recording:
+        """Return when its documents came, changed and went: at the ends of weeks."""
+        weekly, place = self.weekly, self.weekly.place(self.site)
+        rows = np.arange(int(weekly.first[place]), int(weekly.first[place + 1]))
+        number: dict[str, int] = {}
+        pages = weekly.page[rows].tolist()
+        item = np.array([number.setdefault(page, len(number)) for page in pages])
+        begin = self.span[0] + WEEK * (weekly.week_from[rows] - weekly.since)
+        end = self.span[0] + WEEK * (weekly.week_to[rows] + 1.0 - weekly.since)
+        born, died = np.full(len(number), np.inf), np.full(len(number), -np.inf)
+        np.minimum.at(born, item, begin)
+        np.maximum.at(died, item, end)
+        died[died >= self.span[1]] = np.inf
+        later = begin > born[item]
+        born[born <= self.span[0]] = -np.inf
+        lives = born, died
+        return recording_of_changes(tuple(number), item[later], begin[later], lives)
 
     def settings(self, origin: str) -> str:
         """Return how it is asked."""
