@@ -123,15 +123,23 @@ def likeness(told: Mapping[str, Any]) -> str:
 
 
 def entries(told: Mapping[str, Any]) -> str:
-    """Return what crawlers of several makes did in the same world."""
-    text = _head(["client", "freshness", "requests a day"])
-    rows = sorted(told["rows"], key=lambda row: -row["freshness"])
-    return text + "".join(
-        _line(
-            [f"`{r['client']}`", f"{r['freshness']:.3f}", f"{r['requests_a_day']:.1f}"]
-        )
-        for r in rows
-    )
+    """Return what crawlers of several makes did on the same sites."""
+    worlds = list(dict.fromkeys(row["world"] for row in told["rows"]))
+    by_client: dict[str, list[Mapping[str, Any]]] = {}
+    for row in told["rows"]:
+        by_client.setdefault(row["client"], []).append(row)
+    best = sorted(by_client, key=lambda name: -_fresh(by_client[name]))
+    text = _head(["client", *worlds, "mean", "requests a day"])
+    for name in best:
+        rows = by_client[name]
+        cells = [f"{row['freshness']:.3f}" for row in rows]
+        sent = sum(row["requests_a_day"] for row in rows) / len(rows)
+        text += _line([f"`{name}`", *cells, f"{_fresh(rows):.3f}", f"{sent:.1f}"])
+    return text
+
+
+def _fresh(rows: Sequence[Mapping[str, Any]]) -> float:
+    return float(sum(row["freshness"] for row in rows) / len(rows))
 
 
 TABLES: dict[str, Render] = {

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -43,6 +44,7 @@ WORK = ROOT / "out"
 MADE_SEED, MADE_SIZE = 1, 0.2
 LIKE = ((("sites", "texts", "jobs", "cars", "papers"), 1.0),
         (("vacancies", "prices", "outages", "ranking"), 0.3))  # fmt: skip
+CRAWLED = ((4, "site01", 20), (3, "site00", 8), (6, "site01", 24))  # a day
 SOME = ("champion", "uniform", "nutch-adaptive", "age", "freshness", "oracle")
 Payload: TypeAlias = dict[str, Any]
 
@@ -167,16 +169,22 @@ def demo(_: Errand) -> Payload:
 
 
 def crawlers(_: Errand) -> Payload:
-    """Let crawlers of several makes keep the same site."""
-    rules = EntryRules()
-    rows = table(list(ENTRIES), rules)
+    """Let crawlers of several makes keep the same sites, each for 20 days."""
+    rows = []
+    for seed, site, requests in CRAWLED:
+        rules = EntryRules(site=site, requests=requests)
+        memory = resumed_league.Memory(WORK / "entries", f"{seed}-{site}-{requests}")
+        for name in ENTRIES:
+            _say(f"{name} on {site} of seed {seed}")
+            (row,) = memory.recall(name, partial(table, [name], rules, seed))
+            del row["sources"]
+            rows.append({"world": f"seed {seed}, {site}", **row})
     data = {
         "kind": "made",
-        "part": f"world of seed 4, size 0.03: {rules.site}, {rules.days} days, "
-        f"{rules.requests} requests a day after the first crawl, "
-        f"{rules.turns} turns a day",
+        "part": "sites of worlds of size 0.03, 20 days, two turns a day",
+        "worlds": [{"seed": n, "site": site, "requests": r} for n, site, r in CRAWLED],
     }
-    return {"seed": 4, "data": data, "rows": rows}
+    return {"seed": [seed for seed, _, _ in CRAWLED], "data": data, "rows": rows}
 
 
 def _folder(errand: Errand) -> Path:

@@ -166,6 +166,20 @@ def test_the_verb_says_what_it_wrote_and_what_to_do_next(tmp_path, capsys):
     assert f"next: halflife replay {folder}" in told
 
 
+def test_forecasts_are_scored_on_a_made_up_listing(small, tmp_path, capsys):
+    config = tmp_path / "halflife.toml"
+    config.write_text("[budget]\nrequests = 10\n")
+    told = ["--config", str(config)]
+    cars = str(small / "objects" / "cars")
+    assert main(["import", "parquet", cars, "--as", "cars", *told]) == 0
+    capsys.readouterr()
+    horizon = ["--horizons", "7d", "--json"]
+    assert main(["backtest", "cars", *horizon, *told]) == 0
+    rows = json.loads(capsys.readouterr().out)["results"]
+    assert {row["metric"] for row in rows} == {"precision", "recall"}
+    assert all(row["coverage"] > 0.5 for row in rows)
+
+
 def test_mistakes_are_named(tmp_path, capsys):
     with pytest.raises(UsageError, match="no kind 'planets'; a world has sites, texts"):
         making.make(tmp_path / "w", ("planets",), 1, 0.1)

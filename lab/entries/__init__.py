@@ -88,7 +88,7 @@ def play(folder: Path, entry: Entry, rules: EntryRules) -> dict[str, Any]:
             entry(Turn(world.origins[1], granted, world.clock(), Path(place)))
         _advance(desk, 1.0 / rules.turns)
         (found,) = json.loads(_asked(f"{desk}/score"))["results"]
-    return {**found, **found.pop("sources")[rules.site]}
+    return {**found, **found["sources"][rules.site]}
 
 
 def _advance(desk: str, days: float) -> None:
