@@ -188,6 +188,23 @@ def test_a_page_with_wrong_validators_says_unchanged_when_it_changed(folder):
     assert 0 < len(lied) < len(tags) / 4
 
 
+def test_questions_that_make_no_sense_are_answered_so_and_hand_out_nothing(world):
+    with world.served() as desk:
+        _, jobs, cars, search = world.origins[1:]
+        for url in (
+            f"{jobs}/objects?from=x",
+            f"{cars}/api/records?page=x",
+            f"{search}/search?q=a&size=x",
+        ):
+            status, _, body = get(url)
+            assert status == 400
+            assert "error" in json.loads(body)
+        assert get(f"{jobs}/objects", method="HEAD")[0] == 200
+        told = scores(desk)["bot"]
+    assert {one["fetched"] for one in told["sources"].values()} == {0}
+    assert told["requests"] == 4
+
+
 def test_a_clock_runs_at_its_speed_and_stops_at_the_end():
     wall = iter([0.0, 10.0, 1000.0])
     clock = WorldClock(5.0, 8.0, 8640.0, lambda: next(wall))

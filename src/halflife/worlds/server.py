@@ -112,7 +112,10 @@ class Booth:
         log.requests += 1
         if self.failing and crc32(f"{asked.url}{log.requests}".encode()) % ONE_IN == 0:
             return RecordedAnswer(503, b"busy, try again\n", {"Retry-After": "1"})
-        answer = self.reply(asked, now)
+        try:
+            answer = self.reply(asked, now)
+        except (ValueError, KeyError) as error:  # a query that nobody can answer
+            return as_json({"error": f"what is asked for is not clear: {error}"}, 400)
         for key in self.handed(asked, answer):
             for row in self._rows.get(key, ()):
                 if self.truth.born[row] <= now < self.truth.died[row]:
@@ -131,9 +134,9 @@ def client_name(headers: Mapping[str, str]) -> str:
     return words[0].partition("/")[0][:64] if words else "unnamed"
 
 
-def keys_in(_: RecordedRequest, answer: RecordedAnswer) -> list[str]:
+def keys_in(asked: RecordedRequest, answer: RecordedAnswer) -> list[str]:
     """Return the keys of the records that an answer in JSON holds."""
-    if answer.status != 200 or not answer.body:
+    if answer.status != 200 or asked.method == "HEAD":
         return []
     return list(_keys(json.loads(answer.body)))
 
@@ -260,12 +263,12 @@ class World:
             for booth in self.booths
         }
         requests = sum(one["requests"] for one in each.values())
-        days = max(now - begin, 1e-9)
+        days = now - begin
         return {
             "client": client,
             "freshness": sum(one["freshness"] for one in each.values()) / len(each),
             "requests": requests,
-            "requests_a_day": requests / days,
+            "requests_a_day": requests / days if days > 0.0 else float(requests),
             "sources": each,
         }
 
