@@ -5,6 +5,7 @@ import re
 import tomllib
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from halflife.core.errors import UsageError
 from halflife.recordings.pages import Recording
 from halflife.worlds import make as making
 from halflife.worlds.scores import ClientLog, score
-from halflife.worlds.server import World, WorldClock, client_name
+from halflife.worlds.server import FAULTS, World, WorldClock, client_name
 
 SOURCES = ("site00", "jobs", "cars:form", "site01:search")
 
@@ -167,6 +168,29 @@ def test_faults_are_as_they_are_named(folder):
         body = next(body for status, _, body in maps if status == 200)
         found = [get(page) for page in locations(body)[:20]]
         assert not any("ETag" in headers for _, headers, _ in found)
+
+
+def test_a_capped_search_shows_and_counts_fifty_documents(folder):
+    plain, capped = (
+        World.open(folder, ("site01:search",), faults=faults)
+        for faults in ((), ("capped-search",))
+    )
+    rows = plain.booths[0].reply.__self__._rows
+    word = max(rows, key=lambda one: rows[one].size)
+    told = []
+    for world in (plain, capped):
+        with world.served():
+            url = f"{world.origins[1]}/search?q={word}&from=40&size=100"
+            told.append(json.loads(get(url)[2])["hits"])
+    assert told[0]["total"]["value"] > 60
+    assert told[0]["total"]["relation"] == "eq"
+    assert told[1]["total"] == {"value": 50, "relation": "gte"}
+    assert told[1]["hits"] == told[0]["hits"][:10]
+
+
+def test_every_fault_is_in_the_docs():
+    page = (Path(__file__).parents[1] / "docs" / "worlds.md").read_text()
+    assert all(f"| `{name}` |" in page for name in FAULTS)
 
 
 def test_a_page_with_wrong_validators_says_unchanged_when_it_changed(folder):

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from halflife.core.errors import UsageError
 from halflife.kinds.form.recorded import FORM_FAULTS
+from halflife.kinds.search.recorded import SEARCH_FAULTS
 from halflife.recordings.pages import Recording
 from halflife.replay.folder import recorded_in
 from halflife.replay.recorded_source import RecordedSource
@@ -37,6 +38,7 @@ FAULTS = {
     NONE: "pages have neither ETag nor Last-Modified",
     WRONG: "one page in ten has validators that never change",
     **FORM_FAULTS,
+    **SEARCH_FAULTS,
 }
 ONE_IN = 20  # requests fail where some do
 KEYS = "_key", "_id"  # under which answers name their items

@@ -1,6 +1,6 @@
 """A recorded search box: what a word found at a moment."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, reduce
 from math import nan
@@ -27,6 +27,8 @@ FULL_TAU = 0.005  # divergence that half of all summaries reach in half of the w
 RECENT_TAU = 0.05  # the same for what is new in the last 13 weeks
 LAST_DAY = 20_076.0  # on which databases end of which nobody knows when they began
 PER_PAGE = 20  # documents on a page of results, as a search engine shows them
+CAPPED, MOST_SHOWN = "capped-search", 50  # documents that such a search shows
+SEARCH_FAULTS = {CAPPED: "a search shows and counts 50 documents at most"}
 SUMMARY = "summary"
 MEASURES = (SUMMARY, *(metric for metric in METRICS if metric != "kl"))
 
@@ -44,16 +46,24 @@ def search_box(
 
 
 def results(
-    asked: RecordedRequest, found: Sequence[str], hit: Callable[[str], tuple[str, str]]
+    asked: RecordedRequest,
+    found: Sequence[str],
+    hit: Callable[[str], tuple[str, str]],
+    cap: int | None = None,
 ) -> RecordedAnswer:
-    """Return a page of what was found; ``hit`` gives the name and text of each."""
+    """Return a page of what was found; ``hit`` gives the name and text of each.
+
+    With a ``cap`` only so many are shown or counted, as engines do to save work.
+    """
     if asked.url.path != "/search":
         return as_json({"error": "no such page"}, 404)
     query = asked.url.query
     skip, count = int(query.get("from", "0")), int(query.get("size", "10"))
-    some = [hit(one) for one in found[skip : skip + count]]
+    shown = found[:cap]
+    some = [hit(one) for one in shown[skip : skip + count]]
     hits = [{"_id": name, "_source": {"body": body}} for name, body in some]
-    total = {"value": len(found), "relation": "eq"}
+    exact = len(shown) == len(found)
+    total = {"value": len(shown), "relation": "eq" if exact else "gte"}
     return as_json({"took": 1, "hits": {"total": total, "hits": hits}})
 
 
@@ -76,6 +86,7 @@ class RecordedSearch:
         began: When its first whole week began, in days; by default when it did.
         policy: The rule that its settings name; empty if they name none.
         per_page: Documents on a page of results.
+        faults: What it does that it should not, of ``SEARCH_FAULTS``.
 
     """
 
@@ -88,6 +99,7 @@ class RecordedSearch:
     policy: str = ""
     per_page: int = PER_PAGE
     kind: str = "search"
+    faults: frozenset[str] = frozenset()
     _made: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -126,7 +138,12 @@ class RecordedSearch:
     def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return what the search box answered at a moment."""
         query = asked.url.query.get("q", "").lower()
-        return results(asked, self._find(query, self.week(now)), self._hit)
+        cap = MOST_SHOWN if CAPPED in self.faults else None
+        return results(asked, self._find(query, self.week(now)), self._hit, cap)
+
+    def with_faults(self, faults: Collection[str]) -> "RecordedSearch":
+        """Return a search that does what it should not; see ``SEARCH_FAULTS``."""
+        return replace(self, faults=frozenset(faults) & SEARCH_FAULTS.keys(), _made={})
 
     def _find(self, query: str, week: int) -> list[str]:
         """Return the documents that hold all words, in an order of the query's own."""
