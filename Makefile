@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers release
+.PHONY: help league setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers release
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -70,6 +70,10 @@ check: setup  ## lint, types, import contracts, sizes
 format: setup  ## put the code in its normal form
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+RECORDED = $(if $(DATA),$(DATA),$(wildcard ../shared/data))
+league: setup  ## measure the book's figures into results/*.json and write its tables [ONLY=A,B] [DATA=DIR]
+	$(BIN)/python -m lab.results $(if $(RECORDED),--data "$(RECORDED)") $(if $(ONLY),--only "$(ONLY)")
 
 experiments: setup  ## print every figure that takes minutes (docs/figures.md)
 	@mkdir -p out

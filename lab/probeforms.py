@@ -20,12 +20,12 @@ from numpy.random import Generator
 from halflife.core.forms import Attribute, Form, Interface, Term
 from halflife.core.object_store import Attributes
 from halflife.kinds.form.tables import shaped
+from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.form_facts import Measured
 from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Faults, Tabled
 from halflife.recordings.relations import load_relation
-from lab.faulty_form import Troubled, Troubles
 
 SEEDS = 10
 SIZES = (67, 613, 6_143)

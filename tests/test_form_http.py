@@ -29,11 +29,11 @@ from halflife.kinds.form.answers import FormAnswerReader
 from halflife.kinds.form.description import described
 from halflife.kinds.form.tables import shaped
 from halflife.kinds.form.web_form import WebForm
+from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import Faults, rounded
 from halflife.readers.records import RecordReader
 from halflife.recordings.relations import load_relation
-from lab.faulty_form import Troubled, Troubles
 from set_folders import spells, write_parquet
 from web_parts import HOME, OBEDIENT, Clock, Coins
 

@@ -7,10 +7,10 @@ from hypothesis import given, strategies as st
 from form_worlds import CITIES, behind, cars
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Query, Term
+from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.form_probe import _between, _Inquiry
 from halflife.queries.ledger import Ledger
 from halflife.queries.notes import End, usual_ends
-from lab.faulty_form import Troubled, Troubles
 
 OSLO = Query.of(Term("city", "Oslo"))
 SEEDS = tuple(Term("city", city) for city in CITIES)

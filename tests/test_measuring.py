@@ -12,12 +12,12 @@ from form_worlds import CITIES, behind, cars
 from halflife.core.errors import Refused
 from halflife.core.forms import Form, Interface, Query, ResultPage, Term
 from halflife.demo.forms import Hours, Office, serving
+from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.form_facts import FormFinding, Measured
 from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.notes import End, Notes
 from halflife.queries.table_form import Faults
-from lab.faulty_form import Troubled, Troubles
 from lab.probeforms import CLAIM, FAULTS, HONEST, Case, accused, probed
 
 SEEDS = [Term("city", city) for city in CITIES]

@@ -5,7 +5,7 @@ import pytest
 from form_worlds import behind, cars
 from halflife.core.errors import SourceError
 from halflife.core.forms import Query, Term
-from lab.faulty_form import Troubled, Troubles
+from halflife.queries.faulty_form import Troubled, Troubles
 
 OSLO = Query.of(Term("city", "Oslo"))
 RED = Term("title", "red")

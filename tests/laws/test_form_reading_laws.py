@@ -11,6 +11,7 @@ from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.core.object_store import NEVER, Register, Snapshot, Spell, Version
 from halflife.queries.completeness import AnswerCompleter, Begun, Read
 from halflife.queries.doubt import DoubtCheck, Doubts
+from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.first_crawl import (
     UNREAD,
     crawl_ahead,
@@ -27,7 +28,6 @@ from halflife.queries.local import Counter, LocalRecords, Origin
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.table_form import Faults, Tabled
-from lab.faulty_form import Troubled, Troubles
 
 CITY, TITLE = Attribute("city", "select"), Attribute("title", "keyword")
 PRICE = Attribute("price", "range", cuts=(10.0, 20.0))

@@ -33,6 +33,7 @@ from halflife.cli import (
     studies,
     sync,
     texts,
+    world,
 )
 from halflife.cli.app import VERBS, app
 from halflife.core.errors import HalflifeError
@@ -60,6 +61,7 @@ __all__ = [
     "studies",
     "sync",
     "texts",
+    "world",
 ]
 
 # New objects after which Python looks for cycles. By default it does so after 700, and

@@ -13,7 +13,7 @@ VERBS = (
     "plan", "explain", "forecast", "whatif", "budget", "audit",
     "import", "since", "when", "backtest", "study",
     "summarize", "select", "probe",
-    "policies", "replay", "bench", "allocate",
+    "policies", "replay", "world", "bench", "allocate",
     "source", "serve", "alerts", "sinks",
     "doctor", "verify", "backup", "restore", "store", "gc",
 )  # fmt: skip

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from email.utils import formatdate, parsedate_to_datetime
 from zlib import crc32
 
@@ -71,8 +72,10 @@ class DemoSite:
             return web.Response(status=404, text="no such page\n")
         if self.clock >= self.world.recording.died[page]:
             return web.Response(status=410, text="gone\n")
-        headers = self._validators(page)
-        if _unchanged(request, headers):
+        headers = {}
+        if not self.world.restless[page]:
+            headers = validators(self.world, page, self.clock)
+        if unchanged(request.headers, headers):
             return web.Response(status=304, headers=headers)
         text = html(
             self.world,
@@ -90,20 +93,20 @@ class DemoSite:
         again = {"Retry-After": "0"}
         return web.Response(status=503, headers=again, text="busy, try again\n")
 
-    def _validators(self, page: int) -> dict[str, str]:
-        """Return ETag and Last-Modified; some pages lack one, some both."""
-        kind = crc32(self.world.paths[page].encode()) % 10
-        if self.world.restless[page] or kind == 9:
-            return {}
-        version = int(self.world.version(page, self.clock)[0])
-        at = int(self.world.modified(page, self.clock) * 86400)
-        headers = {
-            "ETag": f'"{page}-{version}"',
-            "Last-Modified": formatdate(at, usegmt=True),
-        }
-        if kind >= 7:
-            del headers["ETag" if kind == 8 else "Last-Modified"]
-        return headers
+
+def validators(world: DemoWorld, page: int, at: float) -> dict[str, str]:
+    """Return ETag and Last-Modified; some pages lack one, some both."""
+    kind = crc32(world.paths[page].encode()) % 10
+    if kind == 9:
+        return {}
+    changed = int(world.modified(page, at) * 86400)
+    headers = {
+        "ETag": f'"{page}-{int(world.version(page, at)[0])}"',
+        "Last-Modified": formatdate(changed, usegmt=True),
+    }
+    if kind >= 7:
+        del headers["ETag" if kind == 8 else "Last-Modified"]
+    return headers
 
 
 def steady(world: DemoWorld, path: str, clock: float) -> bool:
@@ -112,12 +115,12 @@ def steady(world: DemoWorld, path: str, clock: float) -> bool:
     return crc32(f"{world.seed} {path} {into:.4f}".encode()) % 1000 >= TROUBLE
 
 
-def _unchanged(request: web.Request, headers: dict[str, str]) -> bool:
+def unchanged(asked: Mapping[str, str], headers: Mapping[str, str]) -> bool:
     """Return whether the caller's copy is current (RFC 9110, s. 13.2.2)."""
-    tag = request.headers.get("If-None-Match")
+    tag = asked.get("If-None-Match")
     if tag is not None:
         return tag == headers.get("ETag")
-    since, at = request.headers.get("If-Modified-Since"), headers.get("Last-Modified")
+    since, at = asked.get("If-Modified-Since"), headers.get("Last-Modified")
     if since is None or at is None:
         return False
     return parsedate_to_datetime(since) >= parsedate_to_datetime(at)

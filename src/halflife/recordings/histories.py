@@ -35,10 +35,13 @@ class Recorded:
     end: float
 
 
-def load(path: Path, *, days: float | None = None) -> Recorded:
-    """Return the history in a file or folder; ``days`` keeps the last so many."""
+def load(path: Path, *, days: float | None = None, later: bool = False) -> Recorded:
+    """Return the history in a file or folder; ``days`` keeps the last so many.
+
+    Of a folder, ``later`` keeps the pages too that came after the beginning.
+    """
     if path.is_dir():
-        return _from_parquet(path, 360.0 if days is None else days)
+        return _from_parquet(path, 360.0 if days is None else days, later=later)
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder; give a recorded history")
     if not path.is_file():  # to read from a pipe might never end
@@ -116,7 +119,7 @@ def _moment(text: str) -> float:
     return moment.timestamp() / SECONDS_A_DAY
 
 
-def _from_parquet(folder: Path, days: float) -> Recorded:
+def _from_parquet(folder: Path, days: float, *, later: bool) -> Recorded:
     pages = read_table(
         folder / "pages.parquet", ("site", "page", "created_at", "deleted_at")
     )
@@ -127,13 +130,13 @@ def _from_parquet(folder: Path, days: float) -> Recorded:
     born, died = _days(pages, ends, ("created_at", "deleted_at"), days)
     died = np.where(np.isnan(died), np.inf, died)
     # Only pages that are there when the window opens: later ones are unknown.
-    there = np.flatnonzero((born <= 0) & (died > 0))
+    there = np.flatnonzero((born <= (days if later else 0.0)) & (died > 0))
     lives = dict(zip(_keys(pages.take(there)).to_pylist(), there.tolist(), strict=True))
     rows = np.array(list(lives.values()), dtype=np.intp)
     item, at = _modified(changes, ends, _keys(pages.take(rows)), days)
     site, page = (pages[c].take(rows).to_pylist() for c in ("site", "page"))
     names = tuple(map("{}/{}".format, site, page))
-    born, weight = np.full(rows.size, -np.inf), np.ones(rows.size)
+    born, weight = np.where(born > 0, born, -np.inf)[rows], np.ones(rows.size)
     recording = _recording(names, item, at, weight, born, died[rows])
     return Recorded(replace(recording, group=tuple(site)), 0.0, days)
 

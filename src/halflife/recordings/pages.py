@@ -206,3 +206,13 @@ def joined(recordings: Sequence[Recording]) -> Recording:
         born=np.concatenate([one.born for one in recordings]),
         died=np.concatenate([one.died for one in recordings]),
     )
+
+
+def recording_of_changes(
+    keys: tuple[str, ...], item: Ints, at: Floats, lives: tuple[Floats, Floats]
+) -> Recording:
+    """Return a recording of changes in any order, and of births and deaths."""
+    order = np.lexsort((at, item))
+    start = np.zeros(len(keys) + 1, dtype=np.intp)
+    np.cumsum(np.bincount(item, minlength=len(keys)), out=start[1:])
+    return Recording(keys, start, at[order], np.ones(len(keys)), *lives)

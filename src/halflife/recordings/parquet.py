@@ -1,6 +1,6 @@
-"""Tables in Parquet files, read with an extra."""
+"""Tables in Parquet files, read and written with an extra."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,3 +27,19 @@ def read_table(path: Path, needed: Sequence[str]) -> Table:
         if column not in table.column_names:
             raise UsageError(f"{path}: has no column {column!r}")
     return table
+
+
+def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write columns to a Parquet file; the folder is made if it is not there."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415  (an extra)
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise UsageError(
+            f"{path}: writing Parquet needs an extra; install halflife[parquet]"
+        ) from error
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(pa.table(dict(columns)), path, compression="zstd")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error

@@ -25,6 +25,7 @@ from halflife.recordings.objects import (
     looks_of,
     version_rows,
 )
+from halflife.recordings.pages import Recording, recording_of_changes
 from halflife.recordings.parquet import Table
 
 _OF_VERSIONS = BOOKKEEPING | {"seen_from", "seen_to"}
@@ -144,6 +145,17 @@ def load_relation(folder: Path) -> Relation:
             },
         },
     )
+
+
+def items_of(relation: Relation) -> Recording:
+    """Return when each object came, changed and went; one that returns is another."""
+    looks = np.append(relation.looks, np.inf)
+    died = looks[np.searchsorted(relation.looks, relation.last_seen, side="right")]
+    first = relation.first_seen
+    born = np.where(first <= relation.looks[0], -np.inf, first)
+    later = relation.since > first[relation.spell]
+    item, at = relation.spell[later], relation.since[later]
+    return recording_of_changes(relation.keys, item, at, (born, died))
 
 
 FILES = ("lifetimes.parquet", "versions.parquet", "snapshots.parquet")

@@ -154,15 +154,19 @@ def _method(call: Call) -> str:
 
 @contextmanager
 def serve(
-    sources: Sequence[Recorded], clock: Callable[[], float]
+    sources: Sequence[Recorded], clock: Callable[[], float], port: int = 0
 ) -> Iterator[list[str]]:
-    """Serve recorded sources over HTTP while the block runs; yield their origins."""
+    """Serve recorded sources over HTTP while the block runs; yield their origins.
+
+    They listen at ``port`` and those that follow it, or at any if that is 0.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     begun: list[web.AppRunner] = []
     try:
-        begin = asyncio.run_coroutine_threadsafe(_begin(sources, clock, begun), loop)
+        work = _begin(sources, clock, begun, port)
+        begin = asyncio.run_coroutine_threadsafe(work, loop)
         yield begin.result(PATIENCE)
     finally:
         asyncio.run_coroutine_threadsafe(_end(begun), loop).result(PATIENCE)
@@ -189,16 +193,18 @@ async def _begin(
     sources: Sequence[Recorded],
     clock: Callable[[], float],
     begun: list[web.AppRunner],
+    port: int,
 ) -> list[str]:
     found = []
-    for source in sources:
+    for number, source in enumerate(sources):
         app = application(source, clock)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         begun.append(runner)
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        found.append(f"http://{host}:{port}")
+        wanted = port + number if port else 0
+        await web.TCPSite(runner, "127.0.0.1", wanted).start()
+        host, bound = runner.addresses[0][:2]
+        found.append(f"http://{host}:{bound}")
     return found
 
 

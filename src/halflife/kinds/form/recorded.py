@@ -1,6 +1,6 @@
 """A recorded form: what a query found at a moment, and the record of a key."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 from zlib import crc32
@@ -11,13 +11,28 @@ from halflife.core.errors import SourceError
 from halflife.core.forms import Form, Interface, Query, Term, within
 from halflife.core.object_store import NEVER, Attributes
 from halflife.kinds.form.recorded_pages import snippet
-from halflife.queries.table_form import Tabled
-from halflife.recordings.relations import Relation
+from halflife.queries.faulty_form import Troubled, Troubles
+from halflife.queries.table_form import Faults, Tabled
+from halflife.recordings.pages import Recording
+from halflife.recordings.relations import Relation, items_of
 from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store
 
 KEY = "_key"  # the field with the key of a record
 RECORDS = "/api/records"
+LYING, SHUFFLED, FACTOR = "lying-counts", "shuffled-pages", 2.0
+TROUBLES = {
+    "stuck-page": Troubles(stuck=True),
+    "overlapping-pages": Troubles(overlap=3),
+    "joins-by-or": Troubles(either=True),
+}
+FORM_FAULTS = {
+    LYING: "a form's number of hits is off by up to a factor of two",
+    SHUFFLED: "a form shows its results in another order each time",
+    "stuck-page": "every page of a form's results is the first",
+    "overlapping-pages": "pages of a form's results begin with three of the last",
+    "joins-by-or": "a form joins conditions by or",
+}
 
 
 def form(present: Callable[[float], Form]) -> Recorded:
@@ -79,6 +94,7 @@ class RecordedForm:
         interface: What the form can do.
         purpose: What it is kept for: ``new`` records or ``known`` ones.
         differs_by: What makes a known record stale, as in the settings.
+        faults: What it does that it should not, of ``FORM_FAULTS``.
 
     """
 
@@ -88,6 +104,7 @@ class RecordedForm:
     purpose: str = "new"
     differs_by: str = ""
     kind: str = "form"
+    faults: frozenset[str] = frozenset()
     _forms: dict[float, Tabled] = field(default_factory=dict)
 
     @property
@@ -117,13 +134,39 @@ class RecordedForm:
             places = {key: float(crc32(key.encode())) for key in there}
             rng, dates = np.random.default_rng(0), self.relation.came(look)
             self._forms[look] = Tabled(
-                self.interface, there, rng=rng, dates=dates, places=places
+                self.interface,
+                there,
+                rng=rng,
+                dates=dates,
+                places=places,
+                faults=Faults(
+                    FACTOR if LYING in self.faults else 1.0, SHUFFLED in self.faults
+                ),
             )
         return self._forms[look]
 
     def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return what the form answered at a moment."""
-        return form(self.table)(asked, now)
+        return form(self._faulty)(asked, now)
+
+    def truth(self) -> Recording:
+        """Return when its records came, changed and went."""
+        return items_of(self.relation)
+
+    def with_faults(self, faults: Collection[str]) -> "RecordedForm":
+        """Return a form that does what it should not; see ``FORM_FAULTS``."""
+        return replace(self, faults=frozenset(faults) & FORM_FAULTS.keys(), _forms={})
+
+    @property
+    def _table_faults(self) -> Faults:
+        lies = FACTOR if LYING in self.faults else 1.0
+        return Faults(lies, SHUFFLED in self.faults)
+
+    def _faulty(self, now: float) -> Form:
+        found: Form = self.table(now)
+        for name in sorted(self.faults & TROUBLES.keys()):
+            found = Troubled(found, TROUBLES[name])
+        return found
 
     def settings(self, origin: str) -> str:
         """Return how it is asked."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from halflife.core.object_store import NEVER, Attributes, group_text
 from halflife.kinds.listing.recorded_pagination import PAGINGS
-from halflife.recordings.relations import Relation
+from halflife.recordings.pages import Recording
+from halflife.recordings.relations import Relation, items_of
 from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store
 
@@ -110,6 +111,10 @@ class RecordedListing:
         """Return a page of the listing of a moment."""
         how = self.per_page, self.paging, self.group
         return listing(self.present, *how)(asked, now)
+
+    def truth(self) -> Recording:
+        """Return when its objects came, changed and went."""
+        return items_of(self.relation)
 
     def settings(self, origin: str) -> str:
         """Return where its objects are."""

@@ -1,6 +1,6 @@
 """A recorded search box: what a word found at a moment."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, reduce
 from math import nan
@@ -13,6 +13,7 @@ from halflife.core.arrays import Ints
 from halflife.core.errors import UsageError
 from halflife.kinds.search.settings import TAU
 from halflife.recordings import textdb
+from halflife.recordings.pages import Recording, recording_of_changes
 from halflife.recordings.parquet import read_table
 from halflife.replay.recorded_source import RecordedHistory, source_name
 from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
@@ -26,6 +27,8 @@ FULL_TAU = 0.005  # divergence that half of all summaries reach in half of the w
 RECENT_TAU = 0.05  # the same for what is new in the last 13 weeks
 LAST_DAY = 20_076.0  # on which databases end of which nobody knows when they began
 PER_PAGE = 20  # documents on a page of results, as a search engine shows them
+CAPPED, MOST_SHOWN = "capped-search", 50  # documents that such a search shows
+SEARCH_FAULTS = {CAPPED: "a search shows and counts 50 documents at most"}
 SUMMARY = "summary"
 MEASURES = (SUMMARY, *(metric for metric in METRICS if metric != "kl"))
 
@@ -43,16 +46,24 @@ def search_box(
 
 
 def results(
-    asked: RecordedRequest, found: Sequence[str], hit: Callable[[str], tuple[str, str]]
+    asked: RecordedRequest,
+    found: Sequence[str],
+    hit: Callable[[str], tuple[str, str]],
+    cap: int | None = None,
 ) -> RecordedAnswer:
-    """Return a page of what was found; ``hit`` gives the name and text of each."""
+    """Return a page of what was found; ``hit`` gives the name and text of each.
+
+    With a ``cap`` only so many are shown or counted, as engines do to save work.
+    """
     if asked.url.path != "/search":
         return as_json({"error": "no such page"}, 404)
     query = asked.url.query
     skip, count = int(query.get("from", "0")), int(query.get("size", "10"))
-    some = [hit(one) for one in found[skip : skip + count]]
+    shown = found[:cap]
+    some = [hit(one) for one in shown[skip : skip + count]]
     hits = [{"_id": name, "_source": {"body": body}} for name, body in some]
-    total = {"value": len(found), "relation": "eq"}
+    exact = len(shown) == len(found)
+    total = {"value": len(shown), "relation": "eq" if exact else "gte"}
     return as_json({"took": 1, "hits": {"total": total, "hits": hits}})
 
 
@@ -75,6 +86,7 @@ class RecordedSearch:
         began: When its first whole week began, in days; by default when it did.
         policy: The rule that its settings name; empty if they name none.
         per_page: Documents on a page of results.
+        faults: What it does that it should not, of ``SEARCH_FAULTS``.
 
     """
 
@@ -87,6 +99,7 @@ class RecordedSearch:
     policy: str = ""
     per_page: int = PER_PAGE
     kind: str = "search"
+    faults: frozenset[str] = frozenset()
     _made: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -125,7 +138,12 @@ class RecordedSearch:
     def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
         """Return what the search box answered at a moment."""
         query = asked.url.query.get("q", "").lower()
-        return results(asked, self._find(query, self.week(now)), self._hit)
+        cap = MOST_SHOWN if CAPPED in self.faults else None
+        return results(asked, self._find(query, self.week(now)), self._hit, cap)
+
+    def with_faults(self, faults: Collection[str]) -> "RecordedSearch":
+        """Return a search that does what it should not; see ``SEARCH_FAULTS``."""
+        return replace(self, faults=frozenset(faults) & SEARCH_FAULTS.keys(), _made={})
 
     def _find(self, query: str, week: int) -> list[str]:
         """Return the documents that hold all words, in an order of the query's own."""
@@ -154,6 +172,24 @@ class RecordedSearch:
         known, start = np.unique(terms[order], return_index=True)
         words = [str(word).lower() for word in weekly.words[known]]
         return dict(zip(words, np.split(row[order], start[1:]), strict=True))
+
+    def truth(self) -> Recording:
+        """Return when its documents came, changed and went: at the ends of weeks."""
+        weekly, place = self.weekly, self.weekly.place(self.site)
+        rows = np.arange(int(weekly.first[place]), int(weekly.first[place + 1]))
+        number: dict[str, int] = {}
+        pages = weekly.page[rows].tolist()
+        item = np.array([number.setdefault(page, len(number)) for page in pages])
+        begin = self.span[0] + WEEK * (weekly.week_from[rows] - weekly.since)
+        end = self.span[0] + WEEK * (weekly.week_to[rows] + 1.0 - weekly.since)
+        born, died = np.full(len(number), np.inf), np.full(len(number), -np.inf)
+        np.minimum.at(born, item, begin)
+        np.maximum.at(died, item, end)
+        died[died >= self.span[1]] = np.inf
+        later = begin > born[item]
+        born[born <= self.span[0]] = -np.inf
+        lives = born, died
+        return recording_of_changes(tuple(number), item[later], begin[later], lives)
 
     def settings(self, origin: str) -> str:
         """Return how it is asked."""

@@ -1,0 +1,1 @@
+"""Made-up worlds, calibrated to real histories, to try crawlers against."""

@@ -1,0 +1,95 @@
+"""How fresh the copies of crawlers are, by what they were handed and what is true.
+
+A server hands out the version of the moment, so a copy is current from when it was
+handed out until the item changes next. Nothing that a crawler says goes into that.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+import numpy as np
+
+from halflife.core.arrays import Floats, Ints
+from halflife.recordings.pages import Recording
+
+
+class SourceScore(TypedDict):
+    """What a client had of one source.
+
+    ``freshness`` is the share of the items that were there, over the time that is
+    scored, of which the client had been handed the version of the moment; ``current``
+    is the same at the end. ``fetched`` counts the items that it was ever handed, of
+    ``items`` that were there at some time.
+    """
+
+    freshness: float
+    current: float
+    fetched: int
+    items: int
+    requests: int
+
+
+@dataclass
+class ClientLog:
+    """What one client asked one source for.
+
+    Attributes:
+        row: The items that it was handed.
+        at: When, in days.
+        requests: Requests in all, whatever came of them.
+
+    """
+
+    row: list[int] = field(default_factory=list)
+    at: list[float] = field(default_factory=list)
+    requests: int = 0
+
+
+def score(truth: Recording, log: ClientLog, begin: float, end: float) -> SourceScore:
+    """Return how fresh a client's copy of a source was between two moments."""
+    rows, at = np.array(log.row, dtype=np.intp), np.array(log.at)
+    held = Holding.of(truth, rows, at)
+    there = overlap(truth.born, truth.died, begin, end)
+    fresh = overlap(held.since, held.until, begin, end)
+    alive = (truth.born <= end) & (end < truth.died)
+    now = (held.since <= end) & (end < held.until)
+    return {
+        "freshness": float(fresh.sum() / max(there.sum(), 1e-12)),
+        "current": int((alive[held.row] & now).sum()) / max(int(alive.sum()), 1),
+        "fetched": int(np.unique(rows).size),
+        "items": int(((truth.born <= end) & (truth.died > begin)).sum()),
+        "requests": log.requests,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """When a client held current versions: each version once."""
+
+    row: Ints
+    since: Floats
+    until: Floats
+
+    @classmethod
+    def of(cls, truth: Recording, rows: Ints, at: Floats) -> "Holding":
+        """Return what follows from having been handed these items at these times."""
+        if not rows.size:
+            none = np.zeros(0)
+            return cls(rows, none, none)
+        state = truth.states(rows, at)
+        order = np.lexsort((at, state, rows))
+        rows, at, state = rows[order], at[order], state[order]
+        first = np.append(True, (np.diff(rows) != 0) | (np.diff(state) != 0))
+        rows, at = rows[first], at[first]
+        until = np.minimum(truth.next_change(rows, at), truth.died[rows])
+        return cls(rows, at, until)
+
+
+def overlap(since: Floats, until: Floats, begin: float, end: float) -> Floats:
+    """Return how much of each stretch lies between two moments.
+
+    >>> overlap(np.array([0.0, 3.0]), np.array([2.0, np.inf]), 1.0, 4.0).tolist()
+    [1.0, 1.0]
+    """
+    inside = np.minimum(until, end) - np.maximum(since, begin)
+    return np.asarray(np.maximum(inside, 0.0))

@@ -1,0 +1,172 @@
+"""Every figure in the tables of the book is that of a result file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import league_folder
+from halflife.bench import league
+from halflife.recordings.histories import load
+from lab import results, resumed_league
+from lab.result_pages import (
+    END,
+    MEASURED,
+    UNMEASURED,
+    figures,
+    looked_up,
+    marks,
+    rendered,
+    unbacked_rows,
+    wrong_marks,
+)
+from lab.result_tables import TABLES
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+FILES = sorted(RESULTS.glob("*.json"))
+
+
+@pytest.mark.parametrize("page", results.PAGES)
+def test_marked_figures_are_those_of_the_files(page):
+    assert list(wrong_marks((ROOT / page).read_text(), RESULTS)) == []
+
+
+@pytest.mark.parametrize("page", results.PAGES)
+def test_enclosed_tables_are_those_that_the_files_make(page):
+    text = (ROOT / page).read_text()
+    assert rendered(text, RESULTS, TABLES) == text
+
+
+def test_the_picture_of_the_league_is_drawn_from_its_file():
+    assert (ROOT / results.PICTURE).read_text() == results.league_picture(RESULTS)
+
+
+@pytest.mark.parametrize("page", results.CHECKED)
+def test_no_table_claims_a_figure_without_a_result(page):
+    assert list(unbacked_rows((ROOT / page).read_text())) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_result_says_how_it_was_measured_or_that_it_was_not(path):
+    told = json.loads(path.read_text())
+    assert told["figure"] == path.stem
+    assert told["command"]
+    if told["status"] == UNMEASURED:
+        assert path.stem in results.LATER
+        assert "rows" not in told
+        return
+    assert told["status"] == MEASURED
+    assert path.stem in results.FIGURES
+    assert {"halflife", "commit", "python", "numpy"} <= told["made_by"].keys()
+    assert "seed" in told
+    assert told["data"]["kind"] in ("recorded", "made")
+    if told["data"]["kind"] == "recorded":
+        assert told["data"]["part"]
+        assert all(len(one) == 64 for one in told["data"]["sha256"].values())
+
+
+def test_every_figure_has_a_file():
+    known = {path.stem for path in FILES}
+    assert known == {*results.FIGURES, *results.LATER}
+
+
+TOLD = {
+    "status": MEASURED,
+    "rows": [
+        {"policy": "a", "budget": 0.5, "mean": 0.921, "gain": {"low": -0.004}},
+        {"policy": "b", "budget": 0.5, "mean": 0.5},
+    ],
+}
+GOOD = (
+    "At 0.5 it keeps 92.1 % [−0.4]"  # noqa: RUF001  (as pages write it)
+    "<!-- result: x.json#rows[policy=a].budget as .1f; .mean as 100*.1f;"
+    " .gain.low as 100*+.1f -->"
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(TOLD))
+    (tmp_path / "later.json").write_text(json.dumps({"status": UNMEASURED}))
+    return tmp_path
+
+
+def test_a_figure_that_differs_from_the_file_is_found(folder):
+    assert list(wrong_marks(GOOD, folder)) == []
+    (wrong,) = wrong_marks(GOOD.replace("92.1", "92.2"), folder)
+    assert "has ['0.5', '92.1', '-0.4'], the page ['0.5', '92.2', '-0.4']" in wrong
+
+
+def test_marks_of_files_that_are_not_there_or_not_measured_are_found(folder):
+    (wrong,) = wrong_marks("1.5<!-- result: y.json#rows -->", folder)
+    assert wrong == "results/y.json is not there"
+    (wrong,) = wrong_marks("1.5<!-- result: later.json#rows -->", folder)
+    assert "is not measured" in wrong
+
+
+def test_rows_without_a_mark_are_found():
+    row = "| uniform | 0.91 |"
+    assert list(unbacked_rows(f"## A\n{row}\n")) == [row]
+    assert list(unbacked_rows(f"## A\n<!-- result: x.json -->\n{row}\n")) == []
+    later = f"## A\n<!-- result: x.json -->\n## B\n{row}\n"
+    assert list(unbacked_rows(later)) == [row]
+    block = f"<!-- result: x.json table=standings -->\n{row}\n{END}\n{row}\n"
+    assert list(unbacked_rows(block)) == [row]
+    assert list(unbacked_rows("| 3 sites | `0.5` |\n")) == []
+
+
+def test_tables_are_made_again_and_the_rest_of_a_page_is_left_alone(folder):
+    page = f"before\n<!-- result: x.json table=t -->\nold\n{END}\nafter 1.5\n"
+    made = rendered(page, folder, {"t": lambda told: f"| {told['rows'][1]['mean']} |"})
+    assert made == page.replace("old", "| 0.5 |")
+    assert rendered(made, folder, {"t": lambda _: "| 0.5 |"}) == made
+
+
+def test_figures_and_paths_are_read_as_they_are_written():
+    assert figures("51 489 pages, 0.5 %, `1.0`, [x](a1.md)") == ["51489", "0.5"]
+    assert looked_up(TOLD, "rows[policy=b,budget=0.5].mean as .2f") == "0.50"
+    with pytest.raises(KeyError, match="no row with policy=c"):
+        looked_up(TOLD, "rows[policy=c].mean")
+    (mark,) = marks("<!-- result: x.json#rows[policy=a].mean as .1f; .budget -->")
+    assert mark.paths == ("rows[policy=a].mean as .1f", "rows[policy=a].budget")
+
+
+def test_a_league_that_was_cut_short_goes_on_where_it_was(tmp_path):
+    memory = resumed_league.Memory(tmp_path / "m", "about")
+    made = []
+
+    def make():
+        made.append(1)
+        return [1.5]
+
+    assert memory.recall("job", make) == memory.recall("job", make) == [1.5]
+    assert made == [1]
+    other = resumed_league.Memory(tmp_path / "m", "other data")
+    assert other.recall("job", make) == [1.5]
+    assert made == [1, 1]
+
+
+def test_a_resumed_league_is_the_league(tmp_path):
+    recorded = load(league_folder.many_sites(tmp_path, sites=5, pages=3), days=360.0)
+    rules = league.LeagueRules((0.05,), seeds=1)
+    names = ("uniform", "age")
+    memory = resumed_league.Memory(tmp_path / "m", "x")
+    told = []
+    first = resumed_league.rows(recorded, names, rules, memory, told.append)
+    again = resumed_league.rows(recorded, names, rules, memory, told.append)
+    assert told == ["uniform at 5.0%", "age at 5.0%"]
+    plain = league.compare(recorded, names, rules, lambda *_: None)
+    assert first == again == plain
+
+
+def test_figures_that_need_recorded_histories_are_left_alone_without(tmp_path, capsys):
+    assert (
+        results.main(["--only", "league", "--out", str(tmp_path), "--measure-only"])
+        == 0
+    )
+    assert "league: needs recorded histories" in capsys.readouterr().err
+    assert not (tmp_path / "league.json").exists()
+    told = json.loads((tmp_path / "fetch.json").read_text())
+    assert told["status"] == UNMEASURED
+    assert results.main(["--only", "nothing"]) == 2
