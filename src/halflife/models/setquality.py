@@ -14,12 +14,10 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.lifetimes import Collection, Lives
 from halflife.models.census import METRICS, PRECISION, RECALL, Census
-from halflife.models.conformal import (
-    DISPERSION,
-    Calibrated,
-)
+from halflife.models.conformal import DISPERSION
 from halflife.models.experts import Experts
 from halflife.models.pool import Horizon, Study
+from halflife.models.quantile_mixture import Mixture
 
 LOOKS = 1500  # how far back a forecast looks
 YEAR = 365.0
@@ -114,15 +112,15 @@ def _loss(study: Study, days: float, confidence: float) -> Floats:
 
 def _by_horizon(horizon: Horizon, days: Floats, confidence: float) -> Floats:
     """Return the same as the past of one horizon tells it."""
-    census, ready = horizon.study.census, horizon.ready(confidence)
-    last, size = census.looks.size - 1, float(census.size[-1])
-    guess = np.array([[r.scored.guess[last]] for r in ready])
+    last = horizon.study.census.looks.size - 1
+    guess = np.array([[r.scored.guess[last]] for r in horizon.ready])
     other = days != horizon.days
     ratio = np.ones((guess.size, days.size))
     if other.any():
         ratio[:, other] = _further(horizon, days[other])
-    pairs = zip(ready, guess * ratio, strict=True)
-    return np.array([one.bounds_of(last, guesses, size) for one, guesses in pairs])
+    looks = np.full(days.size, last)
+    pairs = zip(horizon.ready, guess * ratio, strict=True)
+    return np.array([one.bounds(looks, each, confidence) for one, each in pairs])
 
 
 def _with_past(study: Study, days: float) -> float:
@@ -152,7 +150,7 @@ def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetF
     losses[PRECISION][:, order] = np.maximum.accumulate(
         losses[PRECISION][:, order], axis=1
     )
-    precision, recall = (_band(losses[m], size) for m in (PRECISION, RECALL))
+    precision, recall = (quality_band(losses[m], size) for m in (PRECISION, RECALL))
     fewest, middle, most = size * losses[-1]
     new = Band(middle, fewest, most)
     gone = Band(
@@ -163,7 +161,7 @@ def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetF
     return SetForecast(at, size, precision, recall, gone, new, confidence, status)
 
 
-def _band(loss: Floats, size: Floats | int) -> Band:
+def quality_band(loss: Floats, size: Floats | int) -> Band:
     """Return the quality behind least, middle and most loss.
 
     Less than half an object kept is none.
@@ -172,20 +170,17 @@ def _band(loss: Floats, size: Floats | int) -> Band:
     return Band(mean, np.where(low * size <= 0.5, 0.0, low), high)
 
 
-def quality_bounds(ready: Calibrated, looks: Ints) -> Band:
+def quality_bounds(ready: Mixture, looks: Ints, confidence: float) -> Band:
     """Return the default forecast of a quality made at past looks, with bounds."""
-    guess, size = ready.scored.guess[looks], ready.scored.size[looks]
-    ends = [ready.bounds(*x) for x in zip(looks.tolist(), guess, size, strict=True)]
-    return _band(np.array(ends).reshape(-1, 3).T, size)
+    scored = ready.scored
+    ends = ready.bounds(looks, scored.guess[looks], confidence)
+    return quality_band(ends, scored.size[looks])
 
 
-def quality_quantiles(ready: Calibrated, looks: Ints, levels: Floats) -> Floats:
+def quality_quantiles(ready: Mixture, looks: Ints, levels: Floats) -> Floats:
     """Return quantiles of the same forecasts of a quality, ascending: a row a look."""
-    guess, size = ready.scored.guess[looks], ready.scored.size[looks]
-    three = zip(looks.tolist(), guess, size, strict=True)
-    lost = [ready.quantiles(*one, 1.0 - levels) for one in three]
-    found = np.exp(-np.array(lost).reshape(-1, levels.size))
-    return np.where(found * size[:, None] <= 0.5, 0.0, found)
+    found = np.exp(-ready.quantiles(looks, 1.0 - levels[::-1])[:, ::-1])
+    return np.where(found * ready.scored.size[looks, None] <= 0.5, 0.0, found)
 
 
 def _ignorant(at: Floats, size: int, confidence: float, why: str) -> SetForecast:
