@@ -155,8 +155,9 @@ def scored(told: Forecasts, truth: Floats) -> Floats:
 def pit(spread: Floats, truth: Floats) -> Floats:
     """Return the share of outcomes in each tenth of what was forecast.
 
-    A truth above j of n quantiles and at k of them lies in the share (j + u (k + 1)) /
-    (n + 1), with u drawn evenly: even for a forecast that is right, atoms and all.
+    A truth above j of the n quantiles at ``LEVELS`` and at k of them lies between the
+    levels (j - 1/2) / n and (j + k + 1/2) / n, where it is drawn evenly: the shares are
+    even for a forecast that is right, atoms and all.
 
     >>> pit(np.tile(LEVELS, (2, 1)), np.array([-1.0, 2.0])).tolist()
     [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5]
@@ -164,7 +165,9 @@ def pit(spread: Floats, truth: Floats) -> Floats:
     u = np.random.default_rng(0).random(truth.size)
     near = np.abs(spread - truth[:, None]) <= 1e-9
     below = ((spread < truth[:, None]) & ~near).sum(axis=1)
-    place = (below + u * (near.sum(axis=1) + 1.0)) / (spread.shape[1] + 1.0)
+    ends = np.stack([below - 0.5, below + near.sum(axis=1) + 0.5]) / spread.shape[1]
+    low, high = np.clip(ends, 0.0, 1.0)
+    place = low + u * (high - low)
     count, _ = np.histogram(place, bins=10, range=(0.0, 1.0))
     return np.asarray(count / max(truth.size, 1))
 

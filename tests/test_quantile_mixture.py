@@ -1,6 +1,7 @@
 """Quantiles of three forecasts, mixed as far as each proved right."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,14 +23,15 @@ def mixture(seed=0, n=60, cycle=2.0, lag=2, members=q.MEMBERS):
     later = np.where(np.arange(n) < n - lag, np.arange(n) + lag, -1)
     scored = Scored(guess, found, np.full(n, 200.0), later, cycle, 4)
     steps = rng.gamma(1.0, 0.05, n - 1)
-    return Mixture(Calibrated(scored, np.full(n, 0.4)), steps, members)
+    ahead = cycle * rng.uniform(0.9, 1.2, n)
+    return Mixture(Calibrated(scored, np.full(n, 0.4)), steps, ahead, members)
 
 
 def calm(n=120):
     """Return a source that loses nothing, though models expect a little."""
     later = np.append(np.arange(1, n), -1)
     scored = Scored(np.full(n, 0.02), np.zeros(n), np.full(n, 500.0), later, 1.0, 4)
-    return Mixture(Calibrated(scored, np.full(n, 0.5)), np.zeros(n - 1))
+    return Mixture(Calibrated(scored, np.full(n, 0.5)), np.zeros(n - 1), np.ones(n))
 
 
 def by_hand(values, weights, level):
@@ -55,7 +57,8 @@ def lent(mixed, look):
 def test_the_past_counts_each_outcome_once_and_two_cycles_are_lent(look):
     mixed = mixture(members=(q.PAST,))
     s = mixed.scored
-    seen = [s.found[i] for i in range(60) if 0 <= s.later[i] <= look]
+    pace = s.found / mixed.ahead * mixed.ahead[look]
+    seen = [pace[i] for i in range(60) if 0 <= s.later[i] <= look]
     weight = [1.0] * len(seen) + [q.LENT_OWN * s.cycle / 199] * 199
     found = mixed.each(np.array([look]), s.guess[[look]], LEVELS)[0, 0]
     values = [*seen, *lent(mixed, look)]
@@ -81,8 +84,9 @@ def test_blocks_are_scaled_to_what_is_expected_and_count_as_cycles_seen():
     mixed = mixture(members=(q.BLOCKS,), cycle=7.0, lag=7)
     look = np.array([40])
     guess = mixed.scored.guess[40]
-    sums = block_sums(mixed.steps, look, 7)[0]
-    sums = sums * math.sqrt(guess / (7 * mixed.steps[:40].mean()))
+    far = mixed.ahead[40]
+    sums = block_sums(mixed.steps, look, 7)[0] * far / 7
+    sums = sums * math.sqrt(guess / (far * mixed.steps[:40].mean()))
     weight = [40 / 7 / q.DRAWS] * q.DRAWS + [q.LENT_OWN / 199] * 199
     found = mixed.each(look, np.array([guess]), LEVELS)[0, 0]
     for level, one in zip(LEVELS, found, strict=True):
@@ -144,7 +148,7 @@ def test_a_source_that_never_lost_anything_has_bounds_that_say_so():
     mixed = calm()
     looks = np.array([30, 118])
     low, _, high = mixed.bounds(looks, mixed.scored.guess[looks], 0.95)
-    alone = Mixture(mixed.ready, mixed.steps, (q.SCORES,))
+    alone = replace(mixed, members=(q.SCORES,))
     _, _, wide = alone.bounds(looks, mixed.scored.guess[looks], 0.95)
     assert low.tolist() == [0.0, 0.0]
     assert (high < wide).all()
@@ -159,7 +163,7 @@ def test_a_forecast_for_other_days_takes_what_the_source_did_in_proportion():
     guess = mixed.scored.guess[look]
     one, two = (mixed.each(look, k * guess, LEVELS) for k in (1.0, 2.0))
     np.testing.assert_allclose(two, 2.0 * one)
-    scores = Mixture(mixed.ready, mixed.steps, (q.SCORES,))
+    scores = replace(mixed, members=(q.SCORES,))
     found = scores.each(look, 2.0 * guess, LEVELS)[0]
     np.testing.assert_allclose(found, mixed.ready.quantiles(look, 2 * guess, LEVELS))
 
@@ -172,7 +176,7 @@ def test_bounds_of_overdispersed_losses_hold_as_often_as_promised(confidence):
     later = np.append(np.arange(1, n), -1)
     found = guess * rng.gamma(6.0, 1 / 6, n)
     scored = Scored(guess, found, np.full(n, 1000.0), later, 1.0, 0)
-    mixed = Mixture(Calibrated(scored, np.full(n, 0.41)), found[:-1])
+    mixed = Mixture(Calibrated(scored, np.full(n, 0.41)), found[:-1], np.ones(n))
     looks = np.arange(60, n - 1)
     low, _, high = mixed.bounds(looks, guess[looks], confidence)
     held = (low <= found[looks]) & (found[looks] <= high)
@@ -201,7 +205,7 @@ def test_no_outcome_counts_before_it_was_seen_and_quantiles_ascend(seed, n, cycl
     other = np.where(s.later > cut, s.found + 1.0, s.found)
     changed = Scored(s.guess, other, s.size, s.later, s.cycle, s.first)
     steps = np.where(np.arange(n - 1) < cut, mixed.steps, 9.0)
-    told = Mixture(Calibrated(changed, mixed.ready.spread), steps)
+    told = Mixture(Calibrated(changed, mixed.ready.spread), steps, mixed.ahead)
     looks, guess = np.array([cut]), s.guess[[cut]]
     one, two = (m.bounds(looks, guess, 0.9) for m in (mixed, told))
     np.testing.assert_allclose(one, two)

@@ -78,8 +78,9 @@ def test_an_empty_source_fills_at_the_mean_pace_so_far():
         (0.2, 1.0),  # no horizon is shorter than a step
         (1.0, 1.0),
         (1.1, 1.0),  # the look that tells comes 0.9 later, more than 0.33 + 0.5
-        (1.2, 1.2),
-        (2.05, 2.05),
+        (1.2, 1.0),  # comes by two thirds of the horizon too late
+        (2.05, 2.0),
+        (2.9, 2.9),  # and here by 3 %
         (11.5, 11.5),
         (12.0, 12.0),
         (30.0, 12.0),  # a third of the history

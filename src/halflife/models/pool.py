@@ -131,7 +131,7 @@ class Horizon:
         """Return the default forecast of a quality with what makes bounds of it."""
         scored = self.scored(metric, self.pooled[metric])
         ready = Calibrated(scored, self.spread[metric])
-        return Mixture(ready, self.study.census.turnover.loss[metric])
+        return Mixture(ready, self.study.census.turnover.loss[metric], self._steps)
 
     def newcomers(self) -> Mixture:
         """Return the same for what the copy lacks, as a share of its size.
@@ -144,7 +144,13 @@ class Horizon:
         scored = replace(scored, found=self.outcome.new / scored.size)
         prior = np.full(guess.size, DISPERSION**2)
         ready = Calibrated(scored, dispersion(scored, prior))
-        return Mixture(ready, self.study.census.turnover.new / scored.size[:-1])
+        steps = self.study.census.turnover.new / scored.size[:-1]
+        return Mixture(ready, steps, self._steps)
+
+    @property
+    def _steps(self) -> Floats:
+        """How many usual steps between looks each forecast reaches."""
+        return self.outcome.ahead / self.study.census.step
 
     @cached_property
     def ready(self) -> tuple[Mixture, ...]:

@@ -1,7 +1,8 @@
 """What a copy will lose, as quantiles: of three forecasts, as far as each proved right.
 
 - *Scores*: the pooled forecast, and about it the scores of past ones (``conformal``).
-- *Past*: what came true at this horizon before, whatever was forecast.
+- *Past*: what came true at this horizon before, whatever was forecast; in proportion
+  where looks told a little earlier or later.
 - *Blocks*: sums of blocks of the source's own steps, drawn at random (Kuensch, "The
   jackknife and the bootstrap for general stationary observations", Annals of Statistics
   1989), times the square root of the pooled forecast over the mean of such sums.
@@ -43,12 +44,14 @@ class Mixture:
     Attributes:
         ready: The pooled forecast and its scores.
         steps: What was lost from each look to the next.
+        ahead: How far each look's forecast reaches, in usual steps between looks.
         members: Which forecasts are mixed.
 
     """
 
     ready: Calibrated
     steps: Floats
+    ahead: Floats
     members: tuple[str, ...] = MEMBERS
 
     @property
@@ -93,15 +96,18 @@ class Mixture:
         s = self.scored
         known = np.flatnonzero(s.later >= 0)
         end = np.searchsorted(s.later[known], looks, side="right")
-        past = latest(s.found[known], end, int(max(KEPT, 20.0 * s.cycle)))
+        paces = s.found[known] / self.ahead[known]
+        past = latest(paces, end, int(max(KEPT, 20.0 * s.cycle)))
+        past = past * self.ahead[looks][:, None]
         lend = self.ready.lent(looks, s.guess[looks])
         return row_quantiles(past, LENT_OWN * s.cycle, lend, levels)
 
     def _blocks(self, looks: Ints, levels: Floats) -> Floats:
         s, length = self.scored, max(1, round(self.scored.cycle))
         guess, known = s.guess[looks], np.minimum(looks, self.steps.size)
-        sums = block_sums(self.steps, known, length)
-        usual = length * _running(self.steps)[known] / np.maximum(known, 1)
+        ahead = self.ahead[looks]
+        sums = block_sums(self.steps, known, length) * (ahead / length)[:, None]
+        usual = ahead * _running(self.steps)[known] / np.maximum(known, 1)
         sums *= np.sqrt(guess / np.maximum(usual, _LEAST))[:, None]
         # All draws together count as the cycles that were seen.
         lent = LENT_OWN * DRAWS * length / np.maximum(known, _LEAST)

@@ -13,7 +13,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.lifetimes import Collection, Lives
-from halflife.models.census import METRICS, PRECISION, RECALL, Census
+from halflife.models.census import METRICS, PRECISION, RECALL, Census, CopyOutcome
 from halflife.models.conformal import DISPERSION
 from halflife.models.experts import Experts
 from halflife.models.pool import Horizon, Study
@@ -22,6 +22,7 @@ from halflife.models.quantile_mixture import Mixture
 LOOKS = 1500  # how far back a forecast looks
 YEAR = 365.0
 HALVINGS = 4
+LATE = 0.05  # of a horizon that looks may come late in the mean, to tell of it
 
 
 class Band(NamedTuple):
@@ -127,14 +128,22 @@ def _with_past(study: Study, days: float) -> float:
     """Return the nearest horizon whose past tells something.
 
     Horizons shorter than a step, or longer than a third of the history, have none. Nor
-    have those just above a whole number of steps: the next look comes too late to tell
-    of them. The whole number of steps below has one then.
+    have those just above a whole number of steps, as the next look comes too late to
+    tell of them; of those between whole numbers it tells late. The whole number of
+    steps below is taken then.
     """
     census = study.census
     told = max(census.step, min(days, float(np.ptp(census.looks)) / 3.0))
     below = max(np.floor(told / census.step + 1e-9), 1.0) * census.step
-    past, other = (study.at(h).outcome.known.sum() for h in (told, float(below)))
-    return told if 2 * past >= other else float(below)
+    past, other = (study.at(h).outcome for h in (told, float(below)))
+    many = 2 * past.known.sum() >= other.known.sum()
+    late = _mean_reach(past) / told > _mean_reach(other) / below + LATE
+    return float(below) if late or not many else told
+
+
+def _mean_reach(outcome: CopyOutcome) -> float:
+    """Return how many days ahead the looks that told came, in the mean."""
+    return float(outcome.ahead[outcome.known].mean()) if outcome.known.any() else 0.0
 
 
 def _further(horizon: Horizon, days: Floats) -> Floats:
