@@ -7,10 +7,11 @@
   jackknife and the bootstrap for general stationary observations", Annals of Statistics
   1989), times the square root of the pooled forecast over the mean of such sums.
 
-To the last two some cycles are lent: the first forecast as it is without a past. At
-each level the quantile is the mean of the three, weighed by (mean past pinball
-loss)^-p, p = ``SHARPNESS`` n / (n + ``HALF``) after n cycles: equal weights at first,
-nearly the best one alone in the end. Losses are of the quality itself, e^-loss.
+To the last two as many cycles are lent as to the first, by Student's t about the pooled
+forecast: with fewer, bounds of short histories are too narrow. At each level the
+quantile is the mean of the three, weighed by (mean past pinball loss)^-p, p =
+``SHARPNESS`` n / (n + ``HALF``) after n cycles: equal weights at first, nearly the best
+one alone in the end. Losses are of the quality itself, e^-loss.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.models.conformal import (
+    LENT,
     MEDIAN,
     Calibrated,
     Scored,
@@ -28,8 +30,6 @@ from halflife.models.conformal import (
 )
 
 SCORES, PAST, BLOCKS = MEMBERS = "scores", "past", "blocks"
-CAUTION = 0.9  # of the chance of a miss that is asked for: who won so far had luck too
-LENT_OWN = 2.0  # cycles lent to what the source itself did
 SHARPNESS, HALF = 16.0, 2.0  # of the weights, and the cycles at which it is half
 KEPT = 400  # outcomes that the member *past* goes by, or those of 20 cycles
 PAID = 200  # past forecasts that weights go by, at most four a cycle
@@ -66,7 +66,7 @@ class Mixture:
         horizon, what the source did counts in proportion. Where one member says that
         nothing may be lost, so does the bound.
         """
-        tail = CAUTION * (1.0 - confidence) / 2.0
+        tail = (1.0 - confidence) / 2.0
         levels = np.array([tail, MEDIAN, 1.0 - tail])
         each = self.each(looks, guess, levels)
         mixed = np.sort((self.weights(looks, levels) * each).sum(axis=0), axis=1)
@@ -100,7 +100,7 @@ class Mixture:
         past = latest(paces, end, int(max(KEPT, 20.0 * s.cycle)))
         past = past * self.ahead[looks][:, None]
         lend = self.ready.lent(looks, s.guess[looks])
-        return row_quantiles(past, LENT_OWN * s.cycle, lend, levels)
+        return row_quantiles(past, LENT * s.cycle, lend, levels)
 
     def _blocks(self, looks: Ints, levels: Floats) -> Floats:
         s, length = self.scored, max(1, round(self.scored.cycle))
@@ -110,7 +110,7 @@ class Mixture:
         usual = ahead * _running(self.steps)[known] / np.maximum(known, 1)
         sums *= np.sqrt(guess / np.maximum(usual, _LEAST))[:, None]
         # All draws together count as the cycles that were seen.
-        lent = LENT_OWN * DRAWS * length / np.maximum(known, _LEAST)
+        lent = LENT * DRAWS * length / np.maximum(known, _LEAST)
         return row_quantiles(sums, lent, self.ready.lent(looks, guess), levels)
 
     def weights(self, looks: Ints, levels: Floats) -> Floats:
