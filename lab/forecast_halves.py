@@ -203,10 +203,8 @@ class Group:
         k = FIELDS.index(field)
         names = sorted({case.source for case in self.found})
         place = [names.index(case.source) for case in self.found]
-        sums = [
-            np.bincount(place, [case.scores[v][k] for case in self.found])
-            for v in (name, BEFORE)
-        ]
+        weights = [[case.scores[v][k] for case in self.found] for v in (name, BEFORE)]
+        sums = [np.bincount(place, w).astype(np.float64) for w in weights]
         counts = draws(len(names), np.random.default_rng(0))
         return list(cluster_interval(counts, Ratio(*sums)))
 

@@ -13,12 +13,12 @@ from halflife.models.experts import POOL
 from halflife.models.pool import GROWTH, Study
 from halflife.models.setquality import (
     Band,
-    quality_band,
     _further,
     _loss,
     _told,
     _with_past,
     forecast,
+    quality_band,
     quality_bounds,
     versions,
     when,

@@ -155,7 +155,7 @@ def pinball(loss: Floats, found: Floats, levels: Floats) -> Floats:
     array([[0.05 ],
            [0.225]])
     """
-    off = np.exp(-found)[:, None] - np.exp(-loss)
+    off: Floats = np.exp(-found)[:, None] - np.exp(-loss)
     return np.where(off >= 0.0, (1.0 - levels) * off, -levels * off)
 
 
