@@ -16,10 +16,12 @@ from halflife.models.conformal import (
     CYCLES_KEPT,
     FREEDOM,
     LENT,
+    MEDIAN,
     SCORES_KEPT,
     Calibrated,
     Scored,
     latest,
+    row_quantiles,
 )
 
 PACE = 0.02  # how fast the share of misses is led, per cycle
@@ -69,7 +71,7 @@ class Adaptive:
         """
         scores, cycle = self.ready.scores, self.scored.cycle
         known = self.scored.told[self.scored.order]
-        kept = int(max(SCORES_KEPT, CYCLES_KEPT * cycle))
+        kept = self._kept
         tail, lent = lazy_scipy.stdtr(FREEDOM, scores), LENT * cycle
         past = latest(scores, known, kept)
         below = (past < scores[:, None]).sum(axis=1)
@@ -81,11 +83,16 @@ class Adaptive:
 
     def bounds(self, looks: Ints) -> Floats:
         """Return the least, the middle and the most loss to expect: three rows."""
-        guess, out = self.scored.guess[looks], np.empty((3, looks.size))
-        for k, look in enumerate(looks.tolist()):
-            tail = float(self.misses[look]) / 2.0
-            levels = np.array([tail, 0.5, 1.0 - tail])
-            at = np.array([look])
-            low, middle, high = self.ready.quantiles(at, guess[[k]], levels)[0]
-            out[:, k] = low, np.clip(middle, low, high), high
-        return out
+        guess, cycle = self.scored.guess[looks], self.scored.cycle
+        past = latest(self.ready.scores, self.scored.told[looks], self._kept)
+        own = np.where(np.isfinite(past), self.ready.around(looks, guess, past), np.inf)
+        tail = self.misses[looks][:, None] / 2.0
+        levels = np.concatenate([tail, 1.0 - tail], axis=1)
+        lend = self.ready.lent(looks, guess)
+        low, high = row_quantiles(own, LENT * cycle, lend, levels).T
+        middle = self.ready.quantiles(looks, guess, np.array([MEDIAN]))[:, 0]
+        return np.stack([low, np.clip(middle, low, high), high])
+
+    @property
+    def _kept(self) -> int:
+        return int(max(SCORES_KEPT, CYCLES_KEPT * self.scored.cycle))

@@ -91,6 +91,20 @@ def test_misses_lead_the_share_of_misses_allowed(seed, cycle):
             missed[look] = float(extreme < share)
 
 
+def test_led_bounds_are_quantiles_at_the_share_of_misses_allowed():
+    past = a_past(6)
+    led = Adaptive(Calibrated(past, np.full(40, 0.4)), 0.9)
+    looks = np.array([38, 3, 20])
+    found = led.bounds(looks)
+    for k, look in enumerate(looks.tolist()):
+        tail = led.misses[look] / 2
+        at, guess = np.array([look]), past.guess[[look]]
+        levels = np.array([tail, 0.5, 1 - tail])
+        low, middle, high = led.ready.quantiles(at, guess, levels)[0]
+        expected = [low, min(max(middle, low), high), high]
+        assert found[:, k] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
 def test_bounds_are_quantiles_about_the_forecast():
     past = a_past(4)
     ready = Calibrated(past, np.full(40, 0.4))

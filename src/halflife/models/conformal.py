@@ -158,13 +158,14 @@ def row_quantiles(
     """Return quantiles of what is past mixed with what is lent, row by row.
 
     Each finite value of ``past`` counts one, those of ``lend`` as much as ``lent`` in
-    all; both may differ from row to row.
+    all; they and the levels may differ from row to row.
 
     >>> past = np.array([[1.0, 3.0, np.inf]])
     >>> row_quantiles(past, 2.0, np.array([2.0]), np.array([0.2, 0.5, 0.9]))
     array([[1., 2., 3.]])
     """
-    out = np.empty((past.shape[0], levels.size))
+    levels = np.broadcast_to(levels, (past.shape[0], levels.shape[-1]))
+    out = np.empty(levels.shape)
     lend = np.broadcast_to(lend, (past.shape[0], lend.shape[-1]))
     each = np.broadcast_to(np.asarray(lent) / lend.shape[1], past.shape[0])
     for begin in range(0, past.shape[0], _ROWS):
@@ -174,7 +175,8 @@ def row_quantiles(
         weight[:, past.shape[1] :] = each[rows, None]
         order = np.argsort(values, axis=1)
         total = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
-        at = np.stack([(total < x * total[:, -1:]).sum(axis=1) for x in levels], axis=1)
+        least = levels[rows].T[:, :, None] * total[:, -1:]
+        at = np.stack([(total < one).sum(axis=1) for one in least], axis=1)
         at = np.take_along_axis(order, np.minimum(at, order.shape[1] - 1), axis=1)
         out[rows] = np.take_along_axis(values, at, axis=1)
     return out
