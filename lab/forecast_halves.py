@@ -47,8 +47,6 @@ Rows: TypeAlias = list[dict[str, Any]]
 BEFORE, SHIPPED = "before", "mixture"
 MIXED: dict[str, tuple[str, ...]] = {
     "scores": (SCORES,),
-    "scores and past": (SCORES, PAST),
-    "scores and blocks": (SCORES, BLOCKS),
     "past and blocks": (PAST, BLOCKS),
     SHIPPED: MEMBERS,
 }
@@ -109,15 +107,12 @@ def variants(ready: Mixture, at: Ints) -> Iterator[tuple[str, Forecasts]]:
     """Yield what each variant forecasts at some looks."""
     size = ready.scored.size[at]
     led = quality_band(Adaptive(ready.ready, 0.95).bounds(at), size)
-    alone = replace(ready, members=(SCORES,))
-    yield (
-        BEFORE,
-        Forecasts(led.low, led.mean, led.high, quality_quantiles(alone, at, LEVELS)),
-    )
     for name, members in MIXED.items():
         one = replace(ready, members=members)
         band = quality_band(one.bounds(at, one.scored.guess[at], 0.95), size)
         spread = quality_quantiles(one, at, LEVELS)
+        if members == (SCORES,):  # quantiles were never led after misses
+            yield BEFORE, Forecasts(led.low, led.mean, led.high, spread)
         yield name, Forecasts(band.low, band.mean, band.high, spread)
 
 

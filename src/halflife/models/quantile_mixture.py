@@ -115,6 +115,8 @@ class Mixture:
 
     def weights(self, looks: Ints, levels: Floats) -> Floats:
         """Return how much each member counts at each look and level."""
+        if len(self.members) == 1:
+            return np.ones((1, looks.size, levels.size))
         s = self.scored
         grid = s.order[:: max(1, round(s.cycle / 4.0))]
         end = np.searchsorted(s.later[grid], looks, side="right")
