@@ -12,7 +12,7 @@ from halflife.models import quantile_mixture as q
 from halflife.models.conformal import FREEDOM, LENT, Calibrated, Scored, row_quantiles
 from halflife.models.quantile_mixture import Mixture, block_sums, pinball
 
-LEVELS = np.array([0.05, 0.5, 0.95])
+LEVELS = np.array([0.05, 0.45, 0.95])
 
 
 def mixture(seed=0, n=60, cycle=2.0, lag=2, members=q.MEMBERS):
@@ -226,3 +226,14 @@ def test_quantiles_by_rows_are_those_of_each_row_alone(past, share, level):
         weight = [1.0] * len(own) + [lent_here / 3] * 3
         near = [by_hand([*own, *lend], weight, level + d) for d in (-1e-9, 0.0, 1e-9)]
         assert min(near) <= one <= max(near)
+
+
+@pytest.mark.parametrize("member", [q.PAST, q.BLOCKS])
+def test_the_middle_leans_on_the_forecast_more_than_the_bounds_do(member):
+    mixed = mixture(members=(member,))
+    look = np.array([50])
+    guess = mixed.scored.guess[look]
+    plain = mixed.each(look, guess, np.array([0.499, 0.501])).mean()
+    middle = mixed.each(look, guess, np.array([0.5])).item()
+    expected = np.median(lent(mixed, 50))
+    assert abs(middle - expected) <= abs(plain - expected)

@@ -108,17 +108,12 @@ class Calibrated:
     def quantiles(self, looks: Ints, guess: Floats, levels: Floats) -> Floats:
         """Return the losses below which the truth lies with such chances; a row a look.
 
-        ``guess`` is the loss forecast at each of the looks. The median is taken with
-        more scores lent: a steady bias is taken out of the forecast, a passing one
-        hardly.
+        ``guess`` is the loss forecast at each of the looks.
         """
         cycle = self.scored.cycle
         kept = int(max(SCORES_KEPT, CYCLES_KEPT * cycle))
         past = latest(self.scores, self.scored.told[looks], kept)
-        scores = row_quantiles(past, LENT * cycle, _lent_scores(), levels)
-        middle = np.array([0.4, 0.6])
-        calm = row_quantiles(past, LENT_MIDDLE * cycle, _lent_scores(), middle)
-        scores[:, levels == MEDIAN] = calm.mean(axis=1)[:, None]
+        scores = lent_quantiles(past, cycle, _lent_scores(), levels)
         return self.around(looks, guess, scores)
 
     def around(self, looks: Ints, guess: Floats, scores: Floats) -> Floats:
@@ -150,6 +145,22 @@ def latest(values: Floats, end: Ints, most: int) -> Floats:
     if reach == 0:
         return np.empty((end.size, 0))
     return np.where(place >= 0, values[np.maximum(place, 0)], np.inf)
+
+
+def lent_quantiles(
+    past: Floats, cycle: Floats | float, lend: Floats, levels: Floats
+) -> Floats:
+    """Return quantiles of the past with ``LENT`` cycles lent, row by row.
+
+    ``cycle`` values of the past are worth a cycle. The median is taken with more lent:
+    a steady bias is taken out of the forecast, a passing one hardly.
+    """
+    found = row_quantiles(past, LENT * cycle, lend, levels)
+    if (levels == MEDIAN).any():
+        near = np.array([0.4, 0.6])
+        calm = row_quantiles(past, LENT_MIDDLE * cycle, lend, near)
+        found[:, levels == MEDIAN] = calm.mean(axis=1)[:, None]
+    return found
 
 
 def row_quantiles(

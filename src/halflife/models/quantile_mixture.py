@@ -21,12 +21,11 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.models.conformal import (
-    LENT,
     MEDIAN,
     Calibrated,
     Scored,
     latest,
-    row_quantiles,
+    lent_quantiles,
 )
 
 SCORES, PAST, BLOCKS = MEMBERS = "scores", "past", "blocks"
@@ -100,7 +99,7 @@ class Mixture:
         past = latest(paces, end, int(max(KEPT, 20.0 * s.cycle)))
         past = past * self.ahead[looks][:, None]
         lend = self.ready.lent(looks, s.guess[looks])
-        return row_quantiles(past, LENT * s.cycle, lend, levels)
+        return lent_quantiles(past, s.cycle, lend, levels)
 
     def _blocks(self, looks: Ints, levels: Floats) -> Floats:
         s, length = self.scored, max(1, round(self.scored.cycle))
@@ -110,8 +109,8 @@ class Mixture:
         usual = ahead * _running(self.steps)[known] / np.maximum(known, 1)
         sums *= np.sqrt(guess / np.maximum(usual, _LEAST))[:, None]
         # All draws together count as the cycles that were seen.
-        lent = LENT * DRAWS * length / np.maximum(known, _LEAST)
-        return row_quantiles(sums, lent, self.ready.lent(looks, guess), levels)
+        cycle = DRAWS * length / np.maximum(known, _LEAST)
+        return lent_quantiles(sums, cycle, self.ready.lent(looks, guess), levels)
 
     def weights(self, looks: Ints, levels: Floats) -> Floats:
         """Return how much each member counts at each look and level."""
