@@ -54,12 +54,12 @@ def lent(mixed, look):
 
 
 @pytest.mark.parametrize("look", [0, 5, 30, 59])
-def test_the_past_counts_each_outcome_once_and_four_cycles_are_lent(look):
+def test_the_past_counts_each_outcome_once_and_two_cycles_are_lent(look):
     mixed = mixture(members=(q.PAST,))
     s = mixed.scored
     pace = s.found / mixed.ahead * mixed.ahead[look]
     seen = [pace[i] for i in range(60) if 0 <= s.later[i] <= look]
-    weight = [1.0] * len(seen) + [LENT * s.cycle / 199] * 199
+    weight = [1.0] * len(seen) + [q.OWN * LENT * s.cycle / 199] * 199
     found = mixed.each(np.array([look]), s.guess[[look]], LEVELS)[0, 0]
     values = [*seen, *lent(mixed, look)]
     for level, one in zip(LEVELS, found, strict=True):
@@ -87,7 +87,7 @@ def test_blocks_are_scaled_to_what_is_expected_and_count_as_cycles_seen():
     far = mixed.ahead[40]
     sums = block_sums(mixed.steps, look, 7)[0] * far / 7
     sums = sums * math.sqrt(guess / (far * mixed.steps[:40].mean()))
-    weight = [40 / 7 / q.DRAWS] * q.DRAWS + [LENT / 199] * 199
+    weight = [40 / 7 / q.DRAWS] * q.DRAWS + [q.OWN * LENT / 199] * 199
     found = mixed.each(look, np.array([guess]), LEVELS)[0, 0]
     for level, one in zip(LEVELS, found, strict=True):
         expected = by_hand([*sums, *lent(mixed, 40)], weight, level)

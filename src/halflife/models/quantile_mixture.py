@@ -7,8 +7,8 @@
   jackknife and the bootstrap for general stationary observations", Annals of Statistics
   1989), times the square root of the pooled forecast over the mean of such sums.
 
-To the last two as many cycles are lent as to the first, by Student's t about the pooled
-forecast: with fewer, bounds of short histories are too narrow. At each level the
+To the last two half as many cycles are lent as to the first, by Student's t about the
+pooled forecast: with fewer, sites are covered too little at 30 days. At each level the
 quantile is the mean of the three, weighed by (mean past pinball loss)^-p, p =
 ``SHARPNESS`` n / (n + ``HALF``) after n cycles: equal weights at first, nearly the best
 one alone in the end. Losses are of the quality itself, e^-loss.
@@ -29,6 +29,7 @@ from halflife.models.conformal import (
 )
 
 SCORES, PAST, BLOCKS = MEMBERS = "scores", "past", "blocks"
+OWN = 0.5  # of the cycles lent to scores are lent to what the source itself did
 SHARPNESS, HALF = 16.0, 2.0  # of the weights, and the cycles at which it is half
 KEPT = 400  # outcomes that the member *past* goes by, or those of 20 cycles
 PAID = 200  # past forecasts that weights go by, at most four a cycle
@@ -99,7 +100,7 @@ class Mixture:
         past = latest(paces, end, int(max(KEPT, 20.0 * s.cycle)))
         past = past * self.ahead[looks][:, None]
         lend = self.ready.lent(looks, s.guess[looks])
-        return lent_quantiles(past, s.cycle, lend, levels)
+        return lent_quantiles(past, OWN * s.cycle, lend, levels)
 
     def _blocks(self, looks: Ints, levels: Floats) -> Floats:
         s, length = self.scored, max(1, round(self.scored.cycle))
@@ -109,7 +110,7 @@ class Mixture:
         usual = ahead * _running(self.steps)[known] / np.maximum(known, 1)
         sums *= np.sqrt(guess / np.maximum(usual, _LEAST))[:, None]
         # All draws together count as the cycles that were seen.
-        cycle = DRAWS * length / np.maximum(known, _LEAST)
+        cycle = OWN * DRAWS * length / np.maximum(known, _LEAST)
         return lent_quantiles(sums, cycle, self.ready.lent(looks, guess), levels)
 
     def weights(self, looks: Ints, levels: Floats) -> Floats:
