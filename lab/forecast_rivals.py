@@ -21,10 +21,9 @@ def backtest_new(
     """Return how well the default foresees how many new objects a copy lacks."""
     rows: list[dict[str, object]] = []
     for days, horizon, at in past_horizons(collection, horizons):
-        ready, truth = horizon.newcomers(confidence), horizon.outcome.new[at]
+        ready, truth = horizon.newcomers(), horizon.outcome.new[at]
         size, guess = ready.scored.size[at], ready.scored.guess[at]
-        three = zip(at.tolist(), guess, size, strict=True)
-        low, middle, high = np.array([s * ready.bounds(i, g, s) for i, g, s in three]).T
+        low, middle, high = size * ready.bounds(at, guess, confidence)
         n, mae, coverage, width = account(Band(middle, low, high), truth)
         rows.append(
             {"source": collection.name, "horizon": days, "n": n, "mae": mae,

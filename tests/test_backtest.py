@@ -64,8 +64,8 @@ def test_the_back_test_makes_the_forecasts_that_were_made_then(bursty):
     for days, look in ((1.0, 80), (7.0, 120), (14.0, 200)):
         told = forecast(bursty.until(float(look)), float(look), [days])
         for m, metric in enumerate(METRICS):
-            ready = study.at(days).calibrated(m, 0.95)
-            again = quality_bounds(ready, np.array([look]))
+            ready = study.at(days).mixture(m)
+            again = quality_bounds(ready, np.array([look]), 0.95)
             then = getattr(told, metric)
             assert np.stack(again) == pytest.approx(np.stack(then), abs=0.01)
 

@@ -4,6 +4,7 @@ from hypothesis import given, strategies as st
 
 from halflife.models import conformal
 from halflife.models.conformal import Calibrated, Scored
+from lab.adaptive_step import Adaptive
 
 
 def scored(guess, found, *, size=1000.0, cycle=1.0):
@@ -46,12 +47,13 @@ def test_dispersion_is_learned_and_begins_at_its_prior(overdispersed):
 def test_bounds_hold_as_often_as_promised(overdispersed):
     for confidence in (0.8, 0.95):
         c = conformal.dispersion(overdispersed, np.full(600, 0.25))
-        ready = Calibrated(overdispersed, c, confidence)
-        held = []
-        for i in range(60, 599):
-            low, middle, high = ready.bounds(i, overdispersed.guess[i], 1000.0)
-            assert low <= middle <= high
-            held.append(low <= overdispersed.found[i] <= high)
+        looks, tail = np.arange(60, 599), (1.0 - confidence) / 2.0
+        levels = np.array([tail, 0.5, 1.0 - tail])
+        ready = Calibrated(overdispersed, c)
+        found = ready.quantiles(looks, overdispersed.guess[looks], levels)
+        assert (np.diff(found, axis=1) >= 0).all()
+        truth = overdispersed.found[looks]
+        held = (found[:, 0] <= truth) & (truth <= found[:, 2])
         assert np.mean(held) == pytest.approx(confidence, abs=0.03)
 
 
@@ -70,15 +72,17 @@ def test_misses_make_the_bounds_wider_and_hits_narrower():
     calm = scored(np.full(200, 0.1), np.full(200, 0.1))
     rough = scored(np.full(200, 0.1), 0.1 * 1.05 ** np.arange(200))
     c = np.full(200, 0.3)
-    assert Calibrated(calm, c, 0.9).misses[-1] > 0.1
-    assert Calibrated(rough, c, 0.9).misses[-1] < 0.1
+    assert Adaptive(Calibrated(calm, c), 0.9).misses[-1] > 0.1
+    assert Adaptive(Calibrated(rough, c), 0.9).misses[-1] < 0.1
 
 
 def test_a_steady_bias_moves_the_middle():
     biased = scored(np.full(300, 0.1), np.full(300, 0.2))
-    ready = Calibrated(biased, np.full(300, 0.3), 0.95)
-    assert ready.bounds(5, 0.1, 1000.0)[1] == pytest.approx(0.1, abs=0.03)
-    assert ready.bounds(299, 0.1, 1000.0)[1] == pytest.approx(0.2, abs=0.02)
+    ready = Calibrated(biased, np.full(300, 0.3))
+    looks, guess = np.array([5, 299]), np.full(2, 0.1)
+    early, late = ready.quantiles(looks, guess, np.array([0.5]))[:, 0]
+    assert early == pytest.approx(0.1, abs=0.03)
+    assert late == pytest.approx(0.2, abs=0.02)
 
 
 @given(st.integers(1, 60), st.integers(0, 100), st.sampled_from([1.0, 3.0, 20.0]))
@@ -94,5 +98,6 @@ def test_no_outcome_counts_before_it_was_seen(size, seed, cycle):
     for truth in (found, other):
         s = Scored(guess, truth, held, later, cycle, 0)
         c = conformal.dispersion(s, np.full(size, 0.25))
-        outlook.append(Calibrated(s, c, 0.9).bounds(cut, guess[cut], 50.0))
+        at, levels = np.array([cut]), np.array([0.05, 0.5, 0.95])
+        outlook.append(Calibrated(s, c).quantiles(at, guess[at], levels))
     assert outlook[0] == pytest.approx(outlook[1])

@@ -11,6 +11,8 @@ from halflife.models import conformal as c
 from halflife.models.conformal import Calibrated, Scored, dispersion, mixed_quantiles
 from halflife.models.spells import Spells
 from halflife.models.survival_curves import KaplanMeier, Turnbull
+from lab import adaptive_step as step
+from lab.adaptive_step import Adaptive
 
 
 def a_past(seed, n=40, cycle=1.0, first=3):
@@ -66,20 +68,20 @@ def test_scores_are_on_a_scale_that_can_be_undone(x, spread):
 def test_misses_lead_the_share_of_misses_allowed(seed, cycle):
     past = a_past(seed, cycle=cycle)
     spread = np.full(40, 0.4)
-    ready = Calibrated(past, spread, 0.9)
+    led = Adaptive(Calibrated(past, spread), 0.9)
     score = {
         i: g(past.size[i] * past.found[i], 0.4) - g(past.size[i] * past.guess[i], 0.4)
         for i in past.order.tolist()
     }
-    np.testing.assert_allclose(ready.scores, list(score.values()))
+    np.testing.assert_allclose(led.ready.scores, list(score.values()))
     share, missed, done, lent = 0.1, {}, [], c.LENT * cycle
     for look in range(40):
         seen = known_at(past, look)
         for i in seen[len(done) :]:
-            pace = c.PACE / math.sqrt(cycle)
-            share = min(c.MOST, max(c.LEAST, share + pace * (0.1 - missed[i])))
+            pace = step.PACE / math.sqrt(cycle)
+            share = min(step.MOST, max(step.LEAST, share + pace * (0.1 - missed[i])))
             done.append(i)
-        assert ready.misses[look] == pytest.approx(share)
+        assert led.misses[look] == pytest.approx(share)
         if look in score:
             z = score[look]
             tail, total = stats.t(c.FREEDOM).cdf(z), len(seen) + lent
@@ -89,14 +91,29 @@ def test_misses_lead_the_share_of_misses_allowed(seed, cycle):
             missed[look] = float(extreme < share)
 
 
+def test_led_bounds_are_quantiles_at_the_share_of_misses_allowed():
+    past = a_past(6)
+    led = Adaptive(Calibrated(past, np.full(40, 0.4)), 0.9)
+    looks = np.array([38, 3, 20])
+    found = led.bounds(looks)
+    for k, look in enumerate(looks.tolist()):
+        tail = led.misses[look] / 2
+        at, guess = np.array([look]), past.guess[[look]]
+        levels = np.array([tail, 0.5, 1 - tail])
+        low, middle, high = led.ready.quantiles(at, guess, levels)[0]
+        expected = [low, min(max(middle, low), high), high]
+        assert found[:, k] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
 def test_bounds_are_quantiles_about_the_forecast():
     past = a_past(4)
-    ready = Calibrated(past, np.full(40, 0.4), 0.9)
-    look, guess, size = 35, 0.2, 50.0
-    low, middle, high = ready.bounds(look, guess, size)
+    ready = Calibrated(past, np.full(40, 0.4))
+    look, guess, size = 35, 0.2, float(past.size[35])
+    levels = np.array([0.05, 0.5, 0.95])
+    found = ready.quantiles(np.array([look]), np.array([guess]), levels)
+    low, middle, high = found[0]
     seen = ready.scores[: past.told[look]]
-    tail = ready.misses[look] / 2
-    ends = mixed_quantiles(seen, c.LENT, tail)
+    ends = mixed_quantiles(seen, c.LENT, 0.05)
     centre = g(size * guess, 0.4)
     for found, end in zip((low, high), ends, strict=True):
         assert g(found * size, 0.4) == pytest.approx(centre + end, abs=1e-6)
@@ -211,9 +228,10 @@ def test_before_any_outcome_the_lent_scores_alone_say_how_extreme_one_is():
     later = np.full(n, n - 1)  # all outcomes come with the last look
     later[-1] = -1
     past = Scored(guess, found, np.full(n, 50.0), later, 1.0, 0)
-    ready = Calibrated(past, np.full(n, 0.4), 0.9)
-    tail = stats.t(c.FREEDOM).cdf(ready.scores)
-    np.testing.assert_allclose(ready._extremes(), 2 * np.minimum(tail, 1 - tail))
+    led = Adaptive(Calibrated(past, np.full(n, 0.4)), 0.9)
+    tail = stats.t(c.FREEDOM).cdf(led.ready.scores)
+    np.testing.assert_allclose(led.extremes(), 2 * np.minimum(tail, 1 - tail))
     missed = np.sum(2 * np.minimum(tail, 1 - tail) < 0.1)
-    share = 0.1 + c.PACE * (0.1 * (n - 1) - missed)
-    assert ready.misses[-1] == pytest.approx(min(max(share, c.LEAST), c.MOST), abs=0.03)
+    share = 0.1 + step.PACE * (0.1 * (n - 1) - missed)
+    share = min(max(share, step.LEAST), step.MOST)
+    assert led.misses[-1] == pytest.approx(share, abs=0.03)

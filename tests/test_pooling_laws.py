@@ -69,7 +69,8 @@ def test_forecasts_weigh_by_a_power_of_their_past_error():
 def test_newcomers_are_expected_by_precision_and_recall(study, days):
     horizon = study.at(days)
     lost, missed = horizon.pooled
-    ready = horizon.newcomers(0.9)
+    mixed = horizon.newcomers()
+    ready = mixed.ready
     size = np.maximum(study.census.size, 1)
     for look in range(size.size):
         precision, recall = math.exp(-lost[look]), math.exp(-missed[look])
@@ -78,7 +79,8 @@ def test_newcomers_are_expected_by_precision_and_recall(study, days):
     np.testing.assert_allclose(ready.scored.found, horizon.outcome.new / size)
     even = dispersion(ready.scored, np.full(size.size, DISPERSION**2))
     np.testing.assert_allclose(ready.spread, even)
-    assert ready.confidence == 0.9
+    gaps = study.census.turnover.new / size[:-1]
+    np.testing.assert_allclose(mixed.steps, gaps)
 
 
 def test_a_horizon_counts_its_looks_as_one_cycle(study):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from halflife.models.census import Census
+from halflife.models.census import MOST, Census
 from halflife.models.conformal import DISPERSION, Scored, dispersion, inside
-from halflife.models.experts import MOST, POOL, Experts
+from halflife.models.experts import POOL, Experts
 from halflife.models.parametric import arrival_scale, model_bounds
 from halflife.models.pool import AVERAGED, FIRST, Study, corrected, weights
 from set_lives import grown

@@ -13,12 +13,12 @@ from halflife.models.experts import POOL
 from halflife.models.pool import GROWTH, Study
 from halflife.models.setquality import (
     Band,
-    _band,
     _further,
     _loss,
     _told,
     _with_past,
     forecast,
+    quality_band,
     quality_bounds,
     versions,
     when,
@@ -78,8 +78,9 @@ def test_an_empty_source_fills_at_the_mean_pace_so_far():
         (0.2, 1.0),  # no horizon is shorter than a step
         (1.0, 1.0),
         (1.1, 1.0),  # the look that tells comes 0.9 later, more than 0.33 + 0.5
-        (1.2, 1.2),
-        (2.05, 2.05),
+        (1.2, 1.0),  # comes by two thirds of the horizon too late
+        (2.05, 2.0),
+        (2.9, 2.9),  # and here by 3 %
         (11.5, 11.5),
         (12.0, 12.0),
         (30.0, 12.0),  # a third of the history
@@ -125,16 +126,16 @@ def test_losses_are_bounds_about_what_the_horizon_that_tells_expects(study, days
     found = _loss(study, days, 0.9)
     told = _with_past(study, days)
     horizon, last = study.at(told), study.census.looks.size - 1
-    size = float(study.census.size[-1])
     further = _further(study.at(told), np.array([days]))[:, 0]
     ratio = np.ones(3) if told == days else further
     for m in range(2):
         guess = horizon.pooled[m, last] * ratio[m]
-        by_hand = horizon.calibrated(m, 0.9).bounds(last, guess, size)
-        assert found[m] == pytest.approx(by_hand)
-    new = horizon.newcomers(0.9)
-    by_hand = new.bounds(last, new.scored.guess[last] * ratio[2], size)
-    assert found[2] == pytest.approx(by_hand)
+        by_hand = horizon.mixture(m).bounds(np.array([last]), np.array([guess]), 0.9)
+        assert found[m] == pytest.approx(by_hand[:, 0])
+    new = horizon.newcomers()
+    guess = new.scored.guess[[last]] * ratio[2]
+    by_hand = new.bounds(np.array([last]), guess, 0.9)
+    assert found[2] == pytest.approx(by_hand[:, 0])
 
 
 def test_at_once_nothing_is_lost(study):
@@ -182,25 +183,25 @@ def test_bands_of_losses_count_precision_as_only_falling_whatever_the_order():
 def test_less_than_half_an_object_kept_is_none():
     loss = np.log(np.array([[1.0, 1.25], [1.6, 1.6], [2.0, 1.9]]))
     assert np.exp(-loss[2, 0]) == 0.5
-    found = _band(loss, 1)
+    found = quality_band(loss, 1)
     assert found.low == pytest.approx([0.0, 1 / 1.9])
     assert found.mean == pytest.approx([0.625, 0.625])
     assert found.high == pytest.approx([1.0, 0.8])
-    each = _band(loss, np.array([2.0, 0.9]))
+    each = quality_band(loss, np.array([2.0, 0.9]))
     assert each.low == pytest.approx([0.5, 0.0])
 
 
 def test_bounds_of_past_forecasts_are_those_that_were_made_then(study):
-    ready = study.at(3.0).calibrated(1, 0.9)
+    ready = study.at(3.0).mixture(1)
     looks = np.array([20, 11, 30])
-    found = quality_bounds(ready, looks)
+    found = quality_bounds(ready, looks, 0.9)
     for k, look in enumerate(looks.tolist()):
-        size = ready.scored.size[look]
-        ends = ready.bounds(look, ready.scored.guess[look], size)
+        at = np.array([look])
+        ends = ready.bounds(at, ready.scored.guess[at], 0.9)[:, 0]
         assert found.high[k] == pytest.approx(np.exp(-ends[0]))
         assert found.mean[k] == pytest.approx(np.exp(-ends[1]))
         assert found.low[k] == pytest.approx(np.exp(-ends[2]))
-    none = quality_bounds(ready, np.zeros(0, np.intp))
+    none = quality_bounds(ready, np.zeros(0, np.intp), 0.9)
     assert [x.size for x in none] == [0, 0, 0]
 
 

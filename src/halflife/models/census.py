@@ -10,6 +10,7 @@ from halflife.core.lifetimes import Collection
 
 PRECISION, RECALL = 0, 1
 METRICS = ("precision", "recall")
+MOST = 12.0  # the largest loss that is told apart: e^-12 of a copy is left
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,11 @@ class GapTurnover:
     new: Floats
     exposure: Floats
     quality: Floats
+
+    @property
+    def loss(self) -> Floats:
+        """-log of the quality, two rows."""
+        return -np.log(np.maximum(self.quality, np.exp(-MOST)))
 
 
 def _share(part: Ints, whole: Ints) -> Floats:

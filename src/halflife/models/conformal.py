@@ -8,8 +8,7 @@ forecast, whose variance is taken as m + c^2 m^2, the score is
 which has about unit variance whatever m is (Anscombe, Biometrika 1948). c is the
 over-dispersion learned from past forecasts. The bounds are quantiles of a mixture of
 the past scores and a few scores lent by Student's t: with no past the lent ones alone
-decide, and they are wide. The share of misses allowed is then led after the misses
-that happened (adaptive conformal inference: Gibbs and Candes, NeurIPS 2021).
+decide, and they are wide.
 """
 
 from dataclasses import dataclass
@@ -23,12 +22,12 @@ from halflife.core.arrays import Bools, Floats, Ints
 LENT, LENT_MIDDLE = 4.0, 20.0  # scores lent for the bounds and the middle, in cycles
 FREEDOM = 4.0  # of the lent scores
 DISPERSION, CYCLES = 0.5, 5.0  # c before any evidence, and the cycles it is worth
-PACE = 0.02  # how fast the share of misses is led, per cycle
+MEDIAN = 0.5
 CYCLES_KEPT, SCORES_KEPT = 20.0, 100  # how far back scores count
-LEAST, MOST = 0.002, 0.3  # within which the share of misses is led
 _SPREADS = 1e-4, 4.0  # within which c**2 is learned
 _LARGEST_LOG = 300.0  # the square of exp of it is a float
 _POINTS = 199
+_ROWS = 256  # that are sorted at a time
 
 
 @dataclass(frozen=True)
@@ -88,18 +87,16 @@ def dispersion(scored: Scored, prior: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The same with what makes bounds of them.
+    """The same with what makes quantiles of them.
 
     Attributes:
         scored: The forecasts and outcomes.
         spread: The over-dispersion c at each look.
-        confidence: How often the truth is meant to lie within the bounds.
 
     """
 
     scored: Scored
     spread: Floats
-    confidence: float
 
     @cached_property
     def scores(self) -> Floats:
@@ -108,86 +105,92 @@ class Calibrated:
         size, c = s.size[at], self.spread[at]
         return steady(size * s.found[at], c) - steady(size * s.guess[at], c)
 
-    @property
-    def _kept(self) -> int:
-        return int(max(SCORES_KEPT, CYCLES_KEPT * self.scored.cycle))
+    def quantiles(self, looks: Ints, guess: Floats, levels: Floats) -> Floats:
+        """Return the losses below which the truth lies with such chances; a row a look.
 
-    @cached_property
-    def misses(self) -> Floats:
-        """The share of misses allowed at each look.
-
-        With e = 1 for a miss, the share moves by pace (1 - confidence - e) as each
-        outcome becomes known.
+        ``guess`` is the loss forecast at each of the looks.
         """
-        aim = 1.0 - self.confidence
-        pace = PACE / np.sqrt(self.scored.cycle)
-        extreme, order = self._extremes().tolist(), self.scored.order.tolist()
-        told = self.scored.told.tolist()
-        share, done = aim, 0
-        missed, out = [0.0] * len(order), np.empty(len(told))
-        place = {look: k for k, look in enumerate(order)}
-        for look, known in enumerate(told):
-            while done < known:
-                share = min(MOST, max(LEAST, share + pace * (aim - missed[done])))
-                done += 1
-            out[look] = share
-            k = place.get(look)
-            if k is not None:
-                missed[k] = float(extreme[k] < share)
-        return out
+        cycle = self.scored.cycle
+        kept = int(max(SCORES_KEPT, CYCLES_KEPT * cycle))
+        past = latest(self.scores, self.scored.told[looks], kept)
+        scores = lent_quantiles(past, cycle, _lent_scores(), levels)
+        return self.around(looks, guess, scores)
 
-    def _extremes(self) -> Floats:
-        """Return how extreme each score was among those known when it was forecast.
+    def around(self, looks: Ints, guess: Floats, scores: Floats) -> Floats:
+        """Return the losses that lie such scores from what was forecast; a row a look.
 
-        Twice the smaller tail of the mixture of past scores and lent ones.
+        >>> one = np.ones(1)
+        >>> past = Scored(one, one, 100 * one, np.array([-1]), 1.0, 0)
+        >>> Calibrated(past, one / 2).around(
+        ...     np.array([0]), np.array([0.2]), np.array([-1.0, 0.0, 1.0])
+        ... ).round(3)
+        array([[0.102, 0.2  , 0.357]])
         """
-        scores, kept = self.scores, self._kept
-        known = self.scored.told[self.scored.order]
-        reach = int(min(kept, known.max(initial=0)))
-        tail = lazy_scipy.stdtr(FREEDOM, scores)
-        lent = LENT * self.scored.cycle
-        if reach == 0:
-            return np.asarray(2.0 * np.minimum(tail, 1.0 - tail))
-        padded = np.concatenate([np.full(reach, np.nan), scores])
-        windows = np.lib.stride_tricks.sliding_window_view(padded, reach)[known]
-        below = (windows < scores[:, None]).sum(axis=1)
-        above = (windows > scores[:, None]).sum(axis=1)
-        total = np.minimum(known, reach) + lent
-        low = (total - above - lent * (1.0 - tail)) / total
-        high = (total - below - lent * tail) / total
-        return np.asarray(2.0 * np.minimum(low, high))
+        c, size = self.spread[looks][:, None], self.scored.size[looks][:, None]
+        return unsteady(steady(size * guess[:, None], c) + scores, c) / size
 
-    def bounds(self, look: int, guess: float, size: float) -> Floats:
-        """Return the least, the middle and the most loss to expect at a look.
+    def lent(self, looks: Ints, guess: Floats) -> Floats:
+        """Return the losses that Student's t lends, evenly likely; a row a look."""
+        return self.around(looks, guess, _lent_scores())
 
-        The middle is the median of the same mixture with more scores lent: a steady
-        bias is taken out of the forecast, a passing one hardly.
-        """
-        return self.bounds_of(look, np.array([guess]), size)[:, 0]
 
-    def quantiles(self, look: int, guess: float, size: float, levels: Floats) -> Floats:
-        """Return the losses below which the truth lies with such chances.
+def latest(values: Floats, end: Ints, most: int) -> Floats:
+    """Return the last values before each end, ``most`` at most, and inf for the rest.
 
-        They are those of the mixture of scores, before misses lead the bounds.
-        """
-        cycle, end = self.scored.cycle, int(self.scored.told[look])
-        past = self.scores[max(0, end - self._kept) : end]
-        scores = mixture_quantiles(past, LENT * cycle, levels)
-        c = np.array([self.spread[look]])
-        centre = steady(size * np.array([guess]), c)
-        return unsteady(centre + scores, c) / size
+    >>> latest(np.array([5.0, 6.0, 7.0]), np.array([0, 3]), 2).tolist()
+    [[inf, inf], [7.0, 6.0]]
+    """
+    reach = min(most, int(end.max(initial=0)))
+    place = end[:, None] - 1 - np.arange(reach)
+    if reach == 0:
+        return np.empty((end.size, 0))
+    return np.where(place >= 0, values[np.maximum(place, 0)], np.inf)
 
-    def bounds_of(self, look: int, guesses: Floats, size: float) -> Floats:
-        """Return the same of several losses forecast at one look: three rows."""
-        tail, cycle = float(self.misses[look]) / 2.0, self.scored.cycle
-        end = int(self.scored.told[look])
-        past = self.scores[max(0, end - self._kept) : end]
-        low, high = mixed_quantiles(past, LENT * cycle, tail)
-        below, above = mixed_quantiles(past, LENT_MIDDLE * cycle, 0.4)
-        middle = float(np.clip((below + above) / 2.0, low, high))
-        c = np.array([self.spread[look]])
-        centre = steady(size * guesses, c)
-        return unsteady(centre + np.array([[low], [middle], [high]]), c) / size
+
+def lent_quantiles(
+    past: Floats, cycle: Floats | float, lend: Floats, levels: Floats
+) -> Floats:
+    """Return quantiles of the past with ``LENT`` cycles lent, row by row.
+
+    ``cycle`` values of the past are worth a cycle. The median is taken with more lent:
+    a steady bias is taken out of the forecast, a passing one hardly.
+    """
+    found = row_quantiles(past, LENT * cycle, lend, levels)
+    if (levels == MEDIAN).any():
+        near = np.array([0.4, 0.6])
+        calm = row_quantiles(past, LENT_MIDDLE * cycle, lend, near)
+        found[:, levels == MEDIAN] = calm.mean(axis=1)[:, None]
+    return found
+
+
+def row_quantiles(
+    past: Floats, lent: Floats | float, lend: Floats, levels: Floats
+) -> Floats:
+    """Return quantiles of what is past mixed with what is lent, row by row.
+
+    Each finite value of ``past`` counts one, those of ``lend`` as much as ``lent`` in
+    all; they and the levels may differ from row to row.
+
+    >>> past = np.array([[1.0, 3.0, np.inf]])
+    >>> row_quantiles(past, 2.0, np.array([2.0]), np.array([0.2, 0.5, 0.9]))
+    array([[1., 2., 3.]])
+    """
+    levels = np.broadcast_to(levels, (past.shape[0], levels.shape[-1]))
+    out = np.empty(levels.shape)
+    lend = np.broadcast_to(lend, (past.shape[0], lend.shape[-1]))
+    each = np.broadcast_to(np.asarray(lent) / lend.shape[1], past.shape[0])
+    for begin in range(0, past.shape[0], _ROWS):
+        rows = slice(begin, begin + _ROWS)
+        values = np.concatenate([past[rows], lend[rows]], axis=1)
+        weight = np.isfinite(values).astype(np.float64)
+        weight[:, past.shape[1] :] = each[rows, None]
+        order = np.argsort(values, axis=1)
+        total = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
+        least = levels[rows].T[:, :, None] * total[:, -1:]
+        at = np.stack([(total < one).sum(axis=1) for one in least], axis=1)
+        at = np.take_along_axis(order, np.minimum(at, order.shape[1] - 1), axis=1)
+        out[rows] = np.take_along_axis(values, at, axis=1)
+    return out
 
 
 def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, float]:
@@ -199,19 +202,9 @@ def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, floa
     >>> round(low, 1), round(high, 1)
     (-2.9, 2.9)
     """
-    low, high = mixture_quantiles(past, lent, np.array([tail, 1.0 - tail]))
+    levels = np.array([tail, 1.0 - tail])
+    low, high = row_quantiles(past[None], lent, _lent_scores(), levels)[0]
     return float(low), float(high)
-
-
-def mixture_quantiles(past: Floats, lent: float, levels: Floats) -> Floats:
-    """Return the quantiles of the same mixture at some levels."""
-    values = np.concatenate([past, _lent_scores()])
-    weight = np.concatenate([np.ones(past.size), np.full(_POINTS, lent / _POINTS)])
-    order = np.argsort(values)
-    total = np.cumsum(weight[order])
-    at = np.searchsorted(total, levels * total[-1])
-    found: Floats = values[order[np.minimum(at, order.size - 1)]]
-    return found
 
 
 @cache

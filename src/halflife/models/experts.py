@@ -20,11 +20,10 @@ from halflife.models.ages import (
     survivors,
     weibull_hazard,
 )
-from halflife.models.census import METRICS, Census
+from halflife.models.census import METRICS, MOST, Census
 
 TRAINING_DAYS, TRAINING_STEPS = 30.0, 400
 EVERY, LAST = slice(None), slice(-1, None)  # looks whose copies are forecast
-MOST = 12.0  # the largest loss that is told apart: e^-12 of a copy is left
 RIVALS = (
     "exponential", "weibull", "static-ar", "adaptive-ar", "kalman-ar",
     "last-cycle", "average",
@@ -111,8 +110,7 @@ class Experts:
         """Let the mean decay per day of all gaps so far go on."""
         turn, here = self.census.turnover, np.arange(self.census.looks.size)
         time = np.maximum(_between(turn.gap, 0 * here, here), self.census.step)
-        loss = -np.log(np.maximum(turn.quality, np.exp(-MOST)))
-        pace = [_between(x, 0 * here, here) / time for x in loss]
+        pace = [_between(x, 0 * here, here) / time for x in turn.loss]
         return np.stack([x[rows] * ahead for x in pace])
 
     def _rolled(self, kind: str, ahead: Floats, rows: slice) -> Floats:

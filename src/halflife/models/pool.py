@@ -2,7 +2,7 @@
 
 A forecast is a weighted mean of several models and of the same models corrected by
 what they missed so far, at one horizon; weights, corrections and bounds come from past
-forecasts at that horizon, told by looks already made.
+forecasts at that horizon, told by looks already made (``quantile_mixture``).
 """
 
 from dataclasses import dataclass, replace
@@ -11,9 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from halflife.core.arrays import Floats
-from halflife.models.census import METRICS, RECALL, Census, CopyOutcome
+from halflife.models.census import METRICS, MOST, RECALL, Census, CopyOutcome
 from halflife.models.conformal import DISPERSION, Calibrated, Scored, dispersion
-from halflife.models.experts import LAST, MOST, POOL, Experts
+from halflife.models.experts import LAST, POOL, Experts
+from halflife.models.quantile_mixture import Mixture
 
 DEFAULT = "pooled"  # what such a forecast is called
 AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
@@ -126,12 +127,13 @@ class Horizon:
             ]
         )
 
-    def calibrated(self, metric: int, confidence: float) -> Calibrated:
-        """Return the default forecast with what makes bounds of it."""
+    def mixture(self, metric: int) -> Mixture:
+        """Return the default forecast of a quality with what makes bounds of it."""
         scored = self.scored(metric, self.pooled[metric])
-        return Calibrated(scored, self.spread[metric], confidence)
+        ready = Calibrated(scored, self.spread[metric])
+        return Mixture(ready, self.study.census.turnover.loss[metric], self._steps)
 
-    def newcomers(self, confidence: float) -> Calibrated:
+    def newcomers(self) -> Mixture:
         """Return the same for what the copy lacks, as a share of its size.
 
         With p and r the expected precision and recall, p / r - p.
@@ -141,19 +143,20 @@ class Horizon:
         scored = self.scored(RECALL, np.maximum(guess, 1e-9))
         scored = replace(scored, found=self.outcome.new / scored.size)
         prior = np.full(guess.size, DISPERSION**2)
-        return Calibrated(scored, dispersion(scored, prior), confidence)
+        ready = Calibrated(scored, dispersion(scored, prior))
+        steps = self.study.census.turnover.new / scored.size[:-1]
+        return Mixture(ready, steps, self._steps)
 
-    def ready(self, confidence: float) -> tuple[Calibrated, ...]:
-        """Return all of them: precision, recall and newcomers; made once."""
-        made = self._ready
-        if confidence not in made:
-            measures = [self.calibrated(m, confidence) for m in range(len(METRICS))]
-            made[confidence] = (*measures, self.newcomers(confidence))
-        return made[confidence]
+    @property
+    def _steps(self) -> Floats:
+        """How many usual steps between looks each forecast reaches."""
+        return self.outcome.ahead / self.study.census.step
 
     @cached_property
-    def _ready(self) -> dict[float, tuple[Calibrated, ...]]:
-        return {}
+    def ready(self) -> tuple[Mixture, ...]:
+        """All of them: precision, recall and newcomers."""
+        measures = [self.mixture(m) for m in range(len(METRICS))]
+        return (*measures, self.newcomers())
 
 
 def corrected(raw: Floats, ready: Scored) -> Floats:

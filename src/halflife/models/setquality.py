@@ -13,17 +13,16 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.lifetimes import Collection, Lives
-from halflife.models.census import METRICS, PRECISION, RECALL, Census
-from halflife.models.conformal import (
-    DISPERSION,
-    Calibrated,
-)
+from halflife.models.census import METRICS, PRECISION, RECALL, Census, CopyOutcome
+from halflife.models.conformal import DISPERSION
 from halflife.models.experts import Experts
 from halflife.models.pool import Horizon, Study
+from halflife.models.quantile_mixture import Mixture
 
 LOOKS = 1500  # how far back a forecast looks
 YEAR = 365.0
 HALVINGS = 4
+LATE = 0.05  # of a horizon that looks may come late in the mean, to tell of it
 
 
 class Band(NamedTuple):
@@ -114,29 +113,37 @@ def _loss(study: Study, days: float, confidence: float) -> Floats:
 
 def _by_horizon(horizon: Horizon, days: Floats, confidence: float) -> Floats:
     """Return the same as the past of one horizon tells it."""
-    census, ready = horizon.study.census, horizon.ready(confidence)
-    last, size = census.looks.size - 1, float(census.size[-1])
-    guess = np.array([[r.scored.guess[last]] for r in ready])
+    last = horizon.study.census.looks.size - 1
+    guess = np.array([[r.scored.guess[last]] for r in horizon.ready])
     other = days != horizon.days
     ratio = np.ones((guess.size, days.size))
     if other.any():
         ratio[:, other] = _further(horizon, days[other])
-    pairs = zip(ready, guess * ratio, strict=True)
-    return np.array([one.bounds_of(last, guesses, size) for one, guesses in pairs])
+    looks = np.full(days.size, last)
+    pairs = zip(horizon.ready, guess * ratio, strict=True)
+    return np.array([one.bounds(looks, each, confidence) for one, each in pairs])
 
 
 def _with_past(study: Study, days: float) -> float:
     """Return the nearest horizon whose past tells something.
 
     Horizons shorter than a step, or longer than a third of the history, have none. Nor
-    have those just above a whole number of steps: the next look comes too late to tell
-    of them. The whole number of steps below has one then.
+    have those just above a whole number of steps, as the next look comes too late to
+    tell of them; of those between whole numbers it tells late. The whole number of
+    steps below is taken then.
     """
     census = study.census
     told = max(census.step, min(days, float(np.ptp(census.looks)) / 3.0))
     below = max(np.floor(told / census.step + 1e-9), 1.0) * census.step
-    past, other = (study.at(h).outcome.known.sum() for h in (told, float(below)))
-    return told if 2 * past >= other else float(below)
+    past, other = (study.at(h).outcome for h in (told, float(below)))
+    many = 2 * past.known.sum() >= other.known.sum()
+    late = _mean_reach(past) / told > _mean_reach(other) / below + LATE
+    return float(below) if late or not many else told
+
+
+def _mean_reach(outcome: CopyOutcome) -> float:
+    """Return how many days ahead the looks that told came, in the mean."""
+    return float(outcome.ahead[outcome.known].mean()) if outcome.known.any() else 0.0
 
 
 def _further(horizon: Horizon, days: Floats) -> Floats:
@@ -152,7 +159,7 @@ def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetF
     losses[PRECISION][:, order] = np.maximum.accumulate(
         losses[PRECISION][:, order], axis=1
     )
-    precision, recall = (_band(losses[m], size) for m in (PRECISION, RECALL))
+    precision, recall = (quality_band(losses[m], size) for m in (PRECISION, RECALL))
     fewest, middle, most = size * losses[-1]
     new = Band(middle, fewest, most)
     gone = Band(
@@ -163,7 +170,7 @@ def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetF
     return SetForecast(at, size, precision, recall, gone, new, confidence, status)
 
 
-def _band(loss: Floats, size: Floats | int) -> Band:
+def quality_band(loss: Floats, size: Floats | int) -> Band:
     """Return the quality behind least, middle and most loss.
 
     Less than half an object kept is none.
@@ -172,20 +179,17 @@ def _band(loss: Floats, size: Floats | int) -> Band:
     return Band(mean, np.where(low * size <= 0.5, 0.0, low), high)
 
 
-def quality_bounds(ready: Calibrated, looks: Ints) -> Band:
+def quality_bounds(ready: Mixture, looks: Ints, confidence: float) -> Band:
     """Return the default forecast of a quality made at past looks, with bounds."""
-    guess, size = ready.scored.guess[looks], ready.scored.size[looks]
-    ends = [ready.bounds(*x) for x in zip(looks.tolist(), guess, size, strict=True)]
-    return _band(np.array(ends).reshape(-1, 3).T, size)
+    scored = ready.scored
+    ends = ready.bounds(looks, scored.guess[looks], confidence)
+    return quality_band(ends, scored.size[looks])
 
 
-def quality_quantiles(ready: Calibrated, looks: Ints, levels: Floats) -> Floats:
+def quality_quantiles(ready: Mixture, looks: Ints, levels: Floats) -> Floats:
     """Return quantiles of the same forecasts of a quality, ascending: a row a look."""
-    guess, size = ready.scored.guess[looks], ready.scored.size[looks]
-    three = zip(looks.tolist(), guess, size, strict=True)
-    lost = [ready.quantiles(*one, 1.0 - levels) for one in three]
-    found = np.exp(-np.array(lost).reshape(-1, levels.size))
-    return np.where(found * size[:, None] <= 0.5, 0.0, found)
+    found = np.exp(-ready.quantiles(looks, 1.0 - levels[::-1])[:, ::-1])
+    return np.where(found * ready.scored.size[looks, None] <= 0.5, 0.0, found)
 
 
 def _ignorant(at: Floats, size: int, confidence: float, why: str) -> SetForecast:

@@ -1,0 +1,239 @@
+"""Quantiles of three forecasts, mixed as far as each proved right."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy import stats
+
+from halflife.models import quantile_mixture as q
+from halflife.models.conformal import FREEDOM, LENT, Calibrated, Scored, row_quantiles
+from halflife.models.quantile_mixture import Mixture, block_sums, pinball
+
+LEVELS = np.array([0.05, 0.45, 0.95])
+
+
+def mixture(seed=0, n=60, cycle=2.0, lag=2, members=q.MEMBERS):
+    """Return forecasts from n looks, each told ``lag`` looks later."""
+    rng = np.random.default_rng(seed)
+    guess = rng.uniform(0.02, 0.2, n)
+    found = guess * rng.gamma(3.0, 1 / 3, n)
+    later = np.where(np.arange(n) < n - lag, np.arange(n) + lag, -1)
+    scored = Scored(guess, found, np.full(n, 200.0), later, cycle, 4)
+    steps = rng.gamma(1.0, 0.05, n - 1)
+    ahead = cycle * rng.uniform(0.9, 1.2, n)
+    return Mixture(Calibrated(scored, np.full(n, 0.4)), steps, ahead, members)
+
+
+def calm(n=300):
+    """Return a source that loses nothing, though models expect a little."""
+    later = np.append(np.arange(1, n), -1)
+    scored = Scored(np.full(n, 0.02), np.zeros(n), np.full(n, 500.0), later, 1.0, 4)
+    return Mixture(Calibrated(scored, np.full(n, 0.5)), np.zeros(n - 1), np.ones(n))
+
+
+def by_hand(values, weights, level):
+    """Return the least value below or at which a share of the weight lies."""
+    pairs = sorted(zip(values, weights, strict=True))
+    total, so_far = sum(weights), 0.0
+    for value, weight in pairs:
+        so_far += weight
+        if so_far >= level * total - 1e-12:
+            return value
+    return pairs[-1][0]
+
+
+def lent(mixed, look):
+    t = stats.t(FREEDOM).ppf((np.arange(199) + 0.5) / 199)
+    size, guess, c = 200.0, mixed.scored.guess[look], 0.4
+    y = 2 / c * math.asinh(c * math.sqrt(size * guess + 3 / 8)) + t
+    x = np.sinh(np.maximum(y * c / 2, 0)) ** 2 / c**2 - 3 / 8
+    return np.maximum(x, 0) / size
+
+
+@pytest.mark.parametrize("look", [0, 5, 30, 59])
+def test_the_past_counts_each_outcome_once_and_two_cycles_are_lent(look):
+    mixed = mixture(members=(q.PAST,))
+    s = mixed.scored
+    pace = s.found / mixed.ahead * mixed.ahead[look]
+    seen = [pace[i] for i in range(60) if 0 <= s.later[i] <= look]
+    weight = [1.0] * len(seen) + [q.OWN * LENT * s.cycle / 199] * 199
+    found = mixed.each(np.array([look]), s.guess[[look]], LEVELS)[0, 0]
+    values = [*seen, *lent(mixed, look)]
+    for level, one in zip(LEVELS, found, strict=True):
+        assert one == pytest.approx(by_hand(values, weight, level), rel=1e-6)
+
+
+def test_blocks_are_runs_of_steps_already_seen():
+    steps = 10.0 ** np.arange(12)
+    runs = {round(steps[k : k + 7].sum()) for k in range(4)}  # within the first ten
+    found = block_sums(steps, np.array([10]), 7)
+    assert set(found.round().astype(int)[0].tolist()) == runs
+    # Ten steps are two blocks of seven, taken in proportion.
+    pairs = {round((a + b) * 10 / 14, -2) for a in runs for b in runs}
+    found = block_sums(steps, np.array([10]), 10)
+    assert {round(x, -2) for x in found[0].tolist()} <= pairs
+    # As long as there is less than a block, there is one.
+    assert set(block_sums(steps, np.array([3]), 7)[0].tolist()) == {111.0}
+    assert set(block_sums(steps, np.array([0]), 7)[0].tolist()) == {0.0}
+
+
+def test_blocks_are_scaled_to_what_is_expected_and_count_as_cycles_seen():
+    mixed = mixture(members=(q.BLOCKS,), cycle=7.0, lag=7)
+    look = np.array([40])
+    guess = mixed.scored.guess[40]
+    far = mixed.ahead[40]
+    sums = block_sums(mixed.steps, look, 7)[0] * far / 7
+    sums = sums * math.sqrt(guess / (far * mixed.steps[:40].mean()))
+    weight = [40 / 7 / q.DRAWS] * q.DRAWS + [q.OWN * LENT / 199] * 199
+    found = mixed.each(look, np.array([guess]), LEVELS)[0, 0]
+    for level, one in zip(LEVELS, found, strict=True):
+        expected = by_hand([*sums, *lent(mixed, 40)], weight, level)
+        assert one == pytest.approx(expected, rel=1e-6)
+
+
+def test_members_weigh_by_a_power_of_what_they_paid_so_far():
+    mixed = mixture(cycle=2.0)  # a forecast in two looks is half a cycle: none skipped
+    s, look = mixed.scored, np.array([50])
+    seen = np.array([i for i in range(4, 60) if 0 <= s.later[i] <= 50])
+    each = np.exp(-mixed.each(seen, s.guess[seen], LEVELS))
+    truth = np.exp(-s.found[seen])
+    n = seen.size / 2.0
+    power = q.SHARPNESS * n / (n + q.HALF)
+    for k, level in enumerate(1.0 - LEVELS):
+        off = truth - each[:, :, k]
+        paid = np.where(off > 0, level * off, (level - 1) * off).mean(axis=1) + 1e-9
+        share = (paid / paid.min()) ** -power
+        found = mixed.weights(look, LEVELS)[:, 0, k]
+        np.testing.assert_allclose(found, share / share.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("cycle", [1.0, 8.0, 30.0])
+def test_weights_go_by_four_forecasts_a_cycle_and_the_latest_of_them(
+    cycle, monkeypatch
+):
+    monkeypatch.setattr(q, "PAID", 5)
+    mixed = mixture(n=300, cycle=cycle, lag=int(cycle), members=(q.SCORES, q.PAST))
+    s = mixed.scored
+    grid = s.order[:: max(1, round(cycle / 4))]
+    looks = np.array([280, 150])  # in any order
+    weights = np.moveaxis(mixed.weights(looks, LEVELS), 1, 0)
+    for look, found in zip(looks, weights, strict=True):
+        seen = [i for i in grid.tolist() if s.later[i] <= look][-5:]
+        each = mixed.each(np.array(seen), s.guess[seen], LEVELS)
+        paid = pinball(each, s.found[seen], LEVELS).mean(axis=1) + 1e-9
+        n = s.cycles[look]
+        share = (paid / paid.min(axis=0)) ** -(q.SHARPNESS * n / (n + q.HALF))
+        np.testing.assert_allclose(found, share / share.sum(axis=0), rtol=1e-6)
+
+
+def test_without_a_past_all_members_count_alike():
+    found = mixture().weights(np.array([0]), LEVELS)
+    np.testing.assert_allclose(found, 1 / 3)
+
+
+def test_bounds_cut_off_the_same_chance_on_both_sides():
+    mixed = mixture()
+    look = np.array([55])
+    guess = mixed.scored.guess[look]
+    low, middle, high = mixed.bounds(look, guess, 0.9)[:, 0]
+    levels = np.array([0.05, 0.5, 0.95])
+    by_levels = mixed.quantiles(look, levels)[0]
+    assert [low, middle, high] == pytest.approx(by_levels)
+
+
+def test_a_source_that_never_lost_anything_has_bounds_that_say_so():
+    mixed = calm()
+    looks = np.array([30, 298])
+    low, _, high = mixed.bounds(looks, mixed.scored.guess[looks], 0.95)
+    alone = replace(mixed, members=(q.SCORES,))
+    _, _, wide = alone.bounds(looks, mixed.scored.guess[looks], 0.95)
+    assert low.tolist() == [0.0, 0.0]
+    assert (high < wide).all()
+    # After 297 times nothing, the chance of any loss is below that of a miss.
+    assert high[0] > 0.02
+    assert high[1] < 0.002
+
+
+def test_a_forecast_for_other_days_takes_what_the_source_did_in_proportion():
+    mixed = mixture(members=(q.PAST, q.BLOCKS))
+    look = np.array([50])
+    guess = mixed.scored.guess[look]
+    one, two = (mixed.each(look, k * guess, LEVELS) for k in (1.0, 2.0))
+    np.testing.assert_allclose(two, 2.0 * one)
+    scores = replace(mixed, members=(q.SCORES,))
+    found = scores.each(look, 2.0 * guess, LEVELS)[0]
+    np.testing.assert_allclose(found, mixed.ready.quantiles(look, 2 * guess, LEVELS))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_bounds_of_overdispersed_losses_hold_as_often_as_promised(confidence):
+    rng = np.random.default_rng(3)
+    n = 500
+    guess = rng.uniform(0.05, 0.3, n)
+    later = np.append(np.arange(1, n), -1)
+    found = guess * rng.gamma(6.0, 1 / 6, n)
+    scored = Scored(guess, found, np.full(n, 1000.0), later, 1.0, 0)
+    mixed = Mixture(Calibrated(scored, np.full(n, 0.41)), found[:-1], np.ones(n))
+    looks = np.arange(60, n - 1)
+    low, _, high = mixed.bounds(looks, guess[looks], confidence)
+    held = (low <= found[looks]) & (found[looks] <= high)
+    assert held.mean() == pytest.approx(confidence, abs=0.03)
+
+
+@given(st.floats(0.0, 3.0), st.lists(st.floats(0.0, 3.0), min_size=1, max_size=30))
+def test_no_forecast_pays_less_than_the_true_quantile(said, losses):
+    found, levels = np.array(losses), np.array([0.1, 0.5, 0.9])
+    true = -np.quantile(-found, 1.0 - levels, method="inverted_cdf")
+    best = pinball(np.tile(true, (found.size, 1)), found, levels).mean(axis=0)
+    other = pinball(np.full((found.size, 3), said), found, levels).mean(axis=0)
+    assert (best <= other + 1e-9).all()
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 99),
+    n=st.integers(2, 40),
+    cycle=st.sampled_from([1.0, 3.0, 20.0]),
+)
+def test_no_outcome_counts_before_it_was_seen_and_quantiles_ascend(seed, n, cycle):
+    mixed = mixture(seed, n, cycle, lag=min(int(cycle), n - 1))
+    s, cut = mixed.scored, n // 2
+    other = np.where(s.later > cut, s.found + 1.0, s.found)
+    changed = Scored(s.guess, other, s.size, s.later, s.cycle, s.first)
+    steps = np.where(np.arange(n - 1) < cut, mixed.steps, 9.0)
+    told = Mixture(Calibrated(changed, mixed.ready.spread), steps, mixed.ahead)
+    looks, guess = np.array([cut]), s.guess[[cut]]
+    one, two = (m.bounds(looks, guess, 0.9) for m in (mixed, told))
+    np.testing.assert_allclose(one, two)
+    assert np.isfinite(one).all()
+    assert one[0] <= one[1] <= one[2]
+
+
+@given(
+    past=st.lists(st.floats(-5, 5), min_size=1, max_size=8),
+    share=st.floats(0.1, 9.0),
+    level=st.floats(0.01, 0.99),
+)
+def test_quantiles_by_rows_are_those_of_each_row_alone(past, share, level):
+    lend = np.array([-1.0, 0.0, 2.0])
+    rows = np.array([past, [*past[:-1], np.inf]])
+    found = row_quantiles(rows, np.array([share, LENT]), lend, np.array([level]))
+    for row, lent_here, one in zip(rows, (share, LENT), found[:, 0], strict=True):
+        own = row[np.isfinite(row)].tolist()
+        weight = [1.0] * len(own) + [lent_here / 3] * 3
+        near = [by_hand([*own, *lend], weight, level + d) for d in (-1e-9, 0.0, 1e-9)]
+        assert min(near) <= one <= max(near)
+
+
+@pytest.mark.parametrize("member", [q.PAST, q.BLOCKS])
+def test_the_middle_leans_on_the_forecast_more_than_the_bounds_do(member):
+    mixed = mixture(members=(member,))
+    look = np.array([50])
+    guess = mixed.scored.guess[look]
+    plain = mixed.each(look, guess, np.array([0.499, 0.501])).mean()
+    middle = mixed.each(look, guess, np.array([0.5])).item()
+    expected = np.median(lent(mixed, 50))
+    assert abs(middle - expected) <= abs(plain - expected)
