@@ -32,6 +32,7 @@ from halflife.cli import (
     studies,
     sync,
     texts,
+    worker,
 )
 from halflife.cli.app import VERBS, app
 from halflife.core.errors import HalflifeError
@@ -59,6 +60,7 @@ __all__ = [
     "studies",
     "sync",
     "texts",
+    "worker",
 ]
 
 
