@@ -313,6 +313,12 @@ class Keeper:
             self.wallet.store.renew(self.run, self.clock(), lease=LEASE)
 
 
+def _here(pages: PageClient, run: Run) -> guard.PageSource:
+    """Fetch pages in this process."""
+    del run
+    return pages
+
+
 @asynccontextmanager
 async def keeping(
     config: Config,
@@ -320,7 +326,7 @@ async def keeping(
     chosen: Sequence[PagesConfig],
     clock: Clock = bootstrap.clock,
     shared: Gate | None = None,
-    remote: Callable[[PageClient, Run], guard.PageSource] | None = None,
+    remote: Callable[[PageClient, Run], guard.PageSource] = _here,
 ) -> AsyncIterator[Keeper]:
     """Hold the lease on sources during the block; with ``remote`` others fetch."""
     strategy = bootstrap.strategy(config, chosen)
@@ -329,12 +335,12 @@ async def keeping(
     try:
         async with (
             network.way_out(config, store, clock, shared) as gate,
-            page_sources.rendering(gate, () if remote else chosen) as browser,
+            page_sources.rendering(gate, chosen if remote is _here else ()) as browser,
         ):
             owner, given = page_sources.Ownership(store), (gate, config, chosen)
             pages = page_sources.pages(*given, owner, store=store, renderer=browser)
-            near = remote(pages, run) if remote else pages
-            found = crawl.crawl(near, store, chosen, owner)
+            found = crawl.crawl(remote(pages, run), store, chosen, owner)
+            found = guard.guarded(found, store, run, clock)
             parts = map_discovery.Parts(config, store, chosen, clock)
             policy = crawl.policy(strategy.policy, chosen, owner, parts)
             callers = page_sources.callers(gate, config, store, chosen)
@@ -343,12 +349,10 @@ async def keeping(
             told = crawl.belief(belief, chosen)
             told = topics.with_topics(told, strategy, store, run.sources)
             promised = Promised(told, pages.promises)
-            loop = Loop(
-                guard.guarded(found, store, run, clock), store, promised, policy
-            )
-            keeper = Keeper(config, store, run, _shortened(loop, run), clock)
+            loop = _shortened(Loop(found, store, promised, policy), run)
+            keeper = Keeper(config, store, run, loop, clock)
             keeper.unread, keeper.promised = unread, promised
-            keeper.hubs, keeper.keys, keeper.is_remote = *callers, bool(remote)
+            (keeper.hubs, keeper.keys), keeper.is_remote = callers, remote is not _here
             yield keeper
             keeper.remember(pages.promises)
         belief_notes.remember(store, belief)
