@@ -19,7 +19,7 @@ from halflife.engine.offline import is_lost
 from halflife.engine.reload import Settings
 from halflife.engine.signals import Stop
 from halflife.kinds.pages import page_sources
-from halflife.kinds.pages.remote import AnswerNotes, leased_client
+from halflife.kinds.pages.remote import AnswerNotes, LeasedSites
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores.look_codec import pack
 from halflife.stores.notes.control import Control
@@ -39,10 +39,11 @@ LEASE = 30.0  # seconds that a lease lasts unless it is renewed
 BEATS = 6.0  # beats in the time of a lease
 TURN = 10.0  # seconds that the pages of one host may take before others get a say
 MOST_PAGES = 50  # of a host that are leased at once
-SOONEST, LATEST = 0.05, 1.0  # seconds between two tries to lease something
+SOONEST, LATEST = 0.05, 0.25  # seconds between two tries to lease something
 OFFLINE = 30.0  # seconds without a lease after our own network has failed
 GRACE = 20.0  # seconds that requests in flight may take when asked to stop
 ENDED = GRACE + 5.0  # seconds after which it has ended, whatever it is at
+TOGETHER = 0.2  # seconds for which what was seen waits to be handed in together
 AGAIN = 0.5  # seconds between two tries to hand something in
 
 
@@ -79,6 +80,7 @@ class _Batch:
     seen: list[Observation] = field(default_factory=list)  # and not handed in
     counted: int = 0  # requests that were handed in
     lost: bool = False  # whether our network failed
+    handed_in: float = field(default_factory=monotonic)
 
 
 class FleetWorker:
@@ -141,14 +143,15 @@ class FleetWorker:
         config = self._config = self._settings.config
         self._window = Window(config.budget.requests, config.budget.days)
         pages = PagesConfig.among(self._settings.chosen)
-        self._sources = {source.name: source for source in pages}
+        self._pages_of = {source.name: source for source in pages}
         gate = network.gate(config, self._store, bootstrap.clock)
-        self._gate = await stack.enter_async_context(gate)
+        await stack.enter_async_context(gate)
         self._hosts = gate.claims = LeasedHosts(self._queue, gate.rest)
-        opened = page_sources.rendering(gate, self._sources.values())
+        opened = page_sources.rendering(gate, self._pages_of.values())
         browser = await stack.enter_async_context(opened)
-        owner = page_sources.Ownership(self._store)
-        self._shown = page_sources.Shown(owner, browser)
+        self._owner = page_sources.Ownership(self._store)
+        shown = page_sources.Shown(self._owner, browser)
+        self._leased = LeasedSites(gate, self._store, shown)
 
     # Leasing
 
@@ -246,9 +249,6 @@ class FleetWorker:
         """Fetch the pages of a host, hand in what was seen, and give the host back."""
         try:
             await self._fetch(batch)
-            if not (batch.purse.is_stopped or batch.lost):
-                # Redirects have shown the others.
-                await self._hand_in(batch, list(batch.left), AnswerNotes())
         except LeaseLost as error:
             fields = {"trouble": str(error)}
             logs.event("lease lost", level=logging.WARNING, fields=fields)
@@ -261,13 +261,11 @@ class FleetWorker:
 
     async def _fetch(self, batch: _Batch) -> None:
         pages = batch.lease.pages
-        names = {page.source for page in pages} & self._sources.keys()
-        chosen = [self._sources[name] for name in sorted(names)]
+        names = {page.source for page in pages} & self._pages_of.keys()
+        chosen = [self._pages_of[name] for name in sorted(names)]
         mine = [page for page in pages if page.source in names]
-        self._shown.owner.know((page.key, page.source) for page in mine)
-        client, notes = leased_client(
-            self._gate, chosen, self._store, self._shown, batch.slots
-        )
+        self._owner.know((page.key, page.source) for page in mine)
+        client, notes = self._leased.client(chosen, batch.slots), self._leased.notes
         held = self._store.held([page.key for page in mine])
         requests = [
             Fetch(page.key, None if page.whole else look)
@@ -279,6 +277,7 @@ class FleetWorker:
                 await self._take_in(batch, looks, notes)
                 if batch.lost:
                     return
+        await self._hand_in(batch, notes, rest=not batch.purse.is_stopped)
 
     async def _take_in(self, batch: _Batch, looks: Looks, notes: AnswerNotes) -> None:
         """Hand in what was seen; what our own network kept from being sent is not."""
@@ -288,14 +287,19 @@ class FleetWorker:
             self._quiet_until = monotonic() + OFFLINE
             logs.event("offline", level=logging.WARNING, fields={})
         batch.seen += seen
-        keys = [look.key for look in seen if look.key in batch.left]
-        await self._hand_in(batch, keys, notes)
+        if batch.lost or monotonic() - batch.handed_in > TOGETHER:
+            await self._hand_in(batch, notes)
 
     async def _hand_in(
-        self, batch: _Batch, keys: Sequence[str], notes: AnswerNotes
+        self, batch: _Batch, notes: AnswerNotes, *, rest: bool = False
     ) -> None:
-        """Acknowledge pages; the first of them carries all that was seen."""
-        names = list(dict.fromkeys(keys))
+        """Acknowledge pages that were seen; the first of them carries all of it.
+
+        With the ``rest``, pages that redirects have shown are acknowledged, too.
+        """
+        keys = batch.left if rest else [look.key for look in batch.seen]
+        names = [key for key in dict.fromkeys(keys) if key in batch.left]
+        batch.handed_in = monotonic()
         if not names:
             return
         whole = pack(notes.take(batch.seen)) if batch.seen else b""

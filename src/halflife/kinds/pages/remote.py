@@ -11,6 +11,8 @@ import zlib
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from math import inf
+from time import monotonic
 
 from halflife.core.budget import Purse
 from halflife.core.errors import UsageError
@@ -31,7 +33,8 @@ from halflife.stores.look_codec import Head, SeenPages, unpack
 from halflife.stores.work import PageHandout
 
 MOST = 500  # answers that are filed at once
-SOONEST, LATEST = 0.02, 0.5  # seconds between two looks whether something came
+SOONEST, LATEST = 0.02, 0.2  # seconds between two looks whether something came
+READ_ANEW = 5.0  # seconds after which a worker reads what others have learned
 CHECKED = 2.0  # seconds between two looks whether anything is still to come
 HEADERS = ("Cache-Control", "Expires", "Date", "Age", "Link")
 _BROKEN = (LookupError, TypeError, ValueError, zlib.error)
@@ -70,37 +73,50 @@ class AnswerNotes:
         return SeenPages(tuple(looks), maps, heads)
 
 
-def leased_client(
-    gate: Gate,
-    chosen: Iterable[PagesConfig],
-    store: Store,
-    shown: page_sources.Shown,
-    concurrency: int,
-) -> tuple[PageClient, AnswerNotes]:
-    """Return a client for pages on lease, and what it notes for the planner.
+class LeasedSites:
+    """The sources of pages on lease, as a worker asks them.
 
-    It is made for one batch of a host: what other workers learned before counts.
+    What was learned of a source is read anew every few seconds: other workers learn,
+    too. What this one has learned it writes down after each batch of pages.
+
+    Args:
+        gate: The way out.
+        store: Where what was learned is kept.
+        shown: Whose pages are whose, and the browser.
+
     """
-    notes = AnswerNotes()
-    sites = {}
-    for source in chosen:
-        site = page_sources.shown_site(source, shown.renderer)
-        read = page_sources.memory(source, site, store, gate.clock)
+
+    def __init__(self, gate: Gate, store: Store, shown: page_sources.Shown) -> None:
+        self._gate, self._store, self._shown = gate, store, shown
+        self.notes = AnswerNotes()
+        self._sites: dict[str, tuple[float, SiteSettings]] = {}
+
+    def client(self, chosen: Iterable[PagesConfig], concurrency: int) -> PageClient:
+        """Return what fetches pages of some sources, so many at once."""
+        owner = self._shown.owner
+        return PageClient(
+            self._gate,
+            {source.name: self._site(source) for source in chosen},
+            source_of=owner,
+            url_of=owner.url_of,
+            concurrency=concurrency,
+        )
+
+    def _site(self, source: PagesConfig) -> SiteSettings:
+        made, known = self._sites.get(source.name, (-inf, None))
+        if known is None or monotonic() - made > READ_ANEW:
+            known = self._read(source)
+            self._sites[source.name] = monotonic(), known
+        return known
+
+    def _read(self, source: PagesConfig) -> SiteSettings:
+        site, store = page_sources.shown_site(source, self._shown.renderer), self._store
+        read = page_sources.memory(source, site, store, self._gate.clock)
         trust = ValidatorMemory(store, source.name)
-        site = replace(site, memory=read, validators=trust, promises=notes)
+        site = replace(site, memory=read, validators=trust, promises=self.notes)
         if source.crawls:
-            site = crawl.following(source, site)
-        else:
-            site = replace(site, limits=notes)
-        sites[source.name] = site
-    client = PageClient(
-        gate,
-        sites,
-        source_of=shown.owner,
-        url_of=shown.owner.url_of,
-        concurrency=concurrency,
-    )
-    return client, notes
+            return crawl.following(source, site)
+        return replace(site, limits=self.notes)
 
 
 class RemotePages:

@@ -151,6 +151,9 @@ class WorkQueue:
         What the pages cost at least is charged at once. None are leased that the
         budget's window has no room for.
         """
+        with self._connection.alone() as db:
+            if db.execute(sql.ANY_HOST).fetchone() is None:
+                return []  # whoever waits for work does not lock the ledger
         with self._changing() as db:
             now, room = self._room(db, window)
             if room <= 0:
@@ -197,18 +200,14 @@ class WorkQueue:
 
         What was kept already stays as it is, so this may be done again.
         """
-        with self._changing() as db:
-            self._check(db, batch)
-            items = [one.item for one in answers]
-            seen = [psycopg.Binary(one.answer) for one in answers]
-            sent = [one.requests for one in answers]
-            db.execute(sql.ACKNOWLEDGE, (items, seen, sent, batch.token))
-
-    def _check(self, db: Database, batch: HostLease) -> None:
-        if (
-            db.execute(sql.HELD, (batch.host, batch.token, self.worker)).fetchone()
-            is None
-        ):
+        items = [one.item for one in answers]
+        seen = [psycopg.Binary(one.answer) for one in answers]
+        sent = [one.requests for one in answers]
+        lease = batch.host, batch.token, self.worker
+        with self._connection.alone() as db:
+            given = *lease, items, seen, sent, batch.token
+            held = db.execute(sql.ACKNOWLEDGE, given).fetchone()
+        if held is None:
             raise LeaseLost(
                 f"the lease of worker {self.worker} on {batch.host} has run out; "
                 "what it brought is refused"

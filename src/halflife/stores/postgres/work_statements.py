@@ -40,6 +40,10 @@ UPDATE host_lease AS h SET token = nextval('lease_token'), worker = ?, last = ?,
 FROM chosen WHERE h.host = chosen.host
 RETURNING h.host, h.token, chosen.last, {_AGO}
 """
+ANY_HOST = f"""
+SELECT 1 FROM host_lease WHERE best IS NOT NULL AND ready <= {_NOW} AND ({_LATE})
+LIMIT 1
+"""
 BEST_HOSTS = f"""
 WITH chosen AS (
     SELECT host, worker, last, expires, heard FROM host_lease
@@ -73,9 +77,13 @@ SELECT 1 FROM host_lease
 WHERE host = ? AND token = ? AND worker = ? AND expires > {_NOW} FOR SHARE
 """
 ACKNOWLEDGE = f"""
-UPDATE work_item AS w SET answer = a.answer, requests = a.requests, done = {_NOW}
-FROM unnest(?::bigint[], ?::bytea[], ?::bigint[]) AS a (item, answer, requests)
-WHERE w.item = a.item AND w.token = ? AND w.done IS NULL
+WITH held AS ({HELD}),
+kept AS (
+    UPDATE work_item AS w SET answer = a.answer, requests = a.requests, done = {_NOW}
+    FROM unnest(?::bigint[], ?::bytea[], ?::bigint[]) AS a (item, answer, requests)
+    WHERE w.item = a.item AND w.token = ? AND w.done IS NULL
+        AND EXISTS (SELECT 1 FROM held))
+SELECT 1 FROM held
 """
 MINE = """
 SELECT 1 FROM host_lease WHERE host = ? AND token = ? AND worker = ? FOR UPDATE
