@@ -15,12 +15,11 @@ from typing import NamedTuple
 from halflife.core.errors import Damaged, StoreError, TooNew
 from halflife.stores import schema
 from halflife.stores.database import Database
-from halflife.stores.postgres import work_schema
 from halflife.stores.postgres.dialect import KEY
 
 # Version n + FIRST is made from the one before by STEPS[n]; a new store has all tables.
 FIRST = 14
-STEPS: tuple[schema.Step, ...] = (work_schema.add_workers,)
+STEPS: tuple[schema.Step, ...] = ()
 _TYPES = {
     "INTEGER": "BIGINT",
     "REAL": "DOUBLE PRECISION",
@@ -123,7 +122,6 @@ _TRIGGERS = (
         ("item_gone", "AFTER DELETE ON item", "STATEMENT", "unfile"),
         ("item_renamed", "AFTER UPDATE OF id, source, key ON item", "STATEMENT",
          "unfile"),
-        work_schema.TRIGGER,
 )  # fmt: skip
 _MOMENT = "to_timestamp({} * 86400.0) AT TIME ZONE 'UTC'"
 _LATEST = """coalesce((SELECT version.attributes FROM version
@@ -253,13 +251,13 @@ def refuse_newer(found: int | None, where: str) -> None:
 
 def create(db: Database) -> None:
     """Make all tables, in a transaction of the caller."""
-    ours = *declarations(), _STATE, *work_schema.STATEMENTS
-    for statement in (*_FUNCTIONS, *ours):
+    for statement in (*_FUNCTIONS, *declarations(), _STATE):
         db.execute(statement)
     has_icu = db.execute(_HAS_ICU).fetchone() is not None
     db.execute(_FOLDED.format(_ICU if has_icu else ""))
-    for trigger in _TRIGGERS:
-        db.execute(work_schema.trigger(*trigger))
+    for name, when, each, function in _TRIGGERS:
+        how = f"FOR EACH {each} EXECUTE FUNCTION {function}()"
+        db.execute(f"CREATE TRIGGER {name} {when} {how}")
     for statement in _VIEWS:
         db.execute(statement)
     row = (1, FIRST + len(STEPS), 0, 0)

@@ -13,7 +13,7 @@ from halflife.core.store_address import PostgresAddress
 from halflife.stores.audit import inconsistencies
 from halflife.stores.database import Database
 from halflife.stores.owner import Owner
-from halflife.stores.postgres import schema
+from halflife.stores.postgres import schema, work_schema
 from halflife.stores.postgres.connection import PostgresConnection
 from halflife.stores.postgres.texts import clean
 from halflife.stores.schema import reference
@@ -218,7 +218,8 @@ def _missing(db: Database, name: str) -> Iterator[str]:
     triggers = {trigger for (trigger,) in db.execute(_TRIGGERS, (name,))}
     for trigger in sorted(schema.trigger_names() - triggers):
         yield f"the trigger {trigger} is not as it was made"
-    for trigger in sorted(triggers - schema.trigger_names()):
+    ours = {*schema.trigger_names(), work_schema.TRIGGER}
+    for trigger in sorted(triggers - ours):
         yield f"the trigger {trigger} was made by no halflife"
 
 

@@ -23,10 +23,9 @@ from halflife.core.store_address import PostgresAddress
 from halflife.stores import compaction, leases, ledger
 from halflife.stores.database import Database
 from halflife.stores.owner import Owner
-from halflife.stores.postgres import schema, work_statements as sql
+from halflife.stores.postgres import schema, work_schema, work_statements as sql
 from halflife.stores.postgres.connection import PostgresConnection
 from halflife.stores.postgres.store import PostgresStore
-from halflife.stores.postgres.work_schema import LEDGER_LOCK
 from halflife.stores.work import SeenAnswer
 
 
@@ -104,6 +103,9 @@ class WorkQueue:
             with connection.looking() as db:
                 found = schema.version(db, where.schema)
             schema.refuse_newer(found, where.name)
+            if found is not None:
+                with connection.making() as db:
+                    work_schema.add(db)
         except BaseException:
             connection.close()
             raise
@@ -256,7 +258,7 @@ class WorkQueue:
 
     def _room(self, db: Database, window: Window) -> tuple[float, int]:
         """Return the time, and what the window has left; nobody else charges now."""
-        db.execute(LEDGER_LOCK)
+        db.execute(work_schema.LEDGER_LOCK)
         now = float(db.execute(sql.DAYS).fetchone()[0])
         begin = math.nextafter(now - window.days, math.inf)
         end = math.nextafter(now + window.days, math.inf)

@@ -1,11 +1,12 @@
 """Tables of workers that share a store: who works, on which hosts, at which pages.
 
-They exist in PostgreSQL alone. Moments are those of the database's clock. What lies in
-them is work under way: `store copy` leaves it out.
+They exist in PostgreSQL alone, once a worker was started. Moments are those of the
+database's clock. What lies in them is work under way: ``store copy`` leaves it out.
 """
 
 from halflife.stores.database import Database
 
+TRIGGER = "ledger_in_turn"
 STATEMENTS = (
     """
 CREATE TABLE worker (
@@ -63,20 +64,22 @@ CREATE FUNCTION lock_ledger() RETURNS trigger LANGUAGE plpgsql
 SET search_path FROM CURRENT AS $$
 BEGIN PERFORM pg_advisory_xact_lock(18508, hashtext(current_schema() || '.ledger'));
 RETURN NULL; END $$""",
+    f"""
+CREATE TRIGGER {TRIGGER} BEFORE INSERT ON ledger
+FOR EACH STATEMENT EXECUTE FUNCTION lock_ledger()""",
 )
 LEDGER_LOCK = (
     "SELECT pg_advisory_xact_lock(18508, hashtext(current_schema() || '.ledger'))"
 )
-TRIGGER = ("ledger_in_turn", "BEFORE INSERT ON ledger", "STATEMENT", "lock_ledger")
 
 
-def add_workers(db: Database) -> None:
-    """Add what workers need to a store of before there were any."""
-    for statement in (*STATEMENTS, trigger(*TRIGGER)):
-        db.execute(statement)
+def is_there(db: Database) -> bool:
+    """Say whether a worker was ever started."""
+    return db.execute("SELECT to_regclass('planner')").fetchone()[0] is not None
 
 
-def trigger(name: str, when: str, each: str, function: str) -> str:
-    """Return what makes a trigger."""
-    how = f"FOR EACH {each} EXECUTE FUNCTION {function}()"
-    return f"CREATE TRIGGER {name} {when} {how}"
+def add(db: Database) -> None:
+    """Make the tables, unless they are there, in a transaction of the caller."""
+    if not is_there(db):
+        for statement in STATEMENTS:
+            db.execute(statement)
