@@ -21,7 +21,6 @@ from lab.scale.logged_site import addresses
 
 HERE = Path(__file__).parent
 HALFLIFE = str(Path(sys.executable).parent / "halflife")
-SOURCE = "site"
 SETTINGS = """\
 store = "{store}"
 
@@ -125,6 +124,7 @@ def site(hosts: int, log: Path, pause: float = 0.0) -> Iterator[int]:
     finally:
         process.stdin.close()
         process.wait(timeout=10)
+        process.stdout.close()
 
 
 @dataclass(slots=True)
@@ -175,10 +175,10 @@ class Fleet:
         self.log = (folder / "workers.log").open("ab")
 
     def know(self, urls: list[str]) -> None:
-        """Add pages to the source."""
-        listed = self.folder / "urls.txt"
-        listed.write_text("".join(f"{url}\n" for url in urls))
-        self.run("add", "--from", str(listed), "--source", SOURCE, "--no-check")
+        """Name the pages of the source, the last one in the settings."""
+        listed = "".join(f'    "{url}",\n' for url in urls)
+        with self.config.open("a") as file:
+            file.write(f"pages = [\n{listed}]\n")
 
     def run(self, *words: str) -> str:
         """Run a verb to its end; return what it printed."""

@@ -12,6 +12,42 @@ class SeenAnswer(NamedTuple):
     answer: bytes
 
 
+class WorkerSign(NamedTuple):
+    """A worker, as it last showed itself; moments in days.
+
+    Attributes:
+        name: What people call it.
+        began: When it was started.
+        seen: When it was last heard of.
+        is_alive: Whether it is at work, as far as its leases tell.
+        hosts: Hosts that it holds.
+        requests: Requests that it has sent.
+
+    """
+
+    name: str
+    began: float
+    seen: float
+    is_alive: bool
+    hosts: int
+    requests: int
+
+
+class FleetState(NamedTuple):
+    """Workers that share a store, and what is handed out to them.
+
+    Attributes:
+        workers: Those that are at work, and those lost in the last minutes.
+        waiting: Pages that wait for a worker, or are with one.
+        unfiled: Pages that were fetched and are not in the log yet.
+
+    """
+
+    workers: tuple[WorkerSign, ...] = ()
+    waiting: int = 0
+    unfiled: int = 0
+
+
 class PageHandout(Protocol):
     """Where the planner hands pages out, and finds what workers bring."""
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from halflife.core.wording import count
-from halflife.engine import heartbeat
+from halflife.engine import control, heartbeat
 from halflife.engine.heartbeat import ServiceState
 from halflife.stores import Store
+from halflife.stores.notes.control import RUNNING
 from halflife.stores.owner import Owner
 from halflife.web import words
 from halflife.web.actions import Job
@@ -16,13 +17,15 @@ MOST = 5  # syncs that are named
 
 def take(store: Store, now: float) -> dict[str, Any]:
     """Return whether the service runs, and the syncs that are under way."""
-    state = heartbeat.read(store, now)
+    state, said = heartbeat.read(store, now), control.read(store)
+    told = service_words(state, now)
     return {
         "service": {
             "state": state.state,
             "since": words.date(state.since),
             "last_turn": words.date(state.turned),
-            "words": service_words(state, now),
+            "control": said.state,
+            "words": told if said.state == RUNNING else f"{told} ({said.state})",
         },
         "running": under_way(store, now),
     }

@@ -162,3 +162,14 @@ UPDATE planner SET idle = CASE WHEN ? = 1 THEN {_NOW} END WHERE epoch = ?
 NOTHING_LEFT = """
 SELECT idle IS NOT NULL AND NOT EXISTS (SELECT 1 FROM work_item) FROM planner
 """
+WORKERS = f"""
+SELECT w.name, extract(epoch FROM w.began)::float8 / 86400.0,
+    extract(epoch FROM w.seen)::float8 / 86400.0, w.expires > {_NOW},
+    (SELECT count(*) FROM host_lease AS h
+     WHERE h.worker = w.id AND h.expires > {_NOW}), w.requests
+FROM worker AS w WHERE w.expires > {_NOW} - interval '10 minutes' ORDER BY w.id
+"""
+HANDED_OUT = """
+SELECT count(*) FILTER (WHERE done IS NULL), count(*) FILTER (WHERE done IS NOT NULL)
+FROM work_item
+"""
