@@ -9,8 +9,8 @@ its place. With ``--cut`` all connections to the database are ended now and then
 ``--restart-server`` the server is stopped and started again. Then the log of the sites
 is compared with the store:
 
-- ``lost``: pages that a worker had acknowledged, or that were to be fetched, and of
-  which the store holds nothing in the end;
+- ``lost``: pages that a site has answered and of which the store holds nothing when
+  all is done (what a killed worker had not handed in is fetched again);
 - ``repeated``: requests for a page beyond the first, less those that a killed worker,
   or one whose lease ran out, may have had in flight;
 - ``overspent``: requests beyond the budget, or that the ledger was not charged with;
@@ -40,12 +40,14 @@ class Round:
     Attributes:
         killed: Workers that were killed.
         cuts: Times that all connections were cut, or the server restarted.
+        died: Workers that ended by themselves, as a start without a database does.
         seconds: How long it took.
         pages: Pages that were to be fetched.
         requests: Requests that the sites saw.
         twice: Requests for a page beyond the first.
         allowed: Of these, those that may have been in flight under a lost lease.
-        lost: Pages of which the store holds nothing.
+        unfinished: Pages that were not fetched in the time given.
+        lost: Pages that a worker had acknowledged and that the store does not hold.
         repeated: Of ``twice``, those beyond ``allowed``.
         overspent: Requests beyond the budget or the ledger.
         too_fast: Requests that came too soon after another to the same host.
@@ -55,11 +57,13 @@ class Round:
 
     killed: int = 0
     cuts: int = 0
+    died: int = 0
     seconds: float = 0.0
     pages: int = 0
     requests: int = 0
     twice: int = 0
     allowed: int = 0
+    unfinished: int = 0
     lost: int = 0
     repeated: int = 0
     overspent: int = 0
@@ -114,19 +118,29 @@ class Trial:
             time.sleep(self.rng.uniform(0.5, 1.5) * given.every)
             if self._is_done():
                 break
-            kinds = ["kill"] * (given.kill > 0)
-            kinds += ["cut"] * given.cut + ["restart"] * given.restart_server
-            self._harm(many, self.rng.choice(kinds) if kinds else "")
+            self._replace(many)
+            if self.found.killed + self.found.cuts >= given.harms:
+                continue
+            kinds = ["kill"] + ["cut"] * given.cut + ["restart"] * given.restart_server
+            self._harm(many, self.rng.choice(kinds))
+
+    def _replace(self, many: fleet.Fleet) -> None:
+        """Start workers in place of those that ended by themselves."""
+        for one in [one for one in many.workers if one.poll() is not None]:
+            many.workers.remove(one)
+            self.found.died += 1
+            many.start()
 
     def _harm(self, many: fleet.Fleet, kind: str) -> None:
-        if kind == "kill" and self.found.killed < self.given.kill:
+        """Kill a worker, cut all connections, or restart the server."""
+        if kind == "kill":
             many.kill(self.rng.choice(many.workers))
             self.found.killed += 1
             many.start()
         elif kind == "cut":
             self.server.cut()
             self.found.cuts += 1
-        elif kind == "restart":
+        else:
             self.server.stop(self.rng.choice(["fast", "immediate"]))
             time.sleep(self.rng.uniform(0.0, 2.0))
             self.server.start()
@@ -153,7 +167,9 @@ class Trial:
         harmed = found.killed + found.cuts * given.workers
         found.allowed = harmed * flight
         found.repeated = max(found.twice - found.allowed, 0)
-        found.lost = given.pages - held["filed"] + held["waiting"]
+        # What a page server answered was fetched; what nobody asked for was not.
+        found.unfinished = given.pages - len(asked.pages)
+        found.lost = max(len(asked.pages) - held["filed"], 0)
         over = max(held["charged"] - self.budget, 0)
         found.overspent = max(over, asked.requests - held["charged"], 0)
         found.too_fast = asked.too_fast
@@ -174,7 +190,7 @@ def _options() -> argparse.Namespace:
     add("--pause", type=float, default=0.0, help="seconds that an answer takes")
     add("--lease", type=float, default=3.0)
     add("--every", type=float, default=3.0, help="seconds between two kills")
-    add("--kill", type=int, default=1000, help="workers killed in a round, at most")
+    add("--harms", type=int, default=8, help="kills and cuts in a round, at most")
     add("--cut", action="store_true", help="cut connections to the database, too")
     add("--restart-server", action="store_true", help="restart the database, too")
     add("--spare", type=int, default=2000, help="requests beyond one a page and host")
@@ -196,7 +212,8 @@ def main() -> None:
             if not given.json:
                 sys.stdout.write(f"{json.dumps(rounds[-1])}\n")
                 sys.stdout.flush()
-    sums = ("killed", "cuts", "twice", "lost", "repeated", "overspent", "too_fast")
+    sums = ("killed", "cuts", "died", "twice", "unfinished")
+    sums = (*sums, "lost", "repeated", "overspent", "too_fast")
     total = {name: sum(one[name] for one in rounds) for name in sums}
     wrong = [one["wrong"] for one in rounds if one["wrong"]]
     whole = {"rounds": len(rounds), **total, "wrong": wrong, "each": rounds}

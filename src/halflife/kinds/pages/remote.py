@@ -9,13 +9,14 @@ import asyncio
 import logging
 import zlib
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
 from math import inf
 from time import monotonic
 
 from halflife.core.budget import Purse
-from halflife.core.errors import UsageError
+from halflife.core.errors import LeaseLost, StoreError, UsageError
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.core.request import Fetches, Request
 from halflife.engine import bootstrap, logs
@@ -169,9 +170,10 @@ class RemotePages:
                     withdrawn = True
                     queue.withdraw(sources)
         finally:
-            if not withdrawn:
-                queue.withdraw(sources)
-            self._pages.save()
+            with suppress(LeaseLost, StoreError):  # whoever plans next takes it back
+                if not withdrawn:
+                    queue.withdraw(sources)
+                self._pages.save()
 
     def _settle(self, purse: GrantPurse, requests: int) -> None:
         """Count what workers have sent and paid for."""
