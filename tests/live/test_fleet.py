@@ -1,18 +1,27 @@
 """Workers in processes of their own, on one PostgreSQL and sites on loopback."""
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
 import postgres_store
 from halflife import cli
 from halflife.cli.worker import _seconds
-from halflife.core.errors import UsageError
+from halflife.config import Config
+from halflife.core.errors import StoreError, UsageError
+from halflife.core.item import Item
+from halflife.engine.fleet.worker import FleetWorker, WorkerTerms
+from halflife.engine.reload import Settings
+from halflife.engine.signals import Stop
+from halflife.stores.postgres import connection
 from halflife.stores.postgres.store import PostgresStore
+from halflife.stores.postgres.work_queue import WorkQueue
 from lab.scale import fleet
 
 HOSTS = 6
@@ -66,6 +75,7 @@ def at_work(many):
         return [one for one in store.fleet().workers if one.is_alive]
 
 
+@pytest.mark.faults
 def test_workers_share_a_sync_and_one_that_is_killed_is_replaced(project):
     for _ in range(3):
         project.start("--once")
@@ -100,6 +110,7 @@ def test_a_rolling_restart_fetches_nothing_twice(project):
     assert held(project)["charged"] == found.requests
 
 
+@pytest.mark.faults
 def test_pause_and_drain_reach_every_worker(project, capsys):
     def say(verb):
         assert cli.main([verb, "--config", str(project.config)]) == 0
@@ -165,3 +176,87 @@ def test_times_have_units():
     assert _seconds("90s") == 90.0
     assert _seconds("1.5h") == 5400.0
     assert _seconds(None) is None
+
+
+def test_a_user_that_does_not_exist_is_one_line_without_the_password(tmp_path):
+    store = postgres_store.address("halflife", user="nobody:s3cret")
+    code, said = refused(tmp_path, store)
+    assert code == 1
+    assert "check the user, the password" in said
+    assert "s3cret" not in said
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A project with one page, whose store is there."""
+    address = postgres_store.fresh()
+    path = tmp_path / "halflife.toml"
+    page = 'pages = ["http://127.1.0.1:9/a"]\nallow = ["127.0.0.0/8"]'
+    path.write_text(f'store = "{address}"\n[[source]]\nname = "site"\n{page}\n')
+    PostgresStore.open(address, create=True).close()
+    return path
+
+
+def test_a_worker_with_a_wrong_clock_does_not_begin(small, monkeypatch, capsys):
+    monkeypatch.setattr(connection, "time", lambda: time.time() + 600.0)
+    assert cli.main(["worker", str(small)]) == 1
+    said = capsys.readouterr().err
+    assert "this machine's clock is 600 s ahead of that of postgresql://" in said
+
+
+def worked(path, monkeypatch, terms, each=lambda: None):
+    """Run a worker in this process, without a planner; return it."""
+
+    async def run():
+        config, stop = Config.load(path), Stop()
+        with (
+            PostgresStore.open(config.store) as store,
+            closing(WorkQueue.open(config.store, terms.lease)) as queue,
+        ):
+            one = FleetWorker(Settings(config), store, queue, stop, terms)
+            each()
+            await one.run()
+        return one
+
+    return asyncio.run(run())
+
+
+def test_a_worker_whose_clock_is_set_wrong_ends(small, monkeypatch):
+    def wrong():
+        monkeypatch.setattr(connection, "time", lambda: time.time() - 120.0)
+
+    terms = WorkerTerms("a", lease=1.0, check_clock=0.0)
+    with pytest.raises(StoreError, match="120 s behind"):
+        worked(small, monkeypatch, terms, wrong)
+
+
+def test_pages_of_a_source_that_a_worker_does_not_know_are_left_to_others(
+    small, monkeypatch
+):
+    address = Config.load(small).store
+    with PostgresStore.open(address) as store:
+        store.add([Item("http://127.1.0.1:9/b", "another")])
+        run = store.begin(["another"], 20000.0, lease=1.0)
+        with closing(WorkQueue.open(address, 30.0)) as planner:
+            planner.stand_for_election()
+            planner.take_over(store, 20000.0)
+            row = ("http://127.1.0.1:9/b", "127.1.0.1", 1.0, 0)
+            planner.hand_out(run.id, [row])
+            terms = WorkerTerms("a", lease=2.0, seconds=0.7)
+            assert worked(small, monkeypatch, terms).pages == 0
+            assert planner.open_pages(["another"]) == (1, 1)
+            assert store.spent(0.0) == 0  # what was charged was given back
+
+
+def test_each_project_of_a_database_has_a_planner_of_its_own(small, tmp_path):
+    other = postgres_store.fresh()
+    PostgresStore.open(other, create=True).close()
+    mine = Config.load(small).store
+    with (
+        closing(WorkQueue.open(mine, 3.0)) as one,
+        closing(WorkQueue.open(other, 3.0)) as two,
+        closing(WorkQueue.open(mine, 3.0)) as three,
+    ):
+        assert one.stand_for_election()
+        assert two.stand_for_election()
+        assert not three.stand_for_election()

@@ -111,8 +111,8 @@ class LeasedHosts:
                 if kept[host] and not claim.pages:
                     self.release(claim.lease)
 
-    def release(self, lease: HostLease) -> None:
-        """Give a host back, with when it may be asked again.
+    def release(self, lease: HostLease, least: float = 0.0) -> None:
+        """Give a host back, with when it may be asked again, in ``least`` seconds.
 
         One that is being asked for a page of another host is given back later.
         """
@@ -122,7 +122,8 @@ class LeasedHosts:
         claim.pages = False
         if not claim.busy:
             del self._held[lease.host]
-            self._queue.release(lease, self.rest(lease.host))
+            ago, wait = self.rest(lease.host)
+            self._queue.release(lease, (ago, max(wait, least)))
 
     def release_all(self) -> None:
         """Give back all that is held."""

@@ -44,6 +44,7 @@ OFFLINE = 30.0  # seconds without a lease after our own network has failed
 GRACE = 20.0  # seconds that requests in flight may take when asked to stop
 ENDED = GRACE + 5.0  # seconds after which it has ended, whatever it is at
 TOGETHER = 0.2  # seconds for which what was seen waits to be handed in together
+UNKNOWN = 5.0  # seconds that a host is left to workers that know its sources
 AGAIN = 0.5  # seconds between two tries to hand something in
 
 
@@ -110,6 +111,7 @@ class FleetWorker:
         self._began = monotonic()
         self.status = ServiceStatus(began=bootstrap.clock())
         self._quiet_until = 0.0  # after our network has failed
+        self._unknown: set[str] = set()  # sources that are not in our settings
         self.requests = self.pages = 0
         self._is_done = self._is_new = False  # all there was; settings to be taken up
         self._down = False  # whether the database did not answer
@@ -223,10 +225,19 @@ class FleetWorker:
             return 0 if got is None else got[0]
 
         purse = BatchPurse(len(lease.pages), draw)
-        pages = {page.key: page for page in lease.pages}
+        pages = {p.key: p for p in lease.pages if p.source in self._pages_of}
+        self._say_unknown({p.source for p in lease.pages} - self._pages_of.keys())
         batch = _Batch(lease, purse, slots, pages)
         task = asyncio.create_task(self._work(batch))
         self._under[lease.host] = batch, task
+
+    def _say_unknown(self, names: "set[str]") -> None:
+        """Say once that the planner goes by settings that this worker does not have."""
+        for name in sorted(names - self._unknown):
+            trouble = "not in the settings of this worker, so it leaves it to others"
+            fields = {"source": name, "trouble": trouble}
+            logs.event("unknown source", level=logging.WARNING, fields=fields)
+        self._unknown |= names
 
     def _tried(self, work: Callable[[], Result]) -> Result | None:
         """Return what the database answers; None if it does not, which is said once."""
@@ -260,10 +271,8 @@ class FleetWorker:
             self._end(batch)
 
     async def _fetch(self, batch: _Batch) -> None:
-        pages = batch.lease.pages
-        names = {page.source for page in pages} & self._pages_of.keys()
-        chosen = [self._pages_of[name] for name in sorted(names)]
-        mine = [page for page in pages if page.source in names]
+        mine = list(batch.left.values())
+        chosen = [self._pages_of[name] for name in sorted({p.source for p in mine})]
         self._owner.know((page.key, page.source) for page in mine)
         client, notes = self._leased.client(chosen, batch.slots), self._leased.notes
         held = self._store.held([page.key for page in mine])
@@ -332,7 +341,8 @@ class FleetWorker:
         run, at = lease.pages[0].run, lease.at
         if purse.left:  # tried once: what was given back twice would be spent twice
             self._tried(lambda: self._queue.give_back(run, purse.left, at))
-        self._tried(lambda: self._hosts.release(lease))
+        known = all(page.source in self._pages_of for page in lease.pages)
+        self._tried(lambda: self._hosts.release(lease, 0.0 if known else UNKNOWN))
 
     # Signs of life
 

@@ -270,7 +270,7 @@ class PostgresConnection:
         remedy = _REMEDY.get(state) or _REMEDY.get(state[:2])
         if remedy is None and isinstance(error, psycopg.OperationalError):
             remedy = "check that the server runs and can be reached"
-            if "authentication" in said or "password" in said:
+            if any(word in said for word in ("authentication", "password", 'role "')):
                 remedy = _REMEDY["28"]
         if remedy is None:
             said = f"{said} ({state})"
