@@ -179,7 +179,8 @@ class Trial:
             found.wrong = str(error)
 
 
-def _options() -> argparse.Namespace:
+def read_options(words: list[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
     options = argparse.ArgumentParser(description=__doc__)
     add = options.add_argument
     add("--rounds", type=int, default=50)
@@ -198,12 +199,12 @@ def _options() -> argparse.Namespace:
     add("--seed", type=int, default=1)
     add("--keep-log", default="")
     add("--json", action="store_true")
-    return options.parse_args()
+    return options.parse_args(words)
 
 
 def main() -> None:
     """Run all rounds and print what came of them."""
-    given = _options()
+    given = read_options()
     rounds = []
     with fleet.server() as server:
         for n in range(given.rounds):

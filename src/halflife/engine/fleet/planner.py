@@ -155,6 +155,8 @@ class Planner(threading.Thread):
             return str(error)
         finally:
             self.is_elected = False
+            with suppress(HalflifeError):  # a worker that is not known counts as gone
+                queue.leave()
             queue.close()
         return ""
 
@@ -178,7 +180,6 @@ class Planner(threading.Thread):
                 await _until_first(service.run(), handout.keep())
             if handout.hosts is not None:
                 handout.hosts.release_all()
-            queue.leave()
             queue.step_down()
 
 

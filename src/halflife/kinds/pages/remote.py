@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
-from math import inf
+from math import inf, isnan
 from time import monotonic
 
 from halflife.core.budget import Purse
@@ -237,7 +237,8 @@ def _rows(requests: Sequence[Request]) -> list[tuple[str, str, float, int]]:
         keys = [one.key for one in requests]
         gains = [one.gain for one in requests]
         whole = [int(one.held is None) for one in requests]
-    ordered = list(accumulate(reversed([float(gain) for gain in gains]), max))[::-1]
+    gained = [0.0 if isnan(gain) else float(gain) for gain in gains]
+    ordered = list(accumulate(reversed(gained), max))[::-1]
     rows = zip(keys, map(_host, keys), ordered, whole, strict=True)
     return [row for row in rows if row[1]]
 
