@@ -18,9 +18,7 @@ from halflife.engine.health import ServiceStatus
 from halflife.engine.offline import is_lost
 from halflife.engine.reload import Settings
 from halflife.engine.signals import Stop
-from halflife.kinds.pages import page_sources
-from halflife.kinds.pages.remote import AnswerNotes, LeasedSites
-from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.pages.remote import AnswerNotes, leased_sites
 from halflife.stores.look_codec import pack
 from halflife.stores.notes.control import Control
 from halflife.stores.owner import Owner
@@ -81,6 +79,7 @@ class _Batch:
     seen: list[Observation] = field(default_factory=list)  # and not handed in
     counted: int = 0  # requests that were handed in
     lost: bool = False  # whether our network failed
+    is_whole: bool = True  # whether all of its sources are in our settings
     handed_in: float = field(default_factory=monotonic)
 
 
@@ -144,16 +143,11 @@ class FleetWorker:
         """Make the way out, as the settings say now."""
         config = self._config = self._settings.config
         self._window = Window(config.budget.requests, config.budget.days)
-        pages = PagesConfig.among(self._settings.chosen)
-        self._pages_of = {source.name: source for source in pages}
         gate = network.gate(config, self._store, bootstrap.clock)
         await stack.enter_async_context(gate)
         self._hosts = gate.claims = LeasedHosts(self._queue, gate.rest)
-        opened = page_sources.rendering(gate, self._pages_of.values())
-        browser = await stack.enter_async_context(opened)
-        self._owner = page_sources.Ownership(self._store)
-        shown = page_sources.Shown(self._owner, browser)
-        self._leased = LeasedSites(gate, self._store, shown)
+        opened = leased_sites(gate, self._store, self._settings.chosen)
+        self._leased = await stack.enter_async_context(opened)
 
     # Leasing
 
@@ -225,9 +219,10 @@ class FleetWorker:
             return 0 if got is None else got[0]
 
         purse = BatchPurse(len(lease.pages), draw)
-        pages = {p.key: p for p in lease.pages if p.source in self._pages_of}
-        self._say_unknown({p.source for p in lease.pages} - self._pages_of.keys())
-        batch = _Batch(lease, purse, slots, pages)
+        unknown = self._leased.unknown(page.source for page in lease.pages)
+        self._say_unknown(unknown)
+        pages = {p.key: p for p in lease.pages if p.source not in unknown}
+        batch = _Batch(lease, purse, slots, pages, is_whole=not unknown)
         task = asyncio.create_task(self._work(batch))
         self._under[lease.host] = batch, task
 
@@ -272,9 +267,8 @@ class FleetWorker:
 
     async def _fetch(self, batch: _Batch) -> None:
         mine = list(batch.left.values())
-        chosen = [self._pages_of[name] for name in sorted({p.source for p in mine})]
-        self._owner.know((page.key, page.source) for page in mine)
-        client, notes = self._leased.client(chosen, batch.slots), self._leased.notes
+        sources = {page.key: page.source for page in mine}
+        client, notes = self._leased.client(sources, batch.slots), self._leased.notes
         held = self._store.held([page.key for page in mine])
         requests = [
             Fetch(page.key, None if page.whole else look)
@@ -341,8 +335,8 @@ class FleetWorker:
         run, at = lease.pages[0].run, lease.at
         if purse.left:  # tried once: what was given back twice would be spent twice
             self._tried(lambda: self._queue.give_back(run, purse.left, at))
-        known = all(page.source in self._pages_of for page in lease.pages)
-        self._tried(lambda: self._hosts.release(lease, 0.0 if known else UNKNOWN))
+        least = 0.0 if batch.is_whole else UNKNOWN
+        self._tried(lambda: self._hosts.release(lease, least))
 
     # Signs of life
 

@@ -8,13 +8,20 @@ pages of a map become known, who keeps promises, which hubs are named, what is b
 import asyncio
 import logging
 import zlib
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from itertools import accumulate
 from math import inf, isnan
 from time import monotonic
 
+from halflife.config import SourceConfig
 from halflife.core.budget import Purse
 from halflife.core.errors import LeaseLost, StoreError, UsageError
 from halflife.core.observation import Looks, Observation, Seen
@@ -84,20 +91,33 @@ class LeasedSites:
         gate: The way out.
         store: Where what was learned is kept.
         shown: Whose pages are whose, and the browser.
+        sources: The settings of the sources.
 
     """
 
-    def __init__(self, gate: Gate, store: Store, shown: page_sources.Shown) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        store: Store,
+        shown: page_sources.Shown,
+        sources: Iterable[PagesConfig],
+    ) -> None:
         self._gate, self._store, self._shown = gate, store, shown
+        self._known = {source.name: source for source in sources}
         self.notes = AnswerNotes()
         self._sites: dict[str, tuple[float, SiteSettings]] = {}
 
-    def client(self, chosen: Iterable[PagesConfig], concurrency: int) -> PageClient:
-        """Return what fetches pages of some sources, so many at once."""
+    def unknown(self, sources: Iterable[str]) -> set[str]:
+        """Return those of the sources that the settings do not have."""
+        return set(sources) - self._known.keys()
+
+    def client(self, pages: Mapping[str, str], concurrency: int) -> PageClient:
+        """Return what fetches pages, so many at once; each has its source's name."""
         owner = self._shown.owner
+        owner.know(pages.items())
         return PageClient(
             self._gate,
-            {source.name: self._site(source) for source in chosen},
+            {name: self._site(self._known[name]) for name in sorted({*pages.values()})},
             source_of=owner,
             url_of=owner.url_of,
             concurrency=concurrency,
@@ -118,6 +138,17 @@ class LeasedSites:
         if source.crawls:
             return crawl.following(source, site)
         return replace(site, limits=self.notes)
+
+
+@asynccontextmanager
+async def leased_sites(
+    gate: Gate, store: Store, sources: Iterable[SourceConfig]
+) -> AsyncIterator[LeasedSites]:
+    """Hold what it takes to fetch pages on lease, a browser where one is needed."""
+    pages = PagesConfig.among(sources)
+    async with page_sources.rendering(gate, pages) as browser:
+        shown = page_sources.Shown(page_sources.Ownership(store), browser)
+        yield LeasedSites(gate, store, shown, pages)
 
 
 class RemotePages:
