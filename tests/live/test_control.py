@@ -3,10 +3,12 @@
 import json
 
 from halflife import cli
+from halflife.config import Config
 from halflife.core.store import Note
-from halflife.engine import control
+from halflife.engine import bootstrap, control
 from halflife.stores.memory import MemoryStore
 from halflife.stores.notes.control import CONTROL, DRAINING, PAUSED, RUNNING
+from halflife.web import activity
 from service_parts import HOME, Play
 
 SETTINGS = f"""
@@ -83,3 +85,10 @@ def test_a_note_that_says_nonsense_holds_nothing_up():
     store = MemoryStore()
     store.save_note("", CONTROL.name, Note(1, '{"state": "asleep", "since": null}'))
     assert control.read(store).state == RUNNING
+
+
+def test_the_page_says_that_all_is_paused(tmp_path, server):
+    path = played(tmp_path, server).path
+    assert cli.main(["pause", "--config", str(path)]) == 0
+    with bootstrap.reading(Config.load(path)) as store:
+        assert activity.take(store, 20000.0)["service"]["control"] == "paused"

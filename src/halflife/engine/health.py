@@ -121,6 +121,7 @@ class ServiceStatus:
             "status": "degraded" if reasons else "ok",
             "reasons": reasons,
             "turns": self.turns,
+            "control": self.control,
             "seconds_since_last_turn": late,
             "budget": {"requests": self.budget, "left": self.left},
             "mishandled": {name: it.times for name, it in self.mishandled.items()},

@@ -7,7 +7,6 @@ from halflife.core.wording import count
 from halflife.engine import control, heartbeat
 from halflife.engine.heartbeat import ServiceState
 from halflife.stores import Store
-from halflife.stores.notes.control import RUNNING
 from halflife.stores.owner import Owner
 from halflife.web import words
 from halflife.web.actions import Job
@@ -17,15 +16,14 @@ MOST = 5  # syncs that are named
 
 def take(store: Store, now: float) -> dict[str, Any]:
     """Return whether the service runs, and the syncs that are under way."""
-    state, said = heartbeat.read(store, now), control.read(store)
-    told = service_words(state, now)
+    state = heartbeat.read(store, now)
     return {
         "service": {
             "state": state.state,
             "since": words.date(state.since),
             "last_turn": words.date(state.turned),
-            "control": said.state,
-            "words": told if said.state == RUNNING else f"{told} ({said.state})",
+            "control": control.read(store).state,
+            "words": service_words(state, now),
         },
         "running": under_way(store, now),
     }
