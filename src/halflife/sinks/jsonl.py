@@ -19,6 +19,7 @@ class JsonLinesConfig(SinkConfig):
     """A file of JSON Lines; with ``rotate`` a new one begins after so many bytes."""
 
     kind: Literal["jsonl"]
+    batch: int = Field(default=2000, ge=1, le=100_000)  # what two transactions cost
     path: str = Field(min_length=1)
     rotate: int | None = Field(default=None, ge=1024)
 

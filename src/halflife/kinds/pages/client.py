@@ -478,8 +478,9 @@ def _read(
     if found.trouble:
         page = replace(page, note=f"not all of this map can be read: {found.trouble}")
     scope, out = visit.site.scope, visit.site.exclude
+    kind = "feed" if found.kind == "feed" else ""
     hints = [
-        hint(entry, visit.source, visit.site.weight, at)
+        hint(entry, visit.source, visit.site.weight, at, kind)
         for entry in found.entries
         if (not scope or entry.key.startswith(scope))
         and not any(matches(pattern, entry.key) for pattern in out)

@@ -53,10 +53,12 @@ def by_page(
         yield page, hints
 
 
-def hint(entry: MapEntry, source: str, weight: float, at: float) -> Observation:
-    """Return what a map claims of a page."""
+def hint(
+    entry: MapEntry, source: str, weight: float, at: float, kind: str = ""
+) -> Observation:
+    """Return what a map claims of a page; ``kind`` says which kind of map it is."""
     modified = entry.modified
     if modified is not None and modified > at + _FUTURE:
         modified = None
     item = Item(entry.key, source, weight=weight, group=host_of(entry.key))
-    return Observation(entry.key, at, Seen.HINT, modified=modified, item=item)
+    return Observation(entry.key, at, Seen.HINT, kind, modified=modified, item=item)
