@@ -33,6 +33,7 @@ from halflife.cli import (
     studies,
     sync,
     texts,
+    worker,
     world,
 )
 from halflife.cli.app import VERBS, app
@@ -61,6 +62,7 @@ __all__ = [
     "studies",
     "sync",
     "texts",
+    "worker",
     "world",
 ]
 

@@ -9,6 +9,7 @@ from halflife import __version__
 # In the order in which a newcomer needs them.
 VERBS = (
     "demo", "init", "add", "sync", "run",
+    "worker", "pause", "resume", "drain",
     "status", "changes", "diff", "get", "export",
     "plan", "explain", "forecast", "whatif", "budget", "audit",
     "import", "since", "when", "backtest", "study",

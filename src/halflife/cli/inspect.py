@@ -61,7 +61,7 @@ def status(
 
 def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     """Say how good the copy of sources is believed to be."""
-    from halflife.cli import sets, show
+    from halflife.cli import fleet_status, sets, show
     from halflife.cli.answers import budget_left, own_tables
     from halflife.engine import bootstrap, faults
     from halflife.engine.groups import by_item
@@ -85,6 +85,7 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
         crawls = [progress(store, site) for site in sites(pages)]
         broken = faults.found(store, chosen)
         sinks = _sinks(settings, store)
+        work = fleet_status.rows(store)
         told = [crawl.words() for crawl in crawls] + full(store, pages)
     found: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
@@ -94,12 +95,11 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
         "results": rows,
     }
     if json:
-        head: dict[str, object] = {"store": settings.store_name}
-        head |= {"at": show.date(now), "freshness": fresh, "budget": left}
-        show.emit({**head, **tables, **found, **sinks})
+        head = {"store": settings.store_name, "at": show.date(now), "freshness": fresh}
+        show.emit({**head, "budget": left, **work, **tables, **found, **sinks})
         return
     told += [one.words() for one in broken] + _undelivered(sinks)
-    _tell({**tables, **found}, fresh, left, told)
+    _tell({**tables, **found}, fresh, left, told + fleet_status.words(work))
 
 
 def _say_if_lost(config: "Config") -> None:

@@ -16,11 +16,13 @@ class Fetch:
         key: The item to look at.
         held: The last good look at it, if any. A source that can tell "still the
             same" cheaply (ETag, If-Modified-Since) needs to know what we hold.
+        gain: What the look is expected to buy, by the plan.
 
     """
 
     key: str
     held: Observation | None = field(default=None, compare=False, repr=False)
+    gain: float = field(default=0.0, compare=False, repr=False)
 
 
 Request: TypeAlias = Fetch
@@ -34,6 +36,7 @@ class Fetches(Sequence[Fetch]):
     Args:
         keys: The items to look at.
         held: Returns the last good look at each.
+        gain: What each is expected to buy.
 
     """
 
@@ -41,14 +44,16 @@ class Fetches(Sequence[Fetch]):
         self,
         keys: Sequence[str],
         held: Callable[[Sequence[str]], Sequence[Observation | None]],
+        gain: Sequence[float] = (),
     ) -> None:
         self.keys = keys
+        self.gain = gain if len(gain) else [0.0] * len(keys)
         self._held = held
 
     @cached_property
     def _made(self) -> list[Fetch]:
-        pairs = zip(self.keys, self._held(self.keys), strict=True)
-        return [Fetch(key, held) for key, held in pairs]
+        rows = zip(self.keys, self._held(self.keys), self.gain, strict=True)
+        return [Fetch(key, held, float(gain)) for key, held, gain in rows]
 
     @overload
     def __getitem__(self, at: int) -> Fetch: ...

@@ -47,6 +47,7 @@ class ServiceStatus:
         in_flight: Pieces of work under way.
         offline: Whether there is no network.
         settings: Why new settings could not be used; empty if they are in use.
+        control: Whether it works: ``running``, ``paused`` or ``draining``.
         failing: Sources that are left alone because they fail.
         sources: How each source is.
         alarms: What is wrong, as source and kind.
@@ -71,6 +72,7 @@ class ServiceStatus:
     in_flight: int = 0
     offline: bool = False
     settings: str = ""
+    control: str = "running"
     failing: tuple[str, ...] = ()
     sources: tuple[Health, ...] = ()
     alarms: tuple[tuple[str, str], ...] = ()
@@ -119,6 +121,7 @@ class ServiceStatus:
             "status": "degraded" if reasons else "ok",
             "reasons": reasons,
             "turns": self.turns,
+            "control": self.control,
             "seconds_since_last_turn": late,
             "budget": {"requests": self.budget, "left": self.left},
             "mishandled": {name: it.times for name, it in self.mishandled.items()},

@@ -127,7 +127,7 @@ class Loop:
     ) -> bool:
         """Ask for all that is planned; return whether anything came of it."""
         evidence = self.store.evidence(run.sources)
-        requests = Fetches(plan.keys, self.store.held)
+        requests = Fetches(plan.keys, self.store.held, plan.gain.tolist())
         renewed, progress = clock(), False
         async for looks in self.source.perform(requests, renewed, purse):
             self.store.append(run, looks)

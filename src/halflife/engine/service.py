@@ -7,9 +7,8 @@ Work that takes long continues over several turns.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from halflife.alerts.machine import raised
@@ -19,6 +18,7 @@ from halflife.core.forecast import Forecast
 from halflife.engine import (
     bootstrap,
     breakers,
+    control,
     deliveries,
     faults,
     housekeeping,
@@ -31,31 +31,28 @@ from halflife.engine import (
 )
 from halflife.engine.breakers import Breaker
 from halflife.engine.health import ServiceStatus
-from halflife.engine.loop import Clock
-from halflife.engine.offline import reachable
 from halflife.engine.reload import Settings
+from halflife.engine.service_terms import DAY, Outside, ServiceRhythm
 from halflife.engine.signals import GRACE, Stop
 from halflife.engine.wallet import Wallet
-from halflife.engine.workers import Crew, gathered
+from halflife.engine.workers import Crew, CrewTerms, gathered
 from halflife.kinds.protocol import Group, Memo, Report
 from halflife.kinds.registry import kind_of
-from halflife.net.wire import NO_NETWORK, Transport
+from halflife.net.wire import NO_NETWORK
 from halflife.readers.containment import failure, is_mishandled
 from halflife.stores import Store
+from halflife.stores.notes.control import RUNNING
 
-DAY = 86400.0
 PROBE = 30.0  # seconds between two tests whether the network is back
-CATCH_UP = 900.0  # seconds between turns, at most, with an hour's budget left over
-SHORTEST_NAP, LONGEST_NAP = 5.0, 300.0  # seconds between two turns
-SLICE = 5.0  # seconds after which the settings file is checked again
 WAIT = 2.0  # seconds that a turn waits for its work: a slow source delays no other
 THRIFT = 10.0  # sleep at least this many times the planning time
 _LAST_TRY = 0.2  # seconds at the end for messages; the rest waits in the outbox
 PUNCTUAL = 0.2  # of the shortest pause, if a longest interval is over by then
 _JUST_OVER = 0.01  # seconds after which that is sure, whatever the clock rounds
 _LEAST_NAP = 0.5  # seconds, after a turn that waited for its work in vain
-CHECK = 1.0 / 1440.0  # days between two judgements of how sources are
 JUMP = 60.0  # seconds by which two clocks may differ before it is worth a word
+
+__all__ = ["DAY", "Outside", "Service", "ServiceRhythm", "Timing", "Under"]
 
 Job: TypeAlias = "asyncio.Task[Report]"
 
@@ -82,52 +79,6 @@ class Timing:
     again: float = float("inf")  # seconds after which there may be something to do
     due: float = float("inf")  # when the next longest interval is over, in days
     judging: float = 0.0  # seconds that the last judgement took
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceRhythm:
-    """How often a service turns, in seconds.
-
-    Attributes:
-        shortest: Between two turns, at least.
-        longest: Between two turns, at most, while nothing is left over.
-        catch_up: Between two turns while more is left over than an hour brings.
-        slice: After which settings are looked at again.
-        judged: Between two judgements of how sources are, at least.
-        messages: Between two rounds in which messages are delivered.
-
-    """
-
-    shortest: float = SHORTEST_NAP
-    longest: float = LONGEST_NAP
-    catch_up: float = CATCH_UP
-    slice: float = SLICE
-    judged: float = CHECK * DAY
-    messages: float = notifications.POLL
-
-
-@dataclass(slots=True)
-class Outside:
-    """What a service may be given in place of the usual.
-
-    Attributes:
-        clock: The time in days.
-        told: Hears of every report that something came of.
-        audits: Whether a share of requests checks what is believed.
-        reach: Says whether there is a way to any of some addresses.
-        rhythm: How often it turns; a clock that runs fast wants fewer turns a day.
-        transport: What carries requests; a replay answers them from a recording.
-
-    """
-
-    clock: Clock = bootstrap.clock
-    told: Callable[[Report], None] = lambda _: None
-    audits: bool = False
-    rhythm: ServiceRhythm = ServiceRhythm()
-    transport: Transport | None = None
-    reach: Callable[[Iterable[str]], "asyncio.Future[bool]"] = field(
-        default=lambda addresses: asyncio.ensure_future(reachable(addresses))
-    )
 
 
 class Service:
@@ -161,6 +112,7 @@ class Service:
         self._hurry = False
         self._said = ""
         self._beyond = False
+        self._resumed = False  # whether work goes on after a pause
         self._blamed: dict[str, str] = {}
 
     async def run(self) -> None:
@@ -170,16 +122,11 @@ class Service:
         while not self.stop.asked.is_set():
             config, chosen = self.settings.config, self.settings.chosen
             bootstrap.know(config, store)
+            self._resumed = False
             self.breakers = {s.name: breakers.recall(store, s.name) for s in chosen}
             async with AsyncExitStack() as stack:
-                many = gathered(
-                    config,
-                    store,
-                    chosen,
-                    clock,
-                    audits=outside.audits,
-                    transport=outside.transport,
-                )
+                terms = CrewTerms(outside.audits, outside.transport, outside.fleet)
+                many = gathered(config, store, chosen, clock, terms)
                 crew, leases = await stack.enter_async_context(many)
                 poll = outside.rhythm.messages
                 told = notifications.delivering(
@@ -204,26 +151,49 @@ class Service:
                 if lease.done():
                     lease.result()  # it was lost: say so
             await self.turn(crew)
-            if await self._nap():
+            if self._resumed or await self._nap():
                 return
 
     async def turn(self, crew: Crew) -> None:
         """Decide, work, and look after what came of it."""
         loop = asyncio.get_running_loop()
         began, now = loop.time(), self._watch_clock()
-        if self.status.offline and not await self._back(crew):
+        if self._is_held_up(crew):
+            await self._settle(WAIT)
+            self._collect(crew)
+            self._time.nap = _LEAST_NAP if self._under else self._outside.rhythm.slice
+        elif self.status.offline and not await self._back(crew):
             self._time.nap = PROBE
         else:
             self._decide(crew, now)
             self._time.decided = loop.time() - began
+            self._outside.busy(bool(self._under))
             await self._settle(WAIT)
             self._collect(crew)
             waited = WAIT if self._under else 0.0  # that was time to sleep, too
             wait = min(self._until_next() - waited, self._until_due())
             self._time.nap = max(wait, _LEAST_NAP)
+        if not self._hurry:
+            self._outside.busy(bool(self._under))
         self._judge(crew)
         self._tidier.tidy(self.settings.config, self.clock())
         self._note(crew, loop.time() - began)
+
+    def _is_held_up(self, crew: Crew) -> bool:
+        """Say whether somebody paused all work, or lets it end; see ``control``."""
+        said = control.read(self.store)
+        if said.state != self.status.control:
+            logs.event(said.state, fields={})
+            # Whoever was eased begins nothing more, so all workers are opened anew.
+            self._resumed = said.state == RUNNING
+            self.status.control = said.state
+        if said.is_draining and not self._under:
+            self.stop.asked.set()
+        if self._resumed or said.is_paused or said.is_draining:
+            if self._under:
+                crew.ease()
+            return True
+        return False
 
     def _watch_clock(self) -> float:
         """Return the time; say so if it was set, or if we slept."""
@@ -406,12 +376,23 @@ class Service:
     async def _nap(self) -> bool:
         """Sleep until the next turn; say whether there are new settings."""
         left, piece = self._time.nap, self._outside.rhythm.slice
+        if self._outside.fleet is not None:
+            piece = _LEAST_NAP  # workers wait for what comes next
         while left > 0 and not self.stop.asked.is_set():
             await self.stop.sleep(min(left, piece))
             left -= piece
+            if self._is_called():
+                return False
             if self.settings.changed() and self._renewed():
                 return True
         return False
+
+    def _is_called(self) -> bool:
+        """Say whether there is a reason to turn early."""
+        if control.read(self.store).state != self.status.control:
+            return True
+        done = any(under.task.done() for under in self._under.values())
+        return done and self._outside.fleet is not None
 
     def _renewed(self) -> bool:
         """Take up what is on disk; say whether anything is new."""

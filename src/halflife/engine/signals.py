@@ -45,18 +45,21 @@ class Stop:
 
     @contextmanager
     def heard(
-        self, phrase: Callable[[str], str] = "halflife: {}".format
+        self,
+        phrase: Callable[[str], str] = "halflife: {}".format,
+        limit: float = LIMIT,
     ) -> Iterator[None]:
         """Listen for SIGINT and SIGTERM while the block runs.
 
         Args:
             phrase: Makes a line for stderr of what is to be said.
+            limit: Seconds in which the program has ended after the first.
 
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.ask, number)
-        watchdog = Watchdog(loop, phrase)
+        watchdog = Watchdog(loop, phrase, limit)
         try:
             yield
         finally:
@@ -90,13 +93,17 @@ class Watchdog:
     Args:
         loop: The loop, whose handlers are in place.
         phrase: Makes a line for stderr of what is to be said.
+        limit: Seconds in which the program has ended, unless it winds up.
 
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, phrase: Callable[[str], str]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        phrase: Callable[[str], str],
+        limit: float = LIMIT,
     ) -> None:
-        self._loop, self._phrase = loop, phrase
+        self._loop, self._phrase, self._limit = loop, phrase, limit
         self._ears, self._mouth = socket.socketpair()
         self._mouth.settimeout(0.0)
         self._loops = signal.set_wakeup_fd(self._mouth.fileno())
@@ -162,7 +169,7 @@ class Watchdog:
 
     def _end(self, now: float) -> float:
         """Return when the program is ended, as things stand."""
-        end = self._heard + LIMIT
+        end = self._heard + self._limit
         if self._done < inf:
             end = max(end, self._done + LAST)
         elif now - self._alive < _BUSY:

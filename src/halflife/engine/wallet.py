@@ -145,6 +145,32 @@ def spent(budget: BudgetConfig, wait: float = 0.0) -> BudgetSpent:
     )
 
 
+class GrantPurse:
+    """What was granted to work that others pay for; the ledger is charged by them."""
+
+    def __init__(self, requests: int) -> None:
+        self.left = requests
+        self.spent = 0
+
+    def pay(self, requests: int = 1) -> None:
+        """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
+        if requests > self.left:
+            raise BudgetSpent(f"{count(requests, 'request')} asked, {self.left} left")
+        self.settle(requests)
+
+    def settle(self, requests: int) -> None:
+        """Count requests that others have sent, be they more than were granted."""
+        self.left = max(self.left - requests, 0)
+        self.spent += requests
+
+    def stop(self) -> None:
+        """Let nothing more be spent."""
+        self.left = 0
+
+    def close(self) -> None:
+        """Do nothing: nothing was drawn."""
+
+
 class WindowPurse:
     """A purse that keeps the budget at every moment, however many syncs there are.
 

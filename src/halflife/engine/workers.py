@@ -1,9 +1,9 @@
 """Those who do the work: one for each group of sources, all through one gate."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from halflife.config import Config, SourceConfig
 from halflife.engine import bootstrap, network, scheduler, targets
@@ -13,6 +13,29 @@ from halflife.kinds.registry import kind_of
 from halflife.net.gate import Gate
 from halflife.net.wire import Transport
 from halflife.stores import Store
+
+
+class FleetTerms(Protocol):
+    """How pages are handed out to the workers of a fleet."""
+
+    def join(self, gate: Gate) -> Callable[..., Any]:
+        """Let a gate ask hosts on lease; return what hands pages out."""
+        ...
+
+
+class CrewTerms(NamedTuple):
+    """How a crew works.
+
+    Attributes:
+        audits: Whether a share of requests checks what is believed.
+        transport: What carries requests; None: the network.
+        fleet: Hands pages out to other processes; None: they are fetched here.
+
+    """
+
+    audits: bool = False
+    transport: Transport | None = None
+    fleet: FleetTerms | None = None
 
 
 class Crew:
@@ -59,9 +82,7 @@ async def gathered(
     store: Store,
     chosen: Sequence[SourceConfig],
     clock: Clock,
-    *,
-    audits: bool = False,
-    transport: Transport | None = None,
+    terms: CrewTerms,
 ) -> AsyncIterator[tuple[Crew, list["asyncio.Task[None]"]]]:
     """Hold the leases on all pages, and all it takes to work, during the block.
 
@@ -70,9 +91,10 @@ async def gathered(
     bootstrap.names(chosen or config.source)  # all of them may be paused
     async with AsyncExitStack() as stack:
         gate = await stack.enter_async_context(
-            network.gate(config, store, clock, transport)
+            network.gate(config, store, clock, terms.transport)
         )
-        desk = Desk(config, store, gate, clock, audits)
+        remote = None if terms.fleet is None else terms.fleet.join(gate)
+        desk = Desk(config, store, gate, clock, terms.audits, remote)
         workers: list[tuple[tuple[SourceConfig, ...], Worker]] = []
         leases: list[asyncio.Task[None]] = []
         for group in _groups(config, chosen):

@@ -304,6 +304,7 @@ class Desk:
         gate: The way out.
         clock: The time in days.
         audits: Whether a share of requests checks what is believed.
+        remote: Makes what hands pages out to workers; None if they are fetched here.
 
     """
 
@@ -312,6 +313,7 @@ class Desk:
     gate: "Gate"
     clock: Clock
     audits: bool = False
+    remote: Callable[..., Any] | None = None
 
 
 class Kind(Hooks[Source], ABC, Generic[Source, State]):

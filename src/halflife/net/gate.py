@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
@@ -17,13 +16,14 @@ from halflife.core.errors import (
     Refused,
     SourceError,
     Unreachable,
-    UsageError,
 )
 from halflife.core.host import HostBook, HostState
 from halflife.net.access import GET, PUBLIC, Access, Answer, GateSettings, Payload
-from halflife.net.addresses import check_url, origin, parse_url, resolve
+from halflife.net.addresses import check_url, origin, parse_url
+from halflife.net.claims import HostClaims
 from halflife.net.cookies import CookieBook
 from halflife.net.dates import SECONDS
+from halflife.net.hops import check_repeated, in_words, target
 from halflife.net.oauth import TokenBook, with_token
 from halflife.net.pacing import Lane, after_answer, after_silence, closed_for
 from halflife.net.parameters import with_parameters
@@ -36,11 +36,9 @@ _VALIDATORS = frozenset({
     "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
 })  # fmt: skip
 _PERMANENT = frozenset({301, 308})
-_SAME_METHOD = frozenset({307, 308})
 _BUSY = 429
 _UNKNOWN = 401
 _ADDRESSES = 64  # of a source of which it is remembered whether they have moved
-_RAW = re.compile(r"[\udc80-\udcff]")  # bytes of a header that are no UTF-8
 _RECEIPT = 1024  # bytes of the answer to what was sent that are read
 
 
@@ -140,7 +138,8 @@ class Gate:
     ``clock`` gives the time in days; it decides how long a host stays closed.
     What must outlive the program is kept in ``hosts``. ``moves`` has the addresses
     that each source was asked for lately, and where each has moved for good; whoever
-    keeps count of that takes it from there.
+    keeps count of that takes it from there. With ``claims`` several programs share
+    the hosts: one is asked only while it is claimed.
     """
 
     def __init__(
@@ -151,9 +150,11 @@ class Gate:
         clock: Callable[[], float],
         resolver: AbstractResolver | None = None,
         transport: Transport | None = None,
+        claims: HostClaims | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self.claims = claims
         self.moves: dict[str, dict[str, str]] = {}
         self._book = hosts
         self._wire = transport or Wire(settings, clock, resolver)
@@ -168,6 +169,11 @@ class Gate:
         same = copy.copy(self)  # it shares the hosts, the lanes and the connections
         same._account = account  # noqa: SLF001  (it is one of us)
         return same
+
+    def count_sent(self, requests: int) -> None:
+        """Count requests that others sent, and paid for, in the name of this gate."""
+        if self._account is not None:
+            self._account.sent += requests
 
     async def __aenter__(self) -> Self:
         return self
@@ -311,6 +317,28 @@ class Gate:
             host = self._hosts[key] = _Host(state, lane)
         return host
 
+    async def _claim(self, url: URL) -> None:
+        """Hold a host that others may ask as well.
+
+        If another held it, what is known of it is read anew, and the delay counts from
+        when the other may last have asked it.
+        """
+        if self.claims is None:
+            return
+        ago = await self.claims.claim(str(url.raw_host))
+        if ago is None:
+            return
+        for key in [key for key in self._hosts if key[1] == url.raw_host]:
+            del self._hosts[key]
+        self._lanes.setdefault(str(url.raw_host), Lane()).heard(ago)
+
+    def rest(self, host: str) -> tuple[float, float]:
+        """Return the seconds since a host was asked, and until it may be again."""
+        lane = self._lanes.get(host, Lane())
+        known = [one for key, one in self._hosts.items() if key[1] == host]
+        delays = [self._delay(one) for one in known]
+        return lane.ago(), lane.wait(max(delays, default=self.settings.delay))
+
     def _keep(self, host: _Host, state: HostState) -> None:
         if state is not host.state:
             host.state = state
@@ -327,9 +355,9 @@ class Gate:
                 if hops > 1:
                     answer = replace(answer, hops=hops, moved_to=trip.moved_to)
                 return answer
-            last, hop = hop, _target(hop, reply.location)
+            last, hop = hop, target(hop, reply.location)
             if trip.payload.method not in {"GET", "HEAD"}:
-                _check_repeated(trip.payload, reply.answer.status, last, hop)
+                check_repeated(trip.payload, reply.answer.status, last, hop)
             moving = moving and reply.answer.status in _PERMANENT
             trip.moved_to = str(hop) if moving else trip.moved_to
             if trip.access.within and not trip.access.within(str(hop)):
@@ -338,6 +366,7 @@ class Gate:
 
     async def _ask(self, trip: _Trip, url: URL) -> Reply:
         """Send one request in its turn and draw the conclusions for the host."""
+        await self._claim(url)
         host = self._host(url)
         try:
             reply = await self._in_turn(trip, host, url)
@@ -370,11 +399,7 @@ class Gate:
         entered = await lane.enter(self._delay(host))
         try:
             await self._wait_until_open(host, url)
-            self._pay(trip.purse)
-            trip.failures = host.state.failures
-            lane.mark()
-            address, call = trip.call(url, lane.mark)
-            reply = await self._wire.send(address, call)
+            reply = await self._sent(trip, host, url)
         except (Unreachable, asyncio.CancelledError):
             lane.mark()  # it may have arrived only now
             raise
@@ -383,6 +408,20 @@ class Gate:
                 lane.leave()
         trip.left -= reply.took
         return trip.seen(url, reply)
+
+    async def _sent(self, trip: _Trip, host: _Host, url: URL) -> Reply:
+        """Pay for a request and send it, while the host is ours."""
+        if self.claims is not None:
+            self.claims.enter(str(url.raw_host))
+        try:
+            self._pay(trip.purse)
+            trip.failures = host.state.failures
+            host.lane.mark()
+            address, call = trip.call(url, host.lane.mark)
+            return await self._wire.send(address, call)
+        finally:
+            if self.claims is not None:
+                self.claims.leave(str(url.raw_host))
 
     def _pay(self, purse: Purse) -> None:
         if self._account is None:
@@ -396,7 +435,7 @@ class Gate:
         closed = closed_for(host.state, self.clock()) * SECONDS
         if closed > self.settings.patience:
             raise Blameless(
-                f"{url.raw_host}: left alone for another {_in_words(closed)} "
+                f"{url.raw_host}: left alone for another {in_words(closed)} "
                 f"({host.why})"
             )
         if closed > 0:
@@ -404,6 +443,7 @@ class Gate:
 
     async def _permit(self, trip: _Trip, url: URL) -> None:
         """Raise unless the host's robots.txt allows the URL."""
+        await self._claim(url)
         host = self._host(url)
         now = self.clock()
         if host.rules is None or not host.rules.hold(now):
@@ -448,38 +488,3 @@ class Gate:
         answer = await self._follow(errand, where)
         self._note(errand, where, answer.status)
         return answer.status, answer.body
-
-
-def _target(url: URL, location: str) -> URL:
-    """Return where a redirect leads, if we may go there.
-
-    A header is bytes; those that are no UTF-8 are sent back as they came.
-    """
-    raw = _RAW.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", location)
-    try:
-        return parse_url(resolve(str(url), raw))
-    except UsageError:
-        raise Refused(
-            f"{url.raw_host}: it redirects to what must not be fetched"
-        ) from None
-
-
-def _check_repeated(payload: Payload, status: int, url: URL, target: URL) -> None:
-    """Raise unless a redirect may be followed with what was sent."""
-    if status not in _SAME_METHOD:
-        raise Refused(
-            f"{url.raw_host}: it redirects a {payload.method} with {status}; write the "
-            "address that it leads to into the settings"
-        )
-    if origin(url) != origin(target):
-        raise Refused(
-            f"{url.raw_host}: it redirects a {payload.method} to another host; write "
-            "the address that it leads to into the settings"
-        )
-
-
-def _in_words(seconds: float) -> str:
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -33,6 +33,14 @@ class Lane:
         """Remember that a request was sent, or its answer began, just now."""
         self.last = asyncio.get_running_loop().time()
 
+    def heard(self, ago: float) -> None:
+        """Remember that another has asked the host so many seconds ago."""
+        self.last = max(self.last, asyncio.get_running_loop().time() - ago)
+
+    def ago(self) -> float:
+        """Return the seconds since we last heard from the host."""
+        return asyncio.get_running_loop().time() - self.last
+
     async def enter(self, delay: float) -> bool:
         """Wait for our turn; return whether ``leave`` must be called.
 

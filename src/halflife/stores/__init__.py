@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Versions,
     )
     from halflife.stores.sink_rows import SinkRows
+    from halflife.stores.work import FleetState
 else:  # what searches take is much to import, and not all have any
     __getattr__ = late(__name__, "summaries")
 
@@ -69,6 +70,10 @@ class Store(
 
     def size(self) -> int:
         """Return the bytes that it takes on a disk."""
+        ...
+
+    def fleet(self) -> "FleetState":
+        """Return the workers that share it, and what is handed out to them."""
         ...
 
     @property

@@ -12,6 +12,7 @@ from halflife.stores.table_store import TableStore
 
 if TYPE_CHECKING:
     from halflife.stores.postgres.store import PostgresStore
+    from halflife.stores.postgres.work_queue import WorkQueue
 
 Place: TypeAlias = Path | str  # a file, or the address of a database
 
@@ -32,6 +33,14 @@ def find_store(place: Place) -> TableStore | None:
     if isinstance(place, str) and is_address(place):
         return _postgres().find(place)
     return open_store(place, readonly=True) if Path(place).exists() else None
+
+
+def work_queue(place: Place, lease: float) -> "WorkQueue":
+    """Connect to what hands work out to workers; ``lease`` is in seconds."""
+    _postgres()
+    from halflife.stores.postgres.work_queue import WorkQueue  # noqa: PLC0415
+
+    return WorkQueue.open(str(place), lease)
 
 
 def is_there(place: Place, *, least: int = 0) -> bool:

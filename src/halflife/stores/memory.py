@@ -40,6 +40,7 @@ from halflife.stores.store_base import (
     named,
     rows_by_name,
 )
+from halflife.stores.work import FleetState
 
 if TYPE_CHECKING:
     from halflife.stores.outbox import Outbox
@@ -451,6 +452,10 @@ class MemoryStore:
         db = sqlite3.connect(":memory:", isolation_level=None)
         create(db)
         return SinkRows(Connection(db, Path(":memory:")))
+
+    def fleet(self) -> FleetState:
+        """Return no workers: what lives in memory is used by one process."""
+        return FleetState()
 
     def size(self) -> int:
         """Return the bytes that it takes on a disk: none."""

@@ -72,3 +72,8 @@ def _nobody_runs(store: TableStore, now: float) -> None:
                 f"process {held.owner.pid} on {held.owner.host} is syncing; stop it"
                 " first: what it writes now would not be copied"
             )
+    if store.fleet().unfiled:
+        raise StoreError(
+            f"{store.name} holds what workers have fetched and nobody has filed; run"
+            " `halflife worker --once` first"
+        )

@@ -43,6 +43,7 @@ from halflife.stores.row_memo import RowMemo
 from halflife.stores.spellings import OldKeys, url_of
 from halflife.stores.store_base import EvidenceShelf, about, introduced, named
 from halflife.stores.table_parts import TableParts
+from halflife.stores.work import FleetState
 
 
 class TableStore(TableParts):
@@ -88,6 +89,10 @@ class TableStore(TableParts):
     @abstractmethod
     def size(self) -> int:
         """Return the bytes that it takes."""
+
+    def fleet(self) -> FleetState:
+        """Return the workers that share it; a file is used by one machine alone."""
+        return FleetState()
 
     def writes(self) -> int:
         """Return a number that changes when anybody has written."""

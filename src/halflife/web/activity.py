@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from halflife.core.wording import count
-from halflife.engine import heartbeat
+from halflife.engine import control, heartbeat
 from halflife.engine.heartbeat import ServiceState
 from halflife.stores import Store
 from halflife.stores.owner import Owner
@@ -22,6 +22,7 @@ def take(store: Store, now: float) -> dict[str, Any]:
             "state": state.state,
             "since": words.date(state.since),
             "last_turn": words.date(state.turned),
+            "control": control.read(store).state,
             "words": service_words(state, now),
         },
         "running": under_way(store, now),

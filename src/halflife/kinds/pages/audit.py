@@ -19,7 +19,6 @@ from halflife.core.observation import Looks, Seen
 from halflife.core.plan import Plan, no_plan
 from halflife.core.view import View
 from halflife.engine.loop import Loop
-from halflife.engine.wallet import WindowPurse
 from halflife.kinds.pages.runner import Keeper
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.pages.state import sampled
@@ -193,7 +192,7 @@ async def _look(
 ) -> tuple[dict[str, bool], int]:
     """Look at these pages; return whether each copy was right, and requests sent."""
     evidence = keeper.wallet.store.evidence(keeper.run.sources)
-    purse = WindowPurse(keeper.wallet, keeper.run, requests, clock=keeper.clock)
+    purse = keeper.purse(requests)
     drawn = {view.keys[row] for row in rows.tolist()}
     fresh: dict[str, bool] = {}
 

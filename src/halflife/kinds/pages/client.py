@@ -16,13 +16,12 @@ from yarl import URL
 
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError
-from halflife.core.item import Item
 from halflife.core.observation import MOVED, Content, Looks, Observation, Seen
 from halflife.core.request import Fetch, Request
 from halflife.kinds.pages.cache_promises import PromiseMemory
 from halflife.kinds.pages.hubs import HubMemory
+from halflife.kinds.pages.learners import Admission, PromiseLearner, hint
 from halflife.kinds.pages.links import matches, spelled
-from halflife.kinds.pages.map_limits import MapLimits
 from halflife.kinds.pages.noise_probe import NoiseProbe
 from halflife.kinds.pages.reading_memory import Lens, ReadingMemory
 from halflife.kinds.pages.validators import (
@@ -37,7 +36,7 @@ from halflife.net.answer_head import head_of
 from halflife.net.gate import Gate
 from halflife.net.rounds import JobRound
 from halflife.readers.containment import contained, read_in_thread
-from halflife.readers.maps import MapEntry, may_be_map, read_map
+from halflife.readers.maps import may_be_map, read_map
 from halflife.readers.page_text import PageReading
 from halflife.readers.part_rules import PartRules
 from halflife.readers.script_pages import needs_script
@@ -45,7 +44,6 @@ from halflife.readers.text import check_mode, fingerprint, is_html, media_type
 
 _LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
 LATELY = 1.0 / 24.0  # days for which a redirect shows nothing new of a page seen
-_FUTURE = 1.0  # days; a date further ahead than that is a mistake
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +76,13 @@ class SiteSettings:
     scope: tuple[str, ...] = ()
     weight: float = 1.0
     follow: Callable[[Observation, Answer], list[Observation]] | None = None
-    limits: MapLimits | None = None
+    limits: Admission | None = None
     rules: PartRules = field(default_factory=PartRules)
     memory: ReadingMemory | None = None
     moment: float = 2.0
     validators: ValidatorMemory | None = None
     hubs: HubMemory | None = None
-    promises: PromiseMemory | None = None
+    promises: PromiseLearner | None = None
     spell: Callable[[str], str] = spelled
     exclude: tuple[str, ...] = ()
     render: Callable[[Answer, Purse, Access], Awaitable[Answer]] | None = None
@@ -134,7 +132,8 @@ class PageClient:
     def promises(self) -> dict[str, PromiseMemory]:
         """What the pages of each source promise, where that is written down."""
         sites = self._sites.items()
-        return {name: one.promises for name, one in sites if one.promises}
+        found = {name: one.promises for name, one in sites}
+        return {n: one for n, one in found.items() if isinstance(one, PromiseMemory)}
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
@@ -150,11 +149,24 @@ class PageClient:
             async for batch in batches:
                 if batch:
                     yield Looks.of(batch)
-        for site in {visit.source: visit.site for visit in visits}.values():
+        self.save({visit.source for visit in visits})
+
+    def save(self, sources: Iterable[str] = ()) -> None:
+        """Write down what was learned of sources, or of all."""
+        for name in sources or self._sites:
+            site = self._sites[name]
             known = site.memory, site.validators, site.hubs, site.promises
             for memory in known:
                 if memory is not None:
                     memory.save()
+
+    def count_sent(self, requests: int) -> None:
+        """Count requests that others sent for these pages."""
+        self._gate.count_sent(requests)
+
+    def site_of(self, key: str) -> SiteSettings:
+        """Return the site that a page belongs to."""
+        return self._sites[self._source_of(key)]
 
     def _visits(
         self, requests: Iterable[Request]
@@ -466,26 +478,14 @@ def _read(
     if found.trouble:
         page = replace(page, note=f"not all of this map can be read: {found.trouble}")
     scope, out = visit.site.scope, visit.site.exclude
+    kind = "feed" if found.kind == "feed" else ""
     hints = [
-        _hint(entry, visit, at, "feed" if found.kind == "feed" else "")
+        hint(entry, visit.source, visit.site.weight, at, kind)
         for entry in found.entries
         if (not scope or entry.key.startswith(scope))
         and not any(matches(pattern, entry.key) for pattern in out)
     ]
     return found.kind, [page, *hints]
-
-
-def _hint(entry: MapEntry, visit: _Visit, at: float, kind: str) -> Observation:
-    modified = entry.modified
-    if modified is not None and modified > at + _FUTURE:
-        modified = None
-    item = Item(
-        entry.key,
-        visit.source,
-        weight=visit.site.weight,
-        group=host_of(entry.key),
-    )
-    return Observation(entry.key, at, Seen.HINT, kind, modified=modified, item=item)
 
 
 def _failed(key: str, at: float, why: str) -> Observation:

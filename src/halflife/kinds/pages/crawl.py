@@ -29,9 +29,10 @@ from halflife.policies.rounds import InRounds
 from halflife.stores import Store
 
 if TYPE_CHECKING:
-    from halflife.kinds.pages.client import PageClient, SiteSettings
+    from halflife.kinds.pages.client import SiteSettings
+    from halflife.kinds.pages.guard import PageSource
     from halflife.kinds.pages.runner import Keeper, SyncOutcome
-    from halflife.kinds.pages.site import Follow, Frontier, SitePages
+    from halflife.kinds.pages.site import Follow, Frontier
 
 HOPS = 8  # requests that redirects may take besides what was asked for
 DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
@@ -211,11 +212,11 @@ def follow_of(source: PagesConfig) -> "Follow":
 
 
 def crawl(
-    pages: "PageClient",
+    pages: "PageSource",
     store: Store,
     sources: Iterable[PagesConfig],
     source_of: Callable[[str], str],
-) -> "PageClient | SitePages":
+) -> "PageSource":
     """Return the pages of sources, with what those of sites lead to."""
     from halflife.kinds.pages.site import SitePages  # noqa: PLC0415  (slow to import)
 

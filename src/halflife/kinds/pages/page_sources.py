@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -75,12 +75,33 @@ async def rendering(
         yield renderer
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Whose pages are whose, and the browser that renders some of them."""
+
+    owner: "Ownership"
+    renderer: "Renderer | None" = None
+
+
+def shown_site(source: PagesConfig, renderer: "Renderer | None") -> SiteSettings:
+    """Return what a source is; its pages are rendered if its settings say so."""
+    if renderer is None or source.render != "browser":
+        return site(source)
+    return replace(site(source), render=partial(renderer.render, source.name))
+
+
 class Ownership:
     """Which source each item belongs to, also those found on the way."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._source: dict[str, str] = {}
+
+    def know(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Take in items and their sources, so that nobody has to ask."""
+        if len(self._source) >= MOST_KNOWN:
+            self._source.clear()
+        self._source.update(pairs)
 
     def url_of(self, key: str) -> str:
         """Return what is sent for an item."""
@@ -157,11 +178,7 @@ def pages(
     limited by what the store knows. ``renderer`` shows pages as a browser does.
     """
     chosen = list(chosen)
-    sites = {source.name: site(source) for source in chosen}
-    for source in chosen:
-        if renderer is not None and source.render == "browser":
-            shown = partial(renderer.render, source.name)
-            sites[source.name] = replace(sites[source.name], render=shown)
+    sites = {source.name: shown_site(source, renderer) for source in chosen}
     if store is not None:
         evidence = store.evidence(tuple(sites))
         for source in chosen:

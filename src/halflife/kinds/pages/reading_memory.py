@@ -113,6 +113,7 @@ class ReadingMemory:
         self._empty = dict.fromkeys(SCRIPT_PAGES.load(store, source) or ())
         self._noise = NOISE.load(store, source) or NoiseNote()
         self._written = self._noise.owed
+        self._checked: set[str] = set()  # templates of which something was learned
         if not share:
             self._noise.templates = {}
 
@@ -168,11 +169,15 @@ class ReadingMemory:
         """Remember whether a page shows nothing without JavaScript."""
         if needed == (key in self._empty):
             return
-        if needed and len(self._empty) < MOST_EMPTY:
-            self._empty[key] = None
-        elif not needed:
-            del self._empty[key]
-        SCRIPT_PAGES.save(self._store, tuple(self._empty), self._source)
+        with self._store.together():  # others may have found pages meanwhile
+            self._empty = dict.fromkeys(
+                SCRIPT_PAGES.load(self._store, self._source) or ()
+            )
+            if needed and len(self._empty) < MOST_EMPTY:
+                self._empty[key] = None
+            elif not needed:
+                self._empty.pop(key, None)
+            SCRIPT_PAGES.save(self._store, tuple(self._empty), self._source)
 
     def held(self, key: str) -> Observation | None:
         """Return the last good observation of a page."""
@@ -220,6 +225,7 @@ class ReadingMemory:
         if masks.keys() != before:
             one.since = now
         one.masks = {(m.kind, m.path, m.words): n for m, n in masks.items()}
+        self._checked.add(template_of(key))
         self._save()
         return masks.keys() != before
 
@@ -229,8 +235,18 @@ class ReadingMemory:
             self._save()
 
     def _save(self) -> None:
-        NOISE.save(self._store, self._noise, self._source)
-        self._written = self._noise.owed
+        """Write down what was learned here; of other hosts, what others learned."""
+        mine = self._noise
+        with self._store.together():
+            theirs = NOISE.load(self._store, self._source) or NoiseNote()
+            for name, one in theirs.templates.items():
+                if name not in self._checked:
+                    mine.templates[name] = one
+            if theirs.owed != self._written:
+                more = theirs.owed + mine.owed - self._written
+                mine.owed = min(max(more, 0.0), MOST_OWED)
+            NOISE.save(self._store, mine, self._source)
+        self._checked, self._written = set(), mine.owed
 
     def _template(self, key: str) -> TemplateNoise:
         return self._noise.templates.setdefault(template_of(key), TemplateNoise())

@@ -16,7 +16,7 @@ from halflife.core.observation import Looks, Seen
 from halflife.core.wording import count
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE, Clock, Loop
-from halflife.engine.wallet import Wallet, WindowPurse
+from halflife.engine.wallet import GrantPurse, Wallet, WindowPurse
 from halflife.kinds.pages import (
     belief_notes,
     crawl,
@@ -27,6 +27,7 @@ from halflife.kinds.pages import (
     topics,
 )
 from halflife.kinds.pages.cache_promises import Promised, PromiseMemory, save_all
+from halflife.kinds.pages.client import PageClient
 from halflife.kinds.pages.host_capacity import Rooms
 from halflife.kinds.pages.hours import WeekLearner
 from halflife.kinds.pages.hubs import HubDesk, announced_first
@@ -137,7 +138,8 @@ class Keeper:
         self.hours = WeekLearner(store, self._evidence)
         self._rng = np.random.default_rng(run.id)
         self._since = run.began if run.resumed else None
-        self._purse: WindowPurse | None = None
+        self._purse: GrantPurse | WindowPurse | None = None
+        self.is_remote = False  # whether others fetch the pages, and pay for them
         self._part = False  # whether others get some of the income
         self.eased = False
         finders = {source.name for source in crawl.find_pages(config.source)}
@@ -214,12 +216,10 @@ class Keeper:
             self._count(looks, outcome)
             told(looks)
 
-        purse = WindowPurse(self.wallet, self.run, requests, clock=self.clock)
+        granted = requests - await self._answer_callers(requests)
+        purse = self.purse(granted)
         self._purse = purse
         try:
-            for desk in (self.hubs, self.keys):
-                if desk is not None:
-                    await desk.begin_turn(purse, self.clock())
             pushed_hints.take(self.wallet.store, self.run)
             self.hours.begin_turn()
             await self._loop().turn(
@@ -233,9 +233,30 @@ class Keeper:
         finally:
             purse.close()
         self.hours.end_turn(self.clock())
-        outcome.requests, outcome.found = purse.spent, len(self._evidence) - known
+        sent = purse.spent + requests - granted
+        outcome.requests, outcome.found = sent, len(self._evidence) - known
         self._since = None
         return outcome
+
+    def purse(self, requests: int) -> GrantPurse | WindowPurse:
+        """Return what a piece of work is paid from."""
+        if self.is_remote:
+            return GrantPurse(requests)
+        return WindowPurse(self.wallet, self.run, requests, clock=self.clock)
+
+    async def _answer_callers(self, requests: int) -> int:
+        """Deal with those who call us; return the requests that this took."""
+        desks = [desk for desk in (self.hubs, self.keys) if desk is not None]
+        if not desks:
+            return 0
+        purse = WindowPurse(self.wallet, self.run, requests, clock=self.clock)
+        self._purse = purse
+        try:
+            for desk in desks:
+                await desk.begin_turn(purse, self.clock())
+        finally:
+            purse.close()
+        return purse.spent
 
     def _loop(self) -> Loop:
         """Return the loop; what hubs announced may be on no short list."""
@@ -292,6 +313,12 @@ class Keeper:
             self.wallet.store.renew(self.run, self.clock(), lease=LEASE)
 
 
+def _here(pages: PageClient, run: Run) -> guard.PageSource:
+    """Fetch pages in this process."""
+    del run
+    return pages
+
+
 @asynccontextmanager
 async def keeping(
     config: Config,
@@ -299,33 +326,33 @@ async def keeping(
     chosen: Sequence[PagesConfig],
     clock: Clock = bootstrap.clock,
     shared: Gate | None = None,
+    remote: Callable[[PageClient, Run], guard.PageSource] = _here,
 ) -> AsyncIterator[Keeper]:
-    """Hold the lease on sources, and all it takes to keep them, during the block."""
+    """Hold the lease on sources during the block; with ``remote`` others fetch."""
     strategy = bootstrap.strategy(config, chosen)
     run = store.begin(bootstrap.names(chosen), clock(), lease=LEASE)
     belief, done = bootstrap.belief(config, store, chosen), True
     try:
         async with (
             network.way_out(config, store, clock, shared) as gate,
-            page_sources.rendering(gate, chosen) as browser,
+            page_sources.rendering(gate, chosen if remote is _here else ()) as browser,
         ):
             owner, given = page_sources.Ownership(store), (gate, config, chosen)
             pages = page_sources.pages(*given, owner, store=store, renderer=browser)
-            crawled = crawl.crawl(pages, store, chosen, owner)
-            source = guard.guarded(crawled, store, run, clock)
-            left = map_discovery.Parts(config, store, chosen, clock)
-            policy = crawl.policy(strategy.policy, chosen, owner, left)
-            unread = crawl.unread(store, chosen)
+            found = crawl.crawl(remote(pages, run), store, chosen, owner)
+            found = guard.guarded(found, store, run, clock)
+            parts = map_discovery.Parts(config, store, chosen, clock)
+            policy = crawl.policy(strategy.policy, chosen, owner, parts)
             callers = page_sources.callers(gate, config, store, chosen)
+            unread = crawl.unread(store, chosen)
             policy = announced_first(crawl.read_first(policy, unread), callers[0])
-            believed = topics.with_topics(
-                crawl.belief(belief, chosen), strategy, store, run.sources
-            )
-            promised = Promised(believed, pages.promises)
-            loop = _shortened(Loop(source, store, promised, policy), run)
+            told = crawl.belief(belief, chosen)
+            told = topics.with_topics(told, strategy, store, run.sources)
+            promised = Promised(told, pages.promises)
+            loop = _shortened(Loop(found, store, promised, policy), run)
             keeper = Keeper(config, store, run, loop, clock)
             keeper.unread, keeper.promised = unread, promised
-            keeper.hubs, keeper.keys = callers
+            (keeper.hubs, keeper.keys), keeper.is_remote = callers, remote is not _here
             yield keeper
             keeper.remember(pages.promises)
         belief_notes.remember(store, belief)

@@ -12,19 +12,23 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Outgoing, Seen
 from halflife.core.request import Fetch, Request
-from halflife.kinds.pages.client import PageClient
 from halflife.kinds.pages.crawl_rules import NO_RULES, CrawlRules
+from halflife.kinds.pages.learners import by_page
 from halflife.kinds.pages.links import Scope, is_endless, read_links, shape
 from halflife.net.access import Answer
 from halflife.net.addresses import host_of, shown
 from halflife.readers.containment import contained
 from halflife.readers.text import fingerprint, is_html, to_text
+
+if TYPE_CHECKING:
+    from halflife.kinds.pages.guard import PageSource
 
 SPELLING = "whatwg"  # of keys; links that were read in another are read again
 
@@ -218,7 +222,7 @@ class SitePages:
 
     def __init__(
         self,
-        pages: PageClient,
+        pages: "PageSource",
         frontiers: Mapping[str, Frontier],
         *,
         source_of: Callable[[str], str],
@@ -244,7 +248,7 @@ class SitePages:
         """Follow the links of each page; hints stand behind the page they are from."""
         before: Observation | None = None
         frontier: Frontier | None = None
-        for page, hints in _by_page(looks):
+        for page, hints in by_page(looks):
             led = before is not None and before.links and before.links.same == page.key
             if not led:
                 frontier = self._frontiers.get(self._source_of(page.key))
@@ -264,20 +268,3 @@ def _taken(
             return list(frontier.take(page, hints))
     except SourceError as error:
         return [Observation(page.key, page.at, Seen.FAILED, note=str(error))]
-
-
-def _by_page(
-    looks: Iterable[Observation],
-) -> Iterator[tuple[Observation, list[Observation]]]:
-    """Return each look with the hints that stand behind it."""
-    page: Observation | None = None
-    hints: list[Observation] = []
-    for look in looks:
-        if look.seen is Seen.HINT:
-            hints.append(look)
-            continue
-        if page is not None:
-            yield page, hints
-        page, hints = look, []
-    if page is not None:
-        yield page, hints

@@ -112,11 +112,19 @@ class ValidatorMemory:
         self._trust[host_of(key), kind] = record
 
     def save(self) -> None:
-        """Write down what was learned; a round of requests is over."""
+        """Write down what was learned; a round of requests is over.
+
+        Of other hosts another process may have learned something meanwhile.
+        """
         self._checks.clear()
-        if self._trust != self._known:
+        if self._trust == self._known:
+            return
+        mine = {k: v for k, v in self._trust.items() if self._known.get(k) != v}
+        with self._store.together():
+            theirs = VALIDATOR_TRUST.load(self._store, self._source) or {}
+            self._trust = {**theirs, **mine}
             VALIDATOR_TRUST.save(self._store, self._trust, self._source)
-            self._known = dict(self._trust)
+        self._known = dict(self._trust)
 
 
 def _kinds(held: Observation) -> list[str]:

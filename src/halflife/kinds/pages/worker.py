@@ -23,7 +23,8 @@ from halflife.policies.shortlist import Shortlist
 @asynccontextmanager
 async def opened(desk: Desk, group: Sequence[PagesConfig]) -> AsyncIterator[Worker]:
     """Hold the lease on pages, and all it takes to keep them, during the block."""
-    kept = keeping(desk.config, desk.store, group, desk.clock, desk.gate)
+    remote = {"remote": desk.remote} if desk.remote else {}
+    kept = keeping(desk.config, desk.store, group, desk.clock, desk.gate, **remote)
     async with kept as keeper:
         yield PageWorker(desk, group, keeper)
 

@@ -23,6 +23,7 @@ from halflife.stores.postgres.dialect import Values, translated
 from halflife.stores.postgres.texts import clean, restored
 
 PATIENCE = 10  # seconds to wait for an answer at the start
+SILENT = 30  # seconds after which a connection that says nothing is given up
 SKEW = 30.0  # seconds that two clocks may differ; a tenth of a lease
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOCK = "BEGIN; SELECT pg_advisory_xact_lock({}, {})"
@@ -135,6 +136,8 @@ class PostgresConnection:
                 self.address.url,
                 autocommit=True,
                 connect_timeout=PATIENCE,
+                keepalives_idle=SILENT,
+                tcp_user_timeout=SILENT * 1000,
                 application_name="halflife",
                 options=f"-csearch_path={self.address.schema},pg_catalog",
             )
@@ -147,6 +150,8 @@ class PostgresConnection:
         """
         query = "SELECT extract(epoch FROM clock_timestamp())::float8"
         with self.reported():
+            if self.db.link.closed:
+                self._renew()
             before = time()
             there = float(self.db.execute(query).fetchone()[0])  # type: ignore[index]
             ahead = (before + time()) / 2.0 - there
@@ -212,6 +217,20 @@ class PostgresConnection:
                 self._undo()
 
     @contextmanager
+    def apart(self) -> Iterator[PostgresDatabase]:
+        """Let changes happen all or not at all, beside whoever writes to the store.
+
+        For tables that no store reads: leases of hosts, and pages that are handed out.
+        """
+        with self.reported():
+            self._begin("BEGIN")
+            try:
+                yield self.db
+                self.db.link.execute("COMMIT")
+            finally:
+                self._undo()
+
+    @contextmanager
     def alone(self) -> Iterator[PostgresDatabase]:
         """Let one query see one moment by itself."""
         with self.reported():
@@ -251,7 +270,7 @@ class PostgresConnection:
         remedy = _REMEDY.get(state) or _REMEDY.get(state[:2])
         if remedy is None and isinstance(error, psycopg.OperationalError):
             remedy = "check that the server runs and can be reached"
-            if "authentication" in said or "password" in said:
+            if any(word in said for word in ("authentication", "password", 'role "')):
                 remedy = _REMEDY["28"]
         if remedy is None:
             said = f"{said} ({state})"

@@ -13,11 +13,12 @@ from halflife.core.store_address import PostgresAddress
 from halflife.stores.audit import inconsistencies
 from halflife.stores.database import Database
 from halflife.stores.owner import Owner
-from halflife.stores.postgres import schema
+from halflife.stores.postgres import schema, work_schema, work_statements
 from halflife.stores.postgres.connection import PostgresConnection
 from halflife.stores.postgres.texts import clean
 from halflife.stores.schema import reference
 from halflife.stores.table_store import TableStore
+from halflife.stores.work import FleetState, WorkerSign
 
 CHUNK = 10_000  # rows read at once
 _COLUMNS = """
@@ -101,6 +102,16 @@ class PostgresStore(TableStore):
         with self._connection.looking() as db:
             row = db.execute(_SIZE, (self._postgres.address.schema,)).fetchone()
         return int(row[0])
+
+    def fleet(self) -> FleetState:
+        """Return the workers that share it, and what is handed out to them."""
+        with self._connection.looking() as db:
+            if not work_schema.is_there(db):
+                return FleetState()
+            rows = db.execute(work_statements.WORKERS).fetchall()
+            waiting, unfiled = db.execute(work_statements.HANDED_OUT).fetchone()
+        signs = tuple(WorkerSign(*row) for row in rows)
+        return FleetState(signs, int(waiting), int(unfiled))
 
     def skip_disk_syncs(self) -> None:
         """Do not wait for the disk: for replays, whose state nobody needs later."""
@@ -218,7 +229,8 @@ def _missing(db: Database, name: str) -> Iterator[str]:
     triggers = {trigger for (trigger,) in db.execute(_TRIGGERS, (name,))}
     for trigger in sorted(schema.trigger_names() - triggers):
         yield f"the trigger {trigger} is not as it was made"
-    for trigger in sorted(triggers - schema.trigger_names()):
+    ours = {*schema.trigger_names(), work_schema.TRIGGER}
+    for trigger in sorted(triggers - ours):
         yield f"the trigger {trigger} was made by no halflife"
 
 

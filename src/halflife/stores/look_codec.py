@@ -1,0 +1,96 @@
+"""Observations as bytes: how a worker hands what it saw to whoever files it.
+
+A list of rows as JSON, with its length before it, and the contents behind it, all
+packed. No code is read from it, whoever wrote it.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass, field
+from typing import Any, TypeAlias
+
+from halflife.core.item import Item
+from halflife.core.observation import Content, Observation, Outgoing, Seen
+
+LEVEL = 1  # of packing: most of it is read once, within a second
+_COUNT = 4  # bytes that hold the length of the rows
+# Of an answer: its status, its address, and headers that say how long it holds.
+Head: TypeAlias = tuple[int, str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPages:
+    """What a worker saw.
+
+    Attributes:
+        looks: The observations, in their order.
+        maps: Of pages that are maps, which kind they are.
+        heads: Of pages, what their answers said besides.
+
+    """
+
+    looks: tuple[Observation, ...] = ()
+    maps: Mapping[str, str] = field(default_factory=dict)
+    heads: Mapping[str, Head] = field(default_factory=dict)
+
+
+def pack(seen: SeenPages) -> bytes:
+    """Return observations as bytes."""
+    rows = [_row(look) for look in seen.looks]
+    bodies = [look.content.body for look in seen.looks if look.content is not None]
+    told = {"looks": rows, "maps": dict(seen.maps), "heads": dict(seen.heads)}
+    text = json.dumps(told, separators=(",", ":")).encode()
+    whole = [len(text).to_bytes(_COUNT, "big"), text, *bodies]
+    return zlib.compress(b"".join(whole), LEVEL)
+
+
+def unpack(data: bytes) -> SeenPages:
+    """Return what ``pack`` was given; raise ``ValueError`` or alike if it is not."""
+    whole = zlib.decompress(data)
+    end = _COUNT + int.from_bytes(whole[:_COUNT], "big")
+    told = json.loads(whole[_COUNT:end])
+    looks = tuple(_looks(told["looks"], whole, end))
+    heads = {
+        key: (int(n), str(url), said) for key, (n, url, said) in told["heads"].items()
+    }
+    return SeenPages(looks, told["maps"], heads)
+
+
+def _row(look: Observation) -> dict[str, Any]:
+    """Return an observation as JSON holds it; what it does not have is left out."""
+    row: dict[str, Any] = {"key": look.key, "at": look.at, "seen": int(look.seen)}
+    for name in ("digest", "raw", "etag", "note"):
+        if getattr(look, name):
+            row[name] = getattr(look, name)
+    if look.modified is not None:
+        row["modified"] = look.modified
+    if look.content is not None:
+        content = look.content
+        row["content"] = [content.media_type, len(content.body), content.head]
+    if look.item is not None:
+        row["item"] = astuple(look.item)
+    if look.links is not None:
+        row["links"] = asdict(look.links)
+    return row
+
+
+def _looks(
+    rows: Iterable[dict[str, Any]], whole: bytes, end: int
+) -> Iterator[Observation]:
+    for row in rows:
+        content, item, links = (row.pop(n, None) for n in ("content", "item", "links"))
+        if content is not None:
+            kind, size, head = content
+            content = Content(kind, whole[end : end + size], head)
+            end += size
+        yield Observation(
+            **{**row, "seen": Seen(row["seen"])},
+            content=content,
+            item=None if item is None else Item(*item),
+            links=None if links is None else _outgoing(links),
+        )
+
+
+def _outgoing(row: dict[str, Any]) -> Outgoing:
+    return Outgoing(tuple(row["to"]), row["same"], row["under"], row["urls"])

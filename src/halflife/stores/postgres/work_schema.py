@@ -1,0 +1,85 @@
+"""Tables of workers that share a store: who works, on which hosts, at which pages.
+
+They exist in PostgreSQL alone, once a worker was started. Moments are those of the
+database's clock. What lies in them is work under way: ``store copy`` leaves it out.
+"""
+
+from halflife.stores.database import Database
+
+TRIGGER = "ledger_in_turn"
+STATEMENTS = (
+    """
+CREATE TABLE worker (
+    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name TEXT NOT NULL,
+    owner TEXT NOT NULL,  -- its process, as ``stores.owner.Owner`` writes it
+    began TIMESTAMPTZ NOT NULL,
+    seen TIMESTAMPTZ NOT NULL,
+    expires TIMESTAMPTZ NOT NULL,  -- it counts as gone from then on
+    requests BIGINT NOT NULL DEFAULT 0  -- that it has sent
+)""",
+    # A lease's number is larger than that of every lease before: a fencing token.
+    "CREATE SEQUENCE lease_token",
+    """
+CREATE TABLE host_lease (  -- a row for each host that was ever asked by a worker
+    host TEXT COLLATE "C" PRIMARY KEY,
+    token BIGINT NOT NULL DEFAULT 0,  -- of its last lease
+    worker BIGINT,  -- that holds it; NULL if it was given back
+    last BIGINT,  -- the worker that held it last
+    expires TIMESTAMPTZ,  -- when the lease runs out
+    heard TIMESTAMPTZ,  -- when the host was last asked, as of its being given back
+    ready TIMESTAMPTZ NOT NULL,  -- when it may be asked again
+    best DOUBLE PRECISION,  -- gain of the best page that waits; NULL if none does
+    wanted TIMESTAMPTZ  -- when another worker last waited for it
+) WITH (fillfactor = 50)""",
+    """
+CREATE INDEX host_lease_best ON host_lease (best DESC, host)
+    WHERE best IS NOT NULL""",
+    """
+CREATE TABLE work_item (  -- pages that are to be fetched, or were and are not filed yet
+    item BIGINT PRIMARY KEY,
+    run BIGINT NOT NULL,  -- of the planner, which is charged
+    host TEXT COLLATE "C" NOT NULL,
+    gain DOUBLE PRECISION NOT NULL,
+    whole BIGINT NOT NULL,  -- 1 if what is held does not count
+    token BIGINT,  -- of the lease under which it is fetched
+    done TIMESTAMPTZ,  -- when it was acknowledged
+    requests BIGINT NOT NULL DEFAULT 0,
+    answer BYTEA  -- what was seen; see ``stores.look_codec``
+) WITH (fillfactor = 70)""",
+    """
+CREATE INDEX work_item_waiting ON work_item (host, gain DESC, item)
+    WHERE done IS NULL""",
+    "CREATE INDEX work_item_done ON work_item (done) WHERE done IS NOT NULL",
+    """
+CREATE TABLE planner (  -- one row: who decides
+    one BIGINT PRIMARY KEY CHECK (one = 1),
+    epoch BIGINT NOT NULL,  -- of the election; a larger one fences off a smaller
+    owner TEXT NOT NULL,
+    idle TIMESTAMPTZ  -- when there was last nothing to hand out
+)""",
+    # What is charged is checked against what all others have charged, in turn.
+    """
+CREATE FUNCTION lock_ledger() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
+BEGIN PERFORM pg_advisory_xact_lock(18508, hashtext(current_schema() || '.ledger'));
+RETURN NULL; END $$""",
+    f"""
+CREATE TRIGGER {TRIGGER} BEFORE INSERT ON ledger
+FOR EACH STATEMENT EXECUTE FUNCTION lock_ledger()""",
+)
+LEDGER_LOCK = (
+    "SELECT pg_advisory_xact_lock(18508, hashtext(current_schema() || '.ledger'))"
+)
+
+
+def is_there(db: Database) -> bool:
+    """Say whether a worker was ever started."""
+    return db.execute("SELECT to_regclass('planner')").fetchone()[0] is not None
+
+
+def add(db: Database) -> None:
+    """Make the tables, unless they are there, in a transaction of the caller."""
+    if not is_there(db):
+        for statement in STATEMENTS:
+            db.execute(statement)
