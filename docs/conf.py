@@ -26,7 +26,7 @@ html_show_sourcelink = False
 html_show_copyright = False
 html_permalinks_icon = "#"
 
-PAGE = re.compile(r"^- \[[^\]]+\]\(([\w/-]+)\.md\)", re.MULTILINE)
+PAGE = re.compile(r"^- \[([^\]]+)\]\(([\w/-]+)\.md\)", re.MULTILINE)
 TREE = "\n```{{toctree}}\n:hidden:\n{caption}\n{pages}\n```\n"
 
 
@@ -37,13 +37,13 @@ def with_contents(text: str) -> str:
     ```{toctree}
     :hidden:
     <BLANKLINE>
-    a
+    A <a>
     ```
     """
     parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
     made = text
     for title, body in zip(["", *parts[1::2]], parts[::2], strict=True):
-        pages = PAGE.findall(body)
+        pages = [f"{name} <{page}>" for name, page in PAGE.findall(body)]
         caption = f":caption: {title}\n" if title else ""
         made += TREE.format(caption=caption, pages="\n".join(pages)) if pages else ""
     return made

@@ -150,3 +150,26 @@ def test_what_would_ask_another_host_is_found(tmp_path, text, said):
 def test_a_link_to_another_host_is_fine(tmp_path):
     (tmp_path / "a.html").write_text('<a href="https://example.org/">x</a><b id="c">')
     assert not list(check_book.complaints(tmp_path))
+
+
+def test_every_feature_that_we_claim_has_its_evidence():
+    text = (DOCS / "comparison.md").read_text().partition("## Forty features")[2]
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 41))
+    for number, row in rows:
+        ours, evidence = row.split(" | ")[1:3]
+        assert ours.startswith(("yes", "partly", "no")), number
+        tests = re.findall(r"\(\.\./(tests/[\w/]+\.py)\)", evidence)
+        assert ours == "no" or tests, number
+        assert all((ROOT / test).exists() for test in tests), number
+
+
+def test_every_guarantee_names_a_test_that_exists():
+    text = (DOCS / "guarantees.md").read_text()
+    rows = re.findall(r"^\| P(\d+) .*$", text, re.MULTILINE)
+    assert rows == [str(n) for n in range(1, 13)]
+    for line in text.splitlines():
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", line)
+        assert named or not line.startswith("| P")
+        for path, name in named:
+            assert f"def {name}" in (ROOT / path).read_text(), (path, name)
