@@ -7,12 +7,14 @@ UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
 export UV_COMPILE_BYTECODE := 1
+# Hundreds of tests start the program: without compiled files each compiles it anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Tests wait for sockets and sleeps a third of their time: one worker more than cores.
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs reference test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers
+.PHONY: help setup demo docs reference test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers release
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -38,6 +40,7 @@ reference: setup  ## write the reference pages of the book from the code
 	@$(BIN)/python -m tools.reference
 
 test: setup  ## run every test
+	@$(BIN)/python -m compileall -q -j 0 src
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
@@ -136,8 +139,16 @@ $(FUZZ)/.ready: pyproject.toml | tools/bootstrap
 	@$(UV) pip install --quiet --python $(FUZZ)/bin/python --group fuzz --editable '.[extract,pdf,urlwatch]'
 	@touch $@
 
+PYTHONS ?= 3.11 3.12 3.13
+release: setup  ## wheel, sdist and SBOM in dist/, tried in empty environments: PYTHONS='3.11 3.12 3.13'
+	@tools/bootstrap $(UV)
+	@$(BIN)/python tools/man_page.py > docs/halflife.1
+	@$(BIN)/python tools/release.py --uv $(UV) --out dist --pythons $(PYTHONS)
+
 lock:  ## choose new versions for the locked environment
 	@tools/bootstrap $(UV)
+	@echo uv | $(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
+	  - -o requirements/bootstrap.txt --upgrade
 	@$(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
 

@@ -217,3 +217,12 @@ def test_a_form_of_one_page_needs_no_number():
     assert held == 7
     assert said[2] == 1.0
     assert done.stop
+
+
+def test_what_earlier_answers_confirmed_is_still_believed():
+    trust = CountTrust("exact")
+    trust.recall(1.0)  # nothing was confirmed
+    assert not trust.agrees
+    trust.recall(0.001)
+    assert trust.agrees
+    assert trust.confirmed == pytest.approx(0.001)

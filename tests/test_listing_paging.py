@@ -149,7 +149,7 @@ def test_more_without_a_cursor_is_a_failure():
     assert "there is more, and has no cursor at 'c'" in found.trouble
 
 
-@pytest.mark.parametrize("token", [{"a": 1}, ["x"], "x" * 5000, "é" * 3000])
+@pytest.mark.parametrize("token", [{"a": 1}, ["x"], "x" * 5000, "é" * 3000, "\ud800"])
 def test_what_is_no_cursor_is_not_sent_back(token):
     paging = "paging = {kind = 'cursor', at = 'c', parameter = 'c'}"
     found = read(source_of(JOBS + paging), lambda a, n: jobs("a", c=token))

@@ -95,6 +95,13 @@ def test_items_that_nobody_gains_from_get_nothing() -> None:
     _agree({"rate": rate, "weight": weight}, 500.0, parts=4)
 
 
+@pytest.mark.parametrize(("objective", "best"), [("freshness", 1.0), ("age", 0.0)])
+def test_items_without_weight_lose_nothing(objective: str, best: float) -> None:
+    nobody = {"rate": RATE[:10], "weight": np.zeros(10)}
+    _, plan = _parted(nobody, 0.0, objective=objective)
+    assert plan.value == best
+
+
 def test_items_that_are_all_given_up_at_one_price_share_the_budget() -> None:
     frequency, plan = _parted({"rate": np.full(9000, 50.0)}, 1800.0)
     assert frequency == pytest.approx(np.full(9000, 0.2), rel=1e-9)

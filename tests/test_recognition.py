@@ -444,3 +444,9 @@ def test_hints_of_changes_are_named():
         "Last-Modified",
     ]
     assert "'updated_at' says when each record changed" in found.hints
+
+
+@pytest.mark.parametrize("name", ["records", "key", "next"])
+def test_one_correction_is_enough_to_be_heeded(name):
+    assert Corrections(**{name: "x"}).given
+    assert not Corrections().given

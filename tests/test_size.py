@@ -15,7 +15,7 @@ from halflife.probing.sample_resample import (
     sample_resample,
     uncapped,
 )
-from halflife.probing.size import SearchSizeMethod, estimate_size
+from halflife.probing.size import SearchSizeMethod, _logged, estimate_size
 from halflife.probing.totals import TotalsTrust, judge
 from lab.synthetic_text import Language
 
@@ -247,3 +247,10 @@ def test_a_database_that_lost_its_documents_has_no_size(database):
     )
     assert found.low == found.size >= 100
     assert found.high == np.inf
+
+
+def test_the_error_of_a_ratio_is_that_of_the_delta_method():
+    # shares 1/4, 3/4 above and 1/2, 1/2 below: off by 1/4 each
+    log, error = _logged(np.array([[1.0, 3.0]]), np.array([[2.0, 2.0]]))
+    assert log == pytest.approx([0.0])
+    assert error == pytest.approx([np.sqrt(2) / 4])

@@ -10,7 +10,9 @@ runs fast (``soak.py``). Prints JSON.
     .venv/bin/python lab/benchmarks/load.py --items 1000000 --json
     .venv/bin/python lab/benchmarks/load.py --items 1000000 --folder /var/tmp/many
 
-With ``--folder`` the state file is kept there, and used again if there is one.
+With ``--folder`` the state file is kept there, and used again if there is one. With
+``--store postgresql://…`` the state is copied into that schema, unless one is there,
+and decisions and starts are measured on it.
 
 ``*_cpu_s`` are seconds of the processor; all others are of the clock, and the load of
 the machine is told beside them.
@@ -196,18 +198,18 @@ def sizes(path: Path, items: int) -> dict[str, float]:
     }
 
 
-def decide(path: Path, decisions: int) -> dict[str, float]:
+def decide(place: Path | str, decisions: int) -> dict[str, float]:
     """Time decisions one after the other, each carried out and written down."""
     from halflife.core.budget import Budget  # noqa: PLC0415
     from halflife.core.observation import Looks  # noqa: PLC0415
     from halflife.policies.champion import champion_of  # noqa: PLC0415
     from halflife.policies.shortlist import Shortlist  # noqa: PLC0415
-    from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415
+    from halflife.stores.location import open_store  # noqa: PLC0415
 
     now, rng = time.time() / DAY, np.random.default_rng(0)
     strategy = champion_of("harmonic")
     began = time.process_time()
-    with SqliteStore.open(path) as store:
+    with open_store(place) as store:
         run = store.begin(["site"], now, lease=1e3)
         evidence = store.evidence(run.sources)
         loaded = time.process_time()
@@ -345,6 +347,24 @@ def aside(*words: object) -> dict[str, object]:
     return found
 
 
+def measure_in_postgres(folder: Path, items: int, address: str) -> dict[str, object]:
+    """Return the figures of a state that lies in PostgreSQL."""
+    found: dict[str, object] = {"items": items, "load": os.getloadavg()[0]}
+    with served(folder) as site:
+        if not (folder / "port").exists():
+            prepare(folder, items, site.port)
+        program = str(Path(sys.executable).parent / "halflife")
+        copy = [program, "store", "copy", str(folder / "halflife.db"), address]
+        began = time.time()
+        if subprocess.run(copy, check=False, capture_output=True).returncode == 0:
+            found["copy_s"] = round(time.time() - began, 1)
+        settle(folder, site.port, address)
+        found |= aside(__file__, "--decide", address)
+        found |= restart(folder, site, 3)
+        settle(folder, site.port)
+    return found
+
+
 def measure(folder: Path, items: int, days: float) -> dict[str, object]:
     """Return all figures."""
     found: dict[str, object] = {"items": items, "load": os.getloadavg()[0]}
@@ -371,9 +391,10 @@ def prepare(folder: Path, items: int, port: int) -> None:
     (folder / "port").write_text(str(port))
 
 
-def settle(folder: Path, port: int) -> None:
+def settle(folder: Path, port: int, store: str = "halflife.db") -> None:
     """Write the settings."""
-    (folder / "halflife.toml").write_text(CONFIG.format(first=key(0, port)))
+    text = f'store = "{store}"\n\n{CONFIG.format(first=key(0, port))}'
+    (folder / "halflife.toml").write_text(text)
 
 
 def main() -> None:
@@ -382,16 +403,22 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=20_000)
     parser.add_argument("--days", type=float, default=7.0, help="of the soak; or 0")
     parser.add_argument("--folder", type=Path, help="keep the state here, or use it")
+    parser.add_argument("--store", metavar="ADDRESS", help="of PostgreSQL")
     parser.add_argument("--json", action="store_true", help="on one line")
-    parser.add_argument("--decide", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--decide", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.decide:
-        print(json.dumps(decide(chosen.decide, 200)))
+        address = "://" in chosen.decide
+        place = chosen.decide if address else Path(chosen.decide)
+        print(json.dumps(decide(place, 200)))
         return
     with tempfile.TemporaryDirectory() as made:
         folder = chosen.folder or Path(made)
         folder.mkdir(exist_ok=True)
-        figures = measure(folder, chosen.items, chosen.days)
+        if chosen.store:
+            figures = measure_in_postgres(folder, chosen.items, chosen.store)
+        else:
+            figures = measure(folder, chosen.items, chosen.days)
     print(json.dumps(figures, indent=None if chosen.json else 2))
 
 

@@ -7,7 +7,7 @@ so far apart.
 import pytest
 
 from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
-from halflife.queries.counts import BELIEVED, judged_counts
+from halflife.queries.counts import BELIEVED, _contradictions, judged_counts
 from halflife.queries.notes import End, Notes
 
 SIZE = 5
@@ -312,3 +312,14 @@ def test_a_last_page_proves_nothing_beyond_the_cap_or_on_the_first_page():
     assert second[0] == "exact"
     full = judge({OSLO: (rows(5), 10)}, ends={OSLO: End(1, 5)})
     assert full[0] == "exact"
+
+
+def test_every_number_below_what_was_shown_is_named_where_words_are_joined_by_or():
+    """A form whose terms widen an answer is judged query by query, all of them."""
+    low = {OSLO: (rows(5), 3), ROME: (rows(5, "Rome"), 2), PARIS: ({}, 40)}
+    notes = notes_of(low)
+    found = list(_contradictions(notes, 40, conjunctive=False))
+    assert [line.partition(":")[2] for line in found if "shown" in line] == [
+        " 3 were told, 5 shown",
+        " 2 were told, 5 shown",
+    ]

@@ -655,3 +655,12 @@ def test_an_inquiry_of_an_empty_form_ends_after_its_beginning():
     cut = Book({ALL: (90, 90)}, everything=True)
     found = measure(Ledger(cut), [], np.random.default_rng(0), most=2)
     assert (found.requests, len(cut.asked)) == (2, 2)
+
+
+@pytest.mark.parametrize("told", [300, 3000, 2700])
+def test_no_page_beyond_what_can_be_reached_is_asked_for(told):
+    one, form = begun({ALL: (100, told)}, everything=True, cap=250)
+    one._search(ALL, told)
+    pages = [page for _, page in form.asked]
+    assert max(pages) <= (250 - 1) // 10
+    assert pages[:2] == [24, int(250 / 1.06) // 10]  # the number may be rounded

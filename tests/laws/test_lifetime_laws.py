@@ -269,3 +269,10 @@ def test_the_weibull_is_chosen_if_its_aic_is_less():
             assert found.rate_ == pytest.approx(ExponentialLifetime().fit(data).rate_)
             assert found.shape_ == 1.0
         assert (found.shape_ != 1.0) is (shape == 2.5)
+
+
+@pytest.mark.parametrize(("rate", "shape"), LAWS)
+def test_who_is_not_born_yet_lasts_like_a_newborn(rate, shape):
+    model = fixed(rate, shape)
+    early = model.conditional(np.array([5.0]), np.array([-0.5]))
+    assert early[0] == pytest.approx(alive(rate, shape, 5.0))

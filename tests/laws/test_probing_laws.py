@@ -251,6 +251,12 @@ def test_a_sample_is_steady_when_windows_no_longer_help():
     assert not rule.reached([])
 
 
+def test_windows_are_not_compared_before_a_document_is_held_out():
+    rule = Steadiness(window=2, patience=2, every=5)
+    assert not rule.reached(documents("a", "b", "a", "b"))
+    assert rule.gains == []
+
+
 # Made-up databases
 
 

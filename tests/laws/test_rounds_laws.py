@@ -12,7 +12,9 @@ from halflife.queries.fresh import Choice
 from halflife.queries.fresh.harvest import HarvestRound
 from halflife.queries.fresh.progress import NewRound
 from halflife.queries.fresh.rotation import InTurn, Rotation
+from halflife.queries.known import progress
 from halflife.queries.known.guess import Guess
+from halflife.queries.known.progress import KnownRound
 from halflife.queries.known.refresh import DOUBTED, Probe, Refresher, working
 from halflife.queries.known_rounds import KnownPlan
 from halflife.queries.ledger import Ledger
@@ -390,3 +392,22 @@ def test_a_guess_is_lacking_until_it_was_learned_and_is_kept_with_the_round():
     assert plain.so_far(other).guess is None
     assert isinstance(plan.guess, Guess)
     assert inf > plan.guess.at == NOW
+
+
+@pytest.mark.parametrize("way", [METHOD_1, NAIVE_1], ids=["a round", "no round"])
+def test_a_round_goes_on_where_it_was_cut_short(way):
+    held = held_of([0.0, 1.0, 2.0], [20.0, 21.0, 22.0])
+    copy = held.copy(FormWish("known", known=way), NOW)
+    first = working(copy, FORM, way.make(None))
+    planned = first.next(copy, NOW, inf, np.random.default_rng(0))
+    place = progress.so_far(first, planned[1:])
+    again = working(copy, FORM, way.make(None))
+    if way is NAIVE_1:  # it keeps no place, and is left as it is
+        assert place is None
+        progress.go_on(again, KnownRound())
+        assert again.next(copy, NOW, inf, np.random.default_rng(0)) == planned
+    else:
+        assert len(planned) > 1
+        progress.go_on(again, place)
+        found = again.next(copy, NOW, inf, np.random.default_rng(0))
+        assert [one.query for one in found] == [one.query for one in planned[1:]]

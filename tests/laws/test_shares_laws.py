@@ -110,3 +110,15 @@ def test_bounds_of_quality_stay_between_none_and_all():
     mean, low, high = decaying(wide, np.array([2.0]), 0.9)
     assert (low.tolist(), high.tolist()) == ([0.0], [1.0])
     assert 0.5 < mean[0] < 1.0
+
+
+@given(
+    CURVES,
+    st.dictionaries(st.sampled_from("abc"), st.integers(0, 30)),
+    st.integers(0, 60),
+)
+def test_what_sources_get_at_least_takes_room_of_their_host(curves, least, room):
+    worths = [worth("abc"[i], q, w) for i, (q, w) in enumerate(curves)]
+    limits = Limits(least=least, host=dict.fromkeys("abc", "h"), room={"h": room})
+    found = share(worths, 1000.0, limits)
+    assert found.requests.sum() <= room + 1e-9

@@ -111,3 +111,10 @@ def test_a_long_line_is_cut_and_says_so():
         (row,) = compare([], [text]).rows
         assert row.new[0].text.endswith(ends)
         assert len(row.new[0].text) <= side_by_side.LONGEST + 2
+
+
+def test_context_that_takes_all_the_room_leaves_one_row_of_the_difference():
+    old = ["a", "b", "c", "1", "2", "3"]
+    found = compare(old, [*old[:3], "7", "8", "9"], context=3, most=3)
+    assert [row.mark for row in found.rows][:3] == ["same"] * 3
+    assert len(found.rows) == 4

@@ -468,3 +468,21 @@ def test_numbers_that_cannot_be_read_do_not_count():
     assert [t.bounds for t in _ranges(PRICE, [], read)] == [
         (-inf, 5.0), (5.0, 6.0), (6.0, inf)
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("held", "brought", "idle"),
+    [
+        ("abc", "ab", True),  # all that are counted were there before it
+        ("abc", "d", False),
+        ("ab", "ab", False),  # one is still lacking
+        ("ab", "c", False),
+    ],
+)
+def test_a_part_is_idle_if_it_brings_nothing_after_all_were_found(held, brought, idle):
+    above = part_of(keys=held, total=3, tried=("city",))
+    part = part_of(OSLO, keys=brought, above=above)
+    made = crawling({})
+    made.stack = [above, part]
+    made._close(part)
+    assert above.idle is idle

@@ -5,7 +5,13 @@ from itertools import combinations, pairwise
 
 from hypothesis import given, settings, strategies as st
 
-from halflife.core.text_diff import DiffBlock, _ascending, _grouped, unified
+from halflife.core.text_diff import (
+    DiffBlock,
+    _ascending,
+    _grouped,
+    differences,
+    unified,
+)
 
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=14)
 HEAD = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
@@ -72,3 +78,9 @@ def test_blocks_are_shown_together_where_their_contexts_touch(steps, context):
             assert other.a - one.b <= 2 * context
     for one, other in pairwise(groups):
         assert other[0].a - one[-1].b > 2 * context
+
+
+def test_a_block_that_just_fits_the_allowance_is_compared_line_by_line():
+    old, new = ["p", "x", "x", "q"], ["r", "x", "x", "s"]
+    assert differences(old, new, 16) == [DiffBlock(0, 1, 0, 1), DiffBlock(3, 4, 3, 4)]
+    assert differences(old, new, 15) == [DiffBlock(0, 4, 0, 4)]

@@ -181,3 +181,16 @@ def test_reputations_solve_the_equation_however_pages_are_parted(
     for j in range(2):
         own[terms.members(j), j] = 0.15 / terms.size[j]
     assert found == pytest.approx(np.linalg.solve(np.eye(12) - ways, own), abs=1e-8)
+
+
+def test_of_many_topics_a_page_is_filed_under_those_it_is_best_known_for():
+    book = a_book(1e-9)
+    one = TopicBook(k=1, jump=JUMP, tolerance=1e-9)
+    for page in "abc":
+        one.download(page, TERMS[page], WEB[page])
+    for page in "abc":
+        known = book.reputation(page)
+        best = max(known, key=known.__getitem__)
+        found = one.filed_under(("cup", "tea"), [page])
+        filed = [n for j, n in enumerate(found.names) if found.members(j).size]
+        assert filed == [best]

@@ -55,6 +55,19 @@ def parameter(url: str, name: str) -> str | None:
     return None
 
 
+def is_writable(value: str) -> bool:
+    r"""Say whether a value can be sent: half a surrogate pair cannot.
+
+    >>> is_writable("caf\u00e9"), is_writable("\ud800")
+    (True, False)
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _name(part: str) -> str:
     return unquote_plus(part.partition("=")[0])
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from halflife.core.errors import SourceError, UsageError
 from halflife.net.access import Payload
 from halflife.net.addresses import canonical, host_of, resolve, shown
-from halflife.net.parameters import parameter, with_parameters
+from halflife.net.parameters import is_writable, parameter, with_parameters
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 LONGEST = 4096  # characters of a cursor
@@ -289,7 +289,7 @@ class Cursor:
                 )
             return None
         plain = isinstance(token, str | int | float)
-        if plain and len(str(token)) <= LONGEST:
+        if plain and len(str(token)) <= LONGEST and is_writable(str(token)):
             kept = token if self.into.body and isinstance(token, int) else str(token)
             following = self.into.put(asked, kept)
             if is_address(following.url):  # spelled for an address it may be too long
