@@ -60,6 +60,25 @@ def test_every_command_prints_what_the_page_shows(
     assert shown
 
 
+def test_the_example_of_the_library_runs(here, told, practice, port, capsys):
+    (here / "halflife.toml").write_text(
+        '[fetch]\ndelay = 0.0\n[[source]]\nname = "jobs"\nkind = "listing"\n'
+        f'url = "http://127.0.0.1:{port}/jobs.json"\nrecords = "jobs"\nkey = "id"\n'
+        'allow = ["127.0.0.0/8"]\n'
+    )
+    practice.snapshots(here / "days")
+    assert told("import", "snapshots", "days", "--key", "id", "--as", "jobs")[0] == 0
+    page = (DOCS / "library.md").read_text().partition("```python\n")[2]
+    names = {}
+    exec(page.partition("rows = ")[0], names)  # noqa: S102  (a replay takes long)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "('jobs',) 2 fine"
+    assert printed[1].startswith("jobs 0.99")
+    assert len(printed) > 40
+    assert names["cast"].mean[0] > names["cast"].mean[-1]
+    assert names["steps"]
+
+
 def test_what_differs_is_noticed():
     page = "<!-- file: a.toml -->\n```toml\nx = 1\n```\n```console\n$ do it\n3 a\n```\n"
     settings, command = steps(page)
