@@ -27,7 +27,7 @@ html_show_copyright = False
 html_permalinks_icon = "#"
 
 PAGE = re.compile(r"^- \[([^\]]+)\]\(([\w/-]+)\.md\)", re.MULTILINE)
-TREE = "\n```{{toctree}}\n:hidden:\n{caption}\n{pages}\n```\n"
+TREE = "\n```{{toctree}}\n:hidden:\n:titlesonly:\n{caption}\n{pages}\n```\n"
 
 
 def with_contents(text: str) -> str:
@@ -36,6 +36,7 @@ def with_contents(text: str) -> str:
     >>> print(with_contents("- [A](a.md): why?").partition("?")[2].strip())
     ```{toctree}
     :hidden:
+    :titlesonly:
     <BLANKLINE>
     A <a>
     ```

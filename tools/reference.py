@@ -131,7 +131,7 @@ def signature(call: Callable[..., Any]) -> str:
     given = inspect.signature(call).parameters.values()
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in given]
     kept = [p for p in bare if p.name not in ("self", "cls")]
-    return str(inspect.Signature(kept))
+    return str(inspect.Signature(kept)).replace("'", '"')
 
 
 def public(name: str) -> str:
