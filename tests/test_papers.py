@@ -99,3 +99,43 @@ def test_every_test_that_is_named_exists(rows):
         assert (ROOT / path).exists(), one
         if name:
             assert f"def {name}(" in (ROOT / path).read_text(), one
+
+
+def modules():
+    """Return the dotted names of all modules, by the last part of each."""
+    found = {}
+    for root, top in ((ROOT / "src", "halflife"), (ROOT, "lab")):
+        for path in (root / top).rglob("*.py"):
+            name = ".".join(path.relative_to(root).with_suffix("").parts)
+            name = name.removesuffix(".__init__")
+            found.setdefault(name.rpartition(".")[2], []).append(name)
+    return found
+
+
+def reaches(module, rest):
+    """Say whether the names of ``rest`` lead on from a module."""
+    inner = import_module(module)
+    for name in rest:
+        if name in getattr(inner, "__annotations__", {}):
+            return True
+        place = f"{inner.__name__}.{name}"
+        if not hasattr(inner, name):
+            if not hasattr(inner, "__path__") or not find_spec(place):
+                return False
+            import_module(place)
+        inner = getattr(inner, name)
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES[:-1], ids=lambda page: page.stem)
+def test_every_place_in_the_code_that_a_paper_names_is_there(page):
+    known, text = modules(), re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    named = set(re.findall(r"`([a-z_]+(?:\.[A-Za-z_]+)+)[`(]", text))
+    named = {n for n in named if not n.endswith((".md", ".py")) and n[:5] != "view."}
+    places = {
+        n: known[n.partition(".")[0]] for n in named if n.partition(".")[0] in known
+    }
+    assert len(places) > 5
+    for name, homes in places.items():
+        rest = name.split(".")[1:]
+        assert any(reaches(home, rest) for home in homes), name
