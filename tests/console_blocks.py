@@ -4,7 +4,7 @@ A fenced block ``console`` holds commands after ``$ `` and what they print. A co
 ``<!-- file: NAME -->`` before a block of settings says that it is written to a file,
 ``<!-- append: NAME -->`` that it is added to one; settings may stand in the comment
 itself. Times are alike, ``...`` stands for anything, and in a block ``console about``
-numbers may differ by a quarter.
+numbers may differ by a quarter, small counts by one.
 """
 
 import re
@@ -70,10 +70,17 @@ def same(shown, printed, *, about=False):
     if not found or not about:
         return bool(found)
     stated = NUMBER.findall(_plain(shown))
-    return all(
-        abs(float(a) - float(b)) <= 0.25 * abs(float(a)) + 0.05
-        for a, b in zip(stated, found.groups(), strict=True)
-    )
+    return all(near(a, b) for a, b in zip(stated, found.groups(), strict=True))
+
+
+def near(stated, printed):
+    """Say whether two numbers are about the same; a small count may be one off.
+
+    >>> near("1", "2"), near("1.0", "2.0"), near("100", "80"), near("100", "70")
+    (True, False, True, False)
+    """
+    least = 1.0 if stated.isdigit() and printed.isdigit() else 0.05
+    return abs(float(stated) - float(printed)) <= max(0.25 * abs(float(stated)), least)
 
 
 def _plain(text):

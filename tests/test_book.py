@@ -125,6 +125,7 @@ def book(tmp_path_factory):
     return folder
 
 
+@pytest.mark.timeout(300)
 def test_the_book_builds_and_asks_no_other_host(book):
     assert not list(check_book.complaints(book))
     assert (book / "index.html").read_text() == (book / "README.html").read_text()
