@@ -1,11 +1,14 @@
 """The fold of looks into evidence: laws, and numbers worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.evidence import NEVER, Evidence
 from halflife.core.gap_bins import class_length, classes
+from halflife.core.hint_claims import by_kind
 from halflife.core.history import History
 from halflife.core.item import Item
 from halflife.core.observation import Looks
@@ -250,3 +253,17 @@ def test_gaps_with_hints_say_how_many_and_what_came_of_them():
 def test_an_endless_stream_of_hints_stays_bounded():
     looks = [hint("a", 2.0 + i, modified=2.0 + i) for i in range(100)]
     assert evidence_of(present("a", 1.0), *looks).hints[0] == 32
+
+
+def test_each_kind_of_hint_is_counted_by_its_own_claims():
+    always = [hint("a", 3.0 + n, modified=2.99 + n) for n in range(2)]
+    feed = [replace(hint("a", 3.5 + n, modified=2.5), digest="feed") for n in range(2)]
+    looks = [present("a", 2.0), always[0], feed[0], always[1], feed[1]]
+    evidence = evidence_of(*looks)
+    assert by_kind(evidence.hints)[:, 0].tolist() == [2, 1, 0, 0]
+    assert (evidence.claimed[0], evidence.claimed_feed[0]) == (3.99, 2.5)
+    after = evidence_of(*looks, present("a", 6.0))
+    assert after.hints[0] == 0
+    assert by_kind(after.hinted().hints)[:, 0].tolist() == [2, 1, 0, 0]
+    many = [hint("a", 5.1 + n, modified=5.1 + n) for n in range(40)]
+    assert by_kind(evidence_of(*looks, *many).hints)[:, 0].tolist() == [32, 1, 0, 0]

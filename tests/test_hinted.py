@@ -13,9 +13,11 @@ from halflife.belief.hints import Hinted, expected, stretched
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording
+from halflife.cli import hint_trust
 from halflife.config import Config
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
+from halflife.core.hint_claims import by_kind
 from halflife.core.item import Item
 from halflife.core.observation import Looks
 from halflife.engine import bootstrap
@@ -153,7 +155,7 @@ def test_good_hints_are_found_out_and_keep_the_copy_fresher():
     without = replay.score(freshness).freshness
     assert replay.score(Strategy(HintedIndex(), belief)).freshness > without + 0.03
     assert replay.score(ncis).freshness > without + 0.03
-    assert made[0].trust.precision_[0] > 0.6
+    assert made[0].trusts[0].precision_[0] > 0.6
 
 
 def test_useless_hints_cost_little():
@@ -331,3 +333,53 @@ def test_hints_on_made_up_pages_are_measured_against_the_bound(monkeypatch):
         assert row["index"]["gain"]["mean"] == 0.0
         gain = row["ncis"]["gain"]
         assert gain["low"] <= gain["mean"] <= gain["high"]
+
+
+def two_tellers(seed=1, pages=40, days=60):
+    """A sitemap that always says "now" and a feed that says the truth, of one host."""
+    rng = np.random.default_rng(seed)
+    evidence = Evidence.of(Item(f"p{i}", "s", group="host") for i in range(pages))
+    edition, changed = np.zeros(pages, int), np.zeros(pages)
+    for day in range(days):
+        now = changed < 0
+        now[:] = rng.random(pages) < 0.1
+        edition, changed = edition + now, np.where(now, day + 0.3, changed)
+        looks = [hint(f"p{i}", day + 0.5, modified=day + 0.49) for i in range(pages)]
+        looks += [
+            replace(hint(f"p{i}", day + 0.5, modified=changed[i]), digest="feed")
+            for i in np.flatnonzero(now)
+        ]
+        for i in np.flatnonzero(rng.random(pages) < 0.3):
+            looks.append(present(f"p{i}", day + 0.6, str(edition[i])))
+        evidence.take(evidence.weigh(Looks.of(looks)))
+    return evidence, float(days)
+
+
+def test_a_feed_is_trusted_though_the_sitemap_of_its_host_lies():
+    evidence, now = two_tellers()
+    belief = Hinted(PoissonBelief(), announced=False)
+    for _ in range(3):
+        view = belief(evidence, now, now)
+        belief._learned = 0  # learn again from the same
+    trusted = 1 - np.exp(-belief.worth(evidence)[:, 0])
+    assert trusted[0] < 0.1  # the sitemap
+    assert trusted[1] > 0.8  # the feed
+    assert trusted[2:].tolist() == [0.0, 0.0]  # nobody pushed
+    told = by_kind(evidence.hints)[1] > 0
+    assert told.any()
+    assert view.exposure[told].min() > view.exposure[~told].max()
+
+
+def test_explain_says_how_far_each_kind_is_trusted():
+    evidence, now = two_tellers()
+    belief = Hinted(PoissonBelief(), announced=False)
+    seen = bootstrap.Outlook(evidence, belief, now, index_hinted.policy, "hinted")
+    found = hint_trust.learned(seen, 0)
+    assert list(found) == ["sitemap", "feed"]
+    assert found["sitemap"] < 0.2
+    assert found["feed"] > 0.5
+    (line,) = hint_trust.lines(found)
+    assert line.startswith("hints of this host that are right: sitemap ")
+    silent = Evidence.of([Item("p0", "s", group="host")])
+    assert hint_trust.learned(replace(seen, evidence=silent), 0) == {}
+    assert hint_trust.lines({}) == []

@@ -212,6 +212,22 @@ def test_a_sitemap_gives_hints_of_the_pages_it_names():
     assert again.digest == page.digest  # and nothing new, so no hints
 
 
+def test_hints_say_whether_a_sitemap_or_a_feed_gave_them():
+    async def scene():
+        async with Evil() as evil, make_gate() as gate:
+            evil.pages["/map"] = sitemap(evil.url("/a"))
+            entry = f"<link href='{evil.url('/a')}'/><updated>2024-10-01</updated>"
+            feed = f"<feed xmlns='http://www.w3.org/2005/Atom'><entry>{entry}</entry>"
+            evil.pages["/feed"] = response(f"<?xml version='1.0'?>{feed}</feed>")
+            site, found = SiteSettings(HOME), []
+            for path in ("/map", "/feed"):
+                _, *hints = await look(pages(gate, site), Fetch(evil.url(path)))
+                found += [(hint.digest, hint.modified) for hint in hints]
+            return found
+
+    assert asyncio.run(scene()) == [("", 19997.0), ("feed", 19997.0)]
+
+
 def test_a_hint_from_the_future_is_taken_without_its_date():
     async def scene():
         async with Evil() as evil, make_gate() as gate:

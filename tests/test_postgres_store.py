@@ -4,6 +4,8 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import replace
+from itertools import product
+from math import inf
 
 import psycopg
 import pytest
@@ -367,3 +369,26 @@ def test_an_observation_and_a_change_are_never_rewritten(store):
     for table in ("observation", "change"):
         with pytest.raises(psycopg.Error, match="never changed"):
             behind(f"UPDATE shared.{table} SET at = 2.0")
+
+
+def test_tables_from_before_hints_had_kinds_are_brought_up_to_date():
+    address = postgres_store.fresh()
+    name = PostgresAddress.parse(address).schema
+    PostgresStore.open(address, create=True).close()
+    for table, kind in product(("evidence", "rolled"), ("feed", "hub", "push")):
+        behind(f"ALTER TABLE {name}.{table} DROP COLUMN claimed_{kind}")
+    behind(f"UPDATE {name}.store_state SET version = 14")
+    with PostgresStore.open(address) as store:
+        store.add([Item("a", "s"), Item("b", "s")])
+        run = store.begin(["s"], 0.0, lease=9.0)
+        store.append(run, Looks.of([Observation("a", 1.0, Seen.PRESENT, "1")]))
+        said = Observation("a", 2.0, Seen.HINT, "hub", modified=1.9)
+        store.append(run, Looks.of([said]))
+        store.finish(run, 3.0)
+        assert store.verify() == []
+        assert store.evidence(["s"]).claimed_hub.tolist() == [1.9, -inf]
+    query = (
+        "SELECT DISTINCT data_type FROM information_schema.columns WHERE"
+        f" table_schema = '{name}' AND column_name LIKE 'claimed%'"
+    )
+    assert behind(query).fetchall() == [("double precision",)]

@@ -85,6 +85,7 @@ def best(*given, **named):
         (TEAS, "application/json", "listing", "JSON listing"),
         (b'{"id":1}\n{"id":2}\n', "application/x-ndjson", "listing", "JSON Lines"),
         (b"id,name\n1,a\n2,b\n", "text/csv", "listing", "table"),
+        (b"id,name\n1,a\n2," + b"x" * 200_000, "text/csv", "listing", "table"),
         (b"id;name\n1;a\n2;b\n3;c\n", "text/plain", "listing", "table"),
         (
             (

@@ -149,6 +149,13 @@ def test_csv_goes_by_its_columns(separator):
     }
 
 
+def test_a_csv_field_beyond_the_limit_of_python_costs_its_own_record_alone():
+    long = "x" * 200_000  # Python's own limit is 131072
+    page = read(f'id,t\n1,"{long}"\n2,b\n', format="csv")
+    assert page.records == {"2": {"id": "2", "t": "b"}}
+    assert page.reasons == ["line 2: it is too large"]
+
+
 def test_csv_rows_of_the_wrong_length_are_put_aside():
     page = read("id,t\n1,a\n2\n3,b,c\n4,d\n", format="csv")
     assert list(page.records) == ["1", "4"]

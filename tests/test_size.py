@@ -15,7 +15,7 @@ from halflife.probing.sample_resample import (
     sample_resample,
     uncapped,
 )
-from halflife.probing.size import SearchSizeMethod, _logged, estimate_size
+from halflife.probing.size import SearchSizeMethod, _Caught, _logged, estimate_size
 from halflife.probing.totals import TotalsTrust, judge
 from lab.synthetic_text import Language
 
@@ -247,6 +247,31 @@ def test_a_database_that_lost_its_documents_has_no_size(database):
     )
     assert found.low == found.size >= 100
     assert found.high == np.inf
+
+
+def test_words_that_show_all_their_matches_are_no_rarer_for_that():
+    held = np.array([3.0, 40.0])  # documents of the sample with each word
+    new, known = _Caught(held, read=False), _Caught(held, read=True)
+    # Of 300 documents in 1200 were read: 100 matches are 25 of the sample's.
+    assert new.ease(0.25, 100) == (pytest.approx(1 / (3 / 25 + 40 / 40)), 0.0)
+    again = 1 / (3 / 25 + 40 / 39.25)
+    assert known.ease(0.25, 100) == (pytest.approx(again), pytest.approx(again))
+    # Four matches are one of the sample's: every word shows as many, whatever it is.
+    assert new.ease(0.25, 4)[0] == pytest.approx(1 / 2)
+
+
+def test_recapture_holds_where_a_query_shows_a_hundred_documents(documents):
+    some = documents[:600]
+    db, errors, missed = InMemory(some, totals=Totals.ABSENT, page=100), [], 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        sample = query_based_sample(db, DICTIONARY, rng, documents=150, shown=100)
+        found = estimate_size(db, sample, rng, most=100)
+        assert found.method is SearchSizeMethod.RECAPTURE
+        errors.append(found.size / len(some) - 1)
+        missed += not found.low <= len(some) <= found.high
+    assert abs(np.mean(errors)) < 0.05
+    assert missed <= 2
 
 
 def test_the_error_of_a_ratio_is_that_of_the_delta_method():

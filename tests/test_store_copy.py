@@ -14,6 +14,7 @@ from halflife.core.observation import Looks
 from halflife.engine import bootstrap
 from halflife.stores.location import open_store
 from halflife.stores.schema import reference
+from halflife.stores.sqlite import SqliteStore
 from halflife.stores.store_copy import DERIVED, copy_store
 from halflife.stores.tables import pack, unpack
 from halflife.web import showcase
@@ -93,6 +94,25 @@ def test_a_store_that_is_in_use_is_neither_copied_nor_overwritten(tmp_path):
     copy_store(place, there, now)
     with pytest.raises(StoreError, match="in use already"):
         copy_store(place, there, now)
+
+
+def test_a_sync_that_begins_while_a_store_is_copied_leaves_no_copy(
+    tmp_path, monkeypatch
+):
+    place, there, now = tmp_path / "one.db", tmp_path / "two.db", bootstrap.clock()
+    with open_store(place, create=True) as store:
+        fill, runs = SqliteStore.fill, []
+
+        def begin(new, table, rows):
+            if not runs:
+                runs.append(store.begin(["s"], now, lease=1.0))
+            fill(new, table, rows)
+
+        monkeypatch.setattr(SqliteStore, "fill", begin)
+        with pytest.raises(AlreadyRunning, match="stop it first"):
+            copy_store(place, there, now)
+        store.finish(runs[0], now)
+        assert copy_store(place, there, now)["run"] == 1
 
 
 def test_the_verb_copies_and_says_so(file, tmp_path):

@@ -79,7 +79,7 @@ async def timed_deliver(*given, **more):
 
 deliveries.deliver = timed_deliver
 observation_rows._report = timed(observation_rows._report)
-lifetimes.changes = timed(lifetimes.changes)
+lifetimes.log_changes = timed(lifetimes.log_changes)
 change_log.append = timed(change_log.append)
 code = main(["sync", "--all", "--json"])
 print(json.dumps({"all": clock(), **spent}), file=sys.stderr)

@@ -10,7 +10,7 @@ Each function gives the answer of the verb of the same name.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,8 @@ def changes(
         raise UsageError(f"since must be a number from 0 on, got {since}")
     names = [source.name for source in project.config.named(sources)] if sources else []
     with bootstrap.reading(project.config) as store:
-        yield from change_feed.read(store, since, names)
+        for change in change_feed.read(store, since, names):
+            yield replace(change, fields=dict(change.fields))
 
 
 def records(

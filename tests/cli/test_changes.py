@@ -477,6 +477,7 @@ def test_a_person_reads_the_first_few_changes_of_a_sync(settings, told):
 def test_the_library_reads_changes_from_a_number_on(folder):
     project = halflife.open_project(folder)
     whole = list(halflife.changes(project))
+    assert all(type(change.fields) is dict for change in whole)  # JSON takes no other
     assert all(isinstance(one, halflife.Change) for one in whole)
     assert list(halflife.changes(project, since=whole[3].seq)) == whole[4:]
     cars = list(halflife.changes(project, sources=["cars"]))

@@ -12,11 +12,12 @@ from halflife.core import notebook
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
 from halflife.core.errors import UsageError
-from halflife.core.evidence import LONGEST, Evidence, claims, rounds
+from halflife.core.evidence import LONGEST, Evidence, rounds
 from halflife.core.filters import parse
 from halflife.core.fingerprints import WIDTH, Fingerprints
 from halflife.core.forecast import Forecast
 from halflife.core.forms import Attribute, Interface, Query, Term, terms_of, within
+from halflife.core.hint_claims import claims
 from halflife.core.history import History
 from halflife.core.item import Item
 from halflife.core.lazy_scipy import exprel

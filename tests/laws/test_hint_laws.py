@@ -12,7 +12,7 @@ from halflife.belief.neighbours import Neighbours
 from halflife.belief.plain import KnownRates
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import HINT_KINDS, Looks, Seen
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import Announced
 from store_looks import hint, present
@@ -30,7 +30,14 @@ def empty():
     return Evidence.of(Item(k, group=g) for k, g in zip("abcd", GROUP, strict=True))
 
 
-def told_by_hints(evidence=None, scale=1.0):
+def of_kind(worth, kind=0):
+    """Return what hints of each kind are worth, if those of the others are nothing."""
+    table = np.zeros((len(HINT_KINDS), len(worth)))
+    table[kind] = worth
+    return table
+
+
+def told_by_hints(evidence=None, scale=1.0, kind=""):
     evidence = evidence or empty()
     for one in (
         present("a", 0.0, "x"),
@@ -47,7 +54,8 @@ def told_by_hints(evidence=None, scale=1.0):
         hint("a", 9.0, modified=8.5),
     ):
         moment = None if one.modified is None else scale * one.modified
-        look = replace(one, at=scale * one.at, modified=moment)
+        digest = kind if one.seen is Seen.HINT else one.digest
+        look = replace(one, at=scale * one.at, modified=moment, digest=digest)
         evidence.take(evidence.weigh(Looks.of([look])))
     return evidence
 
@@ -66,23 +74,27 @@ def plain_told(scale=1.0):
     return found
 
 
+@pytest.mark.parametrize("kind", range(len(HINT_KINDS)))
 @pytest.mark.parametrize("scale", [1.0, 1.5])
-def test_an_item_with_few_hints_borrows_from_its_group(scale):
-    evidence = told_by_hints(scale=scale)
+def test_an_item_with_few_hints_borrows_from_its_group(scale, kind):
+    evidence = told_by_hints(scale=scale, kind=HINT_KINDS[kind])
     view = KnownRates(RATE)(evidence, scale * NOW, scale * NOW)
     silent = Silent(evidence)
-    silent.follow(None, WORTH)
-    assert silent.told(view) == pytest.approx(plain_told(scale), rel=2e-3)
-    assert silent.told(view)[2] == 0.0
+    silent.follow(None, of_kind(WORTH, kind))
+    assert silent.told(view)[kind] == pytest.approx(plain_told(scale), rel=2e-3)
+    assert silent.told(view)[kind, 2] == 0.0
+    assert not np.delete(silent.told(view), kind, axis=0).any()
 
 
-def test_all_gaps_of_groups_that_are_hinted_at_are_told_with_their_hints():
-    evidence = told_by_hints()
+@pytest.mark.parametrize("kind", range(len(HINT_KINDS)))
+def test_all_gaps_of_groups_that_are_hinted_at_are_told_with_their_hints(kind):
+    evidence = told_by_hints(kind=HINT_KINDS[kind])
     view = KnownRates(RATE)(evidence, NOW, NOW)
     silent = Silent(evidence)
-    silent.follow(None, WORTH)
+    worth = of_kind(WORTH, kind)
+    silent.follow(None, worth)
     net = {}
-    for *row, tally in zip(*hinted_looks(silent, view, WORTH), strict=True):
+    for *row, tally in zip(*hinted_looks(silent, view, worth, kind), strict=True):
         key = tuple(round(float(x), 9) for x in row)
         net[key] = net.get(key, 0.0) + tally
     told, wanted = plain_told(), {}
@@ -96,10 +108,10 @@ def test_all_gaps_of_groups_that_are_hinted_at_are_told_with_their_hints():
 def test_a_change_after_hints_counts_as_silent_by_its_chance():
     evidence = empty()
     silent = Silent(evidence)
-    silent.follow(None, WORTH)
+    silent.follow(None, of_kind(WORTH))
     told_by_hints(evidence)
     view = KnownRates(RATE)(evidence, NOW, NOW)
-    silent.follow(view, WORTH)
+    silent.follow(view, of_kind(WORTH))
     net = {}
     for i, days, changed, tally in zip(*silent.gaps(), strict=True):
         net[i, days, changed] = net.get((i, days, changed), 0.0) + tally
@@ -116,7 +128,7 @@ def test_a_change_after_hints_counts_as_silent_by_its_chance():
     )
     assert (silent.gaps().tally != 0).all()
     mark = silent.batches
-    silent.follow(view, WORTH)  # nothing is new
+    silent.follow(view, of_kind(WORTH))  # nothing is new
     assert silent.gaps(mark).item.size == 0
     assert silent.looks.tolist() == evidence.looks.tolist()
 
@@ -124,13 +136,13 @@ def test_a_change_after_hints_counts_as_silent_by_its_chance():
 def test_what_was_counted_stays_when_items_become_known():
     evidence = told_by_hints()
     silent = Silent(evidence)
-    silent.follow(None, WORTH)
+    silent.follow(None, of_kind(WORTH))
     evidence.add([Item("e", group="h")])
     evidence.take(evidence.weigh(Looks.of([present("e", 9.0)])))
-    silent.follow(None, np.append(WORTH, 1.0))
+    silent.follow(None, of_kind(np.append(WORTH, 1.0)))
     view = KnownRates(np.append(RATE, 0.5))(evidence, NOW, NOW)
-    assert silent.told(view)[:2] == pytest.approx(plain_told()[:2])
-    assert silent.told(view)[4] == 0.0
+    assert silent.told(view)[0, :2] == pytest.approx(plain_told()[:2])
+    assert silent.told(view)[0, 4] == 0.0
 
 
 def test_expected_changes_are_the_fall_of_survival_of_each_gap():
@@ -198,7 +210,7 @@ def test_hints_raise_the_rate_by_what_they_announce(plug_in, announced):
     assert view.rate == pytest.approx(RATE + told * (1 - exp(-0.5)))
     assert view.exposure == pytest.approx([2.0 + 0.5 / 0.1, 6.0, 9.0, inf])
     assert isinstance(view.survival, Announced) == announced
-    assert not hasattr(belief.trust, "pooled_")  # it was given
+    assert not any(hasattr(one, "pooled_") for one in belief.trusts)  # it was given
 
 
 def test_what_hints_are_worth_is_learned_again_as_they_grow(monkeypatch):
@@ -223,10 +235,17 @@ def test_what_hints_are_worth_is_learned_again_as_they_grow(monkeypatch):
 def test_a_group_of_which_nothing_was_learned_goes_by_all_together():
     evidence = empty()
     belief = Hinted(KnownRates(RATE))
-    assert belief.worth(evidence).tolist() == [0.0] * 4
-    belief._worth, belief.trust.pooled_ = np.array([0.1]), 0.7
-    assert belief.worth(evidence).tolist() == [0.1, 0.1, 0.7, 0.1]
-    assert Hinted(KnownRates(RATE), worth=3.0).worth(evidence).tolist() == [3.0] * 4
+    assert belief.worth(evidence).tolist() == [[0.0] * 4] * 4
+    belief._worth = np.array([[0.1], [0.2], [0.3], [0.4]])
+    belief.trusts[0].pooled_, belief.trusts[2].pooled_ = 0.7, 0.8
+    assert belief.worth(evidence).tolist() == [
+        [0.1, 0.1, 0.7, 0.1],
+        [0.2, 0.2, 0.0, 0.2],
+        [0.3, 0.3, 0.8, 0.3],
+        [0.4, 0.4, 0.0, 0.4],
+    ]
+    given = Hinted(KnownRates(RATE), worth=3.0)
+    assert given.worth(evidence).tolist() == [[3.0] * 4] * 4
 
 
 def test_some_items_are_told_of_only_where_nobody_has_ever_hinted():
@@ -248,9 +267,9 @@ def test_some_items_are_told_of_only_where_nobody_has_ever_hinted():
 def test_worth_is_learned_unless_it_is_given():
     belief = Hinted(KnownRates(RATE))
     view = belief(told_by_hints(), NOW, NOW)
-    assert belief.trust.pooled_ >= 0.0
-    told, worth = np.array(plain_told()), belief.worth(empty())
-    assert worth.tolist() == belief.trust.worth_[[0, 0, 1, 0]].tolist()
+    assert belief.trusts[0].pooled_ >= 0.0
+    told, worth = np.array(plain_told()), belief.worth(empty())[0]
+    assert worth.tolist() == belief.trusts[0].worth_[[0, 0, 1, 0]].tolist()
     assert view.rate == pytest.approx(RATE + told * (1 - np.exp(-worth)))
 
 
@@ -280,5 +299,26 @@ def test_other_evidence_is_believed_from_the_beginning():
 
 def test_worth_learned_of_more_groups_than_there_are_now_does_no_harm():
     belief = Hinted(KnownRates(RATE))
-    belief._worth = np.array([0.1, 0.2, 0.3])
-    assert belief.worth(empty()).tolist() == [0.1, 0.1, 0.2, 0.1]
+    belief._worth = of_kind([0.1, 0.2, 0.3], 1)
+    assert belief.worth(empty())[1].tolist() == [0.1, 0.1, 0.2, 0.1]
+    belief(told_by_hints(), NOW, NOW)
+    assert belief.worth(empty())[1].tolist() == [0.1, 0.1, 0.2, 0.1]
+
+
+def test_hints_of_other_kinds_count_as_expected():
+    evidence = told_by_hints()
+    feed = hint("a", 9.5, modified=9.25)
+    evidence.take(evidence.weigh(Looks.of([replace(feed, digest="feed")])))
+    evidence.take(evidence.weigh(Looks.of([present("a", 10.0, "new")])))
+    view = KnownRates(RATE)(evidence, NOW, NOW)
+    silent, worth = Silent(evidence), of_kind(WORTH) + of_kind(2 * WORTH, 1)
+    silent.follow(None, worth)
+    looks = hinted_looks(silent, view, worth, 0)
+    (last,) = np.flatnonzero((looks.hints == 1) & looks.changed & (looks.tally > 0))[1:]
+    told = silent.told(view)
+    announced = (1 - exp(-WORTH[0])) * told[0, 0] * 2.0
+    # One hint of the sitemap and one of the feed came in the last two days.
+    wanted = RATE[0] * 2.0 + announced + 2 * WORTH[0] * 1
+    assert looks.expected[last] == pytest.approx(wanted)
+    exposed = Hinted(KnownRates(RATE), worth=0.5)(evidence, NOW, NOW).exposure
+    assert exposed[0] == pytest.approx(0.0)

@@ -96,7 +96,7 @@ def test_a_change_was_silent_with_the_odds_of_the_two_causes():
         np.array([1.0, 0.0, 2.0]),
         np.array([1.5, 2, 1]),
     )
-    found = silent_share(x, s, k)
+    found = silent_share(x, s * k)
     one = (1 - math.exp(-0.2)) / (1 - math.exp(-1.7))
     assert found[:2] == pytest.approx([one, 1.0])
     assert 0 < found[2] < 1e-8

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from halflife.config import BudgetConfig
 from halflife.core.errors import BudgetSpent
@@ -50,6 +50,7 @@ def test_requests_come_in_evenly_and_fractions_are_kept():
 
 
 @given(st.lists(st.floats(0.0, 0.3), min_size=1, max_size=40), st.integers(1, 500))
+@example([0.3] * 40, 1)  # one comes in a day: what is over when it is taken stays
 def test_what_comes_in_adds_up_to_the_pace(steps, requests):
     wallet = opened(requests=requests)
     now = DAY
@@ -66,6 +67,9 @@ def test_a_long_absence_brings_one_window_and_no_more():
     wallet = opened(requests=100)
     wallet.take_income(DAY)
     assert wallet.income(DAY + 30) == 100
+    assert wallet.take_income(DAY + 30.005) == 100
+    assert wallet.take_income(DAY + 30.005) == 0
+    assert wallet.take_income(DAY + 30.01) == 1  # half of it had come in before
 
 
 def test_a_clock_that_was_set_back_owes_nothing():

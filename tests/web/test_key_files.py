@@ -11,6 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.config import Config
 from halflife.core.errors import UsageError
+from halflife.core.hint_claims import by_kind
+from halflife.core.observation import HINT_KINDS
 from halflife.engine import bootstrap
 from halflife.kinds.pages import key_files
 from halflife.kinds.pages.key_files import covers, read_push
@@ -97,7 +99,8 @@ class Project:
     def hints(self):
         with bootstrap.writing(self.config) as store:
             evidence = store.evidence(["s"])
-            return {k[len(self.host.url) :]: int(evidence.hints[evidence.row(k)])
+            pushed = by_kind(evidence.hints)[HINT_KINDS.index("push")]
+            return {k[len(self.host.url) :]: int(pushed[evidence.row(k)])
                     for k in evidence.keys}  # fmt: skip
 
 

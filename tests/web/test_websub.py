@@ -10,7 +10,7 @@ from halflife.engine import bootstrap
 from halflife.kinds.pages.hubs import HubDesk, due
 from halflife.kinds.pages.reading_advice import advice
 from halflife.kinds.pages.runner import keeping
-from halflife.stores.notes.pushed_hints import PUSHED_HINTS
+from halflife.stores.notes.pushed_hints import HUB_HINTS
 from halflife.stores.notes.subscriptions import (
     ANNOUNCEMENTS,
     CONFIRMATIONS,
@@ -118,7 +118,7 @@ def test_a_signed_content_makes_the_page_due_and_is_not_taken_for_it(
     status = hub.tell(subscribed.callback, b"<feed>made up</feed>", method)
     assert status == 202
     assert list(subscribed.note(ANNOUNCEMENTS)) == [hub.topic]
-    assert list(subscribed.note(PUSHED_HINTS)) == [hub.topic]
+    assert list(subscribed.note(HUB_HINTS)) == [hub.topic]
     hub.text = "two"
     subscribed.turn(1)
     assert hub.gets == before + 1
@@ -152,7 +152,7 @@ def test_what_is_wrong_tells_nothing(hub, subscribed):
         assert hub.call("POST", callback, sent, b"x")[0] == 202
     assert hub.call("POST", callback, {}, b"x")[0] == 202
     assert subscribed.note(ANNOUNCEMENTS) is None
-    assert subscribed.note(PUSHED_HINTS) is None
+    assert subscribed.note(HUB_HINTS) is None
 
 
 def test_a_content_that_comes_again_is_no_news(hub, subscribed):

@@ -2,7 +2,8 @@
 
 An item last seen t days and s hints ago has not changed with probability
 S(t) exp(-k s): S is the survival that another belief gives for changes that nobody
-announces, and k, what a hint is worth, is learned group by group. The view tells it
+announces, and k, what a hint is worth, is learned for each group (host) and each kind
+of hint; with hints of several kinds, k s is the sum over them. The view tells it
 as exposure: the time e at which S(e) = S(t) exp(-k s). For a rate a known exactly
 that is e = t + k s / a, the effective age of ``allocation.signals``; for a rate known
 up to a Gamma(shape, b), S(t) = (1 + t / b) ** -shape, it is
@@ -18,7 +19,9 @@ from halflife.belief import Belief, Piecemeal
 from halflife.core.append_log import GapLog
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
+from halflife.core.hint_claims import by_kind
 from halflife.core.history import Gaps
+from halflife.core.observation import HINT_KINDS
 from halflife.core.view import Survival, View
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import (
@@ -67,9 +70,9 @@ class Hinted:
         self.refit = refit
         self.plug_in = plug_in
         self.announced = announced
-        self.trust = HintTrust()
+        self.trusts = tuple(HintTrust() for _ in HINT_KINDS)
         self._given = worth
-        self._worth = np.zeros(0)
+        self._worth = np.zeros((len(HINT_KINDS), 0))
         self._view: View | None = None
         self._silent: Silent | None = None
         self._learned = 0
@@ -113,32 +116,47 @@ class Hinted:
         return not (evidence.hinted().item.size or evidence.hints.any())
 
     def worth(self, evidence: Evidence) -> Floats:
-        """Return what a hint of each item is worth."""
+        """Return what a hint of each item is worth, a row for each kind."""
         if self._given is not None:
-            return np.full(len(evidence), self._given)
-        more = max(len(evidence.groups) - self._worth.size, 0)
-        pooled = getattr(self.trust, "pooled_", 0.0)
-        return np.concatenate([self._worth, np.full(more, pooled)])[evidence.group]
+            return np.full((len(HINT_KINDS), len(evidence)), self._given)
+        more = max(len(evidence.groups) - self._worth.shape[1], 0)
+        pooled = np.array([[getattr(one, "pooled_", 0.0)] for one in self.trusts])
+        wide = np.concatenate([self._worth, np.repeat(pooled, more, axis=1)], axis=1)
+        return wide[:, evidence.group]
+
+    def precision(self, evidence: Evidence, row: int) -> dict[str, float]:
+        """Return how often hints at an item's group are right, by kinds that came."""
+        gaps, mine = evidence.hinted(), evidence.group == evidence.group[row]
+        came = by_kind(gaps.hints)[:, mine[gaps.item]].any(axis=1)
+        came |= by_kind(evidence.hints)[:, mine].any(axis=1)
+        right = -np.expm1(-self.worth(evidence)[:, row])
+        return {HINT_KINDS[k]: float(right[k]) for k in np.flatnonzero(came)}
 
     def _learn(self, silent: "Silent", view: View) -> "Silent":
         """Learn what hints are worth; return the evidence, to be weighed anew."""
-        evidence = silent.whole
+        evidence, many = silent.whole, len(silent.whole.groups)
         if self._given is None:
-            looks = hinted_looks(silent, view, self.worth(evidence))
-            self.trust.fit(looks, n_groups=len(evidence.groups))
-            self._worth = self.trust.worth_
+            hints = by_kind(evidence.hinted().hints)
+            for kind in np.flatnonzero(hints.any(axis=1)).tolist():
+                looks = hinted_looks(silent, view, self.worth(evidence), kind)
+                self.trusts[kind].fit(looks, n_groups=many)
+                known = np.zeros((len(HINT_KINDS), many))
+                known[:, : self._worth.shape[1]] = self._worth[:, :many]
+                known[kind] = self.trusts[kind].worth_
+                self._worth = known
         return Silent(evidence)
 
     def _told(self, silent: "Silent", view: View) -> View:
         """Return the view with hints in its exposure, and all changes in its rate."""
         worth, told = self.worth(silent.whole), silent.told(view)
         inner = Exponential(view.rate) if self.plug_in else view.survival
-        announced = Announced(inner, view.rate, told, worth)
+        load = (worth * by_kind(silent.whole.hints)).sum(axis=0)
+        announced = Announced(inner, view.rate, told.sum(axis=0), _mean(worth, told))
         return replace(
             view,
-            rate=view.rate - told * np.expm1(-worth),
+            rate=view.rate - (told * np.expm1(-worth)).sum(axis=0),
             survival=announced if self.announced else inner,
-            exposure=stretched(inner, view.exposure, worth * silent.whole.hints),
+            exposure=stretched(inner, view.exposure, load),
         )
 
 
@@ -152,7 +170,8 @@ class Silent(Evidence):
         self.whole = whole
         self.log: GapLog[Gaps] = GapLog(Gaps._make, _KINDS)
         self._batches = self._rows = 0
-        self._days, self._hints = np.zeros(len(whole)), np.zeros(len(whole))
+        self._days = np.zeros((1, len(whole)))
+        self._hints = np.zeros((len(HINT_KINDS), len(whole)))
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (whatever evidence has)
         return getattr(self.whole, name)
@@ -171,17 +190,17 @@ class Silent(Evidence):
         gaps, hinted = self.whole.gaps(self._batches), self.whole.hinted(self._rows)
         self._batches = self.whole.batches
         self._rows += hinted.item.size
-        self._days = _added(self._days, gaps.item, gaps.length * gaps.tally, self.whole)
+        lengths, counts = gaps.length * gaps.tally, by_kind(hinted.hints)
+        self._days = _added(self._days, gaps.item, lengths[None], self.whole)
         self._hints = _added(
-            self._hints, hinted.item, hinted.hints * hinted.tally, self.whole
+            self._hints, hinted.item, counts * hinted.tally, self.whole
         )
         self.log.add(gaps)
         if view is None or not hinted.item.size:
             return
         share = silent_share(
             expected(view, hinted.item, hinted.length),
-            hinted.hints.astype(float),
-            worth[hinted.item],
+            (worth[:, hinted.item] * counts).sum(axis=0),
         )
         theirs = np.where(hinted.changed, hinted.tally * (1.0 - share), 0.0)
         some = np.flatnonzero(theirs > 0)
@@ -191,50 +210,70 @@ class Silent(Evidence):
         self.log.add(Gaps(item, length, ~yes, part))
 
     def told(self, view: View) -> Floats:
-        """Return how often hints come, a day.
+        """Return how often hints come, a day; a row for each kind.
 
         An item with few hints borrows from its group, in proportion to its rate: it
         is as if it had been watched until the group would have seen one more hint.
         """
         whole, n = self.whole, len(self.whole.groups)
-        nothing = np.zeros(0, dtype=np.intp)
-        days = _added(self._days, nothing, np.zeros(0), whole)
+        (days,) = _wider(self._days, whole)
         days = days + np.where(view.held, np.minimum(view.age, _LONGEST), 0.0)
-        hints = _added(self._hints, nothing, np.zeros(0), whole) + whole.hints
+        hints = _wider(self._hints, whole) + by_kind(whole.hints)
         rate = np.maximum(view.rate, _SLOWEST)
         changes = np.bincount(whole.group, days * rate, n)
-        each = np.bincount(whole.group, hints, n) / np.maximum(changes, 1e-12)
-        usual = each[whole.group] * rate
+        came = np.stack([np.bincount(whole.group, one, n) for one in hints])
+        usual = (came / np.maximum(changes, 1e-12))[:, whole.group] * rate
         told: Floats = (hints + 1.0) * usual / (days * usual + 1.0)
         return told
 
 
-def _added(total: Floats, item: Ints, amount: Floats, whole: Evidence) -> Floats:
-    """Return the totals with amounts added, with room for items that are new."""
-    wider = np.zeros(len(whole))
-    wider[: total.size] = total
-    wider += np.bincount(item, amount, len(whole))
+def _wider(total: Floats, whole: Evidence) -> Floats:
+    """Return totals with room for items that are new."""
+    wider = np.zeros((len(total), len(whole)))
+    wider[:, : total.shape[1]] = total
     return wider
 
 
-def hinted_looks(silent: "Silent", view: View, worth: Floats) -> HintedLooks:
-    """Return all gaps of groups that are hinted at, and the hints in each.
+def _added(total: Floats, item: Ints, amount: Floats, whole: Evidence) -> Floats:
+    """Return the totals with amounts added, with room for items that are new."""
+    added = [np.bincount(item, some, len(whole)) for some in amount]
+    return _wider(total, whole) + np.stack(added)
+
+
+def _mean(worth: Floats, told: Floats) -> Floats:
+    """Return what a hint of any kind is worth: as many come true as of all kinds."""
+    true = -(told * np.expm1(-worth)).sum(axis=0)
+    most = -np.expm1(-worth.max(axis=0))
+    share = true / np.maximum(told.sum(axis=0), 1e-300)
+    mean: Floats = -np.log1p(-np.minimum(share, most))
+    return mean
+
+
+def hinted_looks(silent: "Silent", view: View, worth: Floats, kind: int) -> HintedLooks:
+    """Return all gaps of groups that are hinted at, and the hints of a kind in each.
 
     The log tallies all gaps without their hints, and those with hints again, so
-    these are taken back once.
+    these are taken back once. What hints of other kinds say counts as expected: in
+
+        y = a t + (g (1 - exp(-k')) - g (1 - exp(-k))) t + k s + (k s of the others)
+
+    k of this kind is sought, and k' is what it was taken for.
     """
-    whole, told = silent.whole, silent.told(view)
+    whole, told = silent.whole, silent.told(view)[kind]
     gaps, some = whole.gaps(), whole.hinted()
     item = np.concatenate([gaps.item, some.item, some.item])
     length = np.concatenate([gaps.length, some.length, some.length])
     none = np.zeros(gaps.item.size + some.item.size)
     usual = told[item] * length
-    announced = -np.expm1(-worth[item]) * usual
+    announced = -np.expm1(-worth[kind, item]) * usual
+    counts = by_kind(some.hints)
+    loads = worth[:, some.item] * counts
+    others = np.concatenate([none, loads.sum(axis=0) - loads[kind]])
     looks = HintedLooks(
         whole.group[item],
-        expected(view, item, length) + announced,
+        expected(view, item, length) + announced + others,
         usual,
-        np.concatenate([none, some.hints]),
+        np.concatenate([none, counts[kind]]),
         np.concatenate([gaps.changed, some.changed, some.changed]),
         np.concatenate([gaps.tally, -some.tally, some.tally]),
     )

@@ -259,7 +259,7 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
     """Say why an item is, or is not, looked at now, and how far that is trusted."""
     import math
 
-    from halflife.cli import audit, plans, show
+    from halflife.cli import audit, hint_trust, plans, show
     from halflife.cli.answers import find_row
     from halflife.cli.terms import choice_of, rule_of, terms
     from halflife.engine import bootstrap
@@ -284,13 +284,15 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
         row = seen.evidence.row(key)
         assert row is not None  # it is one of that part's
         said = terms(seen.view, row, rule, settings.budget.pace, choice)
+        hints = hint_trust.learned(seen, row)
     trust = judged.trust if judged is not None else None
     if json:
         known = {"factor": trust.factor, "why": trust.why} if trust else None
-        show.emit({**said.row(seen.now), "source": source or None, "trust": known})
+        about = {"source": source or None, "trust": known, "hints": hints}
+        show.emit({**said.row(seen.now), **about})
         return
     show.say(show.plain(said.key))
-    for line in said.lines():
+    for line in [*said.lines(), *hint_trust.lines(hints)]:
         show.say(f"  {line}")
     if judged is not None:
         show.say(show.plain(f"  {audit.trusted(judged)}"))

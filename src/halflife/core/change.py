@@ -1,5 +1,6 @@
 """Changes of what is kept: one event for each thing that arrived, changed or went."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -51,29 +52,53 @@ class Change:
 class NewFields(Mapping[str, tuple[Any, Any]]):
     """All fields of a record that was not there before; made when they are read."""
 
-    __slots__ = ("_attributes",)
+    __slots__ = ("attributes",)
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
-        self._attributes = attributes
+        self.attributes = attributes
 
     def __getitem__(self, name: str) -> tuple[Any, Any]:
-        return None, plain(self._attributes[name])
+        return None, plain(self.attributes[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._attributes)
+        return iter(self.attributes)
 
     def __len__(self) -> int:
-        return len(self._attributes)
+        return len(self.attributes)
 
     def __repr__(self) -> str:
         return repr(dict(self))
 
-    def pairs(self) -> dict[str, tuple[None, Any]]:
-        """Return all of them at once, which is several times as fast."""
-        return {
-            name: (None, plain(value) if isinstance(value, float) else value)
-            for name, value in self._attributes.items()
-        }
+
+class LoggedFields(Mapping[str, tuple[Any, Any]]):
+    """Fields as the log has them: JSON, read when somebody asks for a field.
+
+    Most sinks pass the text on as it is.
+    """
+
+    __slots__ = ("_found", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._found: dict[str, tuple[Any, Any]] | None = None
+
+    def __getitem__(self, name: str) -> tuple[Any, Any]:
+        return self._pairs()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pairs())
+
+    def __len__(self) -> int:
+        return len(self._pairs())
+
+    def __repr__(self) -> str:
+        return repr(self._pairs())
+
+    def _pairs(self) -> dict[str, tuple[Any, Any]]:
+        if self._found is None:
+            pairs = json.loads(self.text)
+            self._found = {name: (old, new) for name, (old, new) in pairs.items()}
+        return self._found
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401  (of a field)

@@ -15,6 +15,11 @@ apart, with no look between them, are one hint: edits come in bursts, and some m
 tell the time of day as the time of change. A claim that names a whole day may mean
 any moment of it. A hint without columns of its own (``Looks.details`` empty) claims
 the moment at which it was made; one whose source names no moment claims nothing.
+
+Hints of different kinds (``HINT_KINDS``) are counted apart, and each kind is compared
+with its own claims: a sitemap that always says "now" does not drown a feed that says
+the truth. The counts of an item are the bytes of one number, those of the first kind
+lowest.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,13 +33,14 @@ from halflife.core.append_log import GapLog, Kinds
 from halflife.core.arrays import Bools, Bytes, Floats, Ints
 from halflife.core.fingerprints import KIND, Fingerprints, Packed
 from halflife.core.gap_bins import class_length, tallied
+from halflife.core.hint_claims import by_kind, claims, kinds_of
 from halflife.core.history import Gaps
 from halflife.core.item import Item
 from halflife.core.keys import Keys, Places
 from halflife.core.observation import Looks, Seen
 
 APART = 1.0 / 24.0  # days between claims that count as two
-MOST_HINTS = 32  # more of them since one look say no more
+MOST_HINTS = 32  # more of one kind since one look say no more
 LONGEST = 3650.0  # days; a longer gap was made by a clock that was wrong
 _ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # enums are slow to look up
 NEVER: int = -1  # the ``seen`` of an item that was never looked at
@@ -54,9 +60,13 @@ _BLANK: dict[str, tuple[type[np.generic], object]] = {
     "changed": (np.bool_, False),
     "hints": (np.int32, 0),
     "claimed": (np.float64, -np.inf),
+    "claimed_feed": (np.float64, -np.inf),
+    "claimed_hub": (np.float64, -np.inf),
+    "claimed_push": (np.float64, -np.inf),
     "digest": (np.bytes_, b""),
 }
 FOLDED = tuple(_BLANK)[4:]  # the columns that looks change
+CLAIMED = ("claimed", "claimed_feed", "claimed_hub", "claimed_push")
 _LISTED = (
     "gap_class",
     "gap_tally",
@@ -68,7 +78,10 @@ _LISTED = (
 
 
 class HintedGaps(NamedTuple):
-    """Gaps in which hints came, as ``Gaps``, and how many hints came in each."""
+    """Gaps in which hints came, as ``Gaps``, and how many hints came in each.
+
+    ``by_kind`` has the counts of each kind.
+    """
 
     item: Ints
     length: Floats
@@ -102,6 +115,9 @@ class Fold:
     changed: Bools
     hints: Ints
     claimed: Floats
+    claimed_feed: Floats
+    claimed_hub: Floats
+    claimed_push: Floats
     digest: Fingerprints
     quiet_gap: Floats
     gap_item: Ints
@@ -132,8 +148,12 @@ class Evidence:
         quiet: Sum of the gaps that saw no change, in days.
         seen: What the latest good look saw; ``NEVER`` if there was none.
         changed: Whether the latest good look found a change.
-        hints: Hints of a change since the latest good look.
-        claimed: The latest moment at which a hint claimed a change; ``-inf`` if none.
+        hints: Hints of a change since the latest good look; ``by_kind`` counts them.
+        claimed: The latest moment at which a sitemap claimed a change; ``-inf`` if
+            none did.
+        claimed_feed: The same of a feed.
+        claimed_hub: The same of a hub.
+        claimed_push: The same of a push.
         digest: The content's fingerprint at the latest good look.
 
     """
@@ -152,6 +172,9 @@ class Evidence:
     changed: Bools
     hints: Ints
     claimed: Floats
+    claimed_feed: Floats
+    claimed_hub: Floats
+    claimed_push: Floats
     digest: Fingerprints
 
     def __init__(
@@ -301,7 +324,10 @@ class Evidence:
         rows = self._places.rows(looks.keys)
         if rows.min(initial=0) < 0:
             raise KeyError(looks.keys[int(np.argmin(rows))])
-        news = (looks.seen != _HINT) | (claims(looks) > self.claimed[rows])
+        news = looks.seen != _HINT
+        if not news.all():
+            before = self._claimed(rows)[kinds_of(looks), np.arange(rows.size)]
+            news |= claims(looks) > before
         if not news.all():
             looks, rows = looks.take(np.flatnonzero(news).tolist()), rows[news]
         if rows.size > 1 and len(set(looks.keys)) < rows.size:
@@ -355,7 +381,7 @@ class Evidence:
             seen=np.where(good, looks.seen, known),
             changed=np.where(good, changed, self.changed[rows]),
             hints=hints,
-            claimed=claimed,
+            **claimed,
             digest=self._texts(np.where(good, seen_digest, digest)),
             quiet_gap=quiet,
             gap_item=rows[row],
@@ -368,16 +394,23 @@ class Evidence:
             hinted_hints=had[hinted],
         )
 
-    def _claims(self, looks: Looks, rows: Ints) -> tuple[Ints, Floats]:
+    def _claimed(self, rows: Ints) -> Floats:
+        """Return the latest claims on items, a row for each kind of hint."""
+        return np.stack([getattr(self, name)[rows] for name in CLAIMED])
+
+    def _claims(self, looks: Looks, rows: Ints) -> tuple[Ints, dict[str, Floats]]:
         """Return the hints that stand after these looks, and the latest claims."""
-        good, claim = looks.seen <= _ABSENT, claims(looks)
-        had, before = self.hints[rows], self.claimed[rows]
+        good, claim, kind = looks.seen <= _ABSENT, claims(looks), kinds_of(looks)
+        all_before, every = self._claimed(rows), np.arange(rows.size)
+        before, had = all_before[kind, every], by_kind(self.hints[rows])[kind, every]
         until = np.where(claim == np.floor(claim), claim + 1.0, claim)
         unseen = (self.looks[rows] > 0) & (until > self.last_at[rows])
         counts = unseen & (claim > before) & ((had == 0) | (claim >= before + APART))
         moved = counts | ((claim > before) & (had == 0))
-        hints = np.where(good, 0, np.minimum(had + counts, MOST_HINTS))
-        return hints, np.where(moved, claim, before)
+        more = (counts & (had < MOST_HINTS)).astype(np.int32) << (8 * kind)
+        all_before[kind, every] = np.where(moved, claim, before)
+        hints = np.where(good, 0, self.hints[rows] + more)
+        return hints, dict(zip(CLAIMED, all_before, strict=True))
 
     def _weigh_in_turns(self, looks: Looks, touched: Ints) -> Fold:
         """Weigh looks that may come back to an item, on a copy of what they touch."""
@@ -418,21 +451,6 @@ class Evidence:
 
     def _texts(self, packed: Packed) -> Fingerprints:
         return Fingerprints(packed, self._long)
-
-
-def claims(looks: Looks) -> Floats:
-    """Return the moment at which each hint says its item changed.
-
-    ``-inf`` if it names none, and for whatever is not a hint.
-    """
-    hint = looks.seen == _HINT
-    if not hint.any():
-        return np.full(len(looks), -np.inf)
-    told = looks.at
-    if looks.details:
-        moments = (-np.inf if o.modified is None else o.modified for o in looks.details)
-        told = np.fromiter(moments, np.float64, len(looks))
-    return np.where(hint & np.isfinite(told), told, -np.inf)
 
 
 def rounds(looks: Looks) -> list[Looks]:

@@ -57,6 +57,10 @@ class Outgoing:
     urls: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
+# Who hints: a sitemap (or nobody knows), a feed, a hub (WebSub), a push (IndexNow).
+HINT_KINDS = ("", "feed", "hub", "push")
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One look at one item.
@@ -71,7 +75,8 @@ class Observation:
         key: The item's name at its source; stable for the item's whole life.
         at: When we looked, in days since the epoch, UTC.
         seen: What the source answered.
-        digest: A fingerprint of the content that matters; empty unless PRESENT.
+        digest: A fingerprint of the content that matters; empty unless PRESENT. Of a
+            HINT its kind, one of ``HINT_KINDS``.
         raw: A fingerprint of every byte; tells noise from change.
         etag: The source's own version tag, sent back with the next look.
         modified: When the source says the item last changed, in days.

@@ -257,14 +257,7 @@ class Courier:
         # Numbers are given without gaps: what is not there was removed from the log.
         gaps = state.upto - state.cursor - len(changes)
         done = replace(state, missed=state.missed + gaps)
-        wanted = [change for change in changes if self._wants(change)]
-        parked = self._parked_keys()
-        fine = [c for c in wanted if (c.source, c.key) not in parked]
-        dead = [
-            DeadLetter(c, self._clock(), "an earlier change of this key waits")
-            for c in wanted
-            if (c.source, c.key) in parked
-        ]
+        fine, dead = self._divide(self._wanted(changes))
         if not fine:
             return self._move(done, 0, dead)
         first, reader = before.cursor + 1, self._reader()
@@ -318,11 +311,26 @@ class Courier:
                 return
             cursor = found[-1].seq
 
-    def _wants(self, change: Change) -> bool:
-        settings = self.settings
-        if settings.sources and change.source not in settings.sources:
-            return False
-        return not settings.kinds or change.kind in settings.kinds
+    def _wanted(self, changes: list[Change]) -> list[Change]:
+        sources, kinds = self.settings.sources, self.settings.kinds
+        if sources:
+            changes = [change for change in changes if change.source in sources]
+        if kinds:
+            changes = [change for change in changes if change.kind in kinds]
+        return changes
+
+    def _divide(self, changes: list[Change]) -> tuple[list[Change], list[DeadLetter]]:
+        """Return the changes to deliver, and those that wait for an earlier one."""
+        parked = self._parked_keys()
+        if not parked:
+            return changes, []
+        fine = [c for c in changes if (c.source, c.key) not in parked]
+        dead = [
+            DeadLetter(c, self._clock(), "an earlier change of this key waits")
+            for c in changes
+            if (c.source, c.key) in parked
+        ]
+        return fine, dead
 
     def _parked_keys(self) -> set[tuple[str, str]]:
         if self._parked is None or self._parked:  # somebody may have skipped them

@@ -17,6 +17,7 @@ from halflife.stores import Run, Store
 from halflife.stores.notes.income import SPENT_UNTIL
 
 DRAWN = 100  # requests that who asks for a sync by hand may draw ahead of the income
+_ROUNDING = 1e-9  # of a request
 _EXACT = 30  # halvings that find when some of the budget is there again
 
 
@@ -71,7 +72,7 @@ class Wallet:
 
     def income(self, now: float) -> int:
         """Return the requests that have come in since they were last spent."""
-        return math.floor((now - self._until(now)) * self.budget.pace + 1e-9)
+        return math.floor((now - self._until(now)) * self.budget.pace + _ROUNDING)
 
     def next_income(self, now: float) -> float:
         """Return the days until the next request is available."""
@@ -127,8 +128,12 @@ class Wallet:
         until = SPENT_UNTIL.load(self.store)
         if until is None:
             return now
-        # More than a window's worth never adds up, and a clock set back owes nothing.
-        return min(max(until, now - self.budget.days), now)
+        # More than a window's worth never adds up, but for the part of a request that
+        # is on its way; and a clock set back owes nothing.
+        missed = max((now - self.budget.days - until) * self.budget.pace, 0.0)
+        under_way = max(missed - math.floor(missed + _ROUNDING), 0.0)
+        oldest = now - self.budget.days - under_way / self.budget.pace
+        return min(max(until, oldest), now)
 
 
 def spent(budget: BudgetConfig, wait: float = 0.0) -> BudgetSpent:

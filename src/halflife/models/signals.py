@@ -116,13 +116,14 @@ def _mode(likelihood: Floats, prior: float, pretend: float) -> Floats:
     return found
 
 
-def silent_share(expected: Floats, hints: Floats, worth: Floats) -> Floats:
+def silent_share(expected: Floats, load: Floats) -> Floats:
     """Return how likely a change seen was (also) one that no hint announced.
 
-    (1 - exp(-x)) / (1 - exp(-x - k s)): 1 where hints are worth nothing.
+    (1 - exp(-x)) / (1 - exp(-x - k s)): 1 where hints are worth nothing. ``load`` is
+    k s, what the hints that came are worth together.
     """
     x = np.maximum(expected, _LEAST)
-    share: Floats = np.expm1(-x) / np.expm1(-x - worth * hints)
+    share: Floats = np.expm1(-x) / np.expm1(-x - load)
     return share
 
 

@@ -30,6 +30,7 @@ class Resample:
         pool: Documents of the sample with each word that could have been drawn.
         requests: Requests that it took.
         cut: Whether some answers were cut off: more match than can be reached.
+        most: Documents looked at a query.
 
     """
 
@@ -40,6 +41,7 @@ class Resample:
     pool: Mapping[str, int]
     requests: int
     cut: bool = False
+    most: int = PER_QUERY
 
 
 def resample(
@@ -82,6 +84,7 @@ def resample(
         pool=pool,
         requests=sum(a.requests for a in answers.values()),
         cut=any(a.cut for a in answers.values()),
+        most=most,
     )
 
 
@@ -157,4 +160,5 @@ def uncapped(found: Resample) -> Resample:
         pool={w: n for w, n in found.pool.items() if n < rarest},
         requests=found.requests,
         cut=found.cut,
+        most=found.most,
     )

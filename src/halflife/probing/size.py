@@ -137,11 +137,12 @@ def recaptured(
 
     N = |S| sum(1/g(d), shown) / sum(1/g(d), shown and in S). It is Lincoln and
     Petersen's with each document weighted by how hard it is to find, so that the
-    second sample is even over the database. g(d) adds up df_S(w) / df(w) over the pool
-    words in d, up to a factor: for a document that was not read, df(w) is taken to be
-    N df_S(w) / |S|; for one that was, it must not count itself, so that
-    g(d) = sum(df_S(w) / (df_S(w) - 1 + |S|/N)). The upper bound is infinite if no
-    document was found again.
+    second sample is even over the database. g(d) adds up, over the pool words in d,
+    the chance that w is drawn and shows d: df_S(w) min(1, m / df(w)) up to a factor,
+    where m is how many matches are looked at. For a document that was not read, df(w)
+    is taken to be N df_S(w) / |S|; for one that was, it must not count itself: then it
+    is (df_S(w) - 1 + |S|/N) N / |S|. The upper bound is infinite if no document was
+    found again.
     """
     known = {d.key for d in sample.documents}
     caught = [_Caught.of(d, found.pool, known) for shown in found.shown for d in shown]
@@ -150,7 +151,7 @@ def recaptured(
     if not any(c.read for c in caught):
         return SizeInterval(read, read, np.inf)
     for _ in range(REFINED):
-        both = np.array([c.ease(read / size) for c in caught])
+        both = np.array([c.ease(read / size, found.most) for c in caught])
         every, again = both.sum(0)
         size = max(read * float(every / again), read)
     each = np.array([np.bincount(query, b, len(found.shown)) for b in both.T]).T
@@ -171,13 +172,16 @@ class _Caught:
         held = [pool[w] for w in document.words if w in pool] or [1]
         return cls(np.array(held, np.float64), document.key in known)
 
-    def ease(self, share: float) -> tuple[float, float]:
-        """Return 1/g, and once more if the document was read before."""
-        if not self.read:
-            return 1.0 / self.held.size, 0.0
-        odds = self.held / np.maximum(self.held - 1.0 + share, 0.5)
+    def ease(self, share: float, most: int) -> tuple[float, float]:
+        """Return 1/g, and once more if the document was read before.
+
+        ``share`` is |S|/N. A word with no more than ``most`` matches shows all of them,
+        so its chance to show the document is its own to be drawn.
+        """
+        others = self.held - 1.0 + share if self.read else self.held
+        odds = self.held / np.maximum(others, max(most * share, 0.5))
         ease = 1.0 / float(odds.sum())
-        return ease, ease
+        return ease, ease * self.read
 
 
 def ratio(

@@ -6,7 +6,6 @@ a reason, and the rest stands.
 """
 
 import csv
-import io
 import json
 import math
 import re
@@ -19,6 +18,7 @@ from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.object_store import Attributes, Scalar
+from halflife.readers.csv_rows import csv_rows
 from halflife.readers.expressions import LONGEST_REASON, compiled, one_line
 from halflife.readers.feed_entries import read_entries
 from halflife.readers.json_document import load_json
@@ -236,7 +236,7 @@ class RecordReader:
     def _csv(self, text: str, page: RecordPage) -> Iterator[Found]:
         head = text.partition("\n")[0]
         separator = max(_SEPARATORS, key=head.count)
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        rows = csv_rows(text, separator)
         names = next(rows, [])
         for name in (self._key, *self.fields.values()):
             if name not in names:

@@ -1,14 +1,17 @@
 """A change as it is written for others: one JSON object."""
 
 import json
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
-from halflife.core.change import Change
+from halflife.core.change import Change, LoggedFields
 
 # Plain ASCII: no reader takes a character of a value for the end of a line.
 _WRITE = json.JSONEncoder(separators=(",", ":")).encode
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def moment(days: float) -> datetime:
@@ -20,6 +23,7 @@ def moment(days: float) -> datetime:
     return datetime.fromtimestamp(round(days * 86400.0), tz=UTC)
 
 
+@lru_cache(maxsize=16)  # what one answer changed has one time
 def stamp(days: float) -> str:
     """Return a time in days since the epoch as ISO 8601, UTC."""
     return moment(days).isoformat().replace("+00:00", "Z")
@@ -42,8 +46,29 @@ def as_row(change: Change) -> dict[str, Any]:
 
 
 def as_line(change: Change) -> str:
-    """Return a change as a line of JSON, its end included."""
-    return _WRITE(as_row(change)) + "\n"
+    r"""Return a change as a line of JSON, its end included.
+
+    >>> as_line(Change(19722.75, "jobs", "7", "gone", seq=3))
+    '{"seq":3,"at":"2023-12-31T18:00:00Z","source":"jobs","key":"7","kind":"gone","fields":{}}\n'
+    """
+    return (
+        f'{{"seq":{change.seq},"at":"{stamp(change.at)}",'
+        f'"source":{_WRITE(change.source)},"key":{_WRITE(change.key)},'
+        f'"kind":"{change.kind}","fields":{_fields(change)}}}\n'
+    )
+
+
+def _fields(change: Change) -> str:
+    """Return the fields of a change as ASCII; the text of the log if it is from there.
+
+    What is not ASCII in JSON is inside strings.
+    """
+    fields = change.fields
+    if not isinstance(fields, LoggedFields):
+        return _WRITE(dict(fields))  # a pair is written as a list
+    if fields.text.isascii():
+        return fields.text
+    return _NOT_ASCII.sub(lambda some: _WRITE(some[0])[1:-1], fields.text)
 
 
 def as_lines(changes: Iterable[Change]) -> bytes:

@@ -26,6 +26,7 @@ class JsonLinesConfig(SinkConfig):
     """
 
     kind: Literal["jsonl"]
+    batch: int = Field(default=2000, ge=1, le=100_000)  # what two transactions cost
     path: str = Field(min_length=1)
     rotate: int | None = Field(default=None, ge=1024)
 

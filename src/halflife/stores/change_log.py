@@ -6,11 +6,18 @@ read up to a number never misses one below it. A number is never used twice.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from halflife.core.change import CHANGE_KINDS, Change, ChangeKind, NewFields
-from halflife.stores import change_search
+from halflife.core.change import (
+    CHANGE_KINDS,
+    Change,
+    ChangeKind,
+    LoggedFields,
+    NewFields,
+)
+from halflife.stores import attribute_text, change_search
 from halflife.stores.change_search import ChangeFilter, ChangeSlice
 from halflife.stores.database import Database
 from halflife.stores.leases import source_id
@@ -18,6 +25,7 @@ from halflife.stores.leases import source_id
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
 
+Row: TypeAlias = tuple[float, int, str, ChangeKind, str]
 _KINDS = ", ".join(f"'{kind}'" for kind in CHANGE_KINDS)
 STATEMENTS = (
     f"""
@@ -43,6 +51,8 @@ CREATE TABLE change_removed (  -- one row: up to where changes were removed by a
 _RECENT = "SELECT min(seq) FROM change WHERE at >= ? AND at <= ?"
 _END = 2**62
 _ADD = "INSERT INTO change (at, source, key, kind, fields) VALUES (?, ?, ?, ?, ?)"
+_TOGETHER = 100  # rows of one statement; more are no faster
+_ADD_MANY = _ADD + ", (?, ?, ?, ?, ?)" * (_TOGETHER - 1)
 _READ = """
 SELECT change.at, source.name, change.key, change.kind, change.fields, change.seq
 FROM change JOIN source ON source.id = change.source
@@ -85,19 +95,38 @@ def ease_check(db: Database) -> None:
 def append(db: Database, changes: Iterable[Change]) -> None:
     """Write changes down, in their order."""
     ids: dict[str, int] = {}
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     for change in changes:
         if change.source not in ids:
             ids[change.source] = source_id(db, change.source)
         source, fields = ids[change.source], written(change.fields)
         rows.append((change.at, source, change.key, change.kind, fields))
-    db.executemany(_ADD, rows)
+    append_rows(db, rows)
+
+
+def as_rows(source: int) -> Callable[..., Row]:
+    """Return what makes rows of changes of a source: when, key, kind and fields."""
+    return lambda at, key, kind, fields: (at, source, key, kind, written(fields))
+
+
+def append_rows(db: Database, rows: Iterable[Row]) -> None:
+    """Write changes down that are rows already, in their order.
+
+    Many by one statement: that is more than twice as fast as one by one, because the
+    number of the newest change is kept once for all of them.
+    """
+    rest = iter(rows)
+    while len(some := list(islice(rest, _TOGETHER))) == _TOGETHER:
+        db.execute(_ADD_MANY, list(chain.from_iterable(some)))
+    db.executemany(_ADD, some)
 
 
 def written(fields: Mapping[str, Sequence[Any]]) -> str:
     """Return fields as they are written down."""
     if isinstance(fields, NewFields):
-        fields = fields.pairs()
+        return attribute_text.of_new_record(fields.attributes)
+    if isinstance(fields, LoggedFields):
+        return fields.text
     return _WRITE(fields)  # a pair is written as a list
 
 
@@ -170,5 +199,4 @@ class ChangeRows:
 def _change(
     at: float, source: str, key: str, kind: ChangeKind, text: str, seq: int
 ) -> Change:
-    fields = {name: tuple(pair) for name, pair in json.loads(text).items()}
-    return Change(at, source, key, kind, fields, seq)
+    return Change(at, source, key, kind, LoggedFields(text), seq)

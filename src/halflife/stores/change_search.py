@@ -161,7 +161,8 @@ def search(
     """Return the first changes that are wanted out of some in memory."""
     found: list[Change] = []
     for change in log:
-        text = json.dumps(change.fields, ensure_ascii=False, separators=(",", ":"))
+        fields = dict(change.fields)
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
         if not wanted.holds(change, text):
             continue
         if len(found) == most:

@@ -35,7 +35,7 @@ _NEWEST = "SELECT coalesce(max(id), 0) FROM touched"
 _LATEST = "SELECT sources FROM run JOIN filed USING (sources) ORDER BY run.id DESC"
 _PLAIN = ("number", "weight", "cost", "group", *FOLDED)
 _GAP_KINDS: Kinds = {"item": np.int32, "class": np.int16, "tally": np.float64}
-_HINTED_KINDS: Kinds = {**_GAP_KINDS, "changed": np.bool_, "hints": np.int16}
+_HINTED_KINDS: Kinds = {**_GAP_KINDS, "changed": np.bool_, "hints": np.int32}
 _GAPS = (*(f"gap_{n}" for n in _GAP_KINDS), *(f"hinted_{n}" for n in _HINTED_KINDS))
 _LATER = "later_"  # columns of layers are named so
 _IF = "WHEN EXISTS (SELECT 1 FROM filed) BEGIN"
@@ -100,6 +100,12 @@ def create(db: Database) -> None:
     """Make the tables of columns."""
     for statement in _STATEMENTS:
         db.execute(statement)
+
+
+def forget(db: Database) -> None:
+    """Remove all columns; everything is read from the rows then."""
+    db.execute("DELETE FROM filed_column")
+    db.execute("DELETE FROM filed")
 
 
 def load(db: Database, sources: Sequence[str]) -> Evidence | None:

@@ -10,17 +10,12 @@ from halflife.stores.database import Database
 from halflife.stores.tables import ALL, ITEMS, ItemFilter, Row, chunks, pack, unpack
 
 _TOUCHED = " AND item.id IN (SELECT item FROM touched WHERE id > ?2"
-_SAVE_FOLD = """
-INSERT INTO evidence (item, last_at, tried_at, failures, looks, changes, quiet, seen,
-    changed, hints, claimed, digest, held)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item)
-DO UPDATE SET
-    last_at = excluded.last_at, tried_at = excluded.tried_at,
-    failures = excluded.failures, looks = excluded.looks, changes = excluded.changes,
-    quiet = excluded.quiet, seen = excluded.seen, changed = excluded.changed,
-    hints = excluded.hints, claimed = excluded.claimed,
-    digest = excluded.digest, held = coalesce(excluded.held, evidence.held)
-"""
+_SAVE_FOLD = f"""
+INSERT INTO evidence (item, {", ".join(FOLDED)}, held)
+VALUES (?, {"?, " * len(FOLDED)}?) ON CONFLICT (item)
+DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in FOLDED)},
+    held = coalesce(excluded.held, evidence.held)
+"""  # noqa: S608  (constants)
 _ADD_GAP = """
 INSERT INTO gap VALUES (?, ?, ?) ON CONFLICT (item, class)
 DO UPDATE SET tally = gap.tally + excluded.tally
@@ -30,11 +25,10 @@ INSERT INTO hinted_gap VALUES (?, ?, ?, ?, ?) ON CONFLICT (item, class, changed,
 DO UPDATE SET tally = hinted_gap.tally + excluded.tally
 """
 _SETTINGS = "SELECT id, weight, cost FROM item WHERE source IN CHOSEN ORDER BY id"
-_FOLDS = """
-SELECT item, last_at, tried_at, failures, looks, changes, quiet, seen, changed, hints,
-    claimed, digest FROM evidence JOIN item ON item.id = item
+_FOLDS = f"""
+SELECT item, {", ".join(FOLDED)} FROM evidence JOIN item ON item.id = item
 WHERE source IN CHOSEN ORDER BY item
-"""
+"""  # noqa: S608
 _GAPS = """
 SELECT gap.* FROM gap JOIN item ON item.id = item
 WHERE source IN CHOSEN ORDER BY item, class

@@ -1,13 +1,18 @@
-"""How a state file from before hints counted learns what its log says of them."""
+"""What became of state files in which hints did not count, or not by their kinds."""
 
 from collections.abc import Iterator
 
-from halflife.core.evidence import Evidence
+from halflife.core.evidence import CLAIMED, Evidence
 from halflife.core.gap_bins import classes
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.stores.database import Database
 
+CLAIMS = tuple(
+    f"ALTER TABLE {table} ADD COLUMN {name} REAL NOT NULL DEFAULT -9e999"
+    for table in ("evidence", "rolled")
+    for name in CLAIMED[1:]
+)  # the latest moment that a feed, a hub or a push claimed
 _CHUNK = 10_000
 # As in ``tables``: a hint counts if the run that wrote it covers the item's source.
 _LOG = """

@@ -5,7 +5,6 @@ the content of a version of which only the time was recorded.
 """
 
 import json
-import math
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from halflife.core.arrays import Ints
-from halflife.core.change import Change
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection, Lives
 from halflife.core.object_store import (
@@ -27,7 +25,7 @@ from halflife.core.object_store import (
     columns,
 )
 from halflife.core.store import Run, Staged
-from halflife.stores import change_log, record_changes
+from halflife.stores import attribute_text, change_log, record_changes
 from halflife.stores.database import Database
 from halflife.stores.leases import source_id
 
@@ -65,9 +63,6 @@ SELECT id FROM source WHERE name = ?1 AND EXISTS
 _WAITING = """
 SELECT at FROM staged JOIN source ON source.id = staged.source WHERE name = ?
 """
-_WRITE = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False
-).encode
 
 
 def covered(run: Run, source: str) -> None:
@@ -189,17 +184,21 @@ def _spells(db: Database, source: int) -> tuple[list[int], list[Spell]]:
     return [row[0] for row in rows], spells
 
 
-def changes(
+def log_changes(
     db: Database, run: Run, name: str, register: Register, *, anew: bool
-) -> list[Change]:
-    """Return what will change once this is saved."""
+) -> None:
+    """Write down what will change once this is saved."""
     if anew:
         old = read(db, name) if _is_kept(db, name) else Register()
-        return record_changes.replaced(name, old, register, run.began)
-    found = db.execute(_WAITING, (name,)).fetchone()
-    accepted = record_changes.accepted(name, register, found and float(found[0]))
-    rows = record_changes.LifeRows(db, name)
-    return [*accepted, *record_changes.find(name, register, rows)]
+        found = record_changes.replaced(name, old, register, run.began)
+        change_log.append(db, found)
+        return
+    at = db.execute(_WAITING, (name,)).fetchone()
+    change_log.append(db, record_changes.accepted(name, register, at and float(at[0])))
+    lives = record_changes.LifeRows(db, name)
+    # Rows, not changes: in a new listing there are as many as it has records.
+    make = change_log.as_rows(source_id(db, name))
+    change_log.append_rows(db, record_changes.find(register, lives, make))
 
 
 def save(db: Database, name: str, register: Register, *, anew: bool = False) -> None:
@@ -305,7 +304,8 @@ def _life_rows(source: int, spells: Iterable[Spell]) -> Iterator[tuple[object, .
     for s in spells:
         bounds = (_finite(s.absent_before), s.first_seen, s.last_seen)
         end = (_finite(s.gone_by), _finite(s.missing_since))
-        yield (source, s.key, s.spell, *bounds, *end, _text(s.attributes))
+        text = attribute_text.of_record(s.attributes)
+        yield (source, s.key, s.spell, *bounds, *end, text)
 
 
 def _finite(moment: float) -> float | None:
@@ -313,12 +313,4 @@ def _finite(moment: float) -> float | None:
 
 
 def _text(attributes: Attributes | None) -> str | None:
-    """Return attributes as JSON; a number that is none becomes nothing."""
-    if attributes is None:
-        return None
-    try:
-        return _WRITE(attributes)
-    except ValueError:
-        numbers = {k: v for k, v in attributes.items() if isinstance(v, float)}
-        odd = {k: None for k, v in numbers.items() if not math.isfinite(v)}
-        return _WRITE({**attributes, **odd})
+    return None if attributes is None else attribute_text.of_record(attributes)

@@ -404,7 +404,8 @@ class MemoryStore:
             waiting = self._staged.get(name)
             at = None if waiting is None else waiting.listing.at
             changes = record_changes.accepted(name, register, at)
-            changes += record_changes.find(name, register, lives)
+            make = record_changes.as_changes(name)
+            changes += record_changes.find(register, lives, make)
         self.changes.append(changes)
         new = lifetimes.merged(old, register, lives)
         if anew or lifetimes.overtakes(register):

@@ -7,14 +7,21 @@ log from its start needs nothing else.
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
+from operator import itemgetter
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from halflife.core.change import Change, ChangeKind, NewFields, plain
 from halflife.core.object_store import NEVER, Attributes, Register, Spell
 from halflife.stores.database import Database
 
 WHOLE = ""  # the key of a change that concerns a source as a whole
+T = TypeVar("T")
+Fields: TypeAlias = Mapping[str, tuple[Any, Any]]
+Found: TypeAlias = tuple[float, str, ChangeKind, Fields]  # when, key, kind, fields
+Make: TypeAlias = Callable[[float, str, ChangeKind, Fields], T]
+_NOTHING: Fields = {}
 
 _LIFE = """
 SELECT id, gone_by IS NOT NULL, attributes FROM life
@@ -115,36 +122,48 @@ class LivesInMemory:
         return None if first is None else first.attributes
 
 
-def find(source: str, news: Register, before: KnownLives) -> list[Change]:
-    """Return what news changes, in the order in which it was observed."""
+def as_changes(source: str) -> Make[Change]:
+    """Return what makes changes of a source."""
+    return lambda at, key, kind, fields: Change(at, source, key, kind, fields)
+
+
+def find(news: Register, before: KnownLives, make: Make[T]) -> Iterator[T]:
+    """Return what news changes, in the order in which it was observed.
+
+    They are made one by one: a new listing has as many as it has records.
+    """
     looks = [s.at for s in news.snapshots if s.valid]
+    found: Iterator[Found] = chain(
+        _of_lives(news, before, looks), _of_versions(news, before)
+    )
+    if len(looks) > 1:  # what one look showed is in order
+        found = iter(sorted(found, key=itemgetter(0)))
+    return starmap(make, found)
+
+
+def _of_lives(
+    news: Register, before: KnownLives, looks: Sequence[float]
+) -> Iterator[Found]:
     began = looks[0] if looks else -NEVER
-    found: list[Change] = []
     for spell in news.spells:
         # A life that is not known yet was first seen by one of these looks.
-        if spell.first_seen >= began or spell.gone_by < NEVER:
-            found += _of_life(source, spell, before, looks)
-    found += _of_versions(source, news, before)
-    found.sort(key=lambda change: change.at)
-    return found
+        if spell.first_seen < began and spell.gone_by == NEVER:
+            continue
+        had_ended = before.has_ended(spell.key, spell.spell)
+        if had_ended is None:
+            kind: ChangeKind = "returned" if spell.spell else "new"
+            yield spell.first_seen, spell.key, kind, NewFields(spell.attributes)
+        if spell.gone_by < NEVER and not had_ended:
+            yield _confirmed(spell, looks), spell.key, "gone", _NOTHING
 
 
-def _of_life(
-    source: str, spell: Spell, before: KnownLives, looks: Sequence[float]
-) -> Iterator[Change]:
-    had_ended = before.has_ended(spell.key, spell.spell)
-    if had_ended is None:
-        kind: ChangeKind = "returned" if spell.spell else "new"
-        yield Change(
-            spell.first_seen, source, spell.key, kind, NewFields(spell.attributes)
-        )
-    if spell.gone_by < NEVER and not had_ended:
-        later = bisect_right(looks, spell.gone_by)  # that confirmed it
-        at = looks[later] if later < len(looks) else spell.gone_by
-        yield Change(at, source, spell.key, "gone")
+def _confirmed(spell: Spell, looks: Sequence[float]) -> float:
+    """Return which look confirmed that a life has ended."""
+    later = bisect_right(looks, spell.gone_by)
+    return looks[later] if later < len(looks) else spell.gone_by
 
 
-def _of_versions(source: str, news: Register, before: KnownLives) -> Iterator[Change]:
+def _of_versions(news: Register, before: KnownLives) -> Iterator[Found]:
     if not news.versions:
         return
     now: dict[tuple[str, int], Attributes] = {}
@@ -160,12 +179,12 @@ def _of_versions(source: str, news: Register, before: KnownLives) -> Iterator[Ch
             fresh = fresh or {(s.key, s.spell): s.attributes for s in news.spells}
             old = fresh.get(life, {})
         if version.attributes is None:  # only the time is known
-            yield Change(version.seen_from, source, version.key, "changed")
+            yield version.seen_from, version.key, "changed", _NOTHING
             continue
         now[life] = version.attributes
         fields = differing(old, version.attributes)
         if fields:
-            yield Change(version.seen_from, source, version.key, "changed", fields)
+            yield version.seen_from, version.key, "changed", fields
 
 
 def replaced(source: str, old: Register, new: Register, at: float) -> list[Change]:

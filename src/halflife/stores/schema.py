@@ -21,7 +21,7 @@ from halflife.stores import (
     spellings,
     views,
 )
-from halflife.stores.hints import refold
+from halflife.stores.hints import CLAIMS, refold
 
 Step: TypeAlias = Callable[[Any], None]  # given a connection to the database
 
@@ -232,6 +232,12 @@ def _archivable(db: sqlite3.Connection) -> None:
     change_log.ease_check(db)
 
 
+def _kinds_of_hints(db: sqlite3.Connection) -> None:
+    for statement in CLAIMS:
+        db.execute(statement)
+    columns.forget(db)  # they lack the new ones
+
+
 STEPS: tuple[Step, ...] = (
     _first,
     _set_sources,
@@ -247,6 +253,7 @@ STEPS: tuple[Step, ...] = (
     _readable,
     sink_rows.create,
     _archivable,
+    _kinds_of_hints,
 )  # step n makes version n + 1 out of version n
 
 

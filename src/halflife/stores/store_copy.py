@@ -1,5 +1,7 @@
 """Copying a store, whole, to another place: a file, or a schema of a database."""
 
+from collections.abc import Callable
+
 from halflife.core.errors import AlreadyRunning, StoreError
 from halflife.stores import location, schema
 from halflife.stores.database import Database
@@ -15,18 +17,26 @@ def copy_store(source: Place, target: Place, now: float) -> dict[str, int]:
     """Copy a store to a place where nothing is kept yet; return the rows of each table.
 
     Both sides are checked: what does not add up is not copied, and a copy that does not
-    is an error. All rows are of one moment, and the copy is there whole or not at all.
+    is an error. All rows are of one moment, at which nobody synced. If somebody began
+    to sync since, there is no copy. It is there whole or not at all.
     """
+
+    def still_nobody() -> None:
+        with location.open_store(source, readonly=True) as again:
+            _nobody_runs(again, now)
+
     with location.open_store(source, readonly=True) as old:
         _nobody_runs(old, now)
         _check(old)
         with location.open_store(target, create=True) as new:
-            rows = _fill(old, new)
+            rows = _fill(old, new, now, still_nobody)
             _check(new)
     return rows
 
 
-def _fill(old: TableStore, new: TableStore) -> dict[str, int]:
+def _fill(
+    old: TableStore, new: TableStore, now: float, still_nobody: Callable[[], None]
+) -> dict[str, int]:
     rows: dict[str, int] = {}
     last = old.last_numbers()
     with old.looking(), new.clearing(), new.together() as db:
@@ -37,6 +47,8 @@ def _fill(old: TableStore, new: TableStore) -> dict[str, int]:
             new.fill(table, old.rows_of(table))
             rows[table] = _count(db, table)
         new.go_on_from(last)
+        _nobody_runs(new, now)  # at the moment of which the rows are
+        still_nobody()
     new.reread()
     return rows
 

@@ -23,7 +23,6 @@ from halflife.core.object_store import Listing, Register
 from halflife.core.observation import Content, Looks, Observation
 from halflife.core.store import Note, Run, Staged
 from halflife.stores import (
-    change_log,
     columns,
     compaction,
     evidence_rows,
@@ -337,7 +336,7 @@ class TableStore(TableParts):
         """
         lifetimes.covered(run, name)
         with self._writing_as(run) as db:
-            change_log.append(db, lifetimes.changes(db, run, name, register, anew=anew))
+            lifetimes.log_changes(db, run, name, register, anew=anew)
             lifetimes.save(db, name, register, anew=anew)
 
     def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:

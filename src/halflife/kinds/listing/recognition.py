@@ -1,7 +1,6 @@
 """Listings recognised: where records are, what names them and how the list goes on."""
 
 import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.wording import count
 from halflife.readers import trees
+from halflife.readers.csv_rows import csv_rows
 from halflife.readers.expressions import compiled
 from halflife.readers.feed_entries import is_feed
 from halflife.readers.json_document import load_json
@@ -156,7 +156,7 @@ def _table(answer: TrialAnswer) -> _Found | None:
     named = named or urlsplit(answer.url).path.lower().endswith((".csv", ".tsv"))
     if not head.count(separator) or may_be_map(answer.body):
         return None
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    reader = csv_rows(text, separator)
     try:
         names = next(reader, [])
         rows = [row for row, _ in zip(reader, range(LINES), strict=False) if row]

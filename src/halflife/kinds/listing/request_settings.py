@@ -92,7 +92,7 @@ class OffsetPaging(PlacedPaging):
     Attributes:
         kind: `offset`.
         first: The number of the first record.
-        limit: The number of records to ask for.
+        limit: The number of records to ask for. Default: none.
         limit_parameter: The parameter that sends `limit`. Default: this or
             `limit_body`.
         limit_body: The path in the body that sends `limit`. Default: this or

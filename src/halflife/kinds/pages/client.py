@@ -467,7 +467,7 @@ def _read(
         page = replace(page, note=f"not all of this map can be read: {found.trouble}")
     scope, out = visit.site.scope, visit.site.exclude
     hints = [
-        _hint(entry, visit, at)
+        _hint(entry, visit, at, "feed" if found.kind == "feed" else "")
         for entry in found.entries
         if (not scope or entry.key.startswith(scope))
         and not any(matches(pattern, entry.key) for pattern in out)
@@ -475,7 +475,7 @@ def _read(
     return found.kind, [page, *hints]
 
 
-def _hint(entry: MapEntry, visit: _Visit, at: float) -> Observation:
+def _hint(entry: MapEntry, visit: _Visit, at: float, kind: str) -> Observation:
     modified = entry.modified
     if modified is not None and modified > at + _FUTURE:
         modified = None
@@ -485,7 +485,7 @@ def _hint(entry: MapEntry, visit: _Visit, at: float) -> Observation:
         weight=visit.site.weight,
         group=host_of(entry.key),
     )
-    return Observation(entry.key, at, Seen.HINT, modified=modified, item=item)
+    return Observation(entry.key, at, Seen.HINT, kind, modified=modified, item=item)
 
 
 def _failed(key: str, at: float, why: str) -> Observation:

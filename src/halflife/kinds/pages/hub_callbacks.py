@@ -17,6 +17,7 @@ from halflife.kinds.pages.hubs import LEASE
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.readers.hub_links import find_hub
 from halflife.stores import NoteBook, Store
+from halflife.stores.notes.pushed_hints import HUB_HINTS
 from halflife.stores.notes.subscriptions import (
     ANNOUNCEMENTS,
     CONFIRMATIONS,
@@ -130,7 +131,7 @@ def announce(
         return False
     seen = (*said.seen, digest)[-REMEMBERED:]
     CONFIRMATIONS.save(store, {**known, one.token: replace(said, seen=seen)}, source)
-    pushed_hints.keep(store, source, [one.key], now)
+    pushed_hints.keep(store, source, [one.key], now, HUB_HINTS)
     waiting = ANNOUNCEMENTS.load(store, source) or {}
     if one.key in waiting or len(waiting) < MOST_ANNOUNCED:
         ANNOUNCEMENTS.save(store, {**waiting, one.key: now}, source)

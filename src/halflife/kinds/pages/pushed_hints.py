@@ -2,21 +2,25 @@
 
 Whoever has the token of the service may say which pages have changed. That is not
 believed at once: it is a hint like a sitemap's date, kept until the next turn, and
-worth what the hints of its host have proved to be worth.
+worth what the pushes of its host have proved to be worth. What a hub announces is kept
+likewise, and trusted apart.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from halflife.config import Config
 from halflife.core.errors import UsageError
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores import Run, Store
-from halflife.stores.notes.pushed_hints import PUSHED_HINTS
+from halflife.stores.notes import NoteKind
+from halflife.stores.notes.pushed_hints import HUB_HINTS, PUSHED_HINTS
 
 MOST_URLS = 10_000  # of one push, as in IndexNow
 MOST_WAITING = 10_000  # of a source, until its next turn
+_KINDS = {"push": PUSHED_HINTS, "hub": HUB_HINTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +65,21 @@ def push(store: Store, config: Config, urls: Sequence[str], now: float) -> PushO
     return PushOutcome(accepted, unknown, full)
 
 
-def keep(store: Store, source: str, keys: Iterable[str], now: float) -> int:
+def keep(
+    store: Store,
+    source: str,
+    keys: Iterable[str],
+    now: float,
+    note: NoteKind[dict[str, float]] = PUSHED_HINTS,
+) -> int:
     """Keep hints until the next turn of a source; return for how many there is room."""
-    waiting = PUSHED_HINTS.load(store, source) or {}
+    waiting = note.load(store, source) or {}
     taken = 0
     for key in keys:
         if key in waiting or len(waiting) < MOST_WAITING:
             waiting[key] = now
             taken += 1
-    PUSHED_HINTS.save(store, waiting, source)
+    note.save(store, waiting, source)
     return taken
 
 
@@ -80,14 +90,15 @@ def take(store: Store, run: Run) -> int:
     which changes nothing.
     """
     many = 0
-    for source in run.sources:
-        waiting = PUSHED_HINTS.load(store, source)
+    for source, (kind, note) in product(run.sources, _KINDS.items()):
+        waiting = note.load(store, source)
         if not waiting:
             continue
         hints = (
-            Observation(key, at, Seen.HINT, modified=at) for key, at in waiting.items()
+            Observation(key, at, Seen.HINT, kind, modified=at)
+            for key, at in waiting.items()
         )
         store.append(run, Looks.of(hints))
-        PUSHED_HINTS.remove(store, source)
+        note.remove(store, source)
         many += len(waiting)
     return many

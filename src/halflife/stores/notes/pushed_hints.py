@@ -11,3 +11,4 @@ def _read(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 PUSHED_HINTS = NoteKind("pushed_hints", 1, dict[str, float], _read)
+HUB_HINTS = NoteKind("hub_hints", 1, dict[str, float], _read)

@@ -13,13 +13,12 @@ from functools import cache
 from typing import NamedTuple
 
 from halflife.core.errors import Damaged, StoreError, TooNew
-from halflife.stores import schema
+from halflife.stores import columns, hints, schema
 from halflife.stores.database import Database
 from halflife.stores.postgres.dialect import KEY
 
 # Version n + FIRST is made from the one before by STEPS[n]; a new store has all tables.
 FIRST = 14
-STEPS: tuple[schema.Step, ...] = ()
 _TYPES = {
     "INTEGER": "BIGINT",
     "REAL": "DOUBLE PRECISION",
@@ -221,6 +220,15 @@ def _declared(sql: str) -> str:
         else:
             sql = pattern.sub(word, sql)
     return sql
+
+
+def _kinds_of_hints(db: Database) -> None:
+    for statement in hints.CLAIMS:
+        db.execute(_declared(statement))
+    columns.forget(db)
+
+
+STEPS: tuple[schema.Step, ...] = (_kinds_of_hints,)
 
 
 def version(db: Database, name: str) -> int | None:

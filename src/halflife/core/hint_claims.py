@@ -1,0 +1,44 @@
+"""What hints claim, and of which kind they are."""
+
+import numpy as np
+
+from halflife.core.arrays import Floats, Ints
+from halflife.core.observation import HINT_KINDS, Looks, Seen
+
+_CODES = {name: code for code, name in enumerate(HINT_KINDS)}
+_HINT = int(Seen.HINT)  # enums are slow to look up
+
+
+def by_kind(hints: Ints) -> Ints:
+    """Return the hints of each kind, a row for each.
+
+    >>> by_kind(np.array([3, 3 + (1 << 16)])).tolist()
+    [[3, 3], [0, 0], [0, 1], [0, 0]]
+    """
+    shifts = 8 * np.arange(len(HINT_KINDS))
+    found: Ints = (np.asarray(hints)[None] >> shifts[:, None]) & 0xFF
+    return found
+
+
+def kinds_of(looks: Looks) -> Ints:
+    """Return the kind of each hint as its place among ``HINT_KINDS``; 0 of the rest."""
+    if not (looks.seen == _HINT).any():
+        return np.zeros(len(looks), dtype=np.intp)
+    codes = (_CODES.get(text, 0) for text in looks.digest)
+    found = np.fromiter(codes, np.intp, len(looks))
+    return np.where(looks.seen == _HINT, found, 0)
+
+
+def claims(looks: Looks) -> Floats:
+    """Return the moment at which each hint says its item changed.
+
+    ``-inf`` if it names none, and for whatever is not a hint.
+    """
+    hint = looks.seen == _HINT
+    if not hint.any():
+        return np.full(len(looks), -np.inf)
+    told = looks.at
+    if looks.details:
+        moments = (-np.inf if o.modified is None else o.modified for o in looks.details)
+        told = np.fromiter(moments, np.float64, len(looks))
+    return np.where(hint & np.isfinite(told), told, -np.inf)
