@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help league setup demo test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers release
+.PHONY: help league setup demo docs reference test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers release
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -31,6 +31,13 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml | tools/bootstrap
 
 demo: setup  ## keep a small web site fresh on a budget, offline, in under a minute
 	@$(BIN)/halflife demo
+
+docs: setup reference  ## build the book as a static site in out/book, and check it
+	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs out/book
+	@$(BIN)/python tools/check_book.py out/book
+
+reference: setup  ## write the reference pages of the book from the code
+	@$(BIN)/python -m tools.reference
 
 test: setup  ## run every test
 	@$(BIN)/python -m compileall -q -j 0 src

@@ -1,6 +1,8 @@
-"""Every piece of the papers is reached by a setting, a command and a test."""
+"""Every piece of the papers has a setting, code, a command and a test."""
 
 import re
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ def settings_rows(text):
     section = text.partition("\n## Settings\n")[2].partition("\n## ")[0]
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if line.startswith("| ") and len(cells) == 4 and cells[0] != "id":
+        if line.startswith("| ") and len(cells) == 6 and cells[0] != "id":
             yield cells
 
 
@@ -40,7 +42,7 @@ def rows():
     return [row for page in PAGES for row in settings_rows(page.read_text())]
 
 
-def test_every_piece_has_a_setting_a_command_and_a_test(rows):
+def test_every_piece_has_a_setting_code_a_command_and_a_test(rows):
     listed = {one for row in rows for one in ids_of(row[0])}
     assert not set(IDS) - listed
     assert all(all(row) for row in rows)
@@ -51,7 +53,7 @@ def test_every_policy_that_is_named_exists(rows):
     named = {
         name
         for row in rows
-        for given in re.findall(r"policy = (\[[^\]]*\]|\"[^\"]*\")", row[1])
+        for given in re.findall(r"policy = (\[[^\]]*\]|\"[^\"]*\")", row[2])
         for name in re.findall(r'"([^"]+)"', given)
     }
     assert named
@@ -62,15 +64,34 @@ def test_every_command_that_is_named_exists(rows):
     verbs = {c.name or c.callback.__name__ for c in app.registered_commands}
     verbs |= {group.name for group in app.registered_groups}
     named = {
-        verb for row in rows for verb in re.findall(r"halflife ([a-z][a-z-]*)", row[2])
+        verb for row in rows for verb in re.findall(r"halflife ([a-z][a-z-]*)", row[4])
     }
     assert named
     assert not named - verbs
 
 
+def exists(name):
+    """Say whether a dotted name is a module, or something in one."""
+    place, _, last = name.rpartition(".")
+    if last[0].islower() and not hasattr(import_module(place), last):
+        return find_spec(name) is not None
+    return hasattr(import_module(place), last)
+
+
+def test_all_code_that_is_named_exists(rows):
+    named = {name for row in rows for name in re.findall(r"`([\w.]+)`", row[3])}
+    assert len(named) > 80
+    assert not [name for name in sorted(named) if not exists(name)]
+
+
+def test_one_page_has_every_piece(rows):
+    text = (ROOT / "docs/spec.md").read_text()
+    assert sorted(re.findall(r"^\| \[(\w+)\]", text, re.MULTILINE)) == sorted(IDS)
+
+
 def test_every_test_that_is_named_exists(rows):
     named = [
-        t for row in rows for t in re.findall(r"tests/[\w/]+\.py(?:::\w+)?", row[3])
+        t for row in rows for t in re.findall(r"tests/[\w/]+\.py(?:::\w+)?", row[5])
     ]
     assert named
     for one in named:
@@ -78,3 +99,43 @@ def test_every_test_that_is_named_exists(rows):
         assert (ROOT / path).exists(), one
         if name:
             assert f"def {name}(" in (ROOT / path).read_text(), one
+
+
+def modules():
+    """Return the dotted names of all modules, by the last part of each."""
+    found = {}
+    for root, top in ((ROOT / "src", "halflife"), (ROOT, "lab")):
+        for path in (root / top).rglob("*.py"):
+            name = ".".join(path.relative_to(root).with_suffix("").parts)
+            name = name.removesuffix(".__init__")
+            found.setdefault(name.rpartition(".")[2], []).append(name)
+    return found
+
+
+def reaches(module, rest):
+    """Say whether the names of ``rest`` lead on from a module."""
+    inner = import_module(module)
+    for name in rest:
+        if name in getattr(inner, "__annotations__", {}):
+            return True
+        place = f"{inner.__name__}.{name}"
+        if not hasattr(inner, name):
+            if not hasattr(inner, "__path__") or not find_spec(place):
+                return False
+            import_module(place)
+        inner = getattr(inner, name)
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES[:-1], ids=lambda page: page.stem)
+def test_every_place_in_the_code_that_a_paper_names_is_there(page):
+    known, text = modules(), re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    named = set(re.findall(r"`([a-z_]+(?:\.[A-Za-z_]+)+)[`(]", text))
+    named = {n for n in named if not n.endswith((".md", ".py")) and n[:5] != "view."}
+    places = {
+        n: known[n.partition(".")[0]] for n in named if n.partition(".")[0] in known
+    }
+    assert len(places) > 5
+    for name, homes in places.items():
+        rest = name.split(".")[1:]
+        assert any(reaches(home, rest) for home in homes), name

@@ -1,6 +1,7 @@
 """The reference pages name everything there is, and what pages name is there."""
 
 import re
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -37,6 +38,7 @@ CLI = (DOCS / "cli.md").read_text()
 CONFIG = (DOCS / "config.md").read_text()
 ROOT = DOCS.parent
 BOOK = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+FLAGS = re.MULTILINE | re.DOTALL
 TABLES = {
     "path", "budget", "policy", "fetch", "keep", "audit", "alert", "sink", "source",
     "headers", "serve",
@@ -160,3 +162,34 @@ def test_the_settings_for_well_known_servers_can_be_used(tmp_path):
                     *(source.key, source.format or "json", source.records),
                     *(source.fields, source.next),
                 )
+
+
+def commands_of(page):
+    """Return the command lines of the program in the blocks of a page."""
+    for info, block in re.findall(r"^```([^\n`]*)\n(.*?)^```", page, FLAGS):
+        if info.partition(" ")[0] not in {"", "sh", "console"}:
+            continue
+        for line in block.replace("\\\n", " ").splitlines():
+            found = re.match(r"(?:\$ )?(halflife [a-z].*)", line)
+            if found and not found[1].startswith("halflife: "):
+                yield found[1].partition("  #")[0].partition(" || ")[0]
+
+
+@pytest.mark.parametrize("page", BOOK, ids=named)
+def test_every_command_that_a_page_shows_is_one(page):
+    verbs = typer.main.get_command(app).commands
+    for line in commands_of(page.read_text()):
+        words = shlex.split(line)
+        assert words[1] in verbs, line
+        options = {
+            o for p in verbs[words[1]].params for o in (*p.opts, *p.secondary_opts)
+        }
+        given = {word.partition("=")[0] for word in words[2:] if word.startswith("--")}
+        assert given <= options, line
+
+
+def test_the_commands_of_pages_are_found():
+    page = "```\nhalflife sync a --all   # all\nhalflife: no\n```\n"
+    page += "```toml\nx = 1\n```\nhalflife is\n```console about\n$ halflife b\n```\n"
+    assert list(commands_of(page)) == ["halflife sync a --all ", "halflife b"]
+    assert len(list(commands_of((DOCS / "changes.md").read_text()))) > 15

@@ -231,5 +231,5 @@ def test_what_cannot_be_searched_is_not_added(shops, fails, here):
 
 
 def test_the_example_of_the_book_runs(example):
-    printed, shown = example("search.md")
+    printed, shown = example("searches.md")
     assert printed == shown

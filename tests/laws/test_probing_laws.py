@@ -4,6 +4,7 @@ from math import inf, isnan, log
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from halflife.core.errors import UsageError
 from halflife.core.search import Document, SearchAnswer
@@ -511,3 +512,17 @@ def test_probing_ends_when_no_request_is_left():
     assert found.sample.ending is Ending.SPENT
     assert found.coverage["Soccer"] == 0.0
     assert inf > found.sample.requests == 4
+
+
+@given(
+    many=st.integers(2, 60),
+    common=st.integers(1, 40),
+    drop=st.floats(1.01, 1e6),
+)
+def test_a_law_of_frequencies_is_finite_however_they_fall(many, common, drop):
+    rank = np.arange(1.0, many + common + 1)
+    count = np.where(rank <= common, 1e7, 1e7 / drop)
+    law = fit_mandelbrot(rank, count)
+    assert np.all(np.isfinite([law.scale, law.shift, law.slope]))
+    assert np.all(np.isfinite(law.at(rank)))
+    assert np.all(np.diff(law.at(rank)) <= 0.0)

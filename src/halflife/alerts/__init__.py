@@ -4,6 +4,7 @@
 enough to matter, ``messages`` gathers what is to be said.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, nan
@@ -12,19 +13,32 @@ from math import inf, nan
 class AlarmKind(StrEnum):
     """What somebody may be told of."""
 
-    WILL_MISS = "will-miss"  # the forecast falls below the target soon
-    MISSED = "missed"  # the copy is below its target
-    RECOVERED = "recovered"  # something that was wrong is well again
-    HELD = "held"  # an answer waits for a decision
-    DEAD = "dead"  # a source has not answered for long
-    MOVED = "moved"  # a source answers from elsewhere
-    DRIFT = "schema-drift"  # its records look different
-    SPENT = "budget-spent"  # no request is left
-    OFFLINE = "offline"  # no host answers: it is us
-    SETTINGS = "settings"  # what is on disk cannot be used
-    SINK = "sink"  # a sink does not get what changed
+    WILL_MISS = "will-miss"
+    MISSED = "missed"
+    RECOVERED = "recovered"
+    HELD = "held"
+    DEAD = "dead"
+    MOVED = "moved"
+    DRIFT = "schema-drift"
+    SPENT = "budget-spent"
+    OFFLINE = "offline"
+    SETTINGS = "settings"
+    SINK = "sink"
 
 
+ALARM_MEANINGS: Mapping[AlarmKind, str] = {
+    AlarmKind.WILL_MISS: "The forecast falls below the target soon.",
+    AlarmKind.MISSED: "The copy is below its target.",
+    AlarmKind.RECOVERED: "Something that was wrong is well again.",
+    AlarmKind.HELD: "An answer waits for a decision.",
+    AlarmKind.DEAD: "A source has not answered for a long time.",
+    AlarmKind.MOVED: "A source answers from another address.",
+    AlarmKind.DRIFT: "The records of a source look different.",
+    AlarmKind.SPENT: "No request is left in the budget.",
+    AlarmKind.OFFLINE: "No host answers: this machine is offline.",
+    AlarmKind.SETTINGS: "The settings on disk cannot be used.",
+    AlarmKind.SINK: "A sink does not get the changes.",
+}
 WATCHED = tuple(kind for kind in AlarmKind if kind is not AlarmKind.RECOVERED)
 
 

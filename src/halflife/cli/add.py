@@ -30,7 +30,7 @@ Search = Annotated[
     ),
 ]
 Form = Annotated[
-    str | None, typer.Option(metavar="URL", help="A search page with a form to ask.")
+    str | None, typer.Option(metavar="URL", help="A search page with a form.")
 ]
 Scope = Annotated[
     list[str] | None,
@@ -77,7 +77,7 @@ Next = Annotated[
     typer.Option("--next", metavar="WHERE", help="Where the next page's address is."),
 ]
 Graphql = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A question to ask in GraphQL.")
+    Path | None, typer.Option(metavar="FILE", help="A file with a GraphQL query.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Write what was recognised.")]
 

@@ -22,7 +22,7 @@ SHOWN = 10  # messages of each state
 def alerts(
     *,
     test: Annotated[
-        bool, typer.Option("--test", help="Send everybody a message now.")
+        bool, typer.Option("--test", help="Send every recipient a message now.")
     ] = False,
     retry: Annotated[
         bool, typer.Option("--retry", help="Try messages again that were given up.")

@@ -43,7 +43,7 @@ def changes(
         ),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more, until told to stop.")
+        bool, typer.Option("--follow", help="Wait for more, until stopped.")
     ] = False,
     config: ConfigPath = None,
     json: Json = False,

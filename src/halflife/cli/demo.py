@@ -32,13 +32,16 @@ def demo(
     budget: Annotated[
         float, typer.Option(min=0.01, max=5, help="Requests a day, a share of pages.")
     ] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Which made-up site.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Which generated site.")] = 1,
     keep: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Leave what was kept here.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Keep the settings and the state in this folder."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Keep a made-up web site fresh, offline, and compare with other policies."""
+    """Keep a generated web site fresh, offline, and compare with other policies."""
     from halflife.cli import show
     from halflife.demo.run import Options, run, steps
 

@@ -68,7 +68,7 @@ def import_(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Take over what was recorded elsewhere, or what another program watches."""
+    """Import a recorded history, or what another program watches."""
     from halflife.cli import imports
 
     if form not in imports.FORMS:
@@ -179,7 +179,7 @@ def when(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say how soon to sync, so that a copy stays as good as asked for."""
+    """Say how soon to sync so that a copy stays good enough."""
     from halflife.cli import sets, show, words
 
     metric, level = sets.target(precision, recall)

@@ -35,7 +35,7 @@ def run(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Keep everything, evenly over time, until told to stop."""
+    """Keep all sources, evenly over time, until stopped."""
     import asyncio
 
     from halflife.config import Config

@@ -40,7 +40,7 @@ def serve(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Show everything on a local page, until told to stop."""
+    """Show everything on a local page, until stopped."""
     from halflife.cli import show
     from halflife.config import Config
     from halflife.core.errors import UsageError

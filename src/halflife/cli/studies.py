@@ -125,9 +125,7 @@ Budgets = Annotated[
         "from 1 on as such.",
     ),
 ]
-Days = Annotated[
-    float | None, typer.Option(min=1, help="Replay only the last so many days.")
-]
+Days = Annotated[float | None, typer.Option(min=1, help="Replay only the last X days.")]
 Jobs = Annotated[
     str,
     typer.Option(

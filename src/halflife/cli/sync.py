@@ -27,7 +27,7 @@ def sync(  # noqa: PLR0913  (each is an option)
     sources: Sources = None,
     *,
     max_requests: Annotated[
-        int | None, typer.Option(min=1, help="Spend at most so many requests.")
+        int | None, typer.Option(min=1, help="Spend at most N requests.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Fetch every page once, budget permitting.")

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from halflife.selection.choice import Ranking
     from halflife.stores.summaries import StoredSummary
 
-Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to look for.")]
+Query = Annotated[
+    list[str], typer.Argument(metavar="QUERY", help="Words to search for.")
+]
 
 
 Method = Annotated[
@@ -38,9 +40,7 @@ Topics = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Topics and their queries, TOML; for fps."),
 ]
-Most = Annotated[
-    int | None, typer.Option(min=1, help="Spend at most so many requests.")
-]
+Most = Annotated[int | None, typer.Option(min=1, help="Spend at most N requests.")]
 
 
 @app.command()

@@ -56,7 +56,18 @@ ExecutorName: TypeAlias = Annotated[str, AfterValidator(executors.check_name)]
 
 
 class BudgetConfig(SettingsTable):
-    """How much may be asked: so many requests in any window of this length."""
+    """How much may be asked: so many requests in any window of this length.
+
+    Attributes:
+        requests: The most requests, redirects and robots.txt included, in any window of
+            the length `per`.
+        per: The length of that sliding window: `hour`, `day`, `week` or `month` (30
+            days).
+        mode: What `halflife run` buys with them: `quality`, the best quality for the
+            budget, or `targets`, the fewest requests that keep the
+            [targets](service.md#no-more-than-targets-ask-for); both keep targets.
+
+    """
 
     requests: int = Field(default=1000, ge=1, le=10**9)
     per: Literal["hour", "day", "week", "month"] = "day"
@@ -79,14 +90,34 @@ class BudgetConfig(SettingsTable):
 
 
 class PolicyConfig(SettingsTable):
-    """Which rule spends the budget, and what it tries to make small."""
+    """Which rule spends the budget, and what it tries to make small.
+
+    Attributes:
+        name: The policy of sources of pages that name none themselves; `halflife
+            policies` lists them.
+        objective: What `champion` and `index` minimise: `harmonic` (missed changes;
+            starves no page), `freshness` (stale copies; gives up on pages that change
+            too fast) or `age` (how long copies have been stale).
+
+    """
 
     name: str = "champion"
     objective: Objective = "harmonic"
 
 
 class FetchConfig(SettingsTable):
-    """How we behave towards the machines we ask."""
+    """How we behave towards the machines we ask.
+
+    Attributes:
+        contact: A web or mail address that is sent with the User-Agent, so that a site
+            can reach you.
+        delay: Seconds from the end of one request to a host to the next; robots.txt may
+            ask for more.
+        concurrency: Requests in flight at the same time, over all hosts.
+        timeout: Seconds for one request in total.
+        max_bytes: The largest answer in bytes, after decoding; larger ones are refused.
+
+    """
 
     contact: Line = ""
     delay: float = Field(default=1.0, ge=0, le=3600, allow_inf_nan=False)
@@ -96,13 +127,39 @@ class FetchConfig(SettingsTable):
 
 
 class AuditConfig(SettingsTable):
-    """How much is spent on finding out whether forecasts come true."""
+    """How much is spent on finding out whether forecasts come true.
+
+    Attributes:
+        share: The share of the requests of each turn that `halflife sync` and `halflife
+            run` spend on pages or records drawn at random, to check whether forecasts
+            come true ([auditing](auditing.md)); 0 to 0.5.
+
+    """
 
     share: float = Field(default=0.02, ge=0, le=0.5, allow_inf_nan=False)
 
 
 class Config(SettingsTable):
-    """All settings; ``path`` is the file they were read from."""
+    """All settings; ``path`` is the file they were read from.
+
+    Attributes:
+        path: The file that the settings were read from; not a key of it.
+        store: The SQLite file that holds all state, relative to this file; or a schema
+            of a [PostgreSQL](postgres.md) database:
+            `"postgresql://user@host/database?schema=name"`.
+        executor: Which processes compute [large plans](scale.md): `in-process`,
+            `local`, `local:4`, `ray`, `ray:4`, `ray://host:port` or `auto`.
+        budget: The table [`[budget]`](#budget).
+        policy: The table [`[policy]`](#policy).
+        fetch: The table [`[fetch]`](#fetch).
+        keep: The table [`[keep]`](#keep).
+        audit: The table [`[audit]`](#audit).
+        serve: The table [`[serve]`](#serve).
+        alert: Tables [`[[alert]]`](#alert), one for each recipient.
+        sink: Tables [`[[sink]]`](#sink), one for each place that gets changes.
+        source: Tables [`[[source]]`](#source), one for each source.
+
+    """
 
     path: Path = Field(default=Path(NAME), exclude=True)
     store: str = Field(default="halflife.db", min_length=1)

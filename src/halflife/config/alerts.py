@@ -29,7 +29,27 @@ def _kind(text: str) -> str:
 
 
 class AlertConfig(SettingsTable):
-    """Somebody who is told: where, of what, how often."""
+    """Somebody who is told: where, of what, how often.
+
+    Attributes:
+        url: Where to send: `https://` (a webhook), or an address of Apprise such as
+            `mailto://…` (needs `halflife[alerts]`). An address that holds a token is a
+            secret: write `url = {env = "VARIABLE"}`.
+        name: The name that is shown; the address is never shown. Default: the host, or
+            the variable.
+        kinds: The alarms that are sent: `will-miss`, `missed`, `recovered`, `held`,
+            `dead`, `moved`, `schema-drift`, `budget-spent`, `offline`, `settings`,
+            `sink`. Default: all.
+        every: How often an alarm that still stands is sent again: `"30m"`, `"6h"`,
+            `"1d"`, `"1w"`.
+        allow: Networks (`"10.0.0.0/8"`) that may be reached although they are not
+            public.
+        headers: Headers to send with a webhook; a value is a string or `{env =
+            "VARIABLE"}`.
+        secret: `{env = "VARIABLE"}`: signs each webhook (HMAC-SHA256), so that the
+            receiver can verify the sender.
+
+    """
 
     url: Line | FromEnv = Field(repr=False)
     name: Line = ""
@@ -91,7 +111,23 @@ Alerts = Annotated[
 
 
 class KeepConfig(SettingsTable):
-    """How long things are kept before ``halflife gc`` removes them."""
+    """How long things are kept before ``halflife gc`` removes them.
+
+    Attributes:
+        observations_days: Days that single observations are kept; the last good one of
+            each item always stays.
+        ledger_days: Days that single charges are kept, at least 31; the daily sums
+            stay.
+        runs_days: Days that runs are kept to which nothing else refers.
+        messages_days: Days that messages are kept after they were delivered or given
+            up.
+        summaries: Versions of the summary of each database; the one in use always
+            stays.
+        changes_days: Days that [changes](changes.md) of pages and records are kept.
+        page_versions: Versions of each page, the current one included; 1 keeps only the
+            current one.
+
+    """
 
     observations_days: float = Field(default=90.0, ge=1, le=36500, allow_inf_nan=False)
     ledger_days: float = Field(default=60.0, ge=31, le=36500, allow_inf_nan=False)

@@ -14,7 +14,20 @@ NO_HITS = ("", "", "", "")  # where hits are, if an answer has none
 
 
 class RecordsConfig(SourceConfig):
-    """A source whose answers hold records: where they are, and what names them."""
+    """A source whose answers hold records: where they are, and what names them.
+
+    Attributes:
+        format: `json`, `jsonl`, `csv`, `html` or `feed` (RSS, Atom). Default: read from
+            the answer.
+        records: Where the records are: JMESPath for JSON, a CSS selector for HTML.
+            Default: the only list.
+        key: The field that identifies an object: a name, JMESPath, or CSS with
+            `@attribute`. Default: the member's name.
+        fields: Attributes to keep: `{title = "name", pay = "salary.from"}`. Default:
+            all.
+        next: Where the address of the next page is.
+
+    """
 
     format: Format = ""
     records: str = ""
@@ -29,7 +42,17 @@ class RecordsConfig(SourceConfig):
 
 
 class ResultsConfig(SourceConfig):
-    """A source that is asked queries: how the results are counted and numbered."""
+    """A source that is asked queries: how the results are counted and numbered.
+
+    Attributes:
+        total: Where the number of hits is: a number, or words such as "1-10 of 3,850".
+            Default: that of the engine.
+        per_page: Results on a page: sent as `{count}`, and used to number pages.
+        first_page: The number of the first page, 0 or 1.
+        first_offset: The number of the first result, 0 or 1.
+        cap: The most results of a query that can be reached.
+
+    """
 
     total: str = ""
     per_page: int = Field(default=10, ge=1, le=1000)

@@ -9,7 +9,14 @@ from halflife.config.values import Line, SecretOnly, SettingsTable, Url
 
 
 class BasicAuth(SettingsTable):
-    """A name and a password, sent as HTTP basic authentication."""
+    """A name and a password, sent as HTTP basic authentication.
+
+    Attributes:
+        kind: `basic`.
+        user: The user name.
+        password: The password: `{env = …}` or `{file = …}`.
+
+    """
 
     kind: Literal["basic"]
     user: Annotated[Line, Field(pattern="^[^:]*$")]
@@ -22,7 +29,13 @@ class BasicAuth(SettingsTable):
 
 
 class BearerAuth(SettingsTable):
-    """A token that does not end, or that somebody else renews."""
+    """A token that does not end, or that somebody else renews.
+
+    Attributes:
+        kind: `bearer`.
+        token: The token: `{env = …}` or `{file = …}`.
+
+    """
 
     kind: Literal["bearer"]
     token: SecretOnly
@@ -33,7 +46,20 @@ class BearerAuth(SettingsTable):
 
 
 class ClientAuth(SettingsTable):
-    """OAuth 2 client credentials: a token is asked for, and again when it ends."""
+    """OAuth 2 client credentials: a token is asked for, and again when it ends.
+
+    Attributes:
+        kind: `oauth2`.
+        token_url: Where tokens are issued, by client credentials (RFC 6749, section
+            4.4).
+        client_id: The name of this client.
+        client_secret: Its secret: `{env = …}` or `{file = …}`.
+        scope: The scope to request.
+        audience: The audience to request, if the server needs one.
+        client: `header` sends name and secret by basic authentication, `body` in the
+            form.
+
+    """
 
     kind: Literal["oauth2"]
     token_url: Url
@@ -50,7 +76,16 @@ Auth: TypeAlias = Annotated[
 
 
 class ProxyConfig(SettingsTable):
-    """An HTTP proxy, and who looks up the names of hosts."""
+    """An HTTP proxy, and who looks up the names of hosts.
+
+    Attributes:
+        url: The address of an HTTP proxy; it may be on any network.
+        user: The user name for the proxy.
+        password: Its password: `{env = …}` or `{file = …}`.
+        dns: Who resolves host names: `here`, or the `proxy` ([what that
+            means](gate.md#proxies)).
+
+    """
 
     url: Url
     user: Annotated[Line, Field(pattern="^[^:]*$")] = ""

@@ -13,7 +13,15 @@ _TOKEN = re.compile(r"[\x21-\x7e]{16,512}")  # what a header carries unchanged
 
 
 class TokenConfig(SettingsTable):
-    """A token for a program: ``read`` may ask, ``act`` may also set things going."""
+    """A token for a program: ``read`` may ask, ``act`` may also set things going.
+
+    Attributes:
+        name: The name of the token in errors; unique.
+        scope: `"read"`, or `"act"` to start jobs and change settings too.
+        token: The secret, at least 16 characters: `{env = "VARIABLE"}` or `{file =
+            "/path"}`.
+
+    """
 
     name: Annotated[Line, Field(min_length=1)]
     scope: Literal["read", "act"] = "read"
@@ -52,6 +60,18 @@ class ServeConfig(SettingsTable):
     """Who besides the page itself may use it, where others reach it, what it may add.
 
     An address in the networks of ``allow`` may be added although it is not public.
+
+    Attributes:
+        allow: Networks (`"10.0.0.0/8"`) whose addresses may be added on the
+            [page](web.md) although they are not public.
+        callback: The public address of `/` of `halflife serve`. With it, halflife
+            subscribes to the hubs that pages name ([hubs](hints.md#hubs-websub)); a
+            change takes effect when `serve` restarts.
+        indexnow: The same for pushes to `/indexnow`, from senders that show a key file
+            on the host of the pages ([pushes](hints.md#pushes)).
+        token: Tables [`[[serve.token]]`](#servetoken), one for each program that uses
+            the API.
+
     """
 
     allow: tuple[Cidr, ...] = Field(default=(), strict=False)

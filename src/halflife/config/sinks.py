@@ -42,7 +42,25 @@ def _event(text: str) -> str:
 
 
 class SinkConfig(SettingsTable):
-    """What every sink has: a name, what it gets, and how patient we are with it."""
+    """What every sink has: a name, what it gets, and how patient we are with it.
+
+    Attributes:
+        name: The name under which it is shown and its cursor is kept: letters, digits,
+            `.`, `-`, `_`.
+        kind: `jsonl`, `command`, `webhook`, `sql`, `parquet`, `warc`, `atom`, or a kind
+            that a plug-in brings.
+        sources: The sources whose changes it gets. Default: all.
+        kinds: The kinds of change that it gets: `new`, `changed`, `gone`, `returned`,
+            `moved`, `held`, `accepted`. Default: all.
+        start: Where a new sink begins: at the `"first"` change that is kept, or
+            `"now"`.
+        batch: The most changes that are delivered together.
+        every: Seconds that `run` waits for a batch to fill.
+        timeout: Seconds for one attempt.
+        tries: Attempts before it waits for `halflife sinks retry`; with the growing
+            pauses between them, 15 attempts take a day and a half.
+
+    """
 
     requires: ClassVar[tuple[str, str]] = ("", "")  # a module, and the extra with it
 

@@ -42,6 +42,42 @@ class SourceConfig(SettingsTable):
 
     The base of every kind's settings. A kind must say which ``addresses`` its settings
     name, and may override what is asked of the other properties.
+
+    Attributes:
+        name: Letters, digits, `.` `_` `-` `:`; unique.
+        kind: `pages` to keep, a `site` whose links are followed, a `listing` of objects
+            that come, change and go, a `search` that answers words, or a `form` that
+            answers conditions on attributes. Default: `"pages"`.
+        weight: How much a fresh copy of this source matters, relative to other sources.
+        allow: Networks (`"10.0.0.0/8"`) that may be reached although they are not
+            public.
+        robots: Obey robots.txt; turn this off only for sites of your own.
+        headers: [Headers](#sourceheaders) to send with each request to the hosts of
+            this source.
+        parameters: [Parameters of the query](#sourceparameters), mostly secret ones.
+        auth: [How it authenticates us](#sourceauth).
+        cookies: Keep the cookies of this source while the program runs, and send them
+            back to its own hosts only.
+        proxy: `"http://proxy.example:3128"`, or a [table](#ways-to-a-source).
+        ca: A file (PEM) of certificate authorities that this source may use, in
+            addition to those of the system.
+        certificate: A file (PEM) with our client certificate and its key.
+        certificate_key: A file with the key, if it is separate; without a password.
+        policy: The policy of this source, by its name in `halflife policies`. Sources
+            under one policy are ranked together and share their beliefs; the budget is
+            split between policies by what their next requests are worth.
+        target: The quality to keep, one or a list: `"recall >= 0.9 with confidence
+            0.95"`, `"freshness >= 0.95"`, `"content >= 0.9"`, `"summary >= 0.9"`, `"age
+            p95 <= 6 h"`.
+        max_requests: The most requests in the budget's window that go to this source.
+        paused: `run` and `sync` skip the source and it gets nothing of the budget;
+            `sync NAME` still fetches it.
+        window: Hours in which it may be fetched, in the time of a place: `"22:00-06:00
+            Europe/Berlin"`.
+        min_interval: The shortest time between two fetches: `"30 min"`, `"6 h"`, `"2
+            d"`.
+        max_interval: The longest time between two fetches, whatever a fetch gains.
+
     """
 
     # The qualities that a target may ask for, besides the age of the copy.

@@ -10,6 +10,15 @@ ChangeKind: TypeAlias = Literal[
     "new", "changed", "gone", "returned", "moved", "held", "accepted"
 ]
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+CHANGE_MEANINGS: Mapping[ChangeKind, str] = {
+    "new": "A page or record is there for the first time.",
+    "changed": "It differs from the version before.",
+    "gone": "A page answered 404 or 410, or a record is missing from two listings.",
+    "returned": "A page or record that was gone is there again.",
+    "moved": "Its server redirects for good, or its key is written in another way.",
+    "held": "An answer is not credible and waits for a decision.",
+    "accepted": "An answer that was held was accepted; the changes in it follow.",
+}
 
 
 @dataclass(frozen=True, slots=True)

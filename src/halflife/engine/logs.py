@@ -19,6 +19,27 @@ from halflife.core.wording import number
 NAME = "halflife"
 _FIELDS = "halflife_fields"
 
+EVENTS: Mapping[str, str] = {
+    "answer mishandled": "Our code failed at an answer; the item counts as failed.",
+    "changes refused": "A sink will never take some changes: they are dead letters.",
+    "clock jumped": "The clock of the machine moved; waiting times were adjusted.",
+    "kind failed": "The code of a kind of source raised an error.",
+    "not delivered": "A sink did not take a batch; it is tried again.",
+    "not tidied": "Old rows could not be removed from the store.",
+    "offline": "No host answers: this machine is offline.",
+    "online again": "A host answers again.",
+    "settings not used": "The settings on disk are wrong; the old ones stay in use.",
+    "settings read again": "Changed settings are in use.",
+    "stopped": "The service has ended.",
+    "taken over": "A source took over items that another source owned.",
+    "targets beyond the budget": "The budget does not cover all targets.",
+    "tidied": "Old rows were removed from the store.",
+    "trouble": "A source failed, or an answer of it is held.",
+    "watched": "The port that answers /health and /metrics.",
+    "worked": "A turn of a source has ended: requests sent, and why.",
+    "working": "The service has started.",
+}  # every event, and what it means
+
 
 def event(
     name: str, *, level: int = logging.INFO, fields: Mapping[str, object]

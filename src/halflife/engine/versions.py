@@ -79,10 +79,13 @@ def _place(key: str, times: Sequence[float], chosen: VersionChoice) -> int:
                 return place
         raise UsageError(f"no version of {key} is kept that is so old")
     if chosen.back >= len(times):
-        many = "one version" if len(times) == 1 else f"{len(times)} versions"
+        if len(times) == 1:
+            raise UsageError(
+                f"only the current version of {key} is kept ([keep] page_versions)"
+            )
         raise UsageError(
-            f"only {many} of {key} are kept, 0 to {len(times) - 1} counted back from "
-            "the current one ([keep] page_versions)"
+            f"only {len(times)} versions of {key} are kept, 0 to {len(times) - 1} "
+            "counted back from the current one ([keep] page_versions)"
         )
     return chosen.back
 

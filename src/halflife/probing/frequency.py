@@ -10,6 +10,7 @@ from halflife.core.errors import UsageError
 from halflife.probing.sample import Sample
 from halflife.summary import Summary
 
+LARGEST = 700.0  # of log P; exp of more is no float
 SHIFTS = np.concatenate([[0.0], np.geomspace(0.1, 1000.0, 41)])
 
 
@@ -30,7 +31,8 @@ def fit_mandelbrot(rank: Floats, count: Floats) -> Mandelbrot:
     """Return the law that fits best in the logs.
 
     For each shift p, log f = log P - B log(r + p) is a straight line; the shift with
-    the smallest squared error wins. Frequencies do not rise with the rank: B >= 0.
+    the smallest squared error wins. Frequencies do not rise with the rank: B >= 0. A
+    shift whose P is beyond what a float can hold does not take part.
 
     >>> law = fit_mandelbrot(np.arange(1.0, 9), 60.0 / np.arange(1.0, 9))
     >>> round(law.scale, 6), float(law.shift), round(law.slope, 6)
@@ -39,13 +41,14 @@ def fit_mandelbrot(rank: Floats, count: Floats) -> Mandelbrot:
     if np.unique(rank).size < 2:
         raise UsageError("a law of frequencies needs words of two ranks or more")
     y = np.log(count)
-    best = (np.inf, 0.0, 0.0, 0.0)
+    best = (np.inf, 0.0, float(y.mean()), 0.0)  # level, if no shift will do
     for shift in SHIFTS.tolist():
         x = np.log(rank + shift)
         slope = max(0.0, -float(np.cov(x, y)[0, 1] / x.var(ddof=1)))
         level = float(y.mean() + slope * x.mean())
         error = float(((y - level + slope * x) ** 2).sum())
-        best = min(best, (error, shift, level, slope))
+        if level < LARGEST:
+            best = min(best, (error, shift, level, slope))
     return Mandelbrot(float(np.exp(best[2])), best[1], best[3])
 
 

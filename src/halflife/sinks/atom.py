@@ -28,7 +28,15 @@ _SHOWN = 200  # characters of a value
 
 
 class AtomConfig(SinkConfig):
-    """A feed file, and how many of the latest changes are in it."""
+    """A feed file, and how many of the latest changes are in it.
+
+    Attributes:
+        kind: `atom`.
+        path: The file or folder.
+        title: The title of the feed.
+        entries: The number of latest changes in the feed.
+
+    """
 
     kind: Literal["atom"]
     path: str = Field(min_length=1)

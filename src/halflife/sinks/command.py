@@ -19,7 +19,13 @@ _SAID = 2000  # bytes of what the program said last that are read
 
 
 class CommandConfig(SinkConfig):
-    """A program, with its arguments; no shell is in between."""
+    """A program, with its arguments; no shell is in between.
+
+    Attributes:
+        kind: `command`.
+        command: The program and its arguments, a list; no shell.
+
+    """
 
     kind: Literal["command"]
     command: tuple[str, ...] = Field(min_length=1, strict=False)

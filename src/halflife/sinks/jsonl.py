@@ -16,7 +16,14 @@ _BEGINS = b'{"seq":'  # of every line
 
 
 class JsonLinesConfig(SinkConfig):
-    """A file of JSON Lines; with ``rotate`` a new one begins after so many bytes."""
+    """A file of JSON Lines; with ``rotate`` a new one begins after so many bytes.
+
+    Attributes:
+        kind: `jsonl`.
+        path: The file or folder.
+        rotate: Bytes after which a new file begins.
+
+    """
 
     kind: Literal["jsonl"]
     batch: int = Field(default=2000, ge=1, le=100_000)  # what two transactions cost

@@ -17,7 +17,15 @@ from halflife.sinks.protocol import Batch, Outlet
 
 
 class ParquetConfig(SinkConfig):
-    """A folder; the changes of a day lie in ``day=YYYY-MM-DD`` below it."""
+    """A folder; the changes of a day lie in ``day=YYYY-MM-DD`` below it.
+
+    Attributes:
+        kind: `parquet`.
+        path: The file or folder.
+        batch: The most changes that are delivered together.
+        every: Seconds that `run` waits for a batch to fill.
+
+    """
 
     requires: ClassVar[tuple[str, str]] = ("pyarrow", "parquet")
 

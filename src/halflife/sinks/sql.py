@@ -27,7 +27,18 @@ HELD = {"new", "changed", "returned", "gone", "moved"}  # other changes hold not
 
 
 class SqlConfig(SinkConfig):
-    """A database by its SQLAlchemy URL, and how its tables are named."""
+    """A database by its SQLAlchemy URL, and how its tables are named.
+
+    Attributes:
+        kind: `sql`.
+        url: The SQLAlchemy URL of the database. A URL with a password is a secret: `url
+            = {env = "VARIABLE"}`.
+        prefix: What the names of its tables begin with.
+        deletes: `"hard"` removes rows of records that are gone, `"soft"` keeps them
+            with the time in `_gone_at`.
+        batch: The most changes that are delivered together.
+
+    """
 
     requires: ClassVar[tuple[str, str]] = ("sqlalchemy", "sql")
 

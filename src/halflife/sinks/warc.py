@@ -24,7 +24,15 @@ _ARCHIVED = {"new", "changed", "returned"}
 
 
 class WarcConfig(SinkConfig):
-    """A folder in which WARC files are collected."""
+    """A folder in which WARC files are collected.
+
+    Attributes:
+        kind: `warc`.
+        path: The file or folder.
+        batch: The most changes that are delivered together.
+        every: Seconds that `run` waits for a batch to fill.
+
+    """
 
     requires: ClassVar[tuple[str, str]] = ("warcio", "warc")
 

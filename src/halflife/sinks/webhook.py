@@ -30,7 +30,19 @@ _NO_CONTACT = "no contact given"
 
 
 class WebhookConfig(SinkConfig):
-    """Where to post, what to send along, and with which secret to sign."""
+    """Where to post, what to send along, and with which secret to sign.
+
+    Attributes:
+        kind: `webhook`.
+        url: The address. An address with a token is a secret: `url = {env =
+            "VARIABLE"}`.
+        allow: Networks that may be reached although they are not public.
+        headers: Headers to send; a value is a string or `{env = "VARIABLE"}`.
+        secret: `{env = "VARIABLE"}` signs each batch (HMAC-SHA256).
+        batch: The most changes that are delivered together.
+        timeout: Seconds for one attempt.
+
+    """
 
     kind: Literal["webhook"]
     url: Line | FromEnv = Field(repr=False)

@@ -24,7 +24,23 @@ AttributeName = Annotated[Line, Field(min_length=1, max_length=200)]
 
 
 class AttributeConfig(SettingsTable):
-    """Something that a form asks for, and how it is sent."""
+    """Something that a form asks for, and how it is sent.
+
+    Attributes:
+        kind: `select` for one of several values, `keyword` for words in a text, `range`
+            for numbers.
+        param: The parameter that carries it. Default: its name.
+        values: The known values that can be selected.
+        cuts: Numbers at which the range is cut, ascending.
+        low: The parameter for the lower end of a range.
+        high: The parameter for its upper end.
+        pattern: How a range is written in one parameter, where `low` and `high` are not
+            given.
+        join: What joins several words of a keyword.
+        step: Subtracted from the upper end before it is sent, because our ranges
+            exclude it and many forms include it; 1 for whole numbers.
+
+    """
 
     kind: Literal["select", "keyword", "range"] = "select"
     param: Line = ""
@@ -51,7 +67,40 @@ class AttributeConfig(SettingsTable):
 
 
 class FormConfig(RecordsConfig, ResultsConfig):
-    """How a database behind a form is asked, and what is wanted from it."""
+    """How a database behind a form is asked, and what is wanted from it.
+
+    Attributes:
+        kind: `form`.
+        form_url: The address to query, with `{page}` or `{offset}` and `{count}` if it
+            has them. The name of an attribute in braces is replaced by its value; the
+            other attributes become parameters. Default: required.
+        attributes: The attributes that can be queried, a [table](#a-form) each.
+            Default: required.
+        total: Where the number of hits is: a number, or words such as "1-10 of 3,850".
+            Default: none.
+        cap: The most results of a query that can be reached. Default: none.
+        counts: How the number of hits at `total` is to be read: `exact`, `rounded`,
+            `capped` or `none`.
+        newest: The parameter and value that sort the newest first: `"sort=date"`.
+        date: The attribute that says how new a record is and that `newest` sorts by; it
+            lets halflife find new records among others of the same date.
+        lookup_url: The address of one record, with `{key}` in it.
+        lookup_records: Where the record is in that answer. Default: the answer itself;
+            in HTML as `records`.
+        together: The most conditions in one query.
+        everything: Whether a query without conditions is answered.
+        purpose: What to fetch: `new` records, `known` records to keep fresh, or `both`.
+        weight_by: The attribute whose number is the weight of a known record.
+        differs_by: The attribute whose difference measures how wrong the copy of a
+            record is.
+        max_staleness: With `policy = "order-interval"`: the staleness per record and
+            day that is allowed.
+        corpus: With `policy = "method-1-corpus"` or `"method-2-corpus"`: the full path
+            of a file of lines `word,count`, the number of records of a similar
+            collection that hold each word; a line without a word gives the number of
+            all records. Default: the copy.
+
+    """
 
     measures: ClassVar[frozenset[str]] = frozenset({"recall", "content"})
     policy_group: ClassVar[str] = "halflife.policies.form"

@@ -17,7 +17,43 @@ CONFIRM_HOURS = 1.0  # between two complete looks that lack an object: it has go
 
 
 class ListingConfig(RecordsConfig):
-    """Where a listing is, how its records are read, and when to believe it."""
+    """Where a listing is, how its records are read, and when to believe it.
+
+    Attributes:
+        kind: `listing`.
+        python: Instead of an address: `module:function`, a [function that yields
+            records](listings.md#a-function-as-a-listing).
+        url: The listing's first page.
+        urls: More first pages.
+        page_url: Instead of `url`: an address with `{n}`, counted from 1 until a page
+            holds nothing new or answers 404.
+        method: The HTTP method. Default: `GET`; `POST` with a body.
+        body: A table to send with each request, as JSON.
+        body_format: `json`, or `form` to send a form, whose values must be plain.
+        graphql: A [GraphQL query](#sourcegraphql) instead of a body.
+        paging: Another way of paging, see [paging](#sourcepaging).
+        total: Where an answer reports the number of records; an answer without that
+            number is a failure. Default: under its usual names.
+        total_header: Or the header that reports it: `X-Total-Count`, `Content-Range`.
+        since: The parameter that asks for newer records only: `"updated_after={last}"`
+            ([reading what is newer](listings.md#only-what-is-newer)).
+        since_field: The field whose greatest value is `{last}`; without it, `{last}` is
+            the time of the last pass minus five minutes.
+        full_every: How often everything is read, which shows what has gone. Default:
+            `"1 d"`; `"7 d"` with `group_request`.
+        max_pages: The most pages that are read; a listing with more is incomplete.
+        complete: Whether all pages together list every object.
+        group: An attribute (company, dealer) whose objects may all be missing at once.
+        group_request: The parameter that asks for one group: `"company={group}"`
+            ([groups one by one](listings.md#groups-one-by-one)).
+        confirm_hours: Hours between two complete fetches that both lack an object; then
+            it is gone.
+        recall: If set, a [target](service.md#targets): `halflife run` fetches again
+            before recall may fall below it; otherwise only the level that the page
+            shows as fine.
+        confidence: The confidence with which `recall` is kept.
+
+    """
 
     measures: ClassVar[frozenset[str]] = frozenset({"recall"})
     policy_group: ClassVar[str] = "halflife.policies.listing"

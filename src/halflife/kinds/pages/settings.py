@@ -30,7 +30,46 @@ Within = Annotated[str | Patterns, AfterValidator(_within)]
 
 
 class PagesConfig(SourceConfig):
-    """Which pages are kept, and how far links are followed to find more."""
+    """Which pages are kept, and how far links are followed to find more.
+
+    Attributes:
+        kind: `pages` to keep, or a `site` whose links are followed; a `site` needs
+            `start`.
+        pages: Addresses of pages to keep.
+        maps: Sitemaps and feeds; the pages that they list are kept too.
+        text: What counts as a change: the `visible` text, the `main` text (needs
+            `halflife[extract]`), or every byte (`raw`).
+        only: The parts of a page that count: CSS selectors, `xpath:…` (needs
+            `halflife[xpath]`) or `re:…`, a regular expression over lines of text
+            ([reading pages](reading-pages.md)).
+        ignore: The parts that do not count, written in the same way.
+        noise: The largest share of fetches that are repeated at once to find noise
+            (clocks, tokens, advertisements); 0 turns this off.
+        render: `"browser"`: pages as Chromium shows them after their scripts have run
+            (needs `halflife[browser]` and the Chromium of the system; every request is
+            paid, see [reading pages](reading-pages.md#pages-that-need-a-browser)).
+        keep: Keep the latest copy itself, not only its fingerprint.
+        start: The page where a crawl begins. Default: none; required for a site.
+        scope: The pages that belong to the site: those on the `"host"` of the start,
+            those in its `"folder"`, or a list of patterns in which `*` matches
+            anything: `["https://example.org/docs/*"]`.
+        exclude: Patterns of addresses to ignore, from maps or links; `*` matches
+            anything: `["*/print/*"]`.
+        drop_query: Query parameters that do not identify a page, as patterns: `["sort",
+            "ref*"]`.
+        keep_query: The only query parameters that do. Default: all.
+        canonical: Whether a page may name its own address (`rel="canonical"`).
+        languages: The languages that are followed where pages exist in several
+            (`hreflang`): `["en", "de-AT"]`. Default: all.
+        depth: The most links from the start.
+        most: The most pages that become known, by links or by maps. Default: 50000;
+            10000 with `start`.
+        variants: The most pages whose addresses differ only in query values or in the
+            numbers of a date.
+        discovery: The share of a turn's requests for pages that were found and never
+            fetched; what they do not use goes to known pages, and the other way round.
+
+    """
 
     measures: ClassVar[frozenset[str]] = frozenset({"freshness"})
     policy_group: ClassVar[str] = "halflife.policies"

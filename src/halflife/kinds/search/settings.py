@@ -16,7 +16,27 @@ _NO_RECORDS: tuple[object, ...] = ("", "", "", [])
 
 
 class SearchConfig(ResultsConfig):
-    """How a database that only answers queries is asked, and its answers read."""
+    """How a database that only answers queries is asked, and its answers read.
+
+    Attributes:
+        kind: `search`.
+        search_url: The address of the search, with `{query}`; also `{page}` or
+            `{offset}`, and `{count}`, if it has them. Default: required.
+        engine: `elasticsearch`, `solr` or `meilisearch`, whose answers are known;
+            `json`, `html`, or `feed` (RSS, Atom). Default: read from the answer.
+        hits: Where the hits are: JMESPath for JSON, a CSS selector for HTML. Default:
+            that of the engine.
+        hit_key: What identifies a hit, within the hit. Default: that of the engine, or
+            the link.
+        hit_link: Where the document can be read. Default: that of the engine.
+        hit_text: Its full text; an object or a list stands for all text in it. Default:
+            that of the engine.
+        hit_snippet: A part of its text. Default: that of the engine; in HTML all
+            of the hit.
+        tau: The divergence above which the summary counts as out of date, above 0 and
+            at most 10.
+
+    """
 
     measures: ClassVar[frozenset[str]] = frozenset({"summary"})
     policy_group: ClassVar[str] = "halflife.policies.search"

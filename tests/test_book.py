@@ -1,0 +1,176 @@
+"""The book: each page answers its question first, and nothing public is missing."""
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from halflife.engine import logs
+from tools import check_book, reference, reference_settings
+from tools.reference_words import Undocumented
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+ENTRY = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$", re.MULTILINE)
+CONTENTS = {
+    path: ask for _, path, ask in ENTRY.findall((DOCS / "README.md").read_text())
+}
+DECISIONS = re.findall(
+    r"^- \[(.+)\]\(([^)]+)\)$", (DOCS / "decisions/README.md").read_text(), re.MULTILINE
+)
+COMMON = set(
+    """a an and are as at be but by can do does each every for from get has have how i
+    if in is it its me my no not of on or own so than that the there they this to was we
+    what when where which who why will with you your halflife""".split()  # noqa: SIM905
+)
+
+
+def first_sentence(text):
+    """Return the first sentence of a page, without marks."""
+    body = re.sub(r"<!--.*?-->\n?", "", text).partition("\n")[2].lstrip("\n")
+    paragraph = " ".join(body.partition("\n\n")[0].split())
+    plain = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", paragraph).replace("*", "")
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z`\[])", plain)[0]
+
+
+def stems(text):
+    """Return the words that carry meaning, cut to what their forms share."""
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return {word[:5].removesuffix("s") for word in words if word not in COMMON}
+
+
+@pytest.mark.parametrize("page", CONTENTS, ids=str)
+def test_a_page_answers_its_question_in_its_first_sentence(page):
+    asked, said = CONTENTS[page], first_sentence((DOCS / page).read_text())
+    assert asked.endswith("?")
+    assert said[0] not in "#|-!", "begin with a sentence"
+    assert said.endswith((".", ":"))
+    assert len(said.split()) <= 45
+    shared = stems(asked) & stems(said)
+    assert len(shared) >= min(2, len(stems(asked))), (asked, said)
+
+
+def test_the_test_of_a_first_sentence_can_fail():
+    assert first_sentence("# A\n\nIt `is` [so](b.md). Then\nmore.") == "It `is` so."
+    assert stems("How do I keep a listing?") & stems("A listing keeps objects.") == {
+        "keep",
+        "listi",
+    }
+    assert not stems("What is a sink?") & stems("This page says more.")
+
+
+def test_every_page_is_in_the_contents_once():
+    pages = {str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md")}
+    decisions = {f"decisions/{path}" for _, path in DECISIONS}
+    listed = [path for _, path, _ in ENTRY.findall((DOCS / "README.md").read_text())]
+    assert len(listed) == len(set(listed))
+    assert pages - {"README.md"} == set(listed) | decisions
+
+
+@pytest.mark.parametrize(("title", "page"), DECISIONS)
+def test_the_title_of_a_decision_says_what_was_decided(title, page):
+    head = (DOCS / "decisions" / page).read_text().partition("\n")[0]
+    assert head == f"# {title}"
+
+
+@cache
+def made():
+    return reference.pages()
+
+
+def test_the_reference_is_what_the_code_says():
+    stale = [path for path, text in made().items() if path.read_text() != text]
+    assert not stale, "run `make reference`"
+
+
+def test_something_public_without_words_is_refused(monkeypatch):
+    monkeypatch.setattr(reference_settings, "meanings", lambda _: {})
+    with pytest.raises(Undocumented, match=r"BudgetConfig\.requests"):
+        reference_settings.settings_table("BudgetConfig")
+
+
+def test_every_setting_is_in_the_book():
+    text = made()[DOCS / "config.md"]
+    shown = re.findall(r"<!-- settings: (.+?) -->", text)
+    assert {name for asked in shown for name in asked.split()} >= set(
+        reference_settings.MODELS
+    ) - {"RecordsConfig", "ResultsConfig", "SinkConfig"}
+
+
+def test_every_event_of_the_log_has_a_meaning():
+    written = {"answer mishandled"}  # below the engine, which has the name of the log
+    texts = (path.read_text() for path in (ROOT / "src/halflife").rglob("*.py"))
+    for text in (one for one in texts if "logs" in one and "event" in one):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = ast.unparse(node.func.value)
+                if (owner, node.func.attr) in {("logs", "event"), ("self", "_say")}:
+                    inside = ast.walk(node.args[0])
+                    names = (n.value for n in inside if isinstance(n, ast.Constant))
+                    written |= {name for name in names if isinstance(name, str)}
+    assert written == set(logs.EVENTS)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("book")
+    words = ("-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", DOCS, folder)
+    command = [sys.executable, *words]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.mark.timeout(300)
+def test_the_book_builds_and_asks_no_other_host(book):
+    assert not list(check_book.complaints(book))
+    assert (book / "index.html").read_text() == (book / "README.html").read_text()
+    assert "searchindex" in (book / "search.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('<script src="https://cdn.example/x.js"></script>', "loads https://cdn"),
+        ('<link rel="stylesheet" href="//fonts.example/a">', "loads //fonts"),
+        ('<p style="background: url(http://a.example/b)">', "loads http://a"),
+        ('<a href="gone.html">x</a>', "gone.html, which is not there"),
+        ('<a href="#here">x</a>', "#here, which has no such place"),
+    ],
+)
+def test_what_would_ask_another_host_is_found(tmp_path, text, said):
+    (tmp_path / "a.html").write_text(text)
+    (complaint,) = check_book.complaints(tmp_path)
+    assert said in complaint
+
+
+def test_a_link_to_another_host_is_fine(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="https://example.org/">x</a><b id="c">')
+    assert not list(check_book.complaints(tmp_path))
+
+
+def test_every_feature_that_we_claim_has_its_evidence():
+    text = (DOCS / "comparison.md").read_text().partition("## Forty features")[2]
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 41))
+    for number, row in rows:
+        ours, evidence = row.split(" | ")[1:3]
+        assert ours.startswith(("yes", "partly", "no")), number
+        tests = re.findall(r"\(\.\./(tests/[\w/]+\.py)\)", evidence)
+        assert ours == "no" or tests, number
+        assert all((ROOT / test).exists() for test in tests), number
+
+
+def test_every_guarantee_names_a_test_that_exists():
+    text = (DOCS / "guarantees.md").read_text()
+    rows = re.findall(r"^\| P(\d+) .*$", text, re.MULTILINE)
+    assert rows == [str(n) for n in range(1, 13)]
+    for line in text.splitlines():
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", line)
+        assert named or not line.startswith("| P")
+        for path, name in named:
+            assert f"def {name}" in (ROOT / path).read_text(), (path, name)

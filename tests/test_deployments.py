@@ -1,0 +1,74 @@
+"""The files to deploy with: their settings are read, their commands are real."""
+
+from pathlib import Path
+
+import pytest
+import typer.main
+import yaml
+
+from halflife import cli  # noqa: F401  (adds the verbs)
+from halflife.cli.app import app
+from halflife.config import Config
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+COMPOSE = yaml.safe_load((EXAMPLES / "compose" / "compose.yaml").read_text())
+MANIFEST = list(
+    yaml.safe_load_all((EXAMPLES / "kubernetes" / "halflife.yaml").read_text())
+)
+
+
+def containers():
+    for one in MANIFEST:
+        if one["kind"] == "Deployment":
+            yield from one["spec"]["template"]["spec"]["containers"]
+
+
+def unit_command():
+    text = (EXAMPLES / "systemd" / "halflife.service").read_text()
+    (line,) = [one for one in text.splitlines() if one.startswith("ExecStart=")]
+    return line.split()[1:]
+
+
+COMMANDS = [one["command"] for name, one in COMPOSE["services"].items() if name != "db"]
+COMMANDS += [one["args"] for one in containers()]
+COMMANDS.append(unit_command())
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_the_program_understands_each_command(words):
+    verbs = typer.main.get_command(app).commands
+    verb, *rest = words
+    context = verbs[verb].make_context(verb, rest, resilient_parsing=True)
+    assert context.args == []
+    assert str(context.params["config"]).endswith("halflife.toml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (EXAMPLES / "compose" / "halflife.toml").read_text(),
+        MANIFEST[0]["data"]["halflife.toml"],
+    ],
+    ids=["compose", "kubernetes"],
+)
+def test_the_settings_can_be_read_and_name_a_shared_store(text):
+    config = Config.parse(text)
+    assert str(config.store_place).startswith("postgresql://")
+    assert config.source
+    assert ":" not in str(config.store_place).partition("@")[0].partition("//")[2]
+
+
+def test_no_container_may_do_more_than_it_must():
+    for one in containers():
+        assert one["securityContext"]["readOnlyRootFilesystem"]
+        assert not one["securityContext"]["allowPrivilegeEscalation"]
+        assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert one["resources"]["limits"]["memory"]
+    for name in ("worker", "page"):
+        assert COMPOSE["services"][name]["read_only"]
+        assert COMPOSE["services"][name]["cap_drop"] == ["ALL"]
+
+
+def test_the_unit_is_the_one_that_the_page_on_the_service_prints():
+    unit = (EXAMPLES / "systemd" / "halflife.service").read_text()
+    assert unit in (EXAMPLES.parent / "docs" / "service.md").read_text()
