@@ -31,9 +31,11 @@ from halflife.kinds.pages.client import PageClient
 from halflife.kinds.pages.host_capacity import Rooms
 from halflife.kinds.pages.hours import WeekLearner
 from halflife.kinds.pages.hubs import HubDesk, announced_first
+from halflife.kinds.pages.map_rounds import MapRounds, maps_first
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
 from halflife.net.troubles import with_address
+from halflife.policies import Policy
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.readers.containment import is_mishandled
 from halflife.stores import Run, Store
@@ -145,6 +147,7 @@ class Keeper:
         finders = {source.name for source in crawl.find_pages(config.source)}
         self.crawls = not finders.isdisjoint(run.sources)
         self.unread: set[str] = set()  # pages that are to be fetched for their links
+        self.maps = MapRounds({})  # which maps are to be read again
         self.hubs: HubDesk | None = None  # subscribes to pages, if it may
         self.keys: KeyDesk | None = None  # proves who pushes, if they may
         self.promised: Promised | None = None  # which pages say to stay as they are
@@ -222,6 +225,7 @@ class Keeper:
         try:
             pushed_hints.take(self.wallet.store, self.run)
             self.hours.begin_turn()
+            self.maps.begin_turn(self._evidence, self.clock())
             await self._loop().turn(
                 self.run,
                 purse,
@@ -259,8 +263,8 @@ class Keeper:
         return purse.spent
 
     def _loop(self) -> Loop:
-        """Return the loop; what hubs announced may be on no short list."""
-        announced = self.hubs is not None and self.hubs.first
+        """Return the loop; maps and what hubs announced may be on no short list."""
+        announced = self.maps.due or (self.hubs is not None and self.hubs.first)
         return replace(self.loop, shortlist=None) if announced else self.loop
 
     def _count(self, looks: Looks, outcome: SyncOutcome) -> None:
@@ -329,9 +333,9 @@ async def keeping(
     remote: Callable[[PageClient, Run], guard.PageSource] = _here,
 ) -> AsyncIterator[Keeper]:
     """Hold the lease on sources during the block; with ``remote`` others fetch."""
-    strategy = bootstrap.strategy(config, chosen)
+    strategy, done = bootstrap.strategy(config, chosen), True
     run = store.begin(bootstrap.names(chosen), clock(), lease=LEASE)
-    belief, done = bootstrap.belief(config, store, chosen), True
+    belief = bootstrap.belief(config, store, chosen)
     try:
         async with (
             network.way_out(config, store, clock, shared) as gate,
@@ -339,19 +343,19 @@ async def keeping(
         ):
             owner, given = page_sources.Ownership(store), (gate, config, chosen)
             pages = page_sources.pages(*given, owner, store=store, renderer=browser)
-            found = crawl.crawl(remote(pages, run), store, chosen, owner)
-            found = guard.guarded(found, store, run, clock)
+            crawled = crawl.crawl(remote(pages, run), store, chosen, owner)
+            found = guard.guarded(crawled, store, run, clock)
             parts = map_discovery.Parts(config, store, chosen, clock)
-            policy = crawl.policy(strategy.policy, chosen, owner, parts)
             callers = page_sources.callers(gate, config, store, chosen)
-            unread = crawl.unread(store, chosen)
-            policy = announced_first(crawl.read_first(policy, unread), callers[0])
+            unread, maps = crawl.unread(store, chosen), MapRounds.of(config, chosen)
+            policy = crawl.policy(strategy.policy, chosen, owner, parts)
+            policy = _before_all_else(policy, maps, unread, callers[0])
             told = crawl.belief(belief, chosen)
             told = topics.with_topics(told, strategy, store, run.sources)
             promised = Promised(told, pages.promises)
-            loop = _shortened(Loop(found, store, promised, policy), run)
-            keeper = Keeper(config, store, run, loop, clock)
-            keeper.unread, keeper.promised = unread, promised
+            loop = Loop(found, store, promised, policy)
+            keeper = Keeper(config, store, run, _shortened(loop, run), clock)
+            keeper.unread, keeper.promised, keeper.maps = unread, promised, maps
             (keeper.hubs, keeper.keys), keeper.is_remote = callers, remote is not _here
             yield keeper
             keeper.remember(pages.promises)
@@ -361,6 +365,14 @@ async def keeping(
         raise
     finally:
         store.finish(run, clock(), done=done)
+
+
+def _before_all_else(
+    policy: Policy, maps: MapRounds, unread: set[str], desk: HubDesk | None
+) -> Policy:
+    """Return a policy that begins with news, with links never read and with maps."""
+    first = crawl.read_first(maps_first(policy, maps), unread)
+    return announced_first(first, desk)
 
 
 def _shortened(loop: Loop, run: Run) -> Loop:
