@@ -65,11 +65,11 @@ def test_a_document_is_as_easy_to_find_as_its_words_are_many():
         for key, words in (("a", {"red", "blue"}), ("b", {"red", "x"}), ("a", {"x"}))
     )
     assert (read.read, other.read) == (True, False)
-    assert other.ease(0.25) == (1.0, 0.0)
+    assert other.ease(0.25, 1) == (1.0, 0.0)
     odds = 3 / (3 - 1 + 0.25) + 1 / max(1 - 1 + 0.25, 0.5)
-    assert read.ease(0.25) == pytest.approx((1 / odds, 1 / odds))
+    assert read.ease(0.25, 1) == pytest.approx((1 / odds, 1 / odds))
     # a document without a pool word counts as if one document had it
-    assert none.ease(0.75) == pytest.approx((0.75, 0.75))
+    assert none.ease(0.75, 1) == pytest.approx((0.75, 0.75))
 
 
 def test_a_ratio_is_that_of_the_sums_with_a_studentised_bootstrap():

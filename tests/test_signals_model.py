@@ -131,7 +131,7 @@ def test_a_liar_among_honest_groups_is_found_out():
 
 @given(x=st.floats(1e-6, 50.0), s=st.integers(0, 32), k=st.floats(0.0, 7.0))
 def test_a_change_after_hints_is_silent_with_a_chance(x, s, k):
-    share = silent_share(np.array([x]), np.array([float(s)]), np.array([k]))[0]
+    share = silent_share(np.array([x]), np.array([s * k]))[0]
     assert 0 < share <= 1
     if s == 0 or k == 0:
         assert share == 1.0

@@ -102,7 +102,7 @@ def test_the_share_of_changes_that_hints_announce():
 
 def test_a_change_after_worthless_hints_was_a_silent_one():
     expected, hints = np.array([0.4, 0.4, 2.0]), np.array([0.0, 3.0, 1.0])
-    found = silent_share(expected, hints, np.array([5.0, 0.5, 1.0]))
+    found = silent_share(expected, hints * np.array([5.0, 0.5, 1.0]))
     by_hand = [
         1.0,
         (1 - math.exp(-0.4)) / (1 - math.exp(-1.9)),

@@ -124,7 +124,7 @@ class Calibrated:
         >>> Calibrated(past, one / 2).around(
         ...     np.array([0]), np.array([0.2]), np.array([-1.0, 0.0, 1.0])
         ... ).round(3)
-        array([[0.102, 0.2  , 0.357]])
+        array([[0.112, 0.2  , 0.345]])
         """
         c, size = self.spread[looks][:, None], self.scored.size[looks][:, None]
         return unsteady(steady(size * guess[:, None], c) + scores, c) / size

@@ -23,7 +23,7 @@ from numpy.random import Generator
 
 from halflife.config import Config
 from halflife.core.errors import SourceError
-from halflife.core.wording import count, span
+from halflife.core.wording import count, number, span
 from halflife.engine.leased_session import Visitor, in_thread
 from halflife.engine.loop import LEASE, Clock
 from halflife.kinds.listing import schema_drift as listing_schema_drift
@@ -121,7 +121,7 @@ class Checked:
 
     def _verdict(self) -> str:
         if self.holds is None and isfinite(self.counts):
-            return f"by match counts it is off by {self.counts:.2g}"
+            return f"by match counts it is off by {number(self.counts, 2)}"
         if self.holds is None:
             return "cut off before that was clear"
         if self.holds:

@@ -98,6 +98,7 @@ class Summarized:
         in_use: Whether it is the one in use from now on.
         held: Nothing of a summary waits for a decision.
         run: So no run has to be named.
+        cut: Whether our budget ended it, and the summary before stays in use.
 
     """
 
@@ -108,11 +109,12 @@ class Summarized:
     in_use: bool = False
     held: str = ""
     run: int = 0
+    cut: bool = False
 
     @property
     def trouble(self) -> str:
         """What went wrong; empty if there is a summary."""
-        return "" if self.kept else self.ending
+        return "" if self.kept or self.cut else self.ending
 
     @property
     def section(self) -> str:
@@ -324,7 +326,9 @@ class Summarizer:
         ending = in_words(learned.sample, line)
         requests = line.engine.requests
         if not learned.sample.frequency:
-            return Summarized(source.name, requests, ending)
+            before = summaries.current(self.store, source.name)
+            cut = learned.sample.ending is Ending.SPENT and before is not None
+            return Summarized(source.name, requests, ending, cut=cut)
         self.store.renew(run, self.clock(), lease=LEASE)  # it must still be ours
         kept = _made(source.name, self.clock(), self.wish.method, learned)
         kept = replace(kept, ending=ending, requests=requests)
