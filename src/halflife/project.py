@@ -168,8 +168,8 @@ def changes(
 ) -> Iterator[Change]:
     """Return what became of pages and records after a number, oldest first.
 
-    Each has its number (``seq``): whoever keeps that of the last one and asks again
-    from there misses none and gets none twice. Since 0 means all that are kept. Raise
+    Each has a number (``seq``). Keep the last one and pass it as ``since`` the next
+    time: no change is missed and none comes twice. 0 means all that are kept. Raise
     ``UsageError`` if some of them are no longer kept.
     """
     if since < 0:

@@ -15,7 +15,7 @@ from halflife.demo.world import build
 from halflife.engine import bootstrap
 from halflife.kinds.pages.map_rounds import QUIET, SHARE, SOONEST, MapRounds
 from halflife.kinds.pages.runner import keeping
-from store_looks import present
+from store_looks import failed, present
 
 BEGAN = 20_000.0
 MAP = "https://a.example/sitemap.xml"
@@ -106,3 +106,16 @@ def test_the_map_of_a_busy_site_is_read_day_by_day(tmp_path, objective):
         asyncio.run(scene(site, Config.parse(text, tmp_path / "halflife.toml")))
     assert 6 <= len(read) <= 12
     assert np.diff(read).max() <= 2.01
+
+
+def test_a_map_that_fails_waits_as_any_page_does():
+    turns, evidence = rounds(10**6, MAP), Evidence.of([Item(MAP)])
+    looks = [present(MAP, BEGAN, "x")]
+    looks += [failed(MAP, BEGAN + 0.1 * n) for n in range(1, 12)]
+    for look in looks:
+        evidence.take(evidence.weigh(Looks.of([look])))
+    last = BEGAN + 1.1
+    turns.begin_turn(evidence, last + 2 * QUIET * SOONEST)
+    assert not turns.due  # or every turn would plan without its short list
+    turns.begin_turn(evidence, last + 1.01)  # a day at most
+    assert turns.due == {MAP}

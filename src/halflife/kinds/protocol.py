@@ -247,7 +247,7 @@ class Report:
     run: int = 0
 
     def failed(self) -> list[str]:
-        """Return what went wrong, a line for each source, for whoever waits."""
+        """Return what went wrong, one line for each source."""
         lines = [f"source {name} {said}" for name, said in self.troubles.items()]
         rest = (n for n in self.mishandled if n not in self.troubles)
         return [*lines, *(f"source {name}: {self.mishandled[name]}" for name in rest)]

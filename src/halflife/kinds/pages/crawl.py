@@ -90,10 +90,18 @@ def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ReadFirst:
-    """A policy that first asks, once each, for pages whose links were never read."""
+    """A policy that first asks, once each, for pages that lead to others.
+
+    Attributes:
+        policy: What decides about the rest.
+        keys: The pages that are still to be read; others may add to them.
+        why: Why these come first.
+
+    """
 
     policy: Policy
     keys: set[str]
+    why: str = "the links of this page were never read"
 
     def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
         """Return the next requests, best first, costing at most ``budget``."""
@@ -104,8 +112,7 @@ class ReadFirst:
             keys = tuple(view.keys[row] for row in rows.tolist())
             self.keys.difference_update(keys)
             if keys:
-                why = "the links of this page were never read"
-                return Plan(keys, rows, np.zeros(rows.size), lambda _: why)
+                return Plan(keys, rows, np.zeros(rows.size), lambda _: self.why)
         return self.policy(view, budget, rng)
 
 

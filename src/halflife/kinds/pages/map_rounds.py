@@ -8,14 +8,10 @@ changed. So one request in twenty reads maps again, whatever they are worth as p
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.random import Generator
-
+from halflife.belief import paused
 from halflife.config import Config
-from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
-from halflife.core.plan import Plan
-from halflife.core.view import View
+from halflife.kinds.pages.crawl import ReadFirst
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.policies import Policy
 from halflife.policies.rounds import InRounds
@@ -62,29 +58,11 @@ class MapRounds:
             if row is None or not evidence.looks[row]:
                 continue
             wait = days if evidence.changed[row] else QUIET * days
-            if now - float(evidence.tried_at[row]) >= wait:
+            late = now - float(evidence.tried_at[row]) >= wait
+            one = slice(row, row + 1)
+            rests = paused(evidence.failures[one], evidence.tried_at[one], now)[0] > 0
+            if late and not rests:
                 self.due.add(key)
-
-
-@dataclass(frozen=True, slots=True)
-class MapsFirst:
-    """A policy that begins with maps that are due."""
-
-    policy: Policy
-    rounds: MapRounds
-
-    def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
-        """Return the next requests, best first, costing at most ``budget``."""
-        due = self.rounds.due
-        if due:
-            mine = [i for i, key in enumerate(view.keys) if key in due]
-            rows = np.array([i for i in mine if view.ready[i]], dtype=np.intp)
-            rows = rows[: budget.requests]
-            keys = tuple(view.keys[row] for row in rows.tolist())
-            due.clear()
-            if keys:
-                return Plan(keys, rows, np.zeros(rows.size), lambda _: WHY)
-        return self.policy(view, budget, rng)
 
 
 def maps_first(inner: Policy, rounds: MapRounds) -> Policy:
@@ -92,5 +70,5 @@ def maps_first(inner: Policy, rounds: MapRounds) -> Policy:
     if not rounds.interval:
         return inner
     if isinstance(inner, InRounds):
-        return replace(inner, policy=MapsFirst(inner.policy, rounds))
-    return MapsFirst(inner, rounds)
+        return replace(inner, policy=ReadFirst(inner.policy, rounds.due, WHY))
+    return ReadFirst(inner, rounds.due, WHY)
