@@ -9,6 +9,8 @@ from halflife.cli.options import ConfigPath, DryRun, Json, Sources
 
 if TYPE_CHECKING:
     from halflife.config import Config
+    from halflife.engine.fleet.worker import FleetWorker
+    from halflife.engine.loop import Clock
     from halflife.engine.service import Service
     from halflife.engine.signals import Stop
     from halflife.kinds.protocol import Report
@@ -101,13 +103,15 @@ async def _serve(
     service = Service(Settings(config, names), store, stop, outside)
     targets.get_ready(config.named(names))  # while a thread reads what is known
     async with heartbeat.beating(service.status, store, service.clock):
-        await _watched(service, port)
+        await run_watched(service, port, service.clock)
 
 
-async def _watched(service: "Service", port: int | None) -> None:
-    """Run the service, with an endpoint for those who watch it if one is wanted."""
+async def run_watched(
+    work: "Service | FleetWorker", port: int | None, clock: "Clock"
+) -> None:
+    """Work, with an endpoint for those who watch it if one is wanted."""
     if port is None:
-        await service.run()
+        await work.run()
         return
 
     from halflife.core.errors import UsageError
@@ -115,11 +119,11 @@ async def _watched(service: "Service", port: int | None) -> None:
     from halflife.engine.endpoint import watched
 
     try:
-        async with watched(service.status, port, service.clock) as used:
+        async with watched(work.status, port, clock) as used:
             logs.event("watched", fields={"port": used})
-            await service.run()
+            await work.run()
     except OSError as error:
-        if error.errno is None or service.status.turns:
+        if error.errno is None or work.status.turns:
             raise
         raise UsageError(
             f"--health {port}: the port cannot be used: {error.strerror}"

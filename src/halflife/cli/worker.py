@@ -7,12 +7,12 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
-from halflife.cli.run import Port
+from halflife.cli.run import Port, run_watched
 
 if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.engine.fleet.planner import PlannerTerms
-    from halflife.engine.fleet.worker import FleetWorker, WorkerTerms
+    from halflife.engine.fleet.worker import WorkerTerms
     from halflife.engine.signals import Stop
     from halflife.stores.table_store import TableStore
 
@@ -136,6 +136,7 @@ async def _share(
     port: int | None,
 ) -> None:
     """Fetch, and stand for election as the planner, until told to stop."""
+    from halflife.engine import bootstrap
     from halflife.engine.fleet.planner import Planner
     from halflife.engine.fleet.worker import FleetWorker
     from halflife.engine.reload import Settings
@@ -147,31 +148,10 @@ async def _share(
     one = FleetWorker(Settings(config), store, queue, stop, terms[0])
     planner.start()
     try:
-        await _watched(one, port)
+        await run_watched(one, port, bootstrap.clock)
     finally:
         await planner.ended(drains=one.is_drained)
         queue.close()
-
-
-async def _watched(one: "FleetWorker", port: int | None) -> None:
-    """Work, with an endpoint for those who watch it if one is wanted."""
-    if port is None:
-        await one.run()
-        return
-    from halflife.core.errors import UsageError
-    from halflife.engine import bootstrap, logs
-    from halflife.engine.endpoint import watched
-
-    try:
-        async with watched(one.status, port, bootstrap.clock) as used:
-            logs.event("watched", fields={"port": used})
-            await one.run()
-    except OSError as error:
-        if error.errno is None or one.status.turns:
-            raise
-        raise UsageError(
-            f"--health {port}: the port cannot be used: {error.strerror}"
-        ) from None
 
 
 @app.command()
