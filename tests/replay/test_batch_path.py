@@ -10,7 +10,7 @@ from halflife import plugins
 from halflife.config import Config
 from halflife.engine import bootstrap, network, once
 from halflife.engine.signals import Stop
-from halflife.kinds.pages.recorded import RecordedPages
+from halflife.kinds.pages.recorded_source import RecordedPages
 from halflife.kinds.protocol import Desk, Errand
 from halflife.kinds.registry import kind_of
 from halflife.recordings.pages import Recording
