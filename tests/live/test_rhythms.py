@@ -39,8 +39,8 @@ from halflife.models.rhythm import BINS, FLAT, LearnedRhythm, Rhythm
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
+from hand_clock import BEGAN, Hands
 
-BEGAN = 20_000.0
 HOUR = 1.0 / 24.0
 NIGHT = 3.5  # the hour at which everything happens
 HEAD = "[budget]\nrequests = 100000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
@@ -227,13 +227,6 @@ def test_a_copy_in_its_own_time_has_effective_ages(rhythm, moments):
     assert ages == pytest.approx(passed, abs=1e-8)
     assert own.records == copy_of(seen, 0.0).records
     assert own.last == pytest.approx(float(rhythm.time(np.array(max(moments)))))
-
-
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture(scope="module")
