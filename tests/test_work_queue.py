@@ -9,7 +9,7 @@ import postgres_store
 from fleet_parts import WINDOW, Clock, handed_out, in_thread, worker
 from halflife.core.errors import LeaseLost, StoreError
 from halflife.stores.postgres.store import PostgresStore
-from halflife.stores.postgres.work_queue import Window, WorkQueue
+from halflife.stores.postgres.work_queue import BudgetWindow, WorkQueue
 from halflife.stores.work import SeenAnswer
 
 
@@ -135,7 +135,7 @@ def test_pages_that_were_not_fetched_go_back_and_to_another():
 
 
 def test_the_budget_holds_across_workers():
-    window = Window(7, 1.0)
+    window = BudgetWindow(7, 1.0)
     with handed_out(20, hosts=10) as (address, _), ExitStack() as stack:
         many = [stack.enter_context(worker(address)) for _ in range(4)]
         asked = [in_thread(lambda q=q: q.lease_pages(3, 1, window)) for q in many]

@@ -71,7 +71,7 @@ class HostLease:
     at: float = 0.0
 
 
-class Window(NamedTuple):
+class BudgetWindow(NamedTuple):
     """The budget: so many requests in every window of so many days."""
 
     requests: int
@@ -147,7 +147,9 @@ class WorkQueue:
             db.execute(sql.UNKNOWN, (self.worker, hosts))
         return {host: bool(wanted) for host, wanted in kept}
 
-    def lease_pages(self, hosts: int, pages: int, window: Window) -> list[HostLease]:
+    def lease_pages(
+        self, hosts: int, pages: int, window: BudgetWindow
+    ) -> list[HostLease]:
         """Lease the best hosts that are free, each with some of its pages.
 
         What the pages cost at least is charged at once. None are leased that the
@@ -242,7 +244,7 @@ class WorkQueue:
 
     # The ledger
 
-    def draw(self, run: int, requests: int, window: Window) -> tuple[int, float]:
+    def draw(self, run: int, requests: int, window: BudgetWindow) -> tuple[int, float]:
         """Charge requests as far as the window has room; return how many, and when."""
         with self._changing() as db:
             now, room = self._room(db, window)
@@ -256,7 +258,7 @@ class WorkQueue:
         with self._changing() as db:
             ledger.charge(db, run, at, -requests)
 
-    def _room(self, db: Database, window: Window) -> tuple[float, int]:
+    def _room(self, db: Database, window: BudgetWindow) -> tuple[float, int]:
         """Return the time, and what the window has left; nobody else charges now."""
         db.execute(work_schema.LEDGER_LOCK)
         now = float(db.execute(sql.DAYS).fetchone()[0])
