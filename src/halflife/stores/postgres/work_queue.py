@@ -26,6 +26,7 @@ from halflife.stores.owner import Owner
 from halflife.stores.postgres import schema, work_schema, work_statements as sql
 from halflife.stores.postgres.connection import PostgresConnection
 from halflife.stores.postgres.store import PostgresStore
+from halflife.stores.postgres.work_sources import SourceQueue
 from halflife.stores.work import SeenAnswer
 
 
@@ -85,10 +86,14 @@ class WorkQueue:
         connection: A connection of its own.
         lease: Seconds that a lease lasts unless it is renewed.
 
+    Attributes:
+        sources: Hands out sources that are read whole.
+
     """
 
     def __init__(self, connection: PostgresConnection, lease: float) -> None:
         self._connection, self.lease = connection, lease
+        self.sources = SourceQueue(connection, self)
         self.worker = 0
         self.epoch = 0  # of the election that it won last
         self._elected: psycopg.Connection | None = None
