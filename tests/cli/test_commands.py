@@ -73,6 +73,10 @@ NOT_RUN = {
         "PostgreSQL's own program, on the machine of the database"
     ),
     "pg_restore --clean --if-exists --dbname=work shop.dump": "as above",
+    "pip install 'halflife[dlt]' duckdb": "a published package; make setup has both",
+    "python examples/dlt/pipeline.py halflife.toml copy.duckdb": (
+        "tests/test_dlt_source.py runs it, where it can set dlt's folders"
+    ),
     "make setup": "the environment in which these tests run",
     "make check": "it is run beside these tests",
     "make test": "it is these tests",
@@ -172,6 +176,7 @@ BEFORE = {
     "docs/searches.md": nothing,
     "docs/api.md": weeks,
     "docs/hints.md": weeks,
+    "examples/dlt/README.md": weeks,
     "examples/index/README.md": index,
 }
 # What must have happened between two commands of a page.
