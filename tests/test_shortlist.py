@@ -143,7 +143,9 @@ def test_a_list_serves_again_as_long_as_it_lasts(evidence, make):
         (9.1, 33, 2),
     ],
 )
-def test_a_list_serves_for_its_time_and_half_its_length(evidence, now, requests, passes):
+def test_a_list_serves_for_its_time_and_half_its_length(
+    evidence, now, requests, passes
+):
     few = shortlist(PoissonBelief(), Index(), lasts=0.5)
     few.plan(evidence, 9.0, 9.0, Budget(4), None)
     assert few._rows.size == few.size == 64

@@ -87,7 +87,9 @@ def test_a_start_is_the_price_if_every_look_came_soon_or_that_of_a_few(monkeypat
     first, mass = weight / (cost * rate), cost * rate
     budget = 1e6
     price = allocate_array(rate, budget, weight=weight, cost=cost).price
-    assert _start(first, mass, budget, asked) == pytest.approx(math.log(price), abs=0.01)
+    assert _start(first, mass, budget, asked) == pytest.approx(
+        math.log(price), abs=0.01
+    )
     by_hand = 2.0 * math.log((mass * np.sqrt(first / 2.0)).sum() / budget)
     assert _start(first, mass, budget, asked) == pytest.approx(by_hand)
     monkeypatch.setattr(array_kernel, "_FEW", 100)  # every second pays for its share

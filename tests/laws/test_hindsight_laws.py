@@ -77,8 +77,8 @@ LAST = np.array([9.0, 0.0, 4.0, 9.0, 2.0, 8.0, 9.0])
 
 def recall_by_hand(a, b):
     """Return the share of what was there at the look b that was there at a."""
-    after = (FIRST <= b) & (LAST >= b)
-    return (after & (FIRST <= a)).sum() / after.sum()
+    after = (b >= FIRST) & (b <= LAST)
+    return (after & (a >= FIRST)).sum() / after.sum()
 
 
 def test_gaps_are_told_one_by_one_up_to_the_most():
