@@ -161,3 +161,22 @@ def test_few_refreshes_leave_the_published_model_of_the_same_features(
         x = features(known.size[i], kappa, 0.5, by)
         rate, shape = paper(method, by).rates([known.domain[i]], x)
         assert (found.rate[i], found.shape[i]) == pytest.approx((rate[0], shape[0]))
+
+
+def test_a_shelf_has_ages_in_weeks_and_the_latest_check_of_summaries_in_use():
+    at = np.array([NOW - 14.0, NOW - 28.0, NOW - 7.0, NOW - 7.0])
+    kl = np.array([0.2, 0.3, 0.4, np.nan])
+    known = known_of(4, (2, 1.0, 0.1))
+    known = replace(known, checks=replace(known.checks, at=at, kl=kl))
+    shelf = known.shelf()
+    assert shelf.age.tolist() == [4.0] * 4
+    assert shelf.refreshes.database.tolist() == [2, 0, 2]
+    assert shelf.refreshes.gap.tolist() == [1.0, 2.0, 3.0]
+    assert shelf.refreshes.kl.tolist() == [0.1, 0.2, 0.4]
+    assert shelf.income == pytest.approx(10.0 * WEEK / 90.0)  # summaries a week
+    assert known.every == pytest.approx(4 * 90.0 / (10.0 * WEEK))
+    doubted = replace(known, doubted=np.array([True, False, True, False])).shelf()
+    assert doubted.refreshes.database.tolist() == [2]
+    assert known.checkable.all()
+    even = replace(known, check=known.cost)
+    assert not even.checkable.any()

@@ -233,6 +233,19 @@ ODDS = np.array(
 )
 
 
+def test_a_score_is_on_a_line_between_weeks_and_flat_after_the_last():
+    rule = Bayes(ODDS, bounded=True)
+    for age, odds in (
+        ([0.0, 1.0, 2.0, 0.5], [0.0, 3.0, -3.0, 0.0]),
+        ([1.5, 1.75, 0.25, 1.25], [0.5, 0.375, -0.5, 0.25]),
+        ([7.0, 2.5, -1.0, 2.0], [2.0, -0.5, 0.0, 1.0]),
+    ):
+        found = rule.score(None, np.array(age))
+        assert found == pytest.approx(np.log1p(np.exp(odds)))
+    single = Bayes(np.array([[2.0]]), bounded=True)
+    assert single.score(None, np.array([3.0])) == pytest.approx(np.log1p(np.exp(2.0)))
+
+
 def test_without_a_bound_all_that_likely_changed_are_renewed():
     policy = Bayes(ODDS, bounded=False)
     wish = policy(shelf_of([2, 1, 1, 1]), 1.0, default_rng(0))
