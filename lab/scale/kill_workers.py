@@ -50,7 +50,7 @@ SELECT coalesce(sum(greatest(acked.many - coalesce(kept.many, 0), 0)), 0)
 FROM (SELECT item, count(*) AS many FROM {schema}_acked GROUP BY item) AS acked
 LEFT JOIN (SELECT item, count(*) AS many FROM (
     SELECT item FROM {schema}.observation
-    UNION ALL SELECT unnest(items) FROM {schema}.work_answer) AS both GROUP BY item)
+    UNION ALL SELECT unnest(items) FROM {schema}.work_answer) AS stored GROUP BY item)
     AS kept ON kept.item = acked.item
 """
 
@@ -236,6 +236,8 @@ class Trial:
             many.run("verify")
         except RuntimeError as error:
             found.wrong = str(error)
+        with self.server.connect() as db:
+            db.execute(f"DROP SCHEMA {self.schema} CASCADE")
 
     def _acknowledged(self) -> tuple[int, int]:
         """Return how many answers were acknowledged, and how many of them are lost."""
