@@ -16,6 +16,7 @@ from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
 from halflife.replay.play import Play, play_recorded
 from replay.worlds import BEGAN as STARTED, KINDS, settings as world_settings
+from site_settings import keep_site
 
 BEGAN = 20_000.0
 HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
@@ -52,13 +53,7 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def settings(here, site):
     """Settings that keep the demo site; nothing was fetched yet."""
-    path = here / "halflife.toml"
-    path.write_text(
-        "[budget]\nrequests = 500\n[fetch]\ndelay = 0.0\n"
-        f'[[source]]\nname = "demo"\nallow = ["127.0.0.0/8"]\n'
-        f'maps = ["{site.url}/sitemap.xml"]\n'
-    )
-    return path
+    return keep_site(here, site)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from halflife.cli import main
 from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.pages import recorded as pages_recorded
+from halflife.kinds.pages import recorded_source as pages_recorded
 from halflife.policies import laws
 from halflife.replay.play import Play, play_recorded
 from plugin_folder import install
