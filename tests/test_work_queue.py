@@ -172,6 +172,27 @@ def test_a_host_that_another_needs_is_asked_for():
         assert 3.0 <= two.lease_host("www.h0.test").ago < 4.0
 
 
+def test_a_host_that_another_waits_for_is_left_to_it():
+    with handed_out(4) as (address, _), worker(address) as one, worker(address) as two:
+        (batch,) = one.lease_pages(1, 1, WINDOW)
+        assert two.lease_host("h0.test") is None
+        one.release(batch, (0.0, 0.0))
+        assert one.lease_pages(1, 1, WINDOW) == []
+        lease = two.lease_host("h0.test")
+        two.release(lease, (0.0, 0.0))
+        assert len(one.lease_pages(1, 1, WINDOW)) == 1
+
+
+def test_who_no_longer_waits_for_a_host_keeps_nobody_from_it():
+    with handed_out(4) as (address, _), worker(address) as one, worker(address) as two:
+        (batch,) = one.lease_pages(1, 1, WINDOW)
+        assert two.lease_host("h0.test") is None
+        one.release(batch, (0.0, 0.0))
+        earlier = "wanted - interval '3 seconds'"
+        Clock(address).run(f"UPDATE @host_lease SET wanted = {earlier}")
+        assert len(one.lease_pages(1, 1, WINDOW)) == 1
+
+
 def test_one_rules_at_a_time_and_the_next_takes_over_when_it_dies():
     with (
         handed_out(2) as (address, planner),
