@@ -11,6 +11,7 @@ from halflife.core.errors import LeaseLost, StoreError
 from halflife.stores.postgres.store import PostgresStore
 from halflife.stores.postgres.work_queue import Window, WorkQueue
 from halflife.stores.work import SeenAnswer
+from processes import wait_for
 
 
 def spent(address):
@@ -201,7 +202,7 @@ def test_one_rules_at_a_time_and_the_next_takes_over_when_it_dies():
         assert not next_one.stand_for_election()
         planner._connection.db.link.close()  # its process died
         assert not planner.is_elected()
-        assert next_one.stand_for_election()
+        wait_for(next_one.stand_for_election)  # the server hears of it in a moment
         with PostgresStore.open(address) as store:
             next_one.take_over(store, 20000.0)
             run = store.begin(["site"], 20000.0, lease=1.0)  # taken from the old one
