@@ -141,10 +141,11 @@ SELECT host, {_NOW}, max(gain) FROM unnest(?::text[], ?::float8[]) AS v (host, g
 GROUP BY host ORDER BY host
 ON CONFLICT (host) DO UPDATE SET best = greatest(host_lease.best, excluded.best)
 """
+# Looked up page by page, however many items there are (the OFFSET sees to that).
 _PAGE_OF_SOURCES = """
 EXISTS (SELECT 1 FROM item AS i JOIN source AS s ON s.id = i.source
-    WHERE i.id = w.item AND s.name = ANY (?))"""
-# Row by row, oldest first, until there are enough (the OFFSET sees to that).
+    WHERE i.id = w.item AND s.name = ANY (?) OFFSET 0)"""
+# Oldest first, until there are enough.
 ANSWERS = """
 SELECT u.item, u.requests, u.answer FROM (
     SELECT *, sum(cardinality(items)) OVER (ORDER BY at, item) AS many FROM (
