@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help league setup ray demo docs reference test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers release
+.PHONY: help league setup ray demo docs reference test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean coverage test-mutants test-servers release
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -66,6 +66,9 @@ SEED ?= 1
 MODULES ?= *
 test-mutants: setup  ## change one operator at a time and see which tests notice: MUTANTS=60 SEED=1 MODULES='*.belief.*'
 	@set -f; $(BIN)/python tools/mutants.py --count $(MUTANTS) --seed $(SEED) --modules $(MODULES) --report out/mutants.json
+
+coverage: setup  ## the share of the pure layers' lines that their own tests reach; at least 95 %
+	@$(BIN)/python tools/pure_coverage.py
 
 test-servers: setup  ## real servers (PyPI, npm, Debian) against halflife; installs what is missing when root
 	@tools/install-servers

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from missing_programs import reason
 from sink_truth import Tables
 
 HOME = Path("/usr/lib/postgresql")
@@ -78,7 +79,7 @@ def _wait(folder, server):
 def need():
     """Skip unless there is a server and its driver."""
     if programs() is None:
-        pytest.skip(f"needs PostgreSQL from Debian: no initdb in {HOME}/*/bin")
+        pytest.skip(reason("PostgreSQL"))
     pytest.importorskip("psycopg", reason="needs halflife[postgres]")
 
 

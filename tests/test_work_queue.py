@@ -14,7 +14,7 @@ from halflife.stores import ledger
 from halflife.stores.postgres import ledger_window, work_schema, work_statements
 from halflife.stores.postgres.ledger_window import LedgerWindow
 from halflife.stores.postgres.store import PostgresStore
-from halflife.stores.postgres.work_queue import Window, WorkQueue
+from halflife.stores.postgres.work_queue import BudgetWindow, WorkQueue
 from halflife.stores.work import SeenAnswer
 
 # As they were while a page's row had its lease and its answer.
@@ -158,7 +158,7 @@ def test_pages_that_were_not_fetched_go_back_and_to_another():
 
 
 def test_the_budget_holds_across_workers():
-    window = Window(7, 1.0)
+    window = BudgetWindow(7, 1.0)
     with handed_out(20, hosts=10) as (address, _), ExitStack() as stack:
         many = [stack.enter_context(worker(address)) for _ in range(4)]
         asked = [in_thread(lambda q=q: q.lease_pages(3, 1, window)) for q in many]
@@ -267,7 +267,7 @@ def test_answers_come_in_whole_batches_oldest_first():
 
 def test_what_the_window_has_left_is_what_the_whole_ledger_says():
     days, rng = 1.0 / 864.0, Random(1)  # 100 s: none leaves it while the test runs
-    window, two = Window(100, days), (LedgerWindow(), LedgerWindow())
+    window, two = BudgetWindow(100, days), (LedgerWindow(), LedgerWindow())
     with postgres_store.empty() as store, store.together() as db:
         run = store.begin(["site"], 20000.0, lease=1.0)
         for _ in range(60):
@@ -279,7 +279,7 @@ def test_what_the_window_has_left_is_what_the_whole_ledger_says():
 
 
 def test_charges_that_leave_the_window_free_its_room():
-    window, one = Window(10, 1.0), LedgerWindow()
+    window, one = BudgetWindow(10, 1.0), LedgerWindow()
     with postgres_store.empty() as store, store.together() as db:
         run = store.begin(["site"], 20000.0, lease=1.0)
         (now,) = db.execute(ledger_window._NOW).fetchone()[:1]

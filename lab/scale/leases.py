@@ -33,13 +33,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from halflife.core.item import Item
 from halflife.stores.owner import Owner
 from halflife.stores.postgres.store import PostgresStore
-from halflife.stores.postgres.work_queue import Window, WorkQueue
+from halflife.stores.postgres.work_queue import BudgetWindow, WorkQueue
 from halflife.stores.work import SeenAnswer
 from lab.scale import fleet
 
 HERE = Path(__file__).parent
 ANSWER = b"x" * 200  # bytes: an answer that says "not modified"
-WINDOW = Window(10**9, 1.0)
+WINDOW = BudgetWindow(10**9, 1.0)
 DEAD = """
 SELECT relname, n_live_tup, n_dead_tup, n_tup_upd, n_tup_hot_upd, autovacuum_count,
     pg_total_relation_size(relid)

@@ -40,12 +40,18 @@ class FleetState(NamedTuple):
         workers: Those that are at work, and those lost in the last minutes.
         waiting: Pages that wait for a worker, or are with one.
         unfiled: Pages that were fetched and are not in the log yet.
+        sources: Listings and other sources read whole that wait for a worker.
+        reading: Such sources that a worker reads.
+        is_planned: Whether one of them decides at this moment.
 
     """
 
     workers: tuple[WorkerSign, ...] = ()
     waiting: int = 0
     unfiled: int = 0
+    sources: int = 0
+    reading: int = 0
+    is_planned: bool = False
 
 
 class PageHandout(Protocol):

@@ -31,7 +31,7 @@ FROM t
 """
 
 
-class Window(NamedTuple):
+class BudgetWindow(NamedTuple):
     """The budget: so many requests in every window of so many days."""
 
     requests: int
@@ -41,7 +41,7 @@ class Window(NamedTuple):
 class _Sum(NamedTuple):
     """What was charged after a moment, by all rows up to a number."""
 
-    window: Window
+    window: BudgetWindow
     after: float
     newest: int
     spent: int
@@ -54,14 +54,14 @@ class LedgerWindow:
     def __init__(self) -> None:
         self._sum: _Sum | None = None
 
-    def room(self, db: Database, window: Window) -> tuple[float, int]:
+    def room(self, db: Database, window: BudgetWindow) -> tuple[float, int]:
         """Return the time in days, and what is left; nobody else charges meanwhile."""
         db.execute(work_schema.LEDGER_LOCK)
         now, found = self._moved(db, window) or _added_up(db, window)
         self._sum = found
         return now, window.requests - found.spent
 
-    def _moved(self, db: Database, window: Window) -> tuple[float, _Sum] | None:
+    def _moved(self, db: Database, window: BudgetWindow) -> tuple[float, _Sum] | None:
         """Return the time and the sum as of now; None if none is known."""
         old, days = self._sum, window.days
         if old is None or old.window != window or monotonic() - old.made > ANEW:
@@ -75,7 +75,7 @@ class LedgerWindow:
         return float(now), new
 
 
-def _added_up(db: Database, window: Window) -> tuple[float, _Sum]:
+def _added_up(db: Database, window: BudgetWindow) -> tuple[float, _Sum]:
     now, newest = db.execute(_NOW).fetchone()
     after = float(now) - window.days
     end = math.nextafter(now + window.days, math.inf)

@@ -24,11 +24,12 @@ from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 from halflife.stores.postgres import schema, work_schema, work_statements as sql
 from halflife.stores.postgres.connection import PostgresConnection
-from halflife.stores.postgres.ledger_window import LedgerWindow, Window
+from halflife.stores.postgres.ledger_window import BudgetWindow, LedgerWindow
 from halflife.stores.postgres.store import PostgresStore
+from halflife.stores.postgres.work_sources import SourceQueue
 from halflife.stores.work import SeenAnswer
 
-__all__ = ["HostLease", "LeasedPage", "Window", "WorkQueue"]
+__all__ = ["BudgetWindow", "HostLease", "LeasedPage", "WorkQueue"]
 
 
 class LeasedPage(NamedTuple):
@@ -80,10 +81,14 @@ class WorkQueue:
         connection: A connection of its own.
         lease: Seconds that a lease lasts unless it is renewed.
 
+    Attributes:
+        sources: Hands out sources that are read whole.
+
     """
 
     def __init__(self, connection: PostgresConnection, lease: float) -> None:
         self._connection, self.lease = connection, lease
+        self.sources = SourceQueue(connection, self)
         self.worker = 0
         self.epoch = 0  # of the election that it won last
         self._elected: psycopg.Connection | None = None
@@ -143,7 +148,9 @@ class WorkQueue:
             db.execute(sql.UNKNOWN, (self.worker, hosts))
         return {host: bool(wanted) for host, wanted in kept}
 
-    def lease_pages(self, hosts: int, pages: int, window: Window) -> list[HostLease]:
+    def lease_pages(
+        self, hosts: int, pages: int, window: BudgetWindow
+    ) -> list[HostLease]:
         """Lease the best hosts that are free, each with some of its pages.
 
         What the pages cost at least is charged at once. None are leased that the
@@ -224,7 +231,7 @@ class WorkQueue:
 
     # The ledger
 
-    def draw(self, run: int, requests: int, window: Window) -> tuple[int, float]:
+    def draw(self, run: int, requests: int, window: BudgetWindow) -> tuple[int, float]:
         """Charge requests as far as the window has room; return how many, and when."""
         with self._changing() as db:
             now, room = self._room(db, window)
@@ -238,7 +245,7 @@ class WorkQueue:
         with self._changing() as db:
             ledger.charge(db, run, at, -requests)
 
-    def _room(self, db: Database, window: Window) -> tuple[float, int]:
+    def _room(self, db: Database, window: BudgetWindow) -> tuple[float, int]:
         """Return the time, and what the window has left; nobody else charges now."""
         return self._ledger.room(db, window)
 

@@ -79,6 +79,20 @@ RETURN NULL; END $$""",
 CREATE TRIGGER {TRIGGER} BEFORE INSERT ON ledger
 FOR EACH STATEMENT EXECUTE FUNCTION lock_ledger()""",
 )
+SOURCES = """
+CREATE TABLE work_source (  -- to be read whole, or read and not taken in yet
+    source TEXT COLLATE "C" PRIMARY KEY,
+    host TEXT COLLATE "C" NOT NULL,  -- where it is read; empty if nobody can say
+    gain DOUBLE PRECISION NOT NULL,  -- what a request is expected to buy
+    requests BIGINT NOT NULL,  -- that it may take
+    paid DOUBLE PRECISION NOT NULL,  -- how many of them come out of the income
+    token BIGINT,  -- of its last lease
+    worker BIGINT,  -- that reads it; NULL if none does
+    expires TIMESTAMPTZ,  -- when that lease runs out
+    deaths BIGINT NOT NULL DEFAULT 0,  -- workers whose lease has run out
+    wasted BIGINT NOT NULL DEFAULT 0,  -- requests that they were charged with
+    report TEXT  -- what came of it; NULL until it was read
+) WITH (fillfactor = 50)"""
 LEDGER_LOCK = (
     "SELECT pg_advisory_xact_lock(18508, hashtext(current_schema() || '.ledger'))"
 )
@@ -101,8 +115,13 @@ ALTER TABLE work_item DROP COLUMN token, DROP COLUMN done, DROP COLUMN requests,
 
 
 def is_there(db: Database, table: str = "work_answer") -> bool:
-    """Say whether a worker was ever started."""
+    """Say whether a worker was ever started, so that there is a table."""
     return db.execute("SELECT to_regclass(?)", (table,)).fetchone()[0] is not None
+
+
+def hands_out_sources(db: Database) -> bool:
+    """Say whether there is a table of sources; older workers made none."""
+    return is_there(db, "work_source")
 
 
 def add(db: Database) -> None:
@@ -110,3 +129,5 @@ def add(db: Database) -> None:
     if not is_there(db):
         for statement in _SPLIT if is_there(db, "planner") else STATEMENTS:
             db.execute(statement)
+    if not hands_out_sources(db):
+        db.execute(SOURCES)

@@ -39,14 +39,14 @@ UPDATE host_lease AS h SET token = nextval('lease_token'), worker = ?, last = ?,
 FROM chosen WHERE h.host = chosen.host
 RETURNING h.host, h.token, chosen.last, {_AGO}
 """
-ANY_HOST = f"""
-SELECT 1 FROM host_lease WHERE best IS NOT NULL AND ready <= {_NOW} AND ({_LATE})
-LIMIT 1
-"""
+# A host that another worker waits for, for a page of its own or a listing, is left to
+# that one, which asks twice a second.
+_OPEN = f"""best IS NOT NULL AND ready <= {_NOW} AND ({_LATE})
+    AND (wanted IS NULL OR wanted < {_NOW} - interval '2 seconds')"""
+ANY_HOST = f"SELECT 1 FROM host_lease WHERE {_OPEN} LIMIT 1"
 BEST_HOSTS = f"""
 WITH chosen AS (
-    SELECT host, worker, last, expires, heard FROM host_lease
-    WHERE best IS NOT NULL AND ready <= {_NOW} AND ({_LATE})
+    SELECT host, worker, last, expires, heard FROM host_lease WHERE {_OPEN}
     ORDER BY best DESC, host LIMIT ? FOR UPDATE SKIP LOCKED)
 {_TAKEN}"""
 ONE_HOST = f"""
@@ -99,7 +99,7 @@ MINE = """
 SELECT 1 FROM host_lease WHERE host = ? AND token = ? AND worker = ? FOR UPDATE
 """
 RELEASE = f"""
-UPDATE host_lease SET worker = NULL, expires = NULL, wanted = NULL, items = NULL,
+UPDATE host_lease SET worker = NULL, expires = NULL, items = NULL,
     heard = greatest(heard, {_NOW} - ?::float8 * interval '1 second'), ready = {_AFTER},
     best = (SELECT max(gain) FROM work_item WHERE host = ?)
 WHERE host = ?
@@ -108,6 +108,12 @@ LEAVE = "DELETE FROM worker WHERE id = ?"
 FORGET_WORKERS = f"DELETE FROM worker WHERE expires < {_NOW} - interval '1 day'"
 STAND = """
 SELECT pg_try_advisory_lock(18508, hashtext(current_schema() || '.planner'))
+"""
+IS_PLANNED = """
+SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
+    AND classid = 18508 AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND objid::bigint = hashtext(current_schema() || '.planner')::bigint & 4294967295)
 """
 STEP_DOWN = """
 SELECT pg_advisory_unlock(18508, hashtext(current_schema() || '.planner'))
@@ -188,7 +194,8 @@ UPDATE planner SET idle = CASE WHEN ? = 1 THEN {_NOW} END WHERE epoch = ?
 """
 NOTHING_LEFT = """
 SELECT idle IS NOT NULL AND NOT EXISTS (SELECT 1 FROM work_item)
-    AND NOT EXISTS (SELECT 1 FROM work_answer) FROM planner
+    AND NOT EXISTS (SELECT 1 FROM work_answer)
+    AND NOT EXISTS (SELECT 1 FROM work_source) FROM planner
 """
 WORKERS = f"""
 SELECT w.name, extract(epoch FROM w.began)::float8 / 86400.0,
@@ -200,4 +207,8 @@ FROM worker AS w WHERE w.expires > {_NOW} - interval '10 minutes' ORDER BY w.id
 HANDED_OUT = """
 SELECT (SELECT count(*) FROM work_item),
     (SELECT coalesce(sum(cardinality(items)), 0) FROM work_answer)
+"""
+SOURCES_OUT = """
+SELECT count(*) FILTER (WHERE worker IS NULL AND report IS NULL),
+    count(*) FILTER (WHERE worker IS NOT NULL) FROM work_source
 """
