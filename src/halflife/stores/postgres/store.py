@@ -218,7 +218,7 @@ def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) ->
         if found is None:
             # "IF NOT EXISTS" would ask for the right to make schemas even if it exists.
             if db.execute("SELECT to_regnamespace(?)", (name,)).fetchone()[0] is None:
-                db.execute(f"CREATE SCHEMA {name}")
+                db.execute(f'CREATE SCHEMA "{name}"')  # it may be a word of SQL
             schema.create(db)
         else:
             schema.upgrade(db, found)
