@@ -12,7 +12,7 @@ from contracts.views import view_of, views
 from halflife import plugins
 from halflife.belief.bent import Weibull
 from halflife.core.budget import Budget
-from halflife.models.parted import Parted, law_of
+from halflife.models.mixed_survival import Parted, law_of
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import Announced
 from halflife.policies.champion import PATIENCE, Bold

@@ -9,7 +9,7 @@ from halflife.core.history import History
 from halflife.core.observation import Observation, Seen
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.pages.recorded import RecordedPages, recording_of
+from halflife.kinds.pages.recorded_source import RecordedPages, recording_of
 from halflife.recordings.pages import Recording
 from halflife.replay.contest import ContestRules, contest
 from halflife.replay.own_store import recorded_sources

@@ -72,8 +72,8 @@ class PageHandout(Protocol):
         """Forget pages whose answers are in the log."""
         ...
 
-    def open_pages(self, sources: Sequence[str]) -> tuple[int, int]:
-        """Return how many pages wait for a worker, and how many are not done in all."""
+    def is_open(self, sources: Sequence[str]) -> bool:
+        """Say whether pages of sources are not done."""
         ...
 
     def withdraw(self, sources: Sequence[str]) -> None:

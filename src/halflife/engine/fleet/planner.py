@@ -102,7 +102,7 @@ class _Handout(SourceHandout):
                 self.hosts.renew(0)
 
 
-class Planner(threading.Thread):
+class FleetPlanner(threading.Thread):
     """Stands for election, and decides while it is elected; see ``end``."""
 
     def __init__(self, terms: PlannerTerms) -> None:

@@ -27,9 +27,9 @@ from halflife.stores.look_codec import pack
 from halflife.stores.notes.control import Control
 from halflife.stores.owner import Owner
 from halflife.stores.postgres.work_queue import (
+    BudgetWindow,
     HostLease,
     LeasedPage,
-    Window,
     WorkQueue,
 )
 from halflife.stores.table_store import TableStore
@@ -152,7 +152,7 @@ class FleetWorker:
     async def _open(self, stack: AsyncExitStack) -> None:
         """Make the way out, as the settings say now."""
         config = self._config = self._settings.config
-        self._window = Window(config.budget.requests, config.budget.days)
+        self._window = BudgetWindow(config.budget.requests, config.budget.days)
         gate = network.gate(config, self._store, bootstrap.clock)
         await stack.enter_async_context(gate)
         self._hosts = gate.claims = LeasedHosts(self._queue, gate.rest)

@@ -145,7 +145,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
 
     def recorded(self, store: Store, source: PagesConfig) -> "RecordedSource | None":
         """Return what was seen of pages as a recording."""
-        from halflife.kinds.pages.recorded import RecordedPages, recording_of  # noqa: PLC0415  (slow)
+        from halflife.kinds.pages.recorded_source import RecordedPages, recording_of  # noqa: PLC0415  (slow)
 
         history = store.history((source.name,))
         if not history.at.size:
@@ -155,7 +155,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
 
     def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
         """Return the sites whose page histories lie in a folder."""
-        from halflife.kinds.pages.recorded import site_histories  # noqa: PLC0415  (slow)
+        from halflife.kinds.pages.recorded_source import site_histories  # noqa: PLC0415  (slow)
 
         return site_histories(folder)
 

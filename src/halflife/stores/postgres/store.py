@@ -216,7 +216,9 @@ def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) ->
     with connection.making() as db:
         found = schema.version(db, name)  # somebody else may have made them just now
         if found is None:
-            db.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
+            # "IF NOT EXISTS" would ask for the right to make schemas even if it exists.
+            if db.execute("SELECT to_regnamespace(?)", (name,)).fetchone()[0] is None:
+                db.execute(f"CREATE SCHEMA {name}")
             schema.create(db)
         else:
             schema.upgrade(db, found)
