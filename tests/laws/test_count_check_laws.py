@@ -9,7 +9,7 @@ from numpy.random import default_rng
 from scipy.integrate import trapezoid
 
 from halflife.policies.texts import CountChecks, Refreshes, Samples, SummaryShelf
-from halflife.policies.texts.checked import (
+from halflife.policies.texts.checked_index import (
     FLOOR,
     NEAREST,
     CheckedIndex,
