@@ -13,13 +13,12 @@ both go to 0 and the exposure to the age.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halflife.belief import days_since, view_of
-from halflife.belief.near_pages import NearPages, NewLooks
+from halflife.belief.near_pages import NearPages, NewLooks, wider
 from halflife.belief.page_rates import PageRates, Rows
 from halflife.belief.trust import TrustPosterior
 from halflife.core.arrays import Bools, Floats, Ints
@@ -30,8 +29,6 @@ from halflife.core.view import View, unfiled
 from halflife.grouping.places import folder_codes
 from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
-
-Kind = TypeVar("Kind", bound=np.generic)
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
@@ -77,13 +74,6 @@ def _lived(evidence: Evidence) -> Floats:
     half *= gaps.length
     half *= gaps.tally
     return np.bincount(gaps.item, half, len(evidence)).astype(np.float64, copy=False)
-
-
-def _wider(column: NDArray[Kind], n: int) -> NDArray[Kind]:
-    """Return a column with room for ``n`` items; those that are new have 0."""
-    wide = np.zeros(n, dtype=column.dtype)
-    wide[: column.size] = column
-    return wide
 
 
 class Neighbours:
@@ -305,13 +295,13 @@ class Neighbours:
             pages,
             site=evidence.group,
             folder=np.concatenate([pages.folder, new]) if known else new,
-            changes=_wider(pages.changes, n),
-            lived=_wider(pages.lived, n),
+            changes=wider(pages.changes, n),
+            lived=wider(pages.lived, n),
         )
-        self._last = _wider(self._last, n)
-        self._looks = _wider(self._looks, n)
-        self._changes = _wider(self._changes, n)
-        self._absent = _wider(self._absent, n)
+        self._last = wider(self._last, n)
+        self._looks = wider(self._looks, n)
+        self._changes = wider(self._changes, n)
+        self._absent = wider(self._absent, n)
         self._bursts.place(self._pages.site, self._pages.folder)
         self._near.grow(n)
         self._moved = True
