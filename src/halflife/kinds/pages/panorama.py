@@ -16,7 +16,7 @@ from halflife.kinds.pages.many import OwnedPages
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Description, Known, Reading
-from halflife.policies.best_schedule import freshest
+from halflife.policies.best_schedule import BestSchedule
 
 FEW_FAILING = 20  # of each source, of which it is asked why
 FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
@@ -130,7 +130,8 @@ class PagesPanorama:
         """Return the worth of a source, if it is known; or why it is not."""
         if worth is None:
             return None, "no page was fetched yet"
-        if bootstrap.strategy(self._config, [source]).schedule is not freshest:
+        schedule = bootstrap.strategy(self._config, [source]).schedule
+        if not isinstance(schedule, BestSchedule):
             name = bootstrap.policy_of(self._config, source)
             return None, f"what {name} makes of requests, `halflife whatif` says"
         return worth, ""
