@@ -31,7 +31,7 @@ from halflife.core.forms import Interface
 from halflife.core.object_store import Attributes
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.form.recorded import RecordedForm, held_records
+from halflife.kinds.form.recorded_source import RecordedForm, held_records
 from halflife.queries.known.content import number
 from halflife.queries.policies import KNOWN, NEW
 from halflife.recordings.relations import Relation, load_relation

@@ -24,7 +24,7 @@ from pathlib import Path
 KINDS = frozenset({"pages", "site", "listing", "form", "search"})
 # What belongs to all kinds: the protocol, and what finds, contains and checks a kind.
 SHARED = frozenset(
-    {"protocol", "hooks", "terms", "registry", "contained", "contained_worker"}
+    {"protocol", "hooks", "terms", "registry", "containment", "contained_worker"}
     | {"laws", "whole", "chosen", "page_view", "item_groups", "object_page"}
     | {"guesses", "trial"}
 )
@@ -62,8 +62,8 @@ TEMPLATE = re.compile(
 GERUND = re.compile(r"[a-z]{2,}(?:ing|ed)")
 # Nouns of the field that only look like gerunds or participles.
 NOUNS = frozenset(
-    {"grouping", "probing", "pacing", "decoding", "sampling", "feed", "wording",
-     "housekeeping"}
+    {"grouping", "probing", "pacing", "decoding", "sampling", "ranking", "feed",
+     "wording", "housekeeping"}
 )  # fmt: skip
 SQL = re.compile(
     r"\b(?:SELECT\s.+\sFROM|INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM"

@@ -20,7 +20,7 @@ import numpy as np
 from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.listing.recorded import RecordedListing
+from halflife.kinds.listing.recorded_source import RecordedListing
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.play import Play, play_recorded
 from halflife.replay.world import Sent

@@ -18,14 +18,14 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.forms import Form, Interface
 from halflife.core.object_store import NEVER, Attributes
 from halflife.core.search import Document, SearchAnswer
-from halflife.kinds.form.recorded import form
 from halflife.kinds.form.recorded_pages import snippet
-from halflife.kinds.listing.recorded import listing
-from halflife.kinds.pages.recorded import site
+from halflife.kinds.form.recorded_source import form
+from halflife.kinds.listing.recorded_source import listing
+from halflife.kinds.pages.recorded_source import site
 from halflife.kinds.search.client import words_of
 from halflife.kinds.search.dictionary import COMMON
 from halflife.kinds.search.kind import SUMMARY
-from halflife.kinds.search.recorded import search_box
+from halflife.kinds.search.recorded_source import search_box
 from halflife.kinds.search.runner import RESERVE
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.sample_resample import WORDS

@@ -23,7 +23,7 @@ from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Report
-from halflife.kinds.search.recorded import RecordedSearch, recorded_searches
+from halflife.kinds.search.recorded_source import RecordedSearch, recorded_searches
 from halflife.kinds.search.settings import SearchConfig
 from halflife.metrics.intervals import Interval, series_interval
 from halflife.replay.play import Play, play_recorded

@@ -32,7 +32,7 @@ from halflife.bench.textviews import EVERIES, starts, views
 from halflife.core.arrays import Floats, Ints
 from halflife.metrics.intervals import Ratio, cluster_interval, draws
 from halflife.policies.texts import TextPolicy
-from halflife.policies.texts.checked import CheckedIndex, checked
+from halflife.policies.texts.checked_index import CheckedIndex, checked
 from halflife.policies.texts.drift_index import drift_index as index
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.turns import naive

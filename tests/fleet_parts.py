@@ -7,10 +7,10 @@ import postgres_store
 from halflife.core.item import Item
 from halflife.stores.owner import Owner
 from halflife.stores.postgres.store import PostgresStore
-from halflife.stores.postgres.work_queue import Window, WorkQueue
+from halflife.stores.postgres.work_queue import BudgetWindow, WorkQueue
 
 LEASE = 30.0
-WINDOW = Window(1000, 1.0)
+WINDOW = BudgetWindow(1000, 1.0)
 ME = Owner.here(shared=True)
 
 

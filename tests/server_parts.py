@@ -10,7 +10,6 @@ import shutil
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -25,11 +24,11 @@ from typing import Any
 
 import pytest
 
+from inside import run_inside
 from listening import listening
 
 START = 60.0  # seconds in which a server must answer, on a busy machine
 STOP = 10.0  # seconds in which it must end; then it is killed
-RUN = 110.0  # seconds for one command of halflife
 MAINTENANCE = (
     b"<!doctype html><html><head><title>Maintenance</title></head><body>"
     b"<h1>We will be back soon</h1><p>Please try again later.</p></body></html>"
@@ -225,20 +224,12 @@ class Copy:
     def run(self, *words: str, codes: Sequence[int] = (0,)) -> tuple[str, str]:
         """Run halflife; return what it printed and what it said."""
         before = self.spent()
-        done = subprocess.run(
-            [sys.executable, "-m", "halflife", *words],
-            cwd=self.here,
-            capture_output=True,
-            text=True,
-            timeout=RUN,
-            check=False,
-            env={k: v for k, v in os.environ.items() if k != "HALFLIFE_CONFIG"},
-        )
-        said = f"{' '.join(words)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr, said
-        assert done.returncode in codes, said
+        code, out, err = run_inside(self.here, *words)
+        said = f"{' '.join(words)}: {code}\n{out}\n{err}"
+        assert "Traceback" not in err, said
+        assert code in codes, said
         self.requests.append(self.spent() - before)
-        return done.stdout, done.stderr
+        return out, err
 
     def json(self, *words: str, codes: Sequence[int] = (0,)) -> Any:
         """Run halflife with ``--json``; return its answer."""

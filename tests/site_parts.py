@@ -12,8 +12,7 @@ from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.kinds.pages import crawl as pages_crawl
 from halflife.kinds.pages.runner import keeping
-
-BEGAN = 20_000.0
+from hand_clock import BEGAN, Hands
 
 
 def html(title, *links, head=""):
@@ -163,16 +162,6 @@ def settings(site, folder, more="", requests=1000):
     path = folder / "halflife.toml"
     path.write_text(text)
     return Config.parse(text, path)
-
-
-class Hands:
-    """A clock that moves when told."""
-
-    def __init__(self, now=BEGAN):
-        self.now = now
-
-    def __call__(self):
-        return self.now
 
 
 def sync(config, now=BEGAN, *, most=None, everything=False):

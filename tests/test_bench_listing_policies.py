@@ -5,7 +5,7 @@ import pytest
 
 from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
-from halflife.kinds.listing.recorded import RecordedListing
+from halflife.kinds.listing.recorded_source import RecordedListing
 from halflife.recordings.registers import relation_of
 from lab.listing_policies import Rules, figures, sampled
 from replay.worlds import BEGAN, present

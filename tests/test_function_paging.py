@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 import halflife
-from halflife.kinds.listing import function, recorded
+from halflife.kinds.listing import function, recorded_source
 from halflife.kinds.listing.recorded_pagination import PAGINGS
 from halflife.net.access import Access, GateSettings
 from halflife.net.gate import Gate
@@ -54,7 +54,7 @@ def test_a_function_names_its_paging_as_the_settings_do(way):
     given = tomllib.loads(PAGINGS[way].settings)
     path = () if way == "header" else ("objects",)
     read = reader(*path, paging=given["paging"], records=".".join(path))
-    listing, trouble, sent = looked(read, recorded.listing(objects(60), 25, way))
+    listing, trouble, sent = looked(read, recorded_source.listing(objects(60), 25, way))
     assert (trouble, listing.complete) == ("", True)
     assert list(listing.records) == list(objects(60)(0))
     assert len(sent) == 3 + (way in {"page", "offset"})
@@ -71,7 +71,7 @@ def test_a_function_sends_a_body_with_every_page(way):
         paging = {"kind": "cursor", "at": at, "body": "variables.after"}
         paging["more"] = at.replace("endCursor", "hasNextPage")
     read = reader(*path, paging=paging, body=asked)
-    listing, trouble, sent = looked(read, recorded.listing(objects(60), 25, way))
+    listing, trouble, sent = looked(read, recorded_source.listing(objects(60), 25, way))
     assert (trouble, listing.complete, len(sent)) == ("", True, 3)
     assert {one.method for one in sent} == {"POST"}
     assert len(listing.records) == 60
@@ -87,9 +87,9 @@ def test_pages_that_lead_in_a_circle_fail_and_are_not_all_of_the_list():
 
 def test_a_function_that_stops_before_the_end_has_not_read_all_of_it():
     read = reader("objects", next="next", most=2)
-    listing, trouble, _ = looked(read, recorded.listing(objects(60), 25))
+    listing, trouble, _ = looked(read, recorded_source.listing(objects(60), 25))
     assert (len(listing.records), listing.complete, trouble) == (50, False, "")
-    listing, _, _ = looked(read, recorded.listing(objects(50), 25))
+    listing, _, _ = looked(read, recorded_source.listing(objects(50), 25))
     assert listing.complete
 
 
@@ -110,7 +110,7 @@ def test_a_server_that_repeats_its_last_page_does_not_hold_a_function(pages, sai
 
 def test_a_way_that_is_none_is_named_in_a_line():
     read = reader("objects", paging={"kind": "cursor", "parameter": "c"})
-    listing, trouble, _ = looked(read, recorded.listing(objects(5), 25))
+    listing, trouble, _ = looked(read, recorded_source.listing(objects(5), 25))
     assert listing is None
     assert "at: field required" in trouble
 

@@ -28,6 +28,7 @@ from halflife.policies import Strategy
 from halflife.policies.index import Index, freshness
 from halflife.policies.ncis import HintedIndex, greedy_ncis, index_hinted, ncis
 from halflife.replay.pages import Replay
+from hand_clock import Hands
 from lab import hints
 from lab.revealed_hints import reveal
 from store_cases import fold
@@ -198,13 +199,6 @@ def test_revealed_hints_have_the_recall_and_precision_asked_for():
 
 
 BEGAN, PAGES = 20_000.0, 12
-
-
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
 
 
 @dataclass

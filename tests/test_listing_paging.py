@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.config import Config
 from halflife.core.errors import ConfigError
-from halflife.kinds.listing import recorded, requests
+from halflife.kinds.listing import recorded_source, requests
 from halflife.kinds.listing.pagination import (
     AddressPlace,
     Cursor,
@@ -51,7 +51,7 @@ def jobs(keys, **more):
 
 @pytest.mark.parametrize("way", PAGINGS)
 def test_every_way_of_paging_reads_all_of_a_list(way):
-    api = recorded.listing(objects(103), 25, way)
+    api = recorded_source.listing(objects(103), 25, way)
     found = read(source_of(HEAD + PAGINGS[way].settings), api)
     assert found.trouble == ""
     assert found.complete
@@ -61,7 +61,7 @@ def test_every_way_of_paging_reads_all_of_a_list(way):
 
 @pytest.mark.parametrize("way", PAGINGS)
 def test_a_recording_is_sent_what_a_server_is_sent(way):
-    api = recorded.listing(objects(60), 25, way)
+    api = recorded_source.listing(objects(60), 25, way)
     text = HEAD + PAGINGS[way].settings
     live, seen = read_over_http(text, api)
     again = read(source_of(text), api)
@@ -75,7 +75,7 @@ def test_a_recording_is_sent_what_a_server_is_sent(way):
 @pytest.mark.parametrize("way", PAGINGS)
 @pytest.mark.parametrize("count", [0, 1, 24, 25, 26])
 def test_lists_that_just_fill_a_page_are_read_whole(way, count):
-    api = recorded.listing(objects(count), 25, way)
+    api = recorded_source.listing(objects(count), 25, way)
     found = read(source_of(HEAD + PAGINGS[way].settings), api)
     assert (found.keys, found.trouble) == (list(objects(count)(0)), "")
     assert found.complete
@@ -90,7 +90,7 @@ def test_lists_that_just_fill_a_page_are_read_whole(way, count):
 )
 def test_a_pass_that_ends_early_is_never_complete(way, count, size, coins):
     """However many requests there are: complete only if everything was read."""
-    api = recorded.listing(objects(count), size, way)
+    api = recorded_source.listing(objects(count), size, way)
     found = read(source_of(HEAD + PAGINGS[way].settings), api, coins=Coins(coins))
     assert len(found.sent) <= coins
     assert found.keys == list(objects(count)(0))[: len(found.keys)]

@@ -6,7 +6,7 @@ import pytest
 from form_worlds import behind, cars
 from halflife.queries.known.content import measure
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.paced import LONGEST, Paced
+from halflife.queries.known.query_loop import LONGEST, Paced
 from halflife.queries.known.refresh import working
 from halflife.queries.known.rules import Rounds
 

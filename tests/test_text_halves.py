@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import textdb_folder
-from halflife.policies.texts.checked import CheckedIndex, checked
+from halflife.policies.texts.checked_index import CheckedIndex, checked
 from lab import text_halves
 from lab.text_halves import Kept, Tally, loss, main
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from book_web import book_web
 from form_worlds import behind, cars
 from halflife.cli import main
 from halflife.config import Config
@@ -15,6 +16,7 @@ from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
 from halflife.replay.play import Play, play_recorded
 from replay.worlds import BEGAN as STARTED, KINDS, settings as world_settings
+from site_settings import keep_site
 
 BEGAN = 20_000.0
 HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
@@ -33,6 +35,13 @@ def site(world):
         yield site
 
 
+@pytest.fixture(scope="session")
+def web():
+    """The hosts that pages of the book name, on this machine."""
+    with book_web() as served:
+        yield served
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """An empty folder to work in."""
@@ -44,13 +53,7 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def settings(here, site):
     """Settings that keep the demo site; nothing was fetched yet."""
-    path = here / "halflife.toml"
-    path.write_text(
-        "[budget]\nrequests = 500\n[fetch]\ndelay = 0.0\n"
-        f'[[source]]\nname = "demo"\nallow = ["127.0.0.0/8"]\n'
-        f'maps = ["{site.url}/sitemap.xml"]\n'
-    )
-    return path
+    return keep_site(here, site)
 
 
 @pytest.fixture

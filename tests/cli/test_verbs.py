@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 
@@ -7,19 +8,31 @@ import pytest
 from halflife.cli import main
 from halflife.cli.app import VERBS
 from halflife.config import Config
+from site_settings import keep_site
 
 BEGAN = 20_000.0
 
 
-@pytest.fixture
-def synced(settings, site, asked):
-    """The demo site, looked at twice, ten days apart for the site."""
+@pytest.fixture(scope="module")
+def kept(site, tmp_path_factory):
+    """A folder with the demo site, looked at twice, ten days apart for the site."""
+    folder = tmp_path_factory.mktemp("kept")
+    path = keep_site(folder, site)
+    words = ["--json", "--config", str(path)]
     site.set_clock(BEGAN)
-    assert asked("sync")[0] == 0
-    assert asked("sync", "--all")[0] == 0
+    assert main(["sync", *words]) == 0
+    assert main(["sync", "--all", *words]) == 0
     site.set_clock(BEGAN + 10.0)
-    assert asked("sync", "--all")[0] == 0
-    return settings
+    assert main(["sync", "--all", *words]) == 0
+    return folder
+
+
+@pytest.fixture
+def synced(kept, site, here):
+    """A copy of that folder, to work in."""
+    site.set_clock(BEGAN + 10.0)
+    shutil.copytree(kept, here, dirs_exist_ok=True)
+    return here / "halflife.toml"
 
 
 def test_every_verb_has_help_and_answers_in_json(capsys):

@@ -10,7 +10,7 @@ from halflife.config import Config
 from halflife.core.plan import Plan, no_plan
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.pages import recorded as pages_recorded
+from halflife.kinds.pages import recorded_source as pages_recorded
 from halflife.kinds.registry import kind_of
 from halflife.policies import Strategy
 from halflife.policies.index import Index

@@ -7,7 +7,7 @@ import pytest
 
 from halflife.grouping.attributes import attributes_that_part
 from halflife.policies.listings import ListingTerms
-from halflife.policies.listings.named import USUAL_DAYS, interval
+from halflife.policies.listings.names import USUAL_DAYS, interval
 
 
 def words(*values):

@@ -9,7 +9,7 @@ from numpy.random import default_rng
 from scipy.integrate import trapezoid
 
 from halflife.policies.texts import CountChecks, Refreshes, Samples, SummaryShelf
-from halflife.policies.texts.checked import (
+from halflife.policies.texts.checked_index import (
     FLOOR,
     NEAREST,
     CheckedIndex,
@@ -279,6 +279,14 @@ def test_live_checks_and_renewals_take_the_income_together():
     assert later.due.all()
     assert not later.renews.any()
     assert "checked 11 days ago" in later.why[0]
+
+
+def test_live_checks_are_counted_from_the_last_one():
+    """Made 20 days ago; of two checks the later was at the age of two weeks."""
+    checks = checks_of([(0, 2.0, 0.0), (0, 1.0, 0.0)], 2, price=5.0)
+    known = databases(2, income=20.0, checks=checks)
+    found = counted(checked, CHAMPION.due, known, checks)
+    assert (known.now - found.since).tolist() == [6.0, 20.0]
 
 
 def test_live_checks_that_show_a_jump_bring_the_renewal_forward():

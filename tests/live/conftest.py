@@ -2,6 +2,8 @@
 
 import pytest
 
+from search_server import Shop, corpus, serving
+
 HEAD = "[budget]\nrequests = {}\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
 
@@ -16,3 +18,17 @@ def write(tmp_path, request):
         return path
 
     return to_file
+
+
+@pytest.fixture(scope="session")
+def search_server():
+    """A search engine over a small corpus; tests may exchange its shop."""
+    with serving(corpus(400)) as server:
+        yield server
+
+
+@pytest.fixture
+def shop(search_server):
+    """The shop of the search engine, behaving well and with nothing on its log."""
+    search_server.shop = Shop(corpus(400))
+    return search_server.shop

@@ -15,6 +15,7 @@ from halflife.kinds.form.audit import held_at
 from halflife.kinds.form.client import Former
 from halflife.queries.form_copy import FormCopy
 from halflife.stores.forecasts import Forecasts
+from hand_clock import Hands
 
 NAME = "simulated"
 HEAD = "[budget]\nrequests = 100000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
@@ -23,13 +24,6 @@ HEAD = "[budget]\nrequests = 100000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 def some(n):
     """The first so many cars, always the same."""
     return dict(list(cars(200).items())[:n])
-
-
-class Hands:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +56,7 @@ COUNTED = {"counts": "exact", "lookup": True}
 def kept(office):
     """A copy that was read whole on day 100, its form, and what asks it."""
     office, settings = office
-    config, hands = settings(**COUNTED), Hands()
+    config, hands = settings(**COUNTED), Hands(100.0)
     (source,) = config.source
     with bootstrap.writing(config) as store:
         former = Former(config, store, hands)
@@ -135,7 +129,7 @@ def test_what_was_drawn_is_put_right_and_is_no_look_for_new_records(kept):
 
 def test_without_counts_drill_downs_check_a_copy(office):
     office, settings = office
-    config, hands = settings(), Hands()
+    config, hands = settings(), Hands(100.0)
     office.form = behind(some(120), everything=True, page_size=20)
     (source,) = config.source
     with bootstrap.writing(config) as store:
@@ -154,7 +148,7 @@ def test_without_counts_drill_downs_check_a_copy(office):
 )
 def test_what_is_checked_is_what_a_copy_is_kept_for(office, purpose, truth):
     office, settings = office
-    config, hands = settings(purpose, **COUNTED), Hands()
+    config, hands = settings(purpose, **COUNTED), Hands(100.0)
     (source,) = config.source
     with bootstrap.writing(config) as store:
         former = Former(config, store, hands)
@@ -183,7 +177,7 @@ def test_nothing_is_checked_where_nothing_was_read(office):
     config = settings(**COUNTED)
     (source,) = config.source
     with bootstrap.writing(config) as store:
-        former = Former(config, store, Hands())
+        former = Former(config, store, Hands(100.0))
         assert at(former, source, 101.0, 5) == 0
         assert form_audit.usual(former, source, 10, 0.5) == 0
 

@@ -25,14 +25,8 @@ from halflife.replay.listings import thin
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
+from hand_clock import Hands
 from store_looks import present
-
-
-class Hands:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def recording(n=60, rate=0.1, days=60.0, seed=0):
@@ -60,7 +54,7 @@ def store(tmp_path):
 @pytest.fixture
 def kept(store):
     """A keeper of recorded pages, all looked at once, and its clock."""
-    world, hands = recording(), Hands()
+    world, hands = recording(), Hands(0.0)
     store.add(world.items())
     run = store.begin((NAME,), 0.0, lease=np.inf)
     store.append(run, world.looks(np.arange(len(world)), 0.0))
@@ -277,7 +271,7 @@ def test_each_source_of_a_run_is_audited(tmp_path):
 
     async def scene():
         with bootstrap.writing(config) as store:
-            async with keeping(config, store, config.source, Hands()) as keeper:
+            async with keeping(config, store, config.source, Hands(0.0)) as keeper:
                 evidence = store.evidence(keeper.run.sources)
                 return pages_audit.rows_of(store, keeper.run.sources, evidence)
 

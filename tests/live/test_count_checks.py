@@ -20,37 +20,18 @@ from halflife.kinds.search.selection import COUNT_REQUESTS
 from halflife.probing.recheck import MOST
 from halflife.stores import summaries, summary_counts, summary_drift
 from halflife.summary.count_check import WORDS
-from search_server import Shop, corpus, serving
+from hand_clock import Hands
+from search_server import Shop, corpus
 
 TEXTS, OTHERS = corpus(400), corpus(400, seed=9)
-BEGAN = 20_000.0
 
 
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serving(TEXTS) as server:
-        yield server
-
-
-@pytest.fixture
-def shop(server):
-    server.shop = Shop(TEXTS)
-    return server.shop
-
-
-def settings(server, path, policy="", budget=5000):
+def settings(search_server, path, policy="", budget=5000):
     search = "/es/_search?q={query}&from={offset}&size={count}"
     text = (
         f"[budget]\nrequests = {budget}\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
         '[[source]]\nname = "shop"\nkind = "search"\nallow = ["127.0.0.0/8"]\n'
-        f'engine = "elasticsearch"\nsearch_url = "{server.url}{search}"\n'
+        f'engine = "elasticsearch"\nsearch_url = "{search_server.url}{search}"\n'
     )
     return Config.parse(text + policy, path / "halflife.toml")
 
@@ -81,9 +62,9 @@ def look(config, store, clock, requests):
 
 
 @pytest.fixture
-def world(server, shop, tmp_path):
+def world(search_server, shop, tmp_path):
     """A database that was summarised, and the clock of who keeps it."""
-    config, clock = settings(server, tmp_path), Hands()
+    config, clock = settings(search_server, tmp_path), Hands()
     with bootstrap.writing(config) as store:
         kept = summarize(config, store, clock)
         yield config, store, clock, kept, shop
@@ -112,9 +93,9 @@ def test_a_summary_that_holds_is_checked_for_five_requests(world):
     assert set(shop.log) != first  # other words each time
 
 
-def test_a_database_that_moved_is_looked_at_by_documents_too(world, server):
+def test_a_database_that_moved_is_looked_at_by_documents_too(world, search_server):
     config, store, clock, kept, _ = world
-    server.shop = Shop(OTHERS)
+    search_server.shop = Shop(OTHERS)
     clock.now += 6.0
     found = check(config, store, clock, most=MOST)  # as the service grants it
     assert found.counts > CLEAR * config.source[0].tau
@@ -126,9 +107,9 @@ def test_a_database_that_moved_is_looked_at_by_documents_too(world, server):
     assert summary_counts.checks(store, "shop", new.version) == []
 
 
-def test_with_a_grant_for_counts_alone_no_document_is_read(world, server):
+def test_with_a_grant_for_counts_alone_no_document_is_read(world, search_server):
     config, store, clock, kept, _ = world
-    server.shop = Shop(OTHERS)
+    search_server.shop = Shop(OTHERS)
     clock.now += 6.0
     found = check(config, store, clock, most=COUNT_REQUESTS)
     assert found.holds is None
@@ -145,10 +126,10 @@ def test_with_a_grant_for_counts_alone_no_document_is_read(world, server):
     ("huge", False),
 ])  # fmt: skip
 def test_counts_are_used_only_if_they_can_be_believed(
-    server, shop, tmp_path, totals, known
+    search_server, shop, tmp_path, totals, known
 ):
     shop.totals = totals
-    config, clock = settings(server, tmp_path), Hands()
+    config, clock = settings(search_server, tmp_path), Hands()
     with bootstrap.writing(config) as store:
         kept = summarize(config, store, clock)
         found = summary_counts.counts(store, "shop", kept.version)
@@ -162,7 +143,7 @@ def test_counts_are_used_only_if_they_can_be_believed(
 
 @pytest.mark.parametrize(("more", "used"), [(1.08, True), (1.4, False)])
 def test_counts_that_differ_when_asked_again_are_seen_and_loud_ones_not_used(
-    server, shop, tmp_path, more, used
+    search_server, shop, tmp_path, more, used
 ):
     """Every other time a word is asked for, its total is larger."""
     exact, times = shop.total, Counter()
@@ -172,7 +153,7 @@ def test_counts_that_differ_when_asked_again_are_seen_and_loud_ones_not_used(
         return round(exact(query, found) * (more if times[query] % 2 == 0 else 1.0))
 
     shop.total = total
-    config, clock = settings(server, tmp_path), Hands()
+    config, clock = settings(search_server, tmp_path), Hands()
     with bootstrap.writing(config) as store:
         kept = summarize(config, store, clock)
         known = summary_counts.counts(store, "shop", kept.version)
@@ -195,9 +176,11 @@ def test_a_database_that_stops_to_tell_counts_is_checked_by_documents(world):
     assert again.requests <= found.requests - WORDS
 
 
-def test_the_champion_checks_by_counts_and_renews_when_they_move(server, tmp_path):
-    server.shop = Shop(TEXTS)
-    config = settings(server, tmp_path, 'policy = "champion"\n', budget=20)
+def test_the_champion_checks_by_counts_and_renews_when_they_move(
+    search_server, tmp_path
+):
+    search_server.shop = Shop(TEXTS)
+    config = settings(search_server, tmp_path, 'policy = "champion"\n', budget=20)
     clock = Hands()
     with bootstrap.writing(config) as store:
         kept = summarize(config.model_copy(update={"budget": config.budget.model_copy(
@@ -208,7 +191,7 @@ def test_the_champion_checks_by_counts_and_renews_when_they_move(server, tmp_pat
         assert not state.choice.renews
         done = look(config, store, clock, state.requests)
         assert (done.requests, done.counts) == (COUNT_REQUESTS, 0.0)
-        server.shop = Shop(OTHERS)
+        search_server.shop = Shop(OTHERS)
         clock.now += 3.0
         done = look(config, store, clock, COUNT_REQUESTS)
         assert done.counts > 0.1
@@ -217,11 +200,11 @@ def test_the_champion_checks_by_counts_and_renews_when_they_move(server, tmp_pat
         assert len(summary_counts.checks(store, "shop", kept.version)) == 2
 
 
-def test_rules_that_need_documents_do_not_ask_for_counts(server, tmp_path):
+def test_rules_that_need_documents_do_not_ask_for_counts(search_server, tmp_path):
     for policy, asks in (("", True), ("champion", True), ("sampling", False),
                          ("index", False), ("naive", False)):  # fmt: skip
         named = f'policy = "{policy}"\n' if policy else ""
-        (source,) = settings(server, tmp_path, named).source
+        (source,) = settings(search_server, tmp_path, named).source
         assert rules.goes_by_counts(source) == asks
 
 

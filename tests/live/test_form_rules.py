@@ -11,7 +11,7 @@ from halflife.core.errors import ConfigError
 from halflife.core.forms import Attribute, Interface
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.form import recorded, runner
+from halflife.kinds.form import recorded_source, runner
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.plugins import load
 from halflife.queries.policies import EXPECTED, INDEX, FormPolicy
@@ -77,7 +77,7 @@ def played(tmp_path, days, *lines):
 
     with bootstrap.writing(config) as store:
         store.skip_disk_syncs()
-        answer = {URL: recorded.form(table)}
+        answer = {URL: recorded_source.form(table)}
         play = Play(BEGAN, days, rhythm=QUARTERLY, told=told)
         sent = play_recorded(config, store, answer, play)
         register = store.register("cars")

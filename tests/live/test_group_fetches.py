@@ -12,7 +12,7 @@ from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
 from halflife.engine import costs
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.listing import recorded, runner
+from halflife.kinds.listing import recorded_source, runner
 from halflife.kinds.listing.kind import KIND
 from halflife.kinds.protocol import Reading
 from halflife.net.access import GateSettings
@@ -89,7 +89,7 @@ class Copy:
         self.config, self.clock = config_of(more), Clock()
         self.store, self.clock.now = known(self.config), BEGAN
         self.there, self.asked = there, []
-        self.answer = recorded.listing(self._present, PER_PAGE, group=group)
+        self.answer = recorded_source.listing(self._present, PER_PAGE, group=group)
 
     def _present(self, now):
         return self.there(now)
@@ -121,7 +121,7 @@ class Copy:
 
 def test_only_the_group_that_is_due_is_fetched_live_and_in_a_replay():
     play, clock = Play(BEGAN, 4.2 * HOUR, rhythm=HOURLY), VirtualClock(BEGAN)
-    answer = recorded.listing(present, PER_PAGE, group="color")
+    answer = recorded_source.listing(present, PER_PAGE, group="color")
     with serve([answer], clock) as (url,):
         config = config_of(host=url)
         store = known(config)
@@ -303,7 +303,7 @@ def test_a_copy_whose_groups_are_fetched_apart_is_replayed_so():
     assert made.source[0].group == "color"
 
 
-@pytest.mark.parametrize("paging", sorted(recorded.PAGINGS))
+@pytest.mark.parametrize("paging", sorted(recorded_source.PAGINGS))
 def test_every_way_of_paging_goes_on_within_the_group(paging):
     config = config_of()
     source = KIND.recorded(known(config), config.source[0])

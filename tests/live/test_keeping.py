@@ -12,15 +12,7 @@ from halflife.engine import bootstrap
 from halflife.kinds.pages import belief_notes as pages_belief_notes
 from halflife.kinds.pages.runner import LONGEST_NAP, keeping
 from halflife.stores.sqlite import SqliteStore
-
-BEGAN = 20_000.0
-
-
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
+from hand_clock import BEGAN, Hands
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser, limits
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.listing import recorded
+from halflife.kinds.listing import recorded_source
 from halflife.kinds.listing.state import policy_of
 from halflife.kinds.registry import kind_of
 from halflife.market.stand import FIRST, LATEST, SOONEST, TargetMemory
@@ -56,7 +56,7 @@ def kept(folder, lines, days, world=None, **given):
     """Return what the service did in so many days."""
     config = settings(folder, lines, **given)
     run = Run(config)
-    answer = world or recorded.listing(present, 100)
+    answer = world or recorded_source.listing(present, 100)
     with bootstrap.writing(config) as store:
         store.skip_disk_syncs()
 
@@ -93,7 +93,7 @@ def test_the_service_fetches_at_the_moments_that_the_pure_rule_names(name, tmp_p
 
 
 def test_a_quiet_listing_is_fetched_ever_less_often(tmp_path):
-    world = recorded.listing(steady, 100)
+    world = recorded_source.listing(steady, 100)
     run = kept(tmp_path, 'policy = "threshold-pooled"', 25.0, world)
     assert run.gaps[0] <= FIRST + LATE
     assert run.gaps[-1] > 20 * run.gaps[0]
@@ -102,7 +102,7 @@ def test_a_quiet_listing_is_fetched_ever_less_often(tmp_path):
 
 
 def test_a_longest_interval_of_the_settings_takes_the_place_of_the_week(tmp_path):
-    world = recorded.listing(steady, 100)
+    world = recorded_source.listing(steady, 100)
     lines = 'policy = "threshold"\nmax_interval = "{}"'
     seldom = kept(tmp_path, lines.format("9d"), 30.0, world)
     assert LATEST < max(seldom.gaps) <= 9.0 + LATE
@@ -155,7 +155,7 @@ def test_a_held_answer_is_asked_for_again_after_an_hour(tmp_path):
     def emptied(now):
         return {} if now > BEGAN + 0.5 else steady(now)
 
-    world = recorded.listing(emptied, 100)
+    world = recorded_source.listing(emptied, 100)
     run = kept(tmp_path, 'policy = "threshold"', 1.0, world)
     held = [
         at for at, result in zip(run.fetches, run.reports, strict=True) if result.held

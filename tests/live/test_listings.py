@@ -17,15 +17,7 @@ from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
 from halflife.net.wire import NO_NETWORK, Offline, Wire
 from halflife.stores.memory import MemoryStore
-
-BEGAN = 20_000.0
-
-
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
+from hand_clock import BEGAN, Hands
 
 
 @pytest.fixture

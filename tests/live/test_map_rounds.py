@@ -15,9 +15,9 @@ from halflife.demo.world import build
 from halflife.engine import bootstrap
 from halflife.kinds.pages.map_rounds import QUIET, SHARE, SOONEST, MapRounds
 from halflife.kinds.pages.runner import keeping
+from hand_clock import BEGAN, Hands
 from store_looks import failed, present
 
-BEGAN = 20_000.0
 MAP = "https://a.example/sitemap.xml"
 SOURCE = '[[source]]\nname = "{}"\nmaps = ["{}"]\n'
 
@@ -69,13 +69,6 @@ def test_a_map_that_stays_the_same_is_read_half_as_often():
     assert not turns.due
     turns.begin_turn(evidence, BEGAN + 2.0 + QUIET)
     assert turns.due == {MAP}
-
-
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.mark.parametrize("objective", ["freshness", "harmonic"])

@@ -12,7 +12,7 @@ from halflife.engine import bootstrap, groups, network, once, scheduler
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.service import ServiceRhythm
 from halflife.engine.workers import Crew
-from halflife.kinds.pages import recorded as pages_recorded
+from halflife.kinds.pages import recorded_source as pages_recorded
 from halflife.kinds.protocol import Desk, Memo
 from halflife.kinds.registry import kind_of
 from halflife.policies.valuation import freshness_days

@@ -23,7 +23,7 @@ from halflife.engine import (
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.loop import LEASE
 from halflife.engine.quality_forecast import quality
-from halflife.engine.rhythms import Shown
+from halflife.engine.rhythms import TurnRecords
 from halflife.kinds.form import (
     audit as form_audit,
     runner as form_runner,
@@ -39,8 +39,8 @@ from halflife.models.rhythm import BINS, FLAT, LearnedRhythm, Rhythm
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.memory import MemoryStore
+from hand_clock import BEGAN, Hands
 
-BEGAN = 20_000.0
 HOUR = 1.0 / 24.0
 NIGHT = 3.5  # the hour at which everything happens
 HEAD = "[budget]\nrequests = 100000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
@@ -198,21 +198,23 @@ def copy_of(seen, last):
 def test_what_a_turn_at_a_form_shows_is_told_by_when_it_was_seen_before():
     copy = copy_of({"a": 10.0, "b": 10.0, "c": 10.2, "d": 10.2, "e": 9.0}, 10.2)
     shown = {"a": {"price": 1}, "b": {"price": 2}, "c": {"price": 2}, "new": {}}
-    look = rhythms.changes(copy, FormWish("both"), Shown(10.5, shown, {"d"}))
+    look = rhythms.changes(copy, FormWish("both"), TurnRecords(10.5, shown, {"d"}))
     assert look.at == 10.5
     assert look.since.tolist() == [10.0, 10.2]
     assert look.shown.tolist() == [2.0, 2.0]
     assert look.changed.tolist() == [2.0, 2.0]  # b and the new one, c and d
-    known = rhythms.changes(copy, FormWish("known"), Shown(10.5, shown))
+    known = rhythms.changes(copy, FormWish("known"), TurnRecords(10.5, shown))
     assert known.changed.tolist() == [1.0, 1.0]
-    new = rhythms.changes(copy, FormWish("new"), Shown(10.5, shown, {"d"}))
+    new = rhythms.changes(copy, FormWish("new"), TurnRecords(10.5, shown, {"d"}))
     assert new.shown.tolist() == [2.0, 1.0]
     assert new.changed.sum() == 1.0
 
 
 def test_what_shows_nothing_that_was_known_tells_nothing():
     copy = copy_of({"a": 10.0}, 10.0)
-    assert rhythms.changes(copy, FormWish("both"), Shown(10.5, {"new": {}})) is None
+    assert (
+        rhythms.changes(copy, FormWish("both"), TurnRecords(10.5, {"new": {}})) is None
+    )
 
 
 @given(RHYTHMS, st.lists(st.floats(19_000, 20_000), min_size=1, max_size=9))
@@ -225,13 +227,6 @@ def test_a_copy_in_its_own_time_has_effective_ages(rhythm, moments):
     assert ages == pytest.approx(passed, abs=1e-8)
     assert own.records == copy_of(seen, 0.0).records
     assert own.last == pytest.approx(float(rhythm.time(np.array(max(moments)))))
-
-
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from halflife.engine.service import ServiceRhythm
 from halflife.engine.what_if import compare_budgets
 from halflife.kinds.search.dictionary import COMMON
 from halflife.kinds.search.kind import KIND
-from halflife.kinds.search.recorded import RecordedSearch
+from halflife.kinds.search.recorded_source import RecordedSearch
 from halflife.kinds.search.settings import SearchConfig
 from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal

@@ -8,9 +8,9 @@ import pytest
 from halflife.config import Config
 from halflife.core.forms import Attribute, Interface
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.form import recorded, runner
+from halflife.kinds.form import recorded_source, runner
 from halflife.kinds.form.recorded_pages import snippet
-from halflife.kinds.listing.recorded import listing
+from halflife.kinds.listing.recorded_source import listing
 from halflife.queries.table_form import Tabled
 from halflife.replay.play import Play, play_recorded
 from halflife.stores.memory import MemoryStore
@@ -39,7 +39,9 @@ def played(requests, per_page, counts, days):
         f"[budget]\nrequests = {requests}\n[fetch]\ndelay = 0\n{text}"
     )
     store, play = MemoryStore(), Play(BEGAN, days, rhythm=SELDOM)
-    sent = play_recorded(config, store, {URL: recorded.form(lambda _: table)}, play)
+    sent = play_recorded(
+        config, store, {URL: recorded_source.form(lambda _: table)}, play
+    )
     return runner.held(store, config.source[0]), sent
 
 

@@ -18,10 +18,10 @@ from halflife.kinds.search.runner import Summarized, Summarizer, SummaryWish
 from halflife.stores import summaries
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
-from search_server import corpus, serving
+from hand_clock import BEGAN, Hands
+from search_server import corpus
 
 TEXTS = corpus(400)
-BEGAN = 20_000.0
 PATHS = {
     "es": "/es/_search?q={query}&from={offset}&size={count}",
     "html": "/html?q={query}&page={page}",
@@ -33,29 +33,8 @@ READING = {
 }
 
 
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serving(TEXTS) as server:
-        yield server
-
-
 @pytest.fixture
-def shop(server):
-    """The server's shop, behaving well and with nothing on its log."""
-    fresh = type(server.shop)(TEXTS)
-    server.shop = fresh
-    return fresh
-
-
-@pytest.fixture
-def made(server, shop, tmp_path):
+def made(search_server, shop, tmp_path):
     """Settings with a database, a store and a clock."""
 
     def make(kind="es", requests=2000, **more):
@@ -63,7 +42,7 @@ def made(server, shop, tmp_path):
         text = (
             f"[budget]\nrequests = {requests}\n[fetch]\ndelay = 0.0\ntimeout = 1.0\n"
             '[[source]]\nname = "shop"\nkind = "search"\nallow = ["127.0.0.0/8"]\n'
-            f'search_url = "{server.url}{PATHS[kind]}"\n{READING[kind]}{extra}'
+            f'search_url = "{search_server.url}{PATHS[kind]}"\n{READING[kind]}{extra}'
         )
         config = Config.parse(text, tmp_path / "halflife.toml")
         return config, bootstrap.writing(config), Hands()
@@ -362,7 +341,7 @@ def test_a_lost_list_of_summaries_leaves_those_that_were_made():
 
 
 @pytest.mark.parametrize("method", search_selection.METHODS)
-def test_databases_are_ranked_by_what_they_hold(made, server, method):
+def test_databases_are_ranked_by_what_they_hold(made, search_server, method):
     config, store, clock = made()
     other = config.source[0].model_copy(update={"name": "other"})
     with store:

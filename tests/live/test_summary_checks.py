@@ -23,39 +23,20 @@ from halflife.market.target_rule import Goal
 from halflife.probing.recheck import DEAR, MOST
 from halflife.stores import summaries, summary_lifetimes
 from halflife.stores.forecasts import Forecasts
-from search_server import corpus, serving
+from hand_clock import BEGAN, Hands
+from search_server import corpus
 
-TEXTS, OTHERS = corpus(400), corpus(400, seed=9)
-BEGAN = 20_000.0
+OTHERS = corpus(400, seed=9)
 GOAL = Goal(0.5, 0.95)
 
 
-class Hands:
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serving(TEXTS) as server:
-        yield server
-
-
 @pytest.fixture
-def shop(server):
-    server.shop = type(server.shop)(TEXTS)
-    return server.shop
-
-
-@pytest.fixture
-def config(server, shop, tmp_path):
+def config(search_server, shop, tmp_path):
     path = "/es/_search?q={query}&from={offset}&size={count}"
     text = (
         "[budget]\nrequests = 5000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
         '[[source]]\nname = "shop"\nkind = "search"\nallow = ["127.0.0.0/8"]\n'
-        f'engine = "elasticsearch"\nsearch_url = "{server.url}{path}"\n'
+        f'engine = "elasticsearch"\nsearch_url = "{search_server.url}{path}"\n'
         f"per_page = {shop.page}\n"
         'target = "summary >= 0.5 with confidence 0.95"\n'
     )
@@ -80,10 +61,10 @@ def kept(store):
     return summaries.current(store, "shop")
 
 
-def turned(server):
+def turned(search_server):
     """Let another database answer."""
-    server.shop = type(server.shop)(OTHERS)
-    return server.shop
+    search_server.shop = type(search_server.shop)(OTHERS)
+    return search_server.shop
 
 
 def check(config, store, clock, most=None, *, counts=True):
@@ -135,10 +116,10 @@ def test_a_check_that_is_passed_is_a_look_and_teaches_a_longer_life(
 
 
 def test_a_check_that_is_not_passed_asks_for_a_new_summary(
-    config, store, server, shop, clock, kept
+    config, store, search_server, shop, clock, kept
 ):
     del shop
-    turned(server)
+    turned(search_server)
     clock.now = BEGAN + 6.0
     found = check(config, store, clock)
     assert found.holds is False
@@ -209,11 +190,14 @@ def test_a_database_that_fails_is_no_evidence(config, store, shop, clock, kept):
     assert found.row()["excess"] is None
 
 
-def test_a_database_that_shows_only_snippets_now_is_named(config, store, clock, server):
+def test_a_database_that_shows_only_snippets_now_is_named(
+    config, store, clock, search_server
+):
     html = Config.parse(
         "[budget]\nrequests = 5000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
         '[[source]]\nname = "shop"\nkind = "search"\nallow = ["127.0.0.0/8"]\n'
-        f'search_url = "{server.url}/html?q={{query}}&page={{page}}"\nengine = "html"\n'
+        f'search_url = "{search_server.url}/html?q={{query}}&page={{page}}"\n'
+        'engine = "html"\n'
         'hits = "li.hit"\nhit_snippet = "p"\nhit_key = "a"\ntotal = "#n"\n',
         config.path,
     )
@@ -255,12 +239,12 @@ def test_a_check_scores_the_forecast_and_the_rest_is_forecast_anew(
 
 
 def test_a_check_that_is_not_passed_scores_when_there_is_a_new_summary(
-    config, store, server, shop, clock
+    config, store, search_server, shop, clock
 ):
     del shop
     source = config.source[0]
     audit_summary(store, source)
-    turned(server)
+    turned(search_server)
     clock.now = BEGAN + 6.0
     check(config, store, clock)
     assert not audit_summary(store, source)

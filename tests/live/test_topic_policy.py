@@ -10,7 +10,8 @@ from halflife.grouping.topic_book import TopicBook
 from halflife.kinds.pages.runner import keeping
 from halflife.kinds.pages.topics import Topics
 from halflife.policies.planner import taken
-from site_parts import BEGAN, Hands, html, running, settings, sync
+from hand_clock import BEGAN, Hands
+from site_parts import html, running, settings, sync
 
 EACH = 12
 TEAS = [f"/tea/{i}" for i in range(EACH)]

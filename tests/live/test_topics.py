@@ -9,7 +9,8 @@ from halflife.kinds.pages import crawl as pages_crawl
 from halflife.kinds.pages.runner import keeping
 from halflife.kinds.pages.topics import Topics, topics
 from halflife.readers.titles import MOST, terms
-from site_parts import Hands, html, running, settings
+from hand_clock import Hands
+from site_parts import html, running, settings
 
 TEAS = [f"/tea/{i}" for i in range(4)]
 CARS = [f"/car/{i}" for i in range(4)]

@@ -10,12 +10,13 @@ from halflife import plugins
 from halflife.config import Config
 from halflife.engine import bootstrap, network, once
 from halflife.engine.signals import Stop
-from halflife.kinds.pages.recorded import RecordedPages
+from halflife.kinds.pages.recorded_source import RecordedPages
 from halflife.kinds.protocol import Desk, Errand
 from halflife.kinds.registry import kind_of
 from halflife.recordings.pages import Recording
 from halflife.replay.pages import Replay
 from halflife.replay.world import serve
+from hand_clock import Hands
 
 BEGAN, DAYS, TICKS, PAGES, GRANT = 20_000.0, 9, 2, 12, 3
 SETTINGS = """\
@@ -49,15 +50,6 @@ class Watched(Recording):
     def looks(self, rows, at):
         self.asked.extend((at, self.keys[row]) for row in rows.tolist())
         return super().looks(rows, at)
-
-
-class Hands:
-    """A clock that stands still until it is moved."""
-
-    now = BEGAN
-
-    def __call__(self):
-        return self.now
 
 
 def recording(origin):

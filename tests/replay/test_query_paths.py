@@ -11,7 +11,7 @@ from halflife.core.forms import Form
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.fresh.harvest import DrilledSample, harvest
 from halflife.queries.known.keywords import pool_for
-from halflife.queries.known.paced import ALPHA
+from halflife.queries.known.query_loop import ALPHA
 from halflife.queries.known.refresh import Refresher
 from halflife.queries.known_rounds import KnownPlan, refresh
 from halflife.queries.ledger import Ledger

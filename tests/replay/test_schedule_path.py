@@ -10,7 +10,7 @@ from halflife.config import Config
 from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.listing.recorded import listing
+from halflife.kinds.listing.recorded_source import listing
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.policies.listings import ListingPolicy, ListingTerms
 from halflife.replay.listings import SetReplay

@@ -12,7 +12,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.search import rules
 from halflife.kinds.search.dictionary import COMMON
-from halflife.kinds.search.recorded import RecordedSearch
+from halflife.kinds.search.recorded_source import RecordedSearch
 from halflife.policies.texts.experience import Experience
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.live import WEEK

@@ -9,11 +9,11 @@ import numpy as np
 from halflife.core.forms import Attribute, Interface
 from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
-from halflife.kinds.form import recorded as form_recorded
+from halflife.kinds.form import recorded_source as form_recorded
 from halflife.kinds.form.recorded_pages import snippet
-from halflife.kinds.listing import recorded as listing_recorded
-from halflife.kinds.pages import recorded as pages_recorded
-from halflife.kinds.search import recorded as search_recorded
+from halflife.kinds.listing import recorded_source as listing_recorded
+from halflife.kinds.pages import recorded_source as pages_recorded
+from halflife.kinds.search import recorded_source as search_recorded
 from halflife.queries.table_form import Tabled
 from halflife.recordings.registers import relation_of
 from halflife.replay.world import Recorded
@@ -110,7 +110,7 @@ def library() -> Part:
 
 def papers(began: float = BEGAN, days: float = 3.0) -> Part:
     """Return the same objects as a repository of the plug-in ``oai`` lists them."""
-    from halflife_oai.recorded import RecordedRepository  # noqa: PLC0415  (a plug-in)
+    from halflife_oai.recorded_source import RecordedRepository  # noqa: PLC0415  (a plug-in)
 
     tracker = Tracker()
     for hour in range(int(24 * days) + 1):

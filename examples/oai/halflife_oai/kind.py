@@ -12,7 +12,7 @@ from halflife.recordings.relations import Relation
 from halflife.stores import Store
 from halflife_oai.harvest import harvest
 from halflife_oai.recognition import recognise
-from halflife_oai.recorded import RecordedRepository, recorded
+from halflife_oai.recorded_source import RecordedRepository, recorded
 from halflife_oai.settings import OaiConfig
 
 

@@ -1,4 +1,4 @@
-"""Every command works for a repository, in processes of their own."""
+"""Every command works for a repository; services have processes of their own."""
 
 import json
 import os
@@ -18,6 +18,7 @@ from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing import runner
 from halflife.replay.play import Play, play_recorded
+from inside import run_inside
 from processes import wait_for
 from replay.worlds import papers, settings
 
@@ -43,9 +44,8 @@ class Program:
         )
 
     def __call__(self, *words, code=0):
-        process = self.start(*words, "--json")
-        out, err = process.communicate(timeout=100)
-        assert process.returncode == code, out + err
+        found, out, err = run_inside(self.folder, *map(str, words), "--json")
+        assert found == code, out + err
         assert "Traceback" not in err
         return json.loads(out)
 

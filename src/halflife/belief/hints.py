@@ -392,12 +392,12 @@ def told_until(evidence: Evidence, now: float, maps: Collection[str]) -> Floats:
     That is the latest moment at which one of its maps was read, or that anything
     was said to have changed at.
     """
-    until = np.full(len(evidence.groups), -np.inf)
+    until: Floats = np.full(len(evidence.groups), -np.inf)
     for name in CLAIMED:
         np.maximum.at(until, evidence.group, getattr(evidence, name))
     rows = [row for row in map(evidence.row, maps) if row is not None]
     np.maximum.at(until, evidence.group[rows], evidence.last_at[rows])
-    return np.minimum(until, now)[evidence.group]
+    return np.asarray(np.minimum(until, now)[evidence.group])
 
 
 def hinted_looks(

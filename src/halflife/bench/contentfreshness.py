@@ -22,7 +22,7 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.keywords import Pool, pool_for
-from halflife.queries.known.paced import ALPHA
+from halflife.queries.known.query_loop import ALPHA
 from halflife.queries.known.refresh import Refresher
 from halflife.queries.known.rules import KnownOracle
 from halflife.queries.known_rounds import KnownPlan, refresh

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from halflife.core.lifetimes import Collection
-from halflife.policies.listings import ListingPolicy, ListingTerms, named
+from halflife.policies.listings import ListingPolicy, ListingTerms, names
 from halflife.policies.listings.pace import FARTHEST, last_fetch, pace, worth
 from halflife.policies.listings.schedules import FixedInterval, Priced, Schedule
 from halflife.replay.listings import (
@@ -50,12 +50,12 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     rivals: dict[str, Schedule] = {"every look": FixedInterval(0.0)}
     for sure in CONFIDENCES:
         terms = ListingTerms(target, sure, longest=FARTHEST)
-        asked = _schedule(named.threshold_pooled, terms)
-        paced = _schedule(named.threshold_paced, terms)
+        asked = _schedule(names.threshold_pooled, terms)
+        paced = _schedule(names.threshold_paced, terms)
         rivals[f"static {sure}"] = FixedInterval(asked(known) - last_fetch(known))
         rivals[f"threshold {sure}"] = asked
-        rivals[f"static AR {sure}"] = _schedule(named.threshold_static, terms)
-        rivals[f"adaptive AR {sure}"] = _schedule(named.threshold_adaptive, terms)
+        rivals[f"static AR {sure}"] = _schedule(names.threshold_static, terms)
+        rivals[f"adaptive AR {sure}"] = _schedule(names.threshold_adaptive, terms)
         rivals[f"paced {sure}"] = paced
         days = np.array([paced(known) - last_fetch(known)])
         price = float(worth(pace(known), days, "recall")[0])

@@ -137,14 +137,15 @@ async def _share(
 ) -> None:
     """Fetch, and stand for election as the planner, until told to stop."""
     from halflife.engine import bootstrap
-    from halflife.engine.fleet.planner import Planner
+    from halflife.engine.fleet.planner import FleetPlanner
     from halflife.engine.fleet.worker import FleetWorker
     from halflife.engine.reload import Settings
     from halflife.stores.location import work_queue
 
     queue = work_queue(config.store_place, terms[0].lease)
-    planner = Planner(terms[1])
+    planner = FleetPlanner(terms[1])
     terms[0].is_well = planner.is_alive
+    terms[0].decides = lambda: planner.status
     one = FleetWorker(Settings(config), store, queue, stop, terms[0])
     planner.start()
     try:

@@ -19,8 +19,8 @@ from aiohttp import web
 
 from halflife.core.errors import SourceError, UsageError
 from halflife.core.forms import Form, Interface, ResultPage
-from halflife.kinds.form.recorded import query_of
 from halflife.kinds.form.recorded_pages import KEY, form_page, results, snippet
+from halflife.kinds.form.recorded_source import query_of
 from halflife.kinds.form.tables import day, shaped
 from halflife.queries.table_form import Faults, Tabled
 from halflife.recordings.relations import load_relation

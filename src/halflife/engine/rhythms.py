@@ -69,7 +69,7 @@ def looks(collection: Collection, after: float) -> list[Look]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TurnRecords:
     """What a turn at a form showed.
 
     Attributes:
@@ -85,7 +85,7 @@ class Shown:
 
 
 def learn(
-    store: NoteBook, name: str, copy: "FormCopy", wish: "FormWish", shown: Shown
+    store: NoteBook, name: str, copy: "FormCopy", wish: "FormWish", shown: TurnRecords
 ) -> None:
     """Learn from what a turn at a form showed, beside the copy as it was before."""
     look = changes(copy, wish, shown)
@@ -93,7 +93,7 @@ def learn(
         keep(store, name, learned(store, name).after(look))
 
 
-def changes(copy: "FormCopy", wish: "FormWish", shown: Shown) -> Look | None:
+def changes(copy: "FormCopy", wish: "FormWish", shown: TurnRecords) -> Look | None:
     """Return what a turn at a form found, by when records had been seen before.
 
     Of known records whether they changed or went, of new ones how many there are: they

@@ -20,7 +20,7 @@ from halflife.stores import Store
 
 GROWN = 2.0  # times a grant that work may send: what it fetches may have grown
 SPARE = 10  # requests beyond that, for redirects and robots.txt
-_OURS = "halflife.kinds.contained"  # modules that stand between a kind and the engine
+_OURS = "halflife.kinds.contain"  # modules that stand between a kind and the engine
 
 
 class ContainedWorker:

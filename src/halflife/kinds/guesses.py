@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from halflife.config.kinds import kinds
 from halflife.core.errors import ConfigError
-from halflife.kinds.contained import ContainedKind
+from halflife.kinds.containment import ContainedKind
 from halflife.kinds.registry import kind_named
 from halflife.readers.xml_stream import root_name
 from halflife.recognition.guess import SURE, SourceGuess, TrialAnswer

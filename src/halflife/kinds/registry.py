@@ -6,7 +6,7 @@ from typing import Any
 from halflife.config import SourceConfig
 from halflife.config.kinds import load_plugin
 from halflife.core.errors import ConfigError
-from halflife.kinds.contained import ContainedKind
+from halflife.kinds.containment import ContainedKind
 from halflife.kinds.protocol import Kind
 
 

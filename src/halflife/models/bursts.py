@@ -281,7 +281,7 @@ class Bursts:
         new, first = np.unique(folder, return_index=True)
         fresh = self._row[new] < 0
         new, first = new[fresh], first[fresh]
-        if new.size == 0:
+        if not new.size:
             return
         self._row[new] = self._parent.size + np.arange(new.size)
         self._parent = np.concatenate([self._parent, site[first]])

@@ -18,7 +18,7 @@ from halflife.core.categories import Categories
 from halflife.core.keys import Chosen
 from halflife.core.plan import Plan
 from halflife.core.view import View
-from halflife.models.parted import law_of
+from halflife.models.mixed_survival import law_of
 from halflife.models.quality import columns
 from halflife.policies.index import Index
 

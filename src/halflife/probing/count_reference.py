@@ -16,7 +16,7 @@ from halflife.probing.size import DatabaseSize
 from halflife.probing.totals import USABLE
 from halflife.summary.count_check import (
     WORDS,
-    WordCounts,
+    ReferenceCounts,
     count_noise,
     counted_divergence,
 )
@@ -26,7 +26,9 @@ LOUDEST = 0.01  # variance of ln(count): a tenth, up or down; a check then sees 
 FEWEST = 2 * WORDS  # different words: with fewer, checks draw nearly the same ones
 
 
-def reference(db: Searchable, sample: Sample, size: DatabaseSize) -> WordCounts | None:
+def reference(
+    db: Searchable, sample: Sample, size: DatabaseSize
+) -> ReferenceCounts | None:
     """Return the counts that checks go by; None if the database tells none of use."""
     drawn = size.drawn
     if drawn is None or size.told not in USABLE:
@@ -39,7 +41,7 @@ def reference(db: Searchable, sample: Sample, size: DatabaseSize) -> WordCounts 
     noise = _noise(db, sample, told)
     if not noise <= LOUDEST:
         return None
-    return WordCounts(words, tuple(told[w] for w in words), noise)
+    return ReferenceCounts(words, tuple(told[w] for w in words), noise)
 
 
 def _noise(db: Searchable, sample: Sample, told: dict[str, float]) -> float:
@@ -56,7 +58,7 @@ def _noise(db: Searchable, sample: Sample, told: dict[str, float]) -> float:
     return count_noise(first, np.array(list(again.values())))
 
 
-def check_counts(db: Searchable, known: WordCounts, rng: Generator) -> float:
+def check_counts(db: Searchable, known: ReferenceCounts, rng: Generator) -> float:
     """Return how far a database is from its summary by the counts of a few words.
 
     NaN if it did not tell enough of them. A word whose total is missing is left out,

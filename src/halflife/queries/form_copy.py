@@ -12,8 +12,8 @@ from halflife.queries.fresh.progress import NewRound
 from halflife.queries.frontier import CrawlState
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.paced import ALPHA
 from halflife.queries.known.progress import KnownRound
+from halflife.queries.known.query_loop import ALPHA
 from halflife.queries.known.word_counts import WordCounts
 from halflife.queries.local import LocalRecords
 from halflife.queries.policies import EXPECTED, INDEX, KnownPolicy, NewPolicy

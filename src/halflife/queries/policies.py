@@ -17,7 +17,7 @@ from halflife.queries.fresh.records import ByRecord
 from halflife.queries.fresh.rotation import InTurn, Rotation
 from halflife.queries.fresh.simple import Exhaustive, GammaPoissonRule, Newest
 from halflife.queries.known.guess import Coverage
-from halflife.queries.known.paced import ALPHA, Paced
+from halflife.queries.known.query_loop import ALPHA, Paced
 from halflife.queries.known.rules import (
     KnownIndex,
     KnownOracle,

@@ -12,7 +12,7 @@ from typing import Any
 
 from halflife.core.store import NoteBook
 from halflife.stores.notes import NoteKind
-from halflife.summary.count_check import WordCounts
+from halflife.summary.count_check import ReferenceCounts
 
 MOST = 200  # checks of a summary that are remembered
 
@@ -33,13 +33,13 @@ class CountCheck:
     kl: float
 
 
-def counts(store: NoteBook, source: str, version: int) -> WordCounts | None:
+def counts(store: NoteBook, source: str, version: int) -> ReferenceCounts | None:
     """Return the counts for a summary; None if there are none to check it by."""
     found = COUNTS.load(store, source)
     return found if found is not None and found.version == version else None
 
 
-def note_counts(store: NoteBook, source: str, told: WordCounts) -> None:
+def note_counts(store: NoteBook, source: str, told: ReferenceCounts) -> None:
     """Keep the counts of the summary in use in place of those before."""
     COUNTS.save(store, told, source)
 
@@ -60,7 +60,7 @@ def note_check(store: NoteBook, source: str, told: CountCheck) -> None:
     CHECKS.save(store, rows[-MOST:], source)
 
 
-def _write(told: WordCounts) -> Mapping[str, object]:
+def _write(told: ReferenceCounts) -> Mapping[str, object]:
     return {
         "version": told.version,
         "words": list(told.words),
@@ -69,13 +69,13 @@ def _write(told: WordCounts) -> Mapping[str, object]:
     }
 
 
-def _read(row: Mapping[str, Any]) -> WordCounts:
+def _read(row: Mapping[str, Any]) -> ReferenceCounts:
     words = tuple(str(word) for word in row["words"])
     told = tuple(float(count) for count in row["counts"])
     noise = float(row["noise"])
     if len(words) != len(told) or not all(map(isfinite, (*told, noise))):
         raise ValueError("counts that are not one for each word")
-    return WordCounts(words, told, noise, int(row["version"]))
+    return ReferenceCounts(words, told, noise, int(row["version"]))
 
 
 def _write_checks(rows: Sequence[CountCheck]) -> list[list[float | None]]:

@@ -28,7 +28,7 @@ FEWEST = 2  # words without which nothing can be compared
 
 
 @dataclass(frozen=True, slots=True)
-class WordCounts:
+class ReferenceCounts:
     """What a database told of some words when its summary was made.
 
     Attributes:

@@ -13,7 +13,7 @@ from halflife.engine.deliveries import SinkReport
 from halflife.engine.held_answers import Waiting
 from halflife.engine.quality_forecast import stated
 from halflife.engine.wallet import Spend, Wallet
-from halflife.kinds.contained import ContainedKind
+from halflife.kinds.containment import ContainedKind
 from halflife.kinds.page_view import Panorama, Planned
 from halflife.kinds.protocol import Known, Memo
 from halflife.kinds.registry import kind_of

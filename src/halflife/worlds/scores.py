@@ -48,7 +48,7 @@ class ClientLog:
 def score(truth: Recording, log: ClientLog, begin: float, end: float) -> SourceScore:
     """Return how fresh a client's copy of a source was between two moments."""
     rows, at = np.array(log.row, dtype=np.intp), np.array(log.at)
-    held = Holding.of(truth, rows, at)
+    held = HeldVersions.of(truth, rows, at)
     there = overlap(truth.born, truth.died, begin, end)
     fresh = overlap(held.since, held.until, begin, end)
     alive = (truth.born <= end) & (end < truth.died)
@@ -63,7 +63,7 @@ def score(truth: Recording, log: ClientLog, begin: float, end: float) -> SourceS
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HeldVersions:
     """When a client held current versions: each version once."""
 
     row: Ints
@@ -71,7 +71,7 @@ class Holding:
     until: Floats
 
     @classmethod
-    def of(cls, truth: Recording, rows: Ints, at: Floats) -> "Holding":
+    def of(cls, truth: Recording, rows: Ints, at: Floats) -> "HeldVersions":
         """Return what follows from having been handed these items at these times."""
         if not rows.size:
             none = np.zeros(0)

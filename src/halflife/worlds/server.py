@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 from halflife.core.errors import UsageError
-from halflife.kinds.form.recorded import FORM_FAULTS
-from halflife.kinds.search.recorded import SEARCH_FAULTS
+from halflife.kinds.form.recorded_source import FORM_FAULTS
+from halflife.kinds.search.recorded_source import SEARCH_FAULTS
 from halflife.recordings.pages import Recording
 from halflife.replay.folder import recorded_in
 from halflife.replay.recorded_source import RecordedSource

@@ -184,7 +184,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
 
     def recorded(self, store: Store, source: FormConfig) -> "RecordedSource | None":
         """Return what was shown as a recording."""
-        from halflife.kinds.form.recorded import RecordedForm  # noqa: PLC0415  (slow)
+        from halflife.kinds.form.recorded_source import RecordedForm  # noqa: PLC0415  (slow)
         from halflife.recordings.registers import relation_of  # noqa: PLC0415
 
         if source.name not in store.collections():

@@ -9,7 +9,7 @@ import numpy as np
 from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Interface
 from halflife.core.lifetimes import Values
-from halflife.kinds.form.recorded import RecordedForm
+from halflife.kinds.form.recorded_source import RecordedForm
 from halflife.recordings.relations import Relation, is_relation, load_relation
 from halflife.replay.recorded_source import RecordedHistory, source_name
 

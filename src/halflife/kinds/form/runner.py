@@ -365,7 +365,7 @@ class _Notes:
             else:  # only the end of what was read before: an answer without records
                 looked = listing_runner.believe(store, run, tracked, listing, looked)
             if not looked.held:
-                shown = rhythms.Shown(at, listing.records, listing.absent)
+                shown = rhythms.TurnRecords(at, listing.records, listing.absent)
                 wanted = wish(source)
                 rhythms.learn(store, source.name, self._copy, wanted, shown)
         if self._told.records and source.total:

@@ -52,7 +52,7 @@ from halflife.stores.forecasts import Issued
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from halflife.kinds.listing.recorded import RecordedListing
+    from halflife.kinds.listing.recorded_source import RecordedListing
     from halflife.kinds.page_view import PageRequest, PageView
     from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.recordings.relations import Relation
@@ -220,7 +220,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
 
     def recorded(self, store: Store, source: ListingConfig) -> "RecordedSource | None":
         """Return what was listed as a recording."""
-        from halflife.kinds.listing.recorded import RecordedListing  # noqa: PLC0415  (slow)
+        from halflife.kinds.listing.recorded_source import RecordedListing  # noqa: PLC0415  (slow)
         from halflife.recordings.registers import relation_of  # noqa: PLC0415
 
         if source.name not in store.collections():
@@ -245,7 +245,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
 
     def replayed(self, name: str, relation: "Relation") -> "RecordedListing":
         """Return a history of objects as a source of this kind."""
-        from halflife.kinds.listing.recorded import RecordedListing  # noqa: PLC0415  (slow)
+        from halflife.kinds.listing.recorded_source import RecordedListing  # noqa: PLC0415  (slow)
 
         return RecordedListing(name, relation)
 

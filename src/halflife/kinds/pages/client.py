@@ -43,6 +43,7 @@ from halflife.readers.script_pages import needs_script
 from halflife.readers.text import check_mode, fingerprint, is_html, media_type
 
 _LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
+MOMENT = 2.0  # seconds between two fetches that show what is noise: clocks move on
 LATELY = 1.0 / 24.0  # days for which a redirect shows nothing new of a page seen
 
 
@@ -79,7 +80,7 @@ class SiteSettings:
     limits: Admission | None = None
     rules: PartRules = field(default_factory=PartRules)
     memory: ReadingMemory | None = None
-    moment: float = 2.0
+    moment: float = field(default_factory=lambda: MOMENT)
     validators: ValidatorMemory | None = None
     hubs: HubMemory | None = None
     promises: PromiseLearner | None = None

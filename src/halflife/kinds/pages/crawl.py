@@ -5,20 +5,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.random import Generator
 
 from halflife.belief import Belief
 from halflife.belief.newcomers import Newcomers
 from halflife.config import SourceConfig
 from halflife.core.arrays import Bools
-from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.keys import names_at
 from halflife.core.links import FAR, Links
 from halflife.core.observation import Looks, Seen
-from halflife.core.plan import Plan
-from halflife.core.view import View
 from halflife.core.wording import count
 from halflife.kinds.pages import map_discovery
 from halflife.kinds.pages.settings import PagesConfig
@@ -26,6 +22,7 @@ from halflife.kinds.pages.source_rows import rows_of
 from halflife.policies import Policy
 from halflife.policies.discovery import Discovering
 from halflife.policies.rounds import InRounds
+from halflife.policies.urgent import urgent_first
 from halflife.stores import Store
 
 if TYPE_CHECKING:
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from halflife.kinds.pages.site import Follow, Frontier
 
 HOPS = 8  # requests that redirects may take besides what was asked for
+UNREAD = "the links of this page were never read"
 DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
 
 
@@ -88,41 +86,9 @@ def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFirst:
-    """A policy that first asks, once each, for pages that lead to others.
-
-    Attributes:
-        policy: What decides about the rest.
-        keys: The pages that are still to be read; others may add to them.
-        why: Why these come first.
-
-    """
-
-    policy: Policy
-    keys: set[str]
-    why: str = "the links of this page were never read"
-
-    def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
-        """Return the next requests, best first, costing at most ``budget``."""
-        if self.keys:
-            mine = [i for i, key in enumerate(view.keys) if key in self.keys]
-            rows = np.array([i for i in mine if view.ready[i]], dtype=np.intp)
-            rows = rows[: budget.requests]
-            keys = tuple(view.keys[row] for row in rows.tolist())
-            self.keys.difference_update(keys)
-            if keys:
-                return Plan(keys, rows, np.zeros(rows.size), lambda _: self.why)
-        return self.policy(view, budget, rng)
-
-
 def read_first(inner: Policy, keys: set[str]) -> Policy:
     """Return a policy that begins with pages whose links were never read."""
-    if not keys:
-        return inner
-    if isinstance(inner, InRounds):
-        return replace(inner, policy=ReadFirst(inner.policy, keys))
-    return ReadFirst(inner, keys)
+    return urgent_first(inner, keys, UNREAD) if keys else inner
 
 
 def belief(inner: Belief, sources: Iterable[SourceConfig]) -> Belief:

@@ -12,19 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
-import numpy as np
-from numpy.random import Generator
-
-from halflife.core.budget import Budget, Purse
+from halflife.core.budget import Purse
 from halflife.core.errors import BudgetSpent, SourceError, UsageError
-from halflife.core.plan import Plan
-from halflife.core.view import View
 from halflife.models.validator_trust import TrustRecord
 from halflife.net.access import Access, Answer
 from halflife.net.addresses import host_of, resolve
 from halflife.net.gate import Gate
 from halflife.policies import Policy
-from halflife.policies.rounds import InRounds
+from halflife.policies.urgent import urgent_first
 from halflife.readers.hub_links import find_hub
 from halflife.stores import NoteBook, Store
 from halflife.stores.notes.subscriptions import (
@@ -44,6 +39,7 @@ RENEWED = 1.0 / 3.0  # of a lease that is left when it is renewed
 FIRST_WAIT, LONGEST_WAIT = 1.0 / 24.0, 7.0  # days until a hub is asked again
 DENIED = 7.0  # days until a hub that refused is asked again
 DOUBTED = 2.0 / 3.0  # the chance of no change above which no page is fetched at once
+ANNOUNCED = "its hub says that it has changed"
 PATH = "/websub/"  # below the callback
 _HOPS = 3  # redirects of a hub that are followed
 _NAME = 24  # bytes of chance in the name of a callback, and in a secret
@@ -241,37 +237,9 @@ class HubDesk:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class AnnouncedFirst:
-    """A policy that begins with pages of which a hub said that they changed."""
-
-    policy: Policy
-    desk: HubDesk
-
-    def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
-        """Return the next requests, best first, costing at most ``budget``."""
-        first = self.desk.first
-        if first:
-            mine = [i for i, key in enumerate(view.keys) if key in first]
-            rows = np.array(
-                [i for i in mine if view.ready[i] and not view.looked[i]],
-                dtype=np.intp,
-            )[: budget.requests]
-            keys = tuple(view.keys[row] for row in rows.tolist())
-            first.difference_update(keys)
-            if keys:
-                why = "its hub says that it has changed"
-                return Plan(keys, rows, view.weight[rows], lambda _: why)
-        return self.policy(view, budget, rng)
-
-
 def announced_first(inner: Policy, desk: HubDesk | None) -> Policy:
     """Return a policy that begins with what hubs have announced."""
-    if desk is None:
-        return inner
-    if isinstance(inner, InRounds):
-        return replace(inner, policy=AnnouncedFirst(inner.policy, desk))
-    return AnnouncedFirst(inner, desk)
+    return inner if desk is None else urgent_first(inner, desk.first, ANNOUNCED)
 
 
 def unconfirmed(store: NoteBook, source: str) -> list[str]:

@@ -12,7 +12,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.plan import Plan
 from halflife.core.view import View, unfiled
 from halflife.kinds.protocol import NEVER_SEEN
-from halflife.models.parted import Parted
+from halflife.models.mixed_survival import Parted
 from halflife.policies.valuation import falling, freshness_days
 
 # Columns that are not those of the parts.

@@ -6,15 +6,14 @@ changed. So one request in twenty reads maps again, whatever they are worth as p
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from halflife.belief import paused
 from halflife.config import Config
 from halflife.core.evidence import Evidence
-from halflife.kinds.pages.crawl import ReadFirst
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.policies import Policy
-from halflife.policies.rounds import InRounds
+from halflife.policies.urgent import urgent_first
 
 SHARE = 0.05  # of a source's requests
 SOONEST = 1.0 / 24.0  # days between two reads of a map
@@ -67,8 +66,4 @@ class MapRounds:
 
 def maps_first(inner: Policy, rounds: MapRounds) -> Policy:
     """Return a policy that begins with maps that are due."""
-    if not rounds.interval:
-        return inner
-    if isinstance(inner, InRounds):
-        return replace(inner, policy=ReadFirst(inner.policy, rounds.due, WHY))
-    return ReadFirst(inner, rounds.due, WHY)
+    return urgent_first(inner, rounds.due, WHY) if rounds.interval else inner

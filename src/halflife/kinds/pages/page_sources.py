@@ -76,7 +76,7 @@ async def rendering(
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageContext:
     """Whose pages are whose, and the browser that renders some of them."""
 
     owner: "Ownership"

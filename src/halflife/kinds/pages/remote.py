@@ -99,7 +99,7 @@ class LeasedSites:
         self,
         gate: Gate,
         store: Store,
-        shown: page_sources.Shown,
+        shown: page_sources.PageContext,
         sources: Iterable[PagesConfig],
     ) -> None:
         self._gate, self._store, self._shown = gate, store, shown
@@ -147,7 +147,7 @@ async def leased_sites(
     """Hold what it takes to fetch pages on lease, a browser where one is needed."""
     pages = PagesConfig.among(sources)
     async with page_sources.rendering(gate, pages) as browser:
-        shown = page_sources.Shown(page_sources.Ownership(store), browser)
+        shown = page_sources.PageContext(page_sources.Ownership(store), browser)
         yield LeasedSites(gate, store, shown, pages)
 
 
@@ -191,7 +191,7 @@ class RemotePages:
                         yield Looks.of(looks)
                     queue.file([one.item for one in found])
                     pause = SOONEST
-                elif not any(queue.open_pages(sources)):
+                elif not queue.is_open(sources):
                     break
                 else:
                     await asyncio.sleep(pause)

@@ -48,7 +48,7 @@ from halflife.stores import (
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_counts import CountCheck
 from halflife.stores.summary_drift import LastCheck
-from halflife.summary.count_check import WordCounts
+from halflife.summary.count_check import ReferenceCounts
 
 CLEAR = 0.2  # of tau: off by no more by five words, and a summary holds
 
@@ -129,7 +129,7 @@ class Checked:
         return "the database is not what it was; the summary is to be made anew"
 
 
-class Looked(NamedTuple):
+class CheckEvidence(NamedTuple):
     """What a check showed.
 
     Attributes:
@@ -208,16 +208,16 @@ class Checker:
                     return self._told(visit.run, kept, looked)
             except SourceError as error:
                 line.trouble = str(error)
-                return self._told(visit.run, kept, Looked(nan, NOTHING))
+                return self._told(visit.run, kept, CheckEvidence(nan, NOTHING))
 
     def _look(
         self,
         source: SearchConfig,
         kept: StoredSummary,
-        known: WordCounts | None,
+        known: ReferenceCounts | None,
         rng: Generator,
         most: int | None,
-    ) -> Looked:
+    ) -> CheckEvidence:
         """Ask for match counts, if some are known, and else for documents; blocks."""
         counter, line = self._lines
         alone = most is not None and most < selection.check_requests(source, kept)
@@ -227,7 +227,7 @@ class Checker:
         if told is None and not counter.over:
             told = self._recheck(source, kept, line, rng)
         silent = known is not None and not isfinite(off) and not counter.over
-        return Looked(off, told or NOTHING, silent)
+        return CheckEvidence(off, told or NOTHING, silent)
 
     def _recheck(
         self,
@@ -251,7 +251,7 @@ class Checker:
             over=lambda: line.over,
         )
 
-    def _told(self, run: Run, kept: StoredSummary, looked: Looked) -> Checked:
+    def _told(self, run: Run, kept: StoredSummary, looked: CheckEvidence) -> Checked:
         """Write down what a check has told."""
         now, found = self.clock(), looked.found
         counted = isfinite(looked.counts)

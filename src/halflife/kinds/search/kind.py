@@ -222,7 +222,7 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
 
     def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
         """Return the text databases that were recorded in a folder."""
-        from halflife.kinds.search.recorded import text_histories  # noqa: PLC0415  (slow)
+        from halflife.kinds.search.recorded_source import text_histories  # noqa: PLC0415  (slow)
 
         return text_histories(folder)
 

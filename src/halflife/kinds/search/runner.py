@@ -49,7 +49,7 @@ from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_drift import Refresh
 from halflife.stores.summary_lifetimes import Life
 from halflife.summary import Summary
-from halflife.summary.count_check import WordCounts
+from halflife.summary.count_check import ReferenceCounts
 
 METHODS = ("qbs", "fps")
 UNSIZED = "not estimated: nothing more could be asked"
@@ -225,7 +225,7 @@ class SampledDatabase(NamedTuple):
     sample: Sample
     size: DatabaseSize | None
     topics: tuple[str, ...] = ()
-    counts: WordCounts | None = None  # by which the summary can be checked
+    counts: ReferenceCounts | None = None  # by which the summary can be checked
 
 
 class Heard:

@@ -31,7 +31,7 @@ from halflife.policies.texts import (
     Taught,
     TextPolicy,
 )
-from halflife.policies.texts.checked import CheckedIndex
+from halflife.policies.texts.checked_index import CheckedIndex
 from halflife.policies.texts.samples import SHARE
 
 WEEK = 7.0

@@ -17,7 +17,7 @@ from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
 from halflife.policies.texts import RefreshWish, SummaryShelf, Taught, TextPolicy, best
 from halflife.policies.texts.bayes import Bayes
-from halflife.policies.texts.checked import checked
+from halflife.policies.texts.checked_index import checked
 from halflife.policies.texts.drift_index import drift_index
 from halflife.policies.texts.lessons import FULL, KAPPA, LOGS, SIZE, Lessons
 from halflife.policies.texts.live import Choices, Databases, DueSummaries, choose

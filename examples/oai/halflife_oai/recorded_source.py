@@ -9,7 +9,7 @@ import numpy as np
 
 from halflife.config import SourceConfig
 from halflife.core.object_store import Attributes
-from halflife.kinds.listing.recorded import RecordedListing
+from halflife.kinds.listing.recorded_source import RecordedListing
 from halflife.recordings.registers import relation_of
 from halflife.replay.world import RecordedAnswer, RecordedRequest
 from halflife.stores import Store
