@@ -392,10 +392,7 @@ class Neighbours:
             looks = NewLooks(here, since, at, silent * lived, unheard)
             place = evidence.keys, self._pages.folder
             self._near.learn(looks, place, evidence.last_at, self._bursts)
-            told = heard.true / -np.expm1(
-                -np.maximum(silent * lived + heard.load, 1e-9)
-            )
-            counted = unheard + np.where(changed, told, 0.0)
+            counted = np.where(changed, heard.changes(rate * lived), 0.0)
             self._pages.changes[here] += counted
             self._pages.lived[here] += lived
             self._moved = True
