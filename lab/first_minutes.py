@@ -60,15 +60,20 @@ def wheel_to_forecast(folder: Path, env: Mapping[str, str]) -> dict[str, Step]:
     inside, work = folder / "env" / "bin", folder / "work"
     venv.create(inside.parent, with_pip=True)
     work.mkdir()
-    pip = [inside / "python", "-m", "pip", "--quiet"]
+    pip: list[str | Path] = [inside / "python", "-m", "pip", "--quiet"]
     timed([*pip, "wheel", "--no-deps", "--wheel-dir", folder / "dist", ROOT], env=env)
     (wheel,) = (folder / "dist").glob("halflife-*.whl")
     steps = {"pip install": timed([*pip, "install", wheel], env=env)}
     with small_web() as home:
         site = [f"{home}/sitemap.xml", "--source", "site", "--allow", "127.0.0.0/8"]
-        verbs = {"init": [], "add": site, "sync": [], "forecast": ["--at", "7d"]}
+        verbs: dict[str, list[str]] = {
+            "init": [],
+            "add": site,
+            "sync": [],
+            "forecast": ["--at", "7d"],
+        }
         for verb, more in verbs.items():
-            words = [inside / "halflife", verb, *more]
+            words: list[str | Path] = [inside / "halflife", verb, *more]
             steps[f"halflife {verb}"] = timed(words, cwd=work, env=env)
     return steps
 
