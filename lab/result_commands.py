@@ -69,6 +69,9 @@ PRINTED = {
     "scrapy-addon": PrintedFigure(
         "python lab/benchmarks/scrapy_addon.py", "150 pages of a local site", 1
     ),
+    "first-minutes": PrintedFigure(
+        "python -m lab.first_minutes", "a clone of this repository, a site of 12 pages"
+    ),
     "kill9": PrintedFigure(
         "python lab/benchmarks/kill9.py --kills 100 --scrapy PYTHON",
         "500 pages of a local site, killed at random instants",

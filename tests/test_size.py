@@ -23,6 +23,7 @@ from halflife.probing.size import (
     _Caught,
     _logged,
     estimate_size,
+    ratio,
 )
 from halflife.probing.totals import TotalsTrust, judge
 from lab.synthetic_text import Language
@@ -132,6 +133,16 @@ def test_totals_are_judged_before_they_are_used(database, totals, told, method):
         assert found.low <= found.size <= found.high
         sizes.append(found.size)
     assert np.mean(sizes) == pytest.approx(1200, rel=0.3)
+
+
+def test_rounds_of_the_bootstrap_in_which_nothing_is_below_are_left_out():
+    above, below = np.ones(4), np.array([0.0, 0.0, 0.0, 2.0])
+    found = ratio(above, below, np.random.default_rng(0))
+    assert found.size == pytest.approx(2.0)
+    assert 0.0 < found.low <= 2.0 <= found.high < np.inf
+    other = ratio(below, above, np.random.default_rng(0))
+    assert other.size == pytest.approx(0.5)
+    assert 0.0 < other.low <= 0.5 <= other.high < np.inf
 
 
 class CutOff:

@@ -16,6 +16,7 @@ from halflife.stores.postgres.ledger_window import LedgerWindow
 from halflife.stores.postgres.store import PostgresStore
 from halflife.stores.postgres.work_queue import BudgetWindow, WorkQueue
 from halflife.stores.work import SeenAnswer
+from processes import wait_for
 
 # As they were while a page's row had its lease and its answer.
 OLD_PAGES = """
@@ -195,6 +196,27 @@ def test_a_host_that_another_needs_is_asked_for():
         assert 3.0 <= two.lease_host("www.h0.test").ago < 4.0
 
 
+def test_a_host_that_another_waits_for_is_left_to_it():
+    with handed_out(4) as (address, _), worker(address) as one, worker(address) as two:
+        (batch,) = one.lease_pages(1, 1, WINDOW)
+        assert two.lease_host("h0.test") is None
+        one.release(batch, (0.0, 0.0))
+        assert one.lease_pages(1, 1, WINDOW) == []
+        lease = two.lease_host("h0.test")
+        two.release(lease, (0.0, 0.0))
+        assert len(one.lease_pages(1, 1, WINDOW)) == 1
+
+
+def test_who_no_longer_waits_for_a_host_keeps_nobody_from_it():
+    with handed_out(4) as (address, _), worker(address) as one, worker(address) as two:
+        (batch,) = one.lease_pages(1, 1, WINDOW)
+        assert two.lease_host("h0.test") is None
+        one.release(batch, (0.0, 0.0))
+        earlier = "wanted - interval '3 seconds'"
+        Clock(address).run(f"UPDATE @host_lease SET wanted = {earlier}")
+        assert len(one.lease_pages(1, 1, WINDOW)) == 1
+
+
 def test_one_rules_at_a_time_and_the_next_takes_over_when_it_dies():
     with (
         handed_out(2) as (address, planner),
@@ -203,8 +225,7 @@ def test_one_rules_at_a_time_and_the_next_takes_over_when_it_dies():
         assert not next_one.stand_for_election()
         planner._connection.db.link.close()  # its process died
         assert not planner.is_elected()
-        # The server hears of it a moment later.
-        assert any(next_one.stand_for_election() for _ in range(10_000))
+        wait_for(next_one.stand_for_election)  # the server hears of it in a moment
         with PostgresStore.open(address) as store:
             next_one.take_over(store, 20000.0)
             run = store.begin(["site"], 20000.0, lease=1.0)  # taken from the old one

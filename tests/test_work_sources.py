@@ -2,18 +2,22 @@
 
 from contextlib import closing
 
+import numpy as np
 import pytest
 
 import postgres_store
 from fleet_parts import Clock, handed_out, worker
 from halflife.config import Config
 from halflife.core.errors import LeaseLost, StoreError
+from halflife.core.value_curve import Offers
+from halflife.engine import scheduler
 from halflife.engine.fleet import report_codec
 from halflife.engine.fleet.source_handout import LOST, SourceHandout, _report
 from halflife.engine.workers import WorkGrant, is_handed_out
 from halflife.kinds.listing.runner import Looked
 from halflife.kinds.protocol import Report
 from halflife.kinds.whole import report_on
+from halflife.market.offers import TakenOffers
 from halflife.stores.owner import Owner
 from halflife.stores.postgres.store import PostgresStore
 from halflife.stores.postgres.work_queue import WorkQueue
@@ -270,6 +274,18 @@ LISTING = 'kind = "listing"\nurl = "http://a.test/list"\nkey = "id"'
 def test_pages_stay_with_whoever_plans():
     assert is_handed_out([config(LISTING)])
     assert not is_handed_out([config('pages = ["http://a.test/"]')])
+
+
+def test_a_source_is_worth_what_a_request_of_those_it_gets_buys():
+    rows = np.array([0, 1, 2])
+    offers = Offers(
+        ("a", "b", "c"),
+        np.array([0, 0, 1, 2]),
+        np.array([2.0, 3.0, 4.0, 5.0]),
+        np.array([10.0, 5.0, 2.0, 9.0]),
+    )
+    taken = TakenOffers(rows, 9.0, 17.0, 0.0)
+    assert scheduler._values(offers, taken) == {"a": 3.0, "b": 0.5}
 
 
 class Refusing:

@@ -112,6 +112,7 @@ class Neighbours:
         self._of: Evidence | None = None
         self._hearsay: Hearsay | None = None
         self._folders: dict[str, int] = {}
+        self._moved = False
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""

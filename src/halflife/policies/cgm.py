@@ -14,6 +14,7 @@ from halflife.core.arrays import Floats
 from halflife.core.view import View
 from halflife.models.rates.counts import Counted, bias_reduced
 from halflife.policies import Strategy
+from halflife.policies.best_schedule import freshest
 from halflife.policies.dates import due_first
 
 
@@ -35,10 +36,12 @@ freshness = Strategy(
     partial(scheduled, "freshness"),
     "Cho and Garcia-Molina's intervals that keep most copies current.",
     "Cho and Garcia-Molina 2003, TODS and TOIT",
+    schedule=freshest,
 )
 age = Strategy(
     due_first,
     partial(scheduled, "age"),
     "Cho and Garcia-Molina's intervals that keep copies least out of date.",
     "Cho and Garcia-Molina 2003, TODS and TOIT",
+    schedule=partial(best_intervals, objective="age"),
 )

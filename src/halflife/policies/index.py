@@ -19,6 +19,7 @@ from halflife.core.view import View
 from halflife.core.wording import count, number
 from halflife.models.quality import alive_at
 from halflife.policies import Strategy
+from halflife.policies.best_schedule import freshest
 from halflife.policies.choose import best
 
 NEVER_SEEN_DAYS = 1000.0  # an item never seen counts as last seen that long ago
@@ -129,6 +130,7 @@ freshness = Strategy(
     Index("freshness"),
     about="Refresh where it buys most current copies; gives up on hopeless pages.",
     paper="Cho and Garcia-Molina 2003, TODS",
+    schedule=freshest,
 )
 age = Strategy(
     Index("age"),

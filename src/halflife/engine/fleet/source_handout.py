@@ -75,14 +75,23 @@ class SourceHandout:
                 self._tell(name, Report((name,), wasted))
 
     async def watch(self) -> None:
-        """Take in what workers report, as long as this process plans."""
+        """Take in what workers report, as long as this process plans.
+
+        A connection that is lost is noticed by whoever watches over the election.
+        """
         while True:
-            ended = self._queue.ended()
-            for one in ended:
-                self._tell(one.source, _report(one))
-            if ended:  # also what nobody waits for: it is in no settings any more
-                self._queue.take_out([one.source for one in ended])
+            with suppress(StoreError):
+                self._take_in()
             await asyncio.sleep(POLL if self._waiting else 10.0 * POLL)
+
+    def _take_in(self) -> None:
+        ended = self._queue.ended()
+        if not ended:
+            return
+        # Also what nobody waits for: it is in no settings any more.
+        self._queue.take_out([one.source for one in ended])
+        for one in ended:
+            self._tell(one.source, _report(one))
 
     def _tell(self, name: str, report: Report) -> None:
         found = self._waiting.get(name)

@@ -8,6 +8,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forecast import Forecast
+from halflife.core.value_curve import Worth
 from halflife.engine import bootstrap
 from halflife.kinds.page_view import FailingItem, Planned, SourceStanding
 from halflife.kinds.pages import many
@@ -15,6 +16,7 @@ from halflife.kinds.pages.many import OwnedPages
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Description, Known, Reading
+from halflife.policies.best_schedule import freshest
 
 FEW_FAILING = 20  # of each source, of which it is asked why
 FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
@@ -33,7 +35,7 @@ class PagesPanorama:
     def __init__(
         self, reading: Reading, sources: Sequence[PagesConfig], ahead: Floats
     ) -> None:
-        self.sources = sources
+        self.sources, self._config = sources, reading.config
         self.outlook = bootstrap.outlook(
             reading.config, reading.store, sources, reading.now
         )
@@ -108,16 +110,30 @@ class PagesPanorama:
         return len(self.sources) > FEW_SOURCES or len(self.owned.view) > FEW_PAGES
 
     def worths(self) -> list[Known]:
-        """Return about what requests buy at each source, without bounds."""
+        """Return about what requests buy at each source, without bounds.
+
+        Only where a policy keeps about the best schedule: to value any other takes
+        long, and is left to ``halflife whatif``.
+        """
         sources = self.sources
         weight = np.array([source.weight for source in sources])
         cost = self.owned.total(self.owned.view.cost)
         found = many.worths(self.owned, [s.name for s in sources], weight)
-        none = "no page was fetched yet"
         return [
-            Known(s, max(float(c), 1.0), w, "" if w else none)
+            Known(s, max(float(c), 1.0), *self._valued(s, w))
             for s, c, w in zip(sources, cost, found, strict=True)
         ]
+
+    def _valued(
+        self, source: PagesConfig, worth: Worth | None
+    ) -> tuple[Worth | None, str]:
+        """Return the worth of a source, if it is known; or why it is not."""
+        if worth is None:
+            return None, "no page was fetched yet"
+        if bootstrap.strategy(self._config, [source]).schedule is not freshest:
+            name = bootstrap.policy_of(self._config, source)
+            return None, f"what {name} makes of requests, `halflife whatif` says"
+        return worth, ""
 
     def plan(self, most: int) -> list[Planned]:
         """Return the pages that would be fetched next, best first."""
