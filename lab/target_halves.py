@@ -24,7 +24,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -52,7 +52,7 @@ SHIPPED = Setting(target_rule.AIM, target_rule.BOLD)
 GRID = tuple(Setting(aim, bold) for aim in (0.8, 0.9) for bold in (0.3, 0.5, 0.7))
 TRIED = 0  # shapes of the rule that were compared while it was made
 CALM = 7.0  # days: the interval that keeps a calm source
-GROUPS = {
+GROUPS: dict[str, Callable[[Row], bool]] = {
     "all": lambda row: row["units"] > 0,
     "many units": lambda row: row["units"] > 1,
     "one unit": lambda row: row["units"] == 1,
@@ -137,7 +137,10 @@ class Scores(NamedTuple):
         names = sorted({row["source"] for row in rows})
         place = np.array([names.index(row["source"]) for row in rows])
         counts = draws(len(names), default_rng(0), resamples=1000)
-        sums = [np.bincount(place, x, len(names)) for x in (spent, other, learned)]
+        sums = [
+            np.bincount(place, x, len(names)).astype(np.float64)
+            for x in (spent, other, learned)
+        ]
         ratio = cluster_interval(counts, Ratio(sums[0], sums[1]))
         return {
             "targets": len(rows),
