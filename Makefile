@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help league setup demo docs reference test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean test-mutants test-servers release
+.PHONY: help league setup ray demo docs reference test test-faults peers test-peers fuzz check format experiments experiments-objects experiments-pages experiments-text experiments-queries experiments-one lock clean coverage test-mutants test-servers release
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -28,6 +28,10 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml | tools/bootstrap
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@$(BIN)/python -m compileall -q -j 0 -x '/(test_|conftest)' src lab tests examples
 	@touch $@
+
+ray: setup  ## add Ray (80 MB) to the environment, for the tests that need it
+	@$(BIN)/python -c 'import ray' 2>/dev/null || \
+	  $(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/ray.txt
 
 # Each worker finds all tests, and would compile them once more: that takes it half a minute.
 $(VENV)/.collected: $(VENV)/.ready
@@ -68,6 +72,9 @@ SEED ?= 1
 MODULES ?= *
 test-mutants: setup  ## change one operator at a time and see which tests notice: MUTANTS=60 SEED=1 MODULES='*.belief.*'
 	@set -f; $(BIN)/python tools/mutants.py --count $(MUTANTS) --seed $(SEED) --modules $(MODULES) --report out/mutants.json
+
+coverage: setup  ## the share of the pure layers' lines that their own tests reach; at least 95 %
+	@$(BIN)/python tools/pure_coverage.py
 
 test-servers: setup  ## real servers (PyPI, npm, Debian) against halflife; installs what is missing when root
 	@tools/install-servers
@@ -161,6 +168,8 @@ lock:  ## choose new versions for the locked environment
 	  - -o requirements/bootstrap.txt --upgrade
 	@$(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
 	  --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt --upgrade
+	@echo 'ray>=2.50' | $(UV) pip compile --quiet --no-header --no-annotate --no-emit-index-url --generate-hashes \
+	  --python-version 3.11 --constraint requirements/dev.txt - -o requirements/ray.txt --upgrade
 
 clean:  ## remove what was built
 	rm -rf $(VENV) $(BENCH) $(FUZZ) .uv .peers .servers out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

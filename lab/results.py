@@ -31,6 +31,7 @@ from halflife.study.league import picture
 from halflife.worlds.make import make
 from lab import independent_pages, resumed_league, world_summary, world_tolerances
 from lab.entries import ENTRIES, EntryRules, table
+from lab.result_commands import PRINTED, PrintedFigure
 from lab.result_pages import MEASURED, UNMEASURED, rendered
 from lab.result_tables import TABLES
 
@@ -187,6 +188,10 @@ def crawlers(_: Errand) -> Payload:
     return {"seed": [seed for seed, _, _ in CRAWLED], "data": data, "rows": rows}
 
 
+def _printed(figure: PrintedFigure, _: Errand) -> Payload:
+    return figure.measure()
+
+
 def _folder(errand: Errand) -> Path:
     if errand.data is None:
         raise ValueError("this figure needs recorded histories")
@@ -204,17 +209,15 @@ FIGURES: dict[str, BookFigure] = {
     "made-league": BookFigure("make league ONLY=made-league", made_league),
     "entries": BookFigure("python -m lab.entries", crawlers),
     "league": BookFigure("make league ONLY=league DATA=DIR", recorded_league, "sites"),
+    **{
+        name: BookFigure(one.command, partial(_printed, one))
+        for name, one in PRINTED.items()
+    },
 }
 # Figures of the book that no result file has yet: what they state was printed by these
 # commands before results were kept. Some of them are times, which need a quiet machine.
 LATER: dict[str, str] = {
-    "allocate": "halflife bench allocate --items 1000000 --json",
     "out-of-core": "halflife bench allocate --items 100000000 --out-of-core --json",
-    "learn": "python -m lab.bench learn --seeds 20",
-    "kill9": "python lab/benchmarks/kill9.py --kills 100 --scrapy PYTHON",
-    "scrapy-addon": "python lab/benchmarks/scrapy_addon.py",
-    "fetch": "python lab/benchmarks/fetch.py --repeats 5",
-    "changes": "python lab/benchmarks/changes.py --sync --records 1000000",
     "league-others": "make league ONLY=league DATA=DIR",
     "page-halves": "python -m lab.page_halves DIR",
     "objects": "make experiments-objects DATA=DIR",

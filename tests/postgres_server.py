@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from missing_programs import reason
 from sink_truth import Tables
 
 HOME = Path("/usr/lib/postgresql")
 USER = "postgres"  # the server refuses to run as root
 FRESH = count(1)
+GUARDED = "guarded"  # a user that is asked for its password; all others are trusted
 FOLLOW = ["setpriv", "--pdeathsig", "INT", "--"]  # it ends with the tests, however
 
 
@@ -41,6 +43,9 @@ def running():
         initdb = [place / "initdb", "-D", folder / "data", "-U", USER, "-A", "trust"]
         initdb += ["-E", "UTF8", "--no-locale", "--no-sync", "--no-instructions"]
         subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **who)
+        rules = folder / "data/pg_hba.conf"
+        rule = f"local all {GUARDED} scram-sha-256\n"
+        rules.write_text(rule + rules.read_text())
         follow = FOLLOW if shutil.which(FOLLOW[0]) else []
         words = [*follow, place / "postgres", "-D", folder / "data", "-k", folder, "-F"]
         words += ["-c", "listen_addresses=", "-c", "autovacuum=off"]
@@ -74,7 +79,7 @@ def _wait(folder, server):
 def need():
     """Skip unless there is a server and its driver."""
     if programs() is None:
-        pytest.skip(f"needs PostgreSQL from Debian: no initdb in {HOME}/*/bin")
+        pytest.skip(reason("PostgreSQL"))
     pytest.importorskip("psycopg", reason="needs halflife[postgres]")
 
 

@@ -1,6 +1,6 @@
 """Stores in a real PostgreSQL: one server a process, started when first needed."""
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from itertools import count
 
@@ -41,6 +41,33 @@ def connect():
     """Return a connection for whoever looks behind the store's back."""
     place = {"host": str(folder()), "user": postgres_server.USER}
     return _OPEN.enter_context(closing(psycopg.connect(**place, autocommit=True)))
+
+
+@contextmanager
+def guarded(password):
+    """Yield the address of a schema whose user is asked for a password.
+
+    The address has none; ``{}`` stands where it goes.
+    """
+    user, schema = postgres_server.GUARDED, f"s{next(_FRESH)}"
+    connect().execute(f"CREATE ROLE {user} LOGIN")
+    try:
+        change_password(password)
+        connect().execute(f"CREATE SCHEMA {schema} AUTHORIZATION {user}")
+        yield address(schema, user=f"{user}:{{}}")
+    finally:
+        connect().execute(f"DROP OWNED BY {user}; DROP ROLE {user}", prepare=False)
+
+
+def change_password(password):
+    """Change the password of the guarded user, and end its connections."""
+    user = postgres_server.GUARDED
+    connect().execute(f"ALTER ROLE {user} PASSWORD '{password}'")
+    connect().execute(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE usename = %s",
+        (user,),
+    )
 
 
 def empty():

@@ -24,6 +24,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+import pytest
+
+from missing_programs import reason
+
 SECTOR = 512
 CALLS = (
     "openat,creat,write,pwrite64,ftruncate,fsync,fdatasync,"
@@ -52,6 +56,12 @@ def can_record() -> bool:
         return False
     trial = subprocess.run(["strace", "true"], capture_output=True, check=False)
     return trial.returncode == 0
+
+
+def need_recorder() -> None:
+    """Skip the test where programs cannot be traced."""
+    if not can_record():
+        pytest.skip(reason("strace", "or it may not trace programs here"))
 
 
 def record(command: Sequence[str], folder: Path, promises: Path) -> list[Event]:

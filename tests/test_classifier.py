@@ -4,7 +4,12 @@ from hypothesis import given, strategies as st
 from scipy.optimize import approx_fprime
 
 from halflife.core.errors import NotFitted, UsageError
-from halflife.probing.classifier import LinearClassifier, incidence, softmax_loss
+from halflife.probing.classifier import (
+    LinearClassifier,
+    _scaled,
+    incidence,
+    softmax_loss,
+)
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemory, Totals
@@ -124,3 +129,37 @@ def test_a_topic_without_siblings_is_probed_by_its_common_words():
     texts = [["a", "b"], ["a"], ["a", "c"]]
     found = learn_probes(only, texts, ["News"] * 3, np.random.default_rng(0), most=1)
     assert found.queries == {"News": ("a",)}
+
+
+def test_the_loss_is_that_of_the_softmax_and_a_penalty_on_all_but_the_constant():
+    rows = incidence([["a", "b"], ["b"], []], ["a", "b", "1"])
+    weight = np.array([[1.0, -2.0], [0.5, 0.25], [3.0, 4.0]])
+    label = np.array([0, 1, 1])
+    score = rows.toarray() @ weight
+    chance = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    likely = -np.log(chance[np.arange(3), label]).sum()
+    penalty = 0.3 / 2 * (1.0 + 4.0 + 0.25 + 0.0625)
+    found = softmax_loss(weight, rows, label, 0.3)[0]
+    assert found == pytest.approx(likely + penalty)
+    far = softmax_loss(1000.0 * weight, rows, label, 0.0)[0]
+    assert np.isfinite(far)
+
+
+def test_documents_are_rows_of_length_1_with_a_constant():
+    found = _scaled([frozenset("ab"), frozenset("c"), frozenset("abcd")], list("abcd"))
+    expected = [
+        [0.5**0.5, 0.5**0.5, 0.0, 0.0, 1.0],
+        [0.0, 0.0, 1.0, 0.0, 1.0],
+        [0.5, 0.5, 0.5, 0.5, 1.0],
+    ]
+    assert found.toarray() == pytest.approx(np.array(expected))
+    empty = _scaled([frozenset("x")], list("ab"))
+    assert empty.toarray().tolist() == [[0.0, 0.0, 1.0]]
+
+
+def test_words_of_two_documents_count_and_those_of_one_do_not():
+    model = LinearClassifier().fit([["a", "b"], ["a", "c"], ["c"]], ["p", "q", "q"])
+    assert model.words_ == ("a", "c")
+    every = LinearClassifier(fewest=1)
+    every.fit([["a", "b"], ["a", "c"], ["c"]], ["p", "q", "q"])
+    assert every.words_ == ("a", "b", "c")

@@ -1,6 +1,8 @@
 """A dlt pipeline into DuckDB: what changed is loaded, what has gone is deleted."""
 
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from sink_parts import opened, settings
 
 dlt = pytest.importorskip("dlt", reason="needs halflife[dlt]")
 duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
+EXAMPLE = Path(__file__).parents[1] / "examples/dlt/pipeline.py"
 SOURCE = """
 [[source]]
 name = "jobs"
@@ -100,3 +103,18 @@ def test_changes_that_are_no_longer_kept_are_named(world):
         list(changed_rows(project, ["jobs"], 7))
     (rows,) = changed_rows(project, ["jobs"], 4)
     assert [row["_seq"] for row in rows] == [5, 6]
+
+
+def test_the_example_loads_each_change_once(world, tmp_path):
+    spec = spec_from_file_location("dlt_pipeline", EXAMPLE)
+    pipeline = module_from_spec(spec)
+    spec.loader.exec_module(pipeline)
+    _, see, _ = world
+    file = tmp_path / "example.duckdb"
+    for listed in ({"1": {"pay": 5}, "2": {"pay": 6}}, {"2": {"pay": 7}}):
+        see(listed)
+        assert "loaded" in pipeline.load(str(tmp_path), str(file))
+        with duckdb.connect(str(file), read_only=True) as db:
+            rows = db.execute("SELECT _key, pay FROM kept.jobs ORDER BY _key")
+            found = rows.fetchall()
+        assert found == [(key, fields["pay"]) for key, fields in listed.items()]

@@ -92,3 +92,59 @@ JSON = st.recursive(
 def test_whatever_a_server_says_nothing_breaks(document):
     assert isinstance(find_questions(document), list)
     assert isinstance(find_questions({"data": {"__schema": document}}), list)
+
+
+def test_no_more_values_of_a_record_are_asked_for_than_forty():
+    names = [f"f{i}" for i in range(60)]
+    wide = [field(name, STRING) for name in names]
+    document = schema(field("all", a("LIST", a("OBJECT", name="Wide"))))
+    document["data"]["__schema"]["types"].append(
+        {"kind": "OBJECT", "name": "Wide", "fields": wide}
+    )
+    (found,) = find_questions(document)
+    assert found.query == f"query {{ all {{ {' '.join(names[:40])} }} }}"
+
+
+@pytest.mark.parametrize(
+    ("wraps", "is_found"), [(2, True), (3, True), (4, True), (5, False)]
+)
+def test_types_are_unwrapped_five_deep(wraps, is_found):
+    inner = TEA
+    for _ in range(wraps - 1):
+        inner = a("NON_NULL", inner)
+    found = find_questions(schema(field("all", a("LIST", inner))))
+    assert bool(found) is is_found
+
+
+def connection(*missing, cursor=STRING, default=None):
+    info = [f for f in TYPES["PageInfo"] if f["name"] not in missing]
+    after = argument("after", cursor, default)
+    document = schema(field("teas", a("OBJECT", name="TeaConnection"), after))
+    for one in document["data"]["__schema"]["types"]:
+        if one["name"] == "PageInfo":
+            one["fields"] = info
+    return find_questions(document)[0]
+
+
+def test_a_server_has_pages_if_it_tells_where_they_end_and_takes_that_back():
+    assert connection().pages
+    assert connection().query.startswith("query ($after: String) { teas(after: $after)")
+    for missing in ("endCursor", "hasNextPage"):
+        one = connection(missing)
+        assert not one.pages
+        assert one.query == "query { teas { edges { node { id name } } } }"
+    # A cursor that must not be null cannot be asked for as a first page is.
+    assert not connection(cursor=a("NON_NULL", STRING), default="x").pages
+
+
+def test_an_argument_with_a_default_is_not_needed():
+    kind = a("NON_NULL", STRING)
+    for default, is_found in (("10", True), (None, False)):
+        asked = field("all", a("LIST", TEA), argument("size", kind, default))
+        assert bool(find_questions(schema(asked))) is is_found
+
+
+@pytest.mark.parametrize(("length", "is_found"), [(201, True), (202, False)])
+def test_names_have_an_end(length, is_found):
+    asked = field("x" * length, a("LIST", TEA))
+    assert bool(find_questions(schema(asked))) is is_found

@@ -58,7 +58,8 @@ def test_the_source_archive_holds_what_is_needed_to_build_and_test(wheel):
     with tarfile.open(archive) as held:
         names = {name.partition("/")[2] for name in held.getnames()}
     wanted = {"pyproject.toml", "Makefile", "LICENSE", "CHANGELOG.md", "README.md"}
-    wanted |= {"requirements/dev.txt", "requirements/bootstrap.txt", "tools/bootstrap"}
+    wanted |= {f"requirements/{name}.txt" for name in ("bootstrap", "dev", "ray")}
+    wanted |= {"tools/bootstrap"}
     assert wanted <= names
     assert {name.partition("/")[0] for name in names} >= {"src", "tests", "docs", "lab"}
 

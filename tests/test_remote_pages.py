@@ -124,8 +124,8 @@ class Handout:
     def file(self, items):
         self.filed += items
 
-    def open_pages(self, sources):
-        return (0, len(self.waiting))
+    def is_open(self, sources):
+        return bool(self.waiting)
 
     def withdraw(self, sources):
         self.taken_back += 1

@@ -19,11 +19,12 @@ from halflife.kinds.pages import browser, page_sources
 from halflife.kinds.pages.reading_advice import advice
 from halflife.kinds.protocol import Errand
 from halflife.readers.script_pages import needs_script
+from missing_programs import reason
 from site_parts import BEGAN, running, sync
 from web_parts import TODAY, Coins, make_gate
 
 CHROMIUM = next((n for n in browser.NAMES if browser.shutil.which(n)), "")
-needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="needs the system's Chromium")
+needs_chromium = pytest.mark.skipif(not CHROMIUM, reason=reason("chromium"))
 
 SHELL = """<!DOCTYPE html><html><head><title>App</title></head><body>
 <div id=root></div><img src=/picture.png><iframe src=/frame></iframe>

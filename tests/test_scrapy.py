@@ -20,7 +20,7 @@ from quote_site import QuoteSite, served
 from scrapy_worker import EXAMPLE, begin, crawl, read
 
 HAS_SCRAPY = importlib.util.find_spec("scrapy") is not None
-needs_scrapy = pytest.mark.skipif(not HAS_SCRAPY, reason="Scrapy is not installed")
+needs_scrapy = pytest.mark.skipif(not HAS_SCRAPY, reason="needs halflife[scrapy]")
 PLENTY = "1000000/hour"  # so much that all pages are fetched again within a moment
 
 

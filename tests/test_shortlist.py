@@ -130,3 +130,50 @@ def test_a_list_serves_again_as_long_as_it_lasts(evidence, make):
     assert few.passes == 1
     few.plan(evidence, 9.6, 9.6, Budget(4), None)
     assert few.passes == 2
+
+
+@pytest.mark.parametrize(
+    ("now", "requests", "passes"),
+    [
+        (9.0, 4, 1),
+        (9.5, 4, 1),  # to its last moment
+        (9.51, 4, 2),
+        (8.9, 4, 2),  # of an earlier moment it knows nothing
+        (9.1, 32, 1),  # as long as half of it is enough
+        (9.1, 33, 2),
+    ],
+)
+def test_a_list_serves_for_its_time_and_half_its_length(
+    evidence, now, requests, passes
+):
+    few = shortlist(PoissonBelief(), Index(), lasts=0.5)
+    few.plan(evidence, 9.0, 9.0, Budget(4), None)
+    assert few._rows.size == few.size == 64
+    few.plan(evidence, now, now, Budget(requests), None)
+    assert few.passes == passes
+
+
+def test_a_list_is_as_long_as_two_budgets(evidence):
+    few = shortlist(PoissonBelief(), Index())
+    few.plan(evidence, 9.0, 9.0, Budget(50), None)
+    assert few._rows.size == 100
+
+
+def test_a_list_grows_older_with_its_items(evidence):
+    few = shortlist(PoissonBelief(), Index(), lasts=1.0)
+    first = few.plan(evidence, 9.0, 9.0, Budget(4), None)
+    before = few._view
+    rng = np.random.default_rng(0)
+    look(evidence, np.sort(first.rows[:2]), 9.25, rng)
+    then = few._aged(evidence, 9.5, 9.25)
+    np.testing.assert_allclose(then.age, before.age + 0.5)
+    np.testing.assert_allclose(then.exposure, before.exposure + 0.5)
+    tried = np.isin(few._rows, first.rows[:2])
+    assert (then.now, then.looked.tolist()) == (9.5, tried.tolist())
+    assert then.ready[tried].all()  # this turn's may be asked about again
+    later = few._aged(evidence, 9.5, 9.3)
+    assert not later.looked.any()
+    assert not later.ready[tried].any()  # an earlier turn's have had their look
+    assert later.ready[~tried].all()
+    sooner = few._aged(evidence, 9.2, 9.0)
+    assert not sooner.looked.any()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -15,7 +17,14 @@ from halflife.probing.sample_resample import (
     sample_resample,
     uncapped,
 )
-from halflife.probing.size import SearchSizeMethod, _Caught, _logged, estimate_size
+from halflife.probing.size import (
+    SearchSizeMethod,
+    _capped,
+    _Caught,
+    _logged,
+    estimate_size,
+    ratio,
+)
 from halflife.probing.totals import TotalsTrust, judge
 from lab.synthetic_text import Language
 
@@ -124,6 +133,50 @@ def test_totals_are_judged_before_they_are_used(database, totals, told, method):
         assert found.low <= found.size <= found.high
         sizes.append(found.size)
     assert np.mean(sizes) == pytest.approx(1200, rel=0.3)
+
+
+def test_rounds_of_the_bootstrap_in_which_nothing_is_below_are_left_out():
+    above, below = np.ones(4), np.array([0.0, 0.0, 0.0, 2.0])
+    found = ratio(above, below, np.random.default_rng(0))
+    assert found.size == pytest.approx(2.0)
+    assert 0.0 < found.low <= 2.0 <= found.high < np.inf
+    other = ratio(below, above, np.random.default_rng(0))
+    assert other.size == pytest.approx(0.5)
+    assert 0.0 < other.low <= 0.5 <= other.high < np.inf
+
+
+class CutOff:
+    """Says of every answer that more match than it can show."""
+
+    def __init__(self, db):
+        self.db = db
+
+    def search(self, query, most, skip=0):
+        return replace(self.db.search(query, most, skip), cut=True)
+
+
+def test_answers_that_are_cut_off_leave_no_upper_bound(database):
+    silent = database.answering(Totals.ABSENT, MatchRanking.QUERY)
+    for db, method in (
+        (silent, SearchSizeMethod.RECAPTURE),
+        (CutOff(silent), SearchSizeMethod.CUT_OFF),
+    ):
+        rng = np.random.default_rng(0)
+        sample = query_based_sample(db, DICTIONARY, rng, documents=100)
+        found = estimate_size(db, sample, rng)
+        assert found.method is method
+        assert np.isinf(found.high) == (method is SearchSizeMethod.CUT_OFF)
+
+
+def test_totals_above_what_can_be_reached_are_out_of_reach(database):
+    rng = np.random.default_rng(0)
+    sample = query_based_sample(database, DICTIONARY, rng, documents=50)
+    found = resample(database, sample, rng)
+    most = int(np.nanmax(found.told))
+    assert _capped(found, TotalsTrust.CONSISTENT, most - 1)
+    assert not _capped(found, TotalsTrust.CONSISTENT, most)
+    assert not _capped(found, TotalsTrust.CONSISTENT, None)
+    assert not _capped(found, TotalsTrust.INCONSISTENT, most - 1)
 
 
 def test_intervals_hold_the_size_about_as_often_as_they_say(database):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.text_diff import by_words, differences, unified
+from missing_programs import reason
 
 lines = st.lists(st.sampled_from("abcdefg"), max_size=20)
 
@@ -35,7 +36,7 @@ def test_the_way_back_is_as_good(old, new):
     assert applied(new, old, differences(new, old)) == old
 
 
-@pytest.mark.skipif(shutil.which("patch") is None, reason="there is no patch program")
+@pytest.mark.skipif(shutil.which("patch") is None, reason=reason("patch"))
 @pytest.mark.parametrize("seed", range(12))
 def test_a_unified_diff_can_be_applied_by_the_program_patch(seed, tmp_path):
     rng = random.Random(seed)

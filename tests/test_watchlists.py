@@ -260,3 +260,137 @@ def test_a_backup_is_read_up_to_its_limits(monkeypatch, entry, total, many, is_r
     else:
         with pytest.raises(UsageError, match="too large"):
             changedetection.read(body)
+
+
+def test_a_file_has_no_more_watches_than_may_be_kept(monkeypatch):
+    for most, is_read in ((2, True), (1, True), (0, False)):
+        monkeypatch.setattr(changedetection, "MOST", most)
+        body = old_settings(
+            {"url": "http://a.example/1"}, {"url": "http://a.example/2"}
+        )
+        if is_read:
+            assert len(changedetection.read(body).watches) == 2
+        else:
+            with pytest.raises(UsageError, match="more than 0 watches"):
+                changedetection.read(body)
+
+
+def test_filters_of_a_watch_are_taken_up_to_a_hundred_and_where_they_are_one():
+    many = [f".c{i}" for i in range(120)]
+    found = changedetection.read(
+        old_settings(
+            {
+                "url": "http://a.example/1",
+                "css_filter": ".one",
+                "include_filters": many,
+            },
+            {"url": "http://a.example/2", "include_filters": ["jq:.x", "re:/a/", ""]},
+            {"url": "http://a.example/3", "method": None, "headers": {"a": ""}},
+        )
+    )
+    first, second, third = found.watches.values()
+    assert first.rules.only == tuple(many[:100])
+    assert second.rules == third.rules == ((), ())
+    assert found.ignored == {"filters": 2}
+    alone = changedetection.read(
+        old_settings({"url": "http://a.example/", "css_filter": " .one "})
+    )
+    assert next(iter(alone.watches.values())).rules.only == (".one",)
+
+
+def test_of_two_old_files_in_a_backup_the_first_counts_and_new_ones_come_first():
+    one, two = ({"url": f"http://{name}.example/"} for name in "ab")
+    both = backup(
+        **{
+            "url-watches.json": old_settings(one),
+            "x/url-watches.json": old_settings(two),
+        }
+    )
+    assert list(changedetection.read(both).watches) == ["http://a.example/"]
+    newer = backup(
+        **{"url-watches.json": old_settings(one), f"{UUID}/watch.json": json.dumps(two)}
+    )
+    assert list(changedetection.read(newer).watches) == ["http://b.example/"]
+
+
+def test_jobs_are_read_up_to_their_size_depth_and_filters(monkeypatch):
+    job = b"url: http://a.example/\n"
+    for largest, is_read in ((len(job), True), (len(job) - 1, False)):
+        monkeypatch.setattr(urlwatch, "LARGEST", largest)
+        if is_read:
+            assert len(urlwatch.read(job).watches) == 1
+        else:
+            with pytest.raises(UsageError, match="larger than"):
+                urlwatch.read(job)
+    monkeypatch.undo()
+    for levels, is_read in ((49, True), (50, False)):  # within the mapping of the job
+        deep = job + b"x: " + b"[" * levels + b"]" * levels
+        if is_read:
+            assert len(urlwatch.read(deep).watches) == 1
+        else:
+            with pytest.raises(UsageError, match="50 deep"):
+                urlwatch.read(deep)
+    steps = "".join(f"  - css: .c{i}\n" for i in range(60))
+    found = urlwatch.read(job + b"filter:\n" + steps.encode())
+    (watch,) = found.watches.values()
+    assert watch.rules.only == tuple(f"css:.c{i}" for i in range(50))
+
+
+def test_a_job_is_left_out_for_what_it_does_and_named_as_it_is_called():
+    body = b"""\
+method: post
+url: http://a.example/
+---
+method: get
+url: http://b.example/
+filter: "css:.x, strip, grep:y"
+timeout: 3
+---
+enabled: true
+navigate: http://c.example/
+filter: {css: .x}
+---
+name: nowhere
+---
+~
+---
+enabled: false
+name: dark
+"""
+    found = urlwatch.read(body)
+    assert list(found.watches) == ["http://b.example/", "http://c.example/"]
+    assert found.left_out == [
+        ("http://a.example/", "it sends something"),
+        ("nowhere", "it has no web address"),
+        ("dark", "it is switched off"),
+    ]
+    rules = [watch.rules for watch in found.watches.values()]
+    assert rules == [(("css:.x",), ()), ((), ())]
+    assert found.ignored == {"filters": 1, "timeouts": 1, "browsers": 1}
+
+
+def test_parts_of_a_monitor_are_taken_up_to_twenty():
+    parts = [{"type": "css", "expr": f".c{i}"} for i in range(25)]
+    frame = {"includes": parts, "excludes": [{"type": "css"}, 7]}
+    config = {"selections": [{"frames": [frame]}, "nonsense"]}
+    row = {"uri": "http://a.example/", "config": config, "content_type": "RSS"}
+    found = distill.read(json.dumps({"data": [row]}).encode())
+    (watch,) = found.watches.values()
+    assert watch.rules == (tuple(f"css:.c{i}" for i in range(20)), ())
+    assert watch.feed
+    assert found.ignored == {"filters": 1}
+    torn = distill.read(json.dumps({"data": [{**row, "config": "{"}]}).encode())
+    assert next(iter(torn.watches.values())).rules == ((), ())
+
+
+def test_outlines_of_any_spelling_name_a_feed_or_a_page():
+    body = b"""<OPML Version=" 1.1 "><body><OUTLINE XMLURL="http://a.example/f"
+      url="http://x.example/"/><outline htmlUrl="http://b.example/"/>
+      <outline url="http://c.example/" htmlUrl="http://y.example/"/>
+      <other url="http://z.example/"/></body></OPML>"""
+    found = opml.read(body)
+    assert {w.url: w.feed for w in found.watches.values()} == {
+        "http://a.example/f": True,
+        "http://b.example/": False,
+        "http://c.example/": False,
+    }

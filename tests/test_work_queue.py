@@ -1,6 +1,7 @@
 """Hosts on lease, and pages of these hosts, handed out by PostgreSQL."""
 
 from contextlib import ExitStack, closing
+from random import Random
 
 import pytest
 
@@ -8,9 +9,32 @@ import fleet_parts as parts
 import postgres_store
 from fleet_parts import WINDOW, Clock, handed_out, in_thread, worker
 from halflife.core.errors import LeaseLost, StoreError
+from halflife.core.item import Item
+from halflife.stores import ledger
+from halflife.stores.postgres import ledger_window, work_schema, work_statements
+from halflife.stores.postgres.ledger_window import LedgerWindow
 from halflife.stores.postgres.store import PostgresStore
 from halflife.stores.postgres.work_queue import BudgetWindow, WorkQueue
 from halflife.stores.work import SeenAnswer
+from processes import wait_for
+
+# As they were while a page's row had its lease and its answer.
+OLD_PAGES = """
+CREATE TABLE work_item (
+    item BIGINT PRIMARY KEY, run BIGINT NOT NULL, host TEXT COLLATE "C" NOT NULL,
+    gain DOUBLE PRECISION NOT NULL, whole BIGINT NOT NULL, token BIGINT,
+    done TIMESTAMPTZ, requests BIGINT NOT NULL DEFAULT 0, answer BYTEA)"""
+OLD_TABLES = (
+    *(one for one in work_schema.STATEMENTS if "work_" not in one),
+    "ALTER TABLE host_lease DROP COLUMN items",
+    OLD_PAGES,
+    """CREATE INDEX work_item_waiting ON work_item (host, gain DESC, item)
+    WHERE done IS NULL""",
+    "CREATE INDEX work_item_done ON work_item (done) WHERE done IS NOT NULL",
+    "INSERT INTO work_item VALUES (1, 1, 'h.test', 1, 0, 5, now(), 2, 'saw')",
+    "INSERT INTO work_item VALUES (2, 1, 'h.test', 1, 0, 5)",
+    "INSERT INTO host_lease (host, ready, best) VALUES ('h.test', now(), 1)",
+)
 
 
 def spent(address):
@@ -172,6 +196,27 @@ def test_a_host_that_another_needs_is_asked_for():
         assert 3.0 <= two.lease_host("www.h0.test").ago < 4.0
 
 
+def test_a_host_that_another_waits_for_is_left_to_it():
+    with handed_out(4) as (address, _), worker(address) as one, worker(address) as two:
+        (batch,) = one.lease_pages(1, 1, WINDOW)
+        assert two.lease_host("h0.test") is None
+        one.release(batch, (0.0, 0.0))
+        assert one.lease_pages(1, 1, WINDOW) == []
+        lease = two.lease_host("h0.test")
+        two.release(lease, (0.0, 0.0))
+        assert len(one.lease_pages(1, 1, WINDOW)) == 1
+
+
+def test_who_no_longer_waits_for_a_host_keeps_nobody_from_it():
+    with handed_out(4) as (address, _), worker(address) as one, worker(address) as two:
+        (batch,) = one.lease_pages(1, 1, WINDOW)
+        assert two.lease_host("h0.test") is None
+        one.release(batch, (0.0, 0.0))
+        earlier = "wanted - interval '3 seconds'"
+        Clock(address).run(f"UPDATE @host_lease SET wanted = {earlier}")
+        assert len(one.lease_pages(1, 1, WINDOW)) == 1
+
+
 def test_one_rules_at_a_time_and_the_next_takes_over_when_it_dies():
     with (
         handed_out(2) as (address, planner),
@@ -180,7 +225,7 @@ def test_one_rules_at_a_time_and_the_next_takes_over_when_it_dies():
         assert not next_one.stand_for_election()
         planner._connection.db.link.close()  # its process died
         assert not planner.is_elected()
-        assert next_one.stand_for_election()
+        wait_for(next_one.stand_for_election)  # the server hears of it in a moment
         with PostgresStore.open(address) as store:
             next_one.take_over(store, 20000.0)
             run = store.begin(["site"], 20000.0, lease=1.0)  # taken from the old one
@@ -200,6 +245,90 @@ def test_what_a_worker_is_at_is_not_withdrawn():
         one.release(batch, (0.0, 0.0))
         assert one.lease_pages(5, 5, WINDOW) == []
         assert len(planner.answers(["site"], 5)) == 1
+
+
+def test_a_page_whose_answer_is_not_filed_is_not_handed_out_again():
+    with handed_out(2) as (address, planner), worker(address) as one:
+        (batch,) = one.lease_pages(1, 10, WINDOW)
+        one.acknowledge(batch, seen(batch)[:1])
+        one.release(batch, (0.0, 0.0))
+        rows = [(page.key, batch.host, 1.0, 0) for page in batch.pages]
+        planner.hand_out(batch.pages[0].run, rows)
+        assert planner.open_pages(["site"]) == (1, 1)
+        assert planner.is_open(["site"])
+        planner.file([batch.pages[0].item])
+        planner.hand_out(batch.pages[0].run, rows)
+        assert planner.open_pages(["site"]) == (2, 2)
+        assert not planner.is_open(["other"])
+
+
+def test_a_host_that_is_being_leased_keeps_its_pages():
+    with handed_out(2) as (address, planner), worker(address) as one:
+        with one._changing() as db:
+            db.execute(work_statements.BEST_HOSTS, (1, one.worker, one.worker, 30.0))
+            withdrawn = in_thread(lambda: planner.withdraw(["site"]))
+            db.execute("SELECT pg_sleep(0.05)")
+            db.execute(work_statements.PAGES, (["h0.test"], 1, 10, 20000.0))
+        withdrawn()
+        assert planner.open_pages(["site"]) == (0, 1)
+
+
+def test_answers_come_in_whole_batches_oldest_first():
+    with handed_out(6, hosts=2) as (address, planner), worker(address) as one:
+        first, second = one.lease_pages(2, 10, WINDOW)
+        one.acknowledge(second, seen(second))
+        one.acknowledge(first, seen(first))
+        got = [answer.item for answer in planner.answers(["site"], 1)]
+        assert got == [page.item for page in second.pages]
+        assert len(planner.answers(["site"], 4)) == 6
+        planner.file(got)
+        got = [answer.item for answer in planner.answers(["site"], 9)]
+        assert got == [page.item for page in first.pages]
+
+
+def test_what_the_window_has_left_is_what_the_whole_ledger_says():
+    days, rng = 1.0 / 864.0, Random(1)  # 100 s: none leaves it while the test runs
+    window, two = BudgetWindow(100, days), (LedgerWindow(), LedgerWindow())
+    with postgres_store.empty() as store, store.together() as db:
+        run = store.begin(["site"], 20000.0, lease=1.0)
+        for _ in range(60):
+            (now,) = db.execute(ledger_window._NOW).fetchone()[:1]
+            requests = rng.randint(-3, 9)  # less than none are given back
+            ledger.charge(db, run.id, now + rng.uniform(-1.5, 1.5) * days, requests)
+            left = rng.choice(two).room(db, window)[1]
+            assert left == LedgerWindow().room(db, window)[1]
+
+
+def test_charges_that_leave_the_window_free_its_room():
+    window, one = BudgetWindow(10, 1.0), LedgerWindow()
+    with postgres_store.empty() as store, store.together() as db:
+        run = store.begin(["site"], 20000.0, lease=1.0)
+        (now,) = db.execute(ledger_window._NOW).fetchone()[:1]
+        ledger.charge(db, run.id, now - 1.0 + 2e-7, 4)  # 17 ms before it leaves
+        ledger.charge(db, run.id, now, 3)
+        assert one.room(db, window)[1] == 3
+        db.execute("SELECT pg_sleep(0.03)")
+        assert one.room(db, window)[1] == 7
+
+
+def test_older_tables_of_workers_are_brought_up_to_date():
+    address = postgres_store.fresh()
+    schema = address.rpartition("=")[2]
+    with PostgresStore.open(address, create=True) as store:
+        store.add(Item(f"http://h.test/{i}", "site") for i in range(2))
+    db = postgres_store.connect()
+    db.execute(f"SET search_path = {schema}")
+    try:
+        for statement in OLD_TABLES:
+            db.execute(statement)
+    finally:
+        db.execute("RESET search_path")
+    with closing(WorkQueue.open(address, 3.0)) as queue:
+        assert queue.answers(["site"], 9) == [SeenAnswer(1, 2, b"saw")]
+        assert queue.open_pages(["site"]) == (1, 1)
+        queue.join("w", parts.ME)
+        (batch,) = queue.lease_pages(9, 9, WINDOW)
+        assert [page.item for page in batch.pages] == [2]
 
 
 def test_the_tables_of_workers_are_ours_to_verify():

@@ -7,6 +7,7 @@ import pytest
 
 from halflife.worlds.make import make
 from lab.entries import ENTRIES, EntryRules, nutch_rule, play
+from missing_programs import reason
 
 RULES = EntryRules(site="site00", days=1, requests=24, turns=2)
 
@@ -21,9 +22,9 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_entry_crawls_everything_once_and_stays_within_its_requests(folder, name):
     if name == "cron-curl" and not shutil.which("curl"):
-        pytest.skip("curl is not installed")
+        pytest.skip(reason("curl"))
     if name == "scrapy-timer" and not find_spec("scrapy"):
-        pytest.skip("Scrapy is not installed")
+        pytest.skip("needs halflife[scrapy]")
     row = play(folder, ENTRIES[name], RULES)
     assert row["client"] == name
     assert row["fetched"] == row["items"] == 74

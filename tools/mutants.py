@@ -118,12 +118,17 @@ def _drawn(options: argparse.Namespace) -> list[Case]:
     return cases
 
 
-def _chosen_modules(patterns: list[str]) -> list[str]:
-    """Return the pure modules that fit one of the patterns."""
+def pure_packages() -> list[str]:
+    """Return the packages that do no I/O, by the contract that says so."""
     project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    packages = next(c for c in contracts if c["name"] == CONTRACT)["source_modules"]
-    modules = pure_modules(packages)
+    found = next(c for c in contracts if c["name"] == CONTRACT)["source_modules"]
+    return [str(name) for name in found]
+
+
+def _chosen_modules(patterns: list[str]) -> list[str]:
+    """Return the pure modules that fit one of the patterns."""
+    modules = pure_modules(pure_packages())
     return [m for m in modules if any(fnmatch(m, f"*{p}") for p in patterns)]
 
 

@@ -83,6 +83,13 @@ class Server:
         """Return a connection of its own."""
         return psycopg.connect(host=str(self.folder), user="postgres", autocommit=True)
 
+    def cpu_seconds(self) -> float:
+        """Return the processor seconds of the server and its finished sessions."""
+        first = int((self.folder / "data/postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        many = [_cpu(one) for one in (str(first), *children)]
+        return sum(many) / os.sysconf("SC_CLK_TCK")
+
     def cut(self) -> int:
         """End all connections of halflife; return how many there were."""
         query = """SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
@@ -90,6 +97,15 @@ class Server:
         with self.connect() as db:
             row = db.execute(query).fetchone()
         return int(row[0]) if row else 0
+
+
+def _cpu(process: str) -> int:
+    """Return the ticks of a process and of its children that ended."""
+    try:
+        said = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:  # it ended just now: its parent has them
+        return 0
+    return sum(map(int, said.rpartition(")")[2].split()[11:15]))
 
 
 @contextmanager
@@ -105,6 +121,22 @@ def server(*, sync: bool = False) -> Iterator[Server]:
                 one.stop("immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def frozen_package() -> Iterator[None]:
+    """Let workers run a copy of the package, whatever becomes of the files."""
+    before = os.environ.get("PYTHONPATH")
+    with tempfile.TemporaryDirectory() as name:
+        shutil.copytree(HERE.parents[1] / "src/halflife", f"{name}/halflife")
+        os.environ["PYTHONPATH"] = name
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["PYTHONPATH"]
+            else:
+                os.environ["PYTHONPATH"] = before
 
 
 @contextmanager
@@ -225,9 +257,9 @@ def figures(db: psycopg.Connection, schema: str) -> dict[str, int]:
     db.execute(f"SET search_path = {schema}")
     queries = {
         "filed": "SELECT count(DISTINCT item) FROM observation",
-        "waiting": "SELECT count(*) FROM work_item WHERE done IS NOT NULL",
+        "waiting": "SELECT count(*) FROM work_answer",
         "charged": "SELECT coalesce(sum(requests), 0) FROM ledger",
-        "open": "SELECT count(*) FROM work_item WHERE done IS NULL",
+        "open": "SELECT count(*) FROM work_item",
     }
     rows = {name: db.execute(query).fetchone() for name, query in queries.items()}
     return {name: int(row[0]) if row else 0 for name, row in rows.items()}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from book_web import book_web
 from form_worlds import behind, cars
 from halflife.cli import main
 from halflife.config import Config
@@ -32,6 +33,13 @@ def world():
 def site(world):
     with running(world) as site:
         yield site
+
+
+@pytest.fixture(scope="session")
+def web():
+    """The hosts that pages of the book name, on this machine."""
+    with book_web() as served:
+        yield served
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 
 from console_blocks import Reader, Shown, same, steps
+from set_folders import spells, write_git
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -23,6 +24,16 @@ def practice():
     sys.modules["practice_world"] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def reader(here, told, monkeypatch, web, practice, port):
+    """Somebody who does what a page says."""
+    tools = {
+        f"python {SCRIPT} --snapshots": lambda name: practice.snapshots(Path(name)),
+        "git clone": lambda _: scraped(here / "car-scraper"),
+    }
+    return Reader(here, told, monkeypatch, web.moving(p8000=port), tools)
 
 
 @pytest.fixture
@@ -42,12 +53,13 @@ def test_the_six_steps_of_the_tutorial_are_run():
     assert names == {"site", "listing", "api", "form", "search", "budget"}
 
 
+def scraped(folder):
+    """Write the repository that the page on imports clones."""
+    write_git(folder, list(spells()), range(61))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
-def test_every_command_prints_what_the_page_shows(
-    page, here, told, monkeypatch, practice, port
-):
-    tools = {f"python {SCRIPT} --snapshots": practice.snapshots}
-    reader = Reader(here, told, monkeypatch, tools, port)
+def test_every_command_prints_what_the_page_shows(page, reader):
     shown = 0
     for step in steps(page.read_text()):
         if not isinstance(step, Shown):

@@ -175,17 +175,27 @@ def commands_of(page):
                 yield found[1].partition("  #")[0].partition(" || ")[0]
 
 
+def inline_commands(page):
+    """Return the command lines of the program within sentences and tables."""
+    text = re.sub(r"^```.*?^```", "", page, flags=FLAGS)
+    for found in re.findall(r"`(halflife\s[a-z][^`]*)`", text):
+        yield " ".join(found.replace("\\|", "|").split())
+    for found in re.findall(rf"`((?:{'|'.join(VERBS)})\s--[^`]*)`", text):
+        yield " ".join(["halflife", *found.split()])
+
+
 @pytest.mark.parametrize("page", BOOK, ids=named)
 def test_every_command_that_a_page_shows_is_one(page):
     verbs = typer.main.get_command(app).commands
-    for line in commands_of(page.read_text()):
+    text = page.read_text()
+    for line in (*commands_of(text), *inline_commands(text)):
         words = shlex.split(line)
         assert words[1] in verbs, line
         options = {
             o for p in verbs[words[1]].params for o in (*p.opts, *p.secondary_opts)
         }
         given = {word.partition("=")[0] for word in words[2:] if word.startswith("--")}
-        assert given <= options, line
+        assert given <= options | {"--help"}, line
 
 
 def test_the_commands_of_pages_are_found():
@@ -193,3 +203,7 @@ def test_the_commands_of_pages_are_found():
     page += "```toml\nx = 1\n```\nhalflife is\n```console about\n$ halflife b\n```\n"
     assert list(commands_of(page)) == ["halflife sync a --all ", "halflife b"]
     assert len(list(commands_of((DOCS / "changes.md").read_text()))) > 15
+    assert list(inline_commands(page + "`halflife sync\n--all` `x` `run --x`")) == [
+        "halflife sync --all",
+        "halflife run --x",
+    ]

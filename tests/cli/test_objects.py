@@ -2,10 +2,7 @@
 
 import csv
 import json
-import re
-import shlex
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +11,6 @@ from halflife.config import Config
 from halflife.recordings.objects import load_parquet
 from set_folders import DAYS, spells, write_git, write_parquet, write_snapshots
 
-ROOT = Path(__file__).parents[2]
 FROM = "2024-03-01"  # day 60
 
 
@@ -251,25 +247,6 @@ def test_a_listing_that_was_never_read_has_no_forecast(here, fails):
         assert code == 2
         assert complaint == "jobs was never fetched; run `halflife sync jobs`"
     assert "name the set source to forecast" in fails("forecast")[1]
-
-
-def masked(text):
-    """Return the words of each line, with all numbers alike."""
-    lines = re.sub(r"[0-9][0-9.]*", "#", text).splitlines()
-    return [" ".join(line.split()) for line in lines]
-
-
-def test_what_the_how_to_shows_is_what_the_program_prints(here, told):
-    write_git(here / "car-scraper", list(spells()), range(61))
-    blocks = (ROOT / "docs/objects.md").read_text().split("```")[1::2]
-    printed = ""
-    for line in "".join(blocks).splitlines():
-        if line.startswith("halflife "):
-            code, out, err = told(*shlex.split(line)[1:])
-            assert code == 0, (line, err)
-            printed += out
-        elif line and not line.startswith(("git ", "make ")):
-            assert masked(line)[0] in masked(printed), line
 
 
 def test_options_of_set_sources_are_not_for_pages(settings, fails):

@@ -97,3 +97,56 @@ def test_bad_addresses_are_one_line_without_the_password(
     assert said in out + err
     assert "s3c" not in out + err
     assert "Traceback" not in err
+
+
+class Revoked(dict):
+    """Pages; the password is changed when one of them is asked for."""
+
+    def get(self, path, *other):
+        if path == "/b":
+            postgres_store.change_password("n3w-one")
+        return super().get(path, *other)
+
+    __getitem__ = get
+
+
+def with_store(project, address):
+    """Name another store in the settings."""
+    lines = project.read_text().splitlines()
+    text = "\n".join(f'store = "{address}"' if "store =" in n else n for n in lines)
+    project.write_text(text)
+
+
+@pytest.mark.parametrize("verb", ["sync", "status", "worker"])
+def test_a_wrong_password_is_one_line_and_never_printed(project, capsys, verb):
+    with postgres_store.guarded("r1ght-one") as address:
+        with_store(project, address.format("wr0ng-one"))
+        code, out, err = told(project, capsys, verb)
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "password authentication failed" in err
+    assert "check the user, the password and pg_hba.conf" in err
+    assert "0ng" not in out + err
+
+
+def test_a_password_that_is_changed_during_a_sync_loses_nothing(
+    project, server, capsys
+):
+    with postgres_store.guarded("r1ght-one") as address:
+        with_store(project, address.format("r1ght-one"))
+        server.pages = Revoked(server.pages)
+        code, out, err = told(project, capsys, "sync")
+        assert code == 1
+        assert "Traceback" not in err
+        assert "password authentication failed" in err
+        assert "1ght" not in out + err
+        with_store(project, address.format("n3w-one"))
+        server.pages = dict(server.pages)
+        assert told(project, capsys, "verify")[0] == 0
+        schema = address.rpartition("=")[2]  # the process has not ended: its lease does
+        postgres_store.connect().execute(f"UPDATE {schema}.lease SET expires = 0")
+        assert told(project, capsys, "sync")[0] == 0
+        status = json.loads(told(project, capsys, "status", "--json")[1])
+        assert status["budget"]["spent"] >= len(server.asked)
+        _, out, _ = told(project, capsys, "changes", "--since", "0", "--json")
+        assert sorted(json.loads(n)["kind"] for n in out.splitlines()) == ["new"] * 2

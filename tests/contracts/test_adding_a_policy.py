@@ -15,9 +15,12 @@ from halflife.engine.service import ServiceRhythm
 from halflife.kinds.pages import recorded_source as pages_recorded
 from halflife.policies import laws
 from halflife.replay.play import Play, play_recorded
+from plugin_folder import install
 from replay.worlds import BEGAN, HOME, text
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-policy.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "adding-a-policy.md"
+EXAMPLE = ROOT / "examples" / "policy"
 URL = "http://127.0.0.1:8001"
 HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0)
 
@@ -29,19 +32,19 @@ def blocks(language):
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """The package of the page is on the path, with its entry points."""
-    module, test = blocks("python")
-    project = tomllib.loads(blocks("toml")[0])["project"]
     folder = tmp_path / "site"
-    info = folder / "halflife_likely_stale-0.1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "halflife_likely_stale.py").write_text(module)
-    head = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0.1.0\n"
-    (info / "METADATA").write_text(head)
-    points = project["entry-points"]["halflife.policies"].items()
-    lines = "".join(f"{name} = {value}\n" for name, value in points)
-    (info / "entry_points.txt").write_text(f"[halflife.policies]\n{lines}")
-    monkeypatch.syspath_prepend(folder)
-    return test
+    folder.mkdir()
+    monkeypatch.syspath_prepend(install(folder, "policy"))
+    return blocks("python")[1]
+
+
+def test_the_page_shows_the_example_that_is_installed():
+    module, test = blocks("python")
+    assert module == (EXAMPLE / "halflife_likely_stale.py").read_text()
+    assert (EXAMPLE / "tests/test_likely_stale.py").read_text().endswith(test)
+    shown = tomllib.loads(blocks("toml")[0])["project"]
+    real = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    assert shown.items() <= real.items()
 
 
 def test_the_policy_of_the_page_is_found_and_keeps_every_law(installed, capsys):

@@ -7,18 +7,22 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from halflife.bench.out_of_core import make_file
 from halflife.core.errors import ExecutorError, UsageError
 from halflife.executors import check_name, executor_named
-from halflife.executors.local import ProcessPool
+from halflife.executors.local import InProcess, ProcessPool
+from halflife.recordings.item_parts import allocate_files, parts_of
 
+ROOT = Path(__file__).parents[2]
 PARTS = [1.0, 1e16, -1e16, 3.0]  # added up in another order they give another sum
 
 
 def _ray(name: str) -> object:
-    reason = "Ray is not installed (halflife[cluster])"
+    reason = "Ray is not installed; run `make ray`"
     return pytest.param(name, marks=pytest.mark.skipif(not _has_ray(), reason=reason))
 
 
@@ -60,6 +64,21 @@ def test_what_goes_wrong_with_a_part_is_raised_as_it_was(executor) -> None:
         list(executor.map(math.sqrt, [1.0, -1.0]))
 
 
+def test_plans_are_the_same_bytes_whoever_makes_them(executor, tmp_path) -> None:
+    pytest.importorskip("pyarrow", reason="needs halflife[parquet]")
+    items = tmp_path / "items"
+    items.mkdir()
+    for number in range(3):
+        make_file(items, (number, 300))
+    for name, who in (("one", InProcess()), ("many", executor)):
+        allocate_files(parts_of(items, tmp_path / name), 150.0, who)
+    one, many = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("one", "many")
+    )
+    assert one == many
+
+
 def test_a_worker_that_is_killed_is_told_in_one_line() -> None:
     pool = ProcessPool(2)
     with pytest.raises(ExecutorError, match="worker process was killed"):
@@ -90,14 +109,15 @@ def test_an_unknown_executor_is_refused_by_name(name: str) -> None:
         pass
 
 
-@pytest.mark.skipif(_has_ray(), reason="Ray is installed")
 @pytest.mark.parametrize("name", ["ray", "ray:2", "ray://127.0.0.1:1", "auto"])
-def test_without_ray_the_remedy_is_named(name: str) -> None:
+def test_without_ray_the_remedy_is_named(name: str, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
     with (
-        pytest.raises(UsageError, match=r"pip install 'halflife\[cluster\]'"),
+        pytest.raises(UsageError, match=r"pip install 'halflife\[cluster\]'") as error,
         executor_named(name),
     ):
         pass
+    assert "\n" not in str(error.value)
 
 
 ASK = """
@@ -111,9 +131,20 @@ except ExecutorError as error:
 """
 
 
-@pytest.mark.skipif(not _has_ray(), reason="Ray is not installed")
+@pytest.mark.skipif(not _has_ray(), reason="Ray is not installed; run `make ray`")
 def test_a_cluster_that_does_not_answer_is_told_in_one_line() -> None:
     command = [sys.executable, "-c", ASK]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert told.startswith("cannot reach Ray ray://127.0.0.1:1: ")
     assert told.count("\n") == 1
+
+
+def test_ray_is_locked_with_the_versions_that_tests_have() -> None:
+    locked = {}
+    for name in ("dev", "ray"):
+        lines = (ROOT / f"requirements/{name}.txt").read_text().splitlines()
+        pins = (line.split()[0].partition("==") for line in lines if "==" in line)
+        locked[name] = {package: version for package, _, version in pins}
+    both = locked["dev"].keys() & locked["ray"].keys()
+    assert {n: locked["ray"][n] for n in both} == {n: locked["dev"][n] for n in both}
+    assert "ray" in locked["ray"]

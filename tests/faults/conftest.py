@@ -16,8 +16,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def traced():
-    if not powerloss.can_record():
-        pytest.skip("strace is missing, or may not trace programs here")
+    powerloss.need_recorder()
 
 
 @pytest.fixture(scope="session")

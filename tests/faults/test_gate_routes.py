@@ -18,6 +18,7 @@ from halflife.net.access import Route
 from halflife.net.addresses import networks
 from halflife.net.tls import context
 from halflife.net.wire import Blameless
+from missing_programs import reason
 from web_parts import HOME, Book, Coins, make_gate
 
 CANARY = "c4n4ry-s3cr3t"
@@ -240,7 +241,7 @@ def test_sources_with_and_without_a_proxy_do_not_share_connections():
 def authority(tmp_path_factory):
     """An authority, a server that it vouches for, and a client that it vouches for."""
     if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
+        pytest.skip(reason("openssl"))
     here = tmp_path_factory.mktemp("authority")
 
     def openssl(command):

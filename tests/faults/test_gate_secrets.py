@@ -17,6 +17,7 @@ from halflife.core.request import Fetch
 from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.net.access import Access, Credentials
 from halflife.net.addresses import origin, parse_url
+from missing_programs import reason
 from web_parts import HOME, LOOPBACK, Book, Coins, make_gate
 
 CANARY = "c4n4ry-s3cr3t"
@@ -150,7 +151,7 @@ def test_no_fault_makes_a_secret_appear_in_words():
 def self_signed(tmp_path):
     """A server context whose certificate nobody vouches for."""
     if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
+        pytest.skip(reason("openssl"))
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     command = (
         "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 "

@@ -46,8 +46,7 @@ def copied(tmp_path_factory):
 
 
 def test_every_kill_leaves_the_old_file_or_the_new_one(copied, tmp_path):
-    if not powerloss.can_record():
-        pytest.skip("strace is missing, or may not trace programs here")
+    powerloss.need_recorder()
     old, new = believed(copied / "state.db"), believed(copied / "copy.db")
     found = []
     for number, moment in enumerate(MOMENTS):

@@ -63,8 +63,7 @@ def test_a_full_disk_is_told_and_loses_nothing_accepted(tmp_path):
 @pytest.mark.parametrize("when", count(range(1, 60, 3), (3, 4, 24)))
 @pytest.mark.parametrize("error", ["fdatasync:error=EIO", "pwrite64:error=ENOSPC"])
 def test_a_failing_disk_is_told_and_loses_nothing_accepted(tmp_path, error, when):
-    if not powerloss.can_record():
-        pytest.skip("strace is missing, or may not trace programs here")
+    powerloss.need_recorder()
     path, promises = tmp_path / "state.db", tmp_path / "promises"
     fail = f"inject={error}:when={when}"
     strace = ["strace", "-f", "-o", "/dev/null", "-P", path, "-P", f"{path}-wal"]

@@ -17,8 +17,7 @@ CUTS = count(400, 120)
 
 @pytest.fixture
 def recorded(tmp_path):
-    if not powerloss.can_record():
-        pytest.skip("strace is missing, or may not trace programs here")
+    powerloss.need_recorder()
 
     def record(task):
         folder, promises = tmp_path / task, tmp_path / f"{task}.promises"

@@ -281,6 +281,14 @@ def test_live_checks_and_renewals_take_the_income_together():
     assert "checked 11 days ago" in later.why[0]
 
 
+def test_live_checks_are_counted_from_the_last_one():
+    """Made 20 days ago; of two checks the later was at the age of two weeks."""
+    checks = checks_of([(0, 2.0, 0.0), (0, 1.0, 0.0)], 2, price=5.0)
+    known = databases(2, income=20.0, checks=checks)
+    found = counted(checked, CHAMPION.due, known, checks)
+    assert (known.now - found.since).tolist() == [6.0, 20.0]
+
+
 def test_live_checks_that_show_a_jump_bring_the_renewal_forward():
     """Made 21 days ago, due every 30: a jump in the last week makes it due now."""
     quiet, jump = (

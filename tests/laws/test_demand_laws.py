@@ -276,6 +276,14 @@ def test_the_bracket_takes_the_side_that_the_budget_tells():
     assert (search.low, search.high) == (0.0, at)
 
 
+@pytest.mark.parametrize("total", [1e-3, 0.5, 40.0])
+def test_where_demand_is_a_power_of_the_price_one_step_meets_the_budget(total):
+    """Demand of c price**-2, as few requests as it may be: its log is a line."""
+    search = Search(0.0, np.inf)
+    search.move(total, -2.0 * total, total / 9.0)
+    assert search.at == pytest.approx(math.log(3.0))
+
+
 def test_a_limited_search_begins_below_the_price_that_nobody_pays():
     search = Search(math.log(3.0), 4.0)
     assert search.price == pytest.approx(3.0)

@@ -28,6 +28,7 @@ from halflife.queries.local import Counter, LocalRecords, Origin
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.unseen import UnseenRecords
 
 CITY, TITLE = Attribute("city", "select"), Attribute("title", "keyword")
 PRICE = Attribute("price", "range", cuts=(10.0, 20.0))
@@ -571,6 +572,19 @@ def test_what_is_reported_and_not_shown_is_told_once_all_was_read():
     assert (kept.reported.total, kept.reported.unfound) == (30, 10)
     assert kept.reported.doubted is False
     assert kept.stop.startswith("it reports 30 records, 20 are held: all was asked")
+
+
+@pytest.mark.parametrize(
+    ("counts", "luck", "known"),
+    [("exact", 0.1, True), ("exact", 1.0, False), ("none", 0.1, False)],
+)
+def test_numbers_that_were_confirmed_say_how_many_are_not_seen(counts, luck, known):
+    form = form_of(records({"Oslo": 30}), everything=True, cap=20, counts=counts)
+    ledger = Ledger(form)
+    ledger.trust.recall(luck)
+    kept = first_crawl(crawling(ledger, FormCopy.of(Register())))
+    assert kept.left is None
+    assert (kept.unseen == UnseenRecords()) is known
 
 
 def test_a_failure_that_cut_a_crawl_short_is_told():

@@ -367,6 +367,8 @@ def test_each_document_stands_for_its_share_of_the_database():
     )
     assert index.weight.tolist() == [8.0, 4.0, 8.0]
     assert index.length.tolist() == [1.0, 2.0, 0.0]
+    table = index.table()
+    assert table.words.tolist() == [8.0, 8.0, 0.0]
 
 
 def test_documents_without_a_word_of_the_pool_count_as_with_one():

@@ -40,6 +40,15 @@ def documents(*texts):
     return tuple(Document(f"k{i}", tuple(t.split())) for i, t in enumerate(texts))
 
 
+def dict_of(parts):
+    return dict(enumerate(parts))
+
+
+def named(tree, at=""):
+    """Return the tree with a name of its own for each topic."""
+    return {f"{at}.{i}": named(deeper, f"{at}.{i}") for i, deeper in tree.items()}
+
+
 # Totals
 
 
@@ -159,6 +168,38 @@ def test_a_summary_has_the_totals_told_and_the_law_for_the_rest():
         Sample(read, asked, 4, Ending.DONE), 50.0, {"a": 60, "b": 2}
     )
     assert small.count[:2].tolist() == [50.0, 3.0]  # not above the size, nor below
+    less = frequency_summary(
+        Sample(read, asked, 4, Ending.DONE), 2.0, {"a": 60, "b": 2}
+    )
+    assert less.count.tolist() == [4.0, 3.0, 2.0, 1.0]  # read: whatever the size is
+
+
+# Topics
+
+
+trees = st.recursive(
+    st.just({}), lambda below: st.lists(below, max_size=3).map(dict_of), max_leaves=12
+)
+
+
+@given(trees)
+def test_a_path_of_topics_is_the_way_down_the_tree(tree):
+    ways = []
+
+    def walk(below, path):
+        for name, deeper in below.items():
+            ways.append((*path, name))
+            walk(deeper, ways[-1])
+
+    tree = named(tree)
+    walk(tree, ("Root",))
+    topics = Hierarchy.of(tree)
+    assert topics.names == ("Root", *(way[-1] for way in ways))
+    for way in ways:
+        assert topics.path(way[-1]) == way
+        assert way[-1] in topics.children(way[-2])
+        assert topics.holds(way[1], way[-1])
+        assert not topics.holds(way[-1], "Root")
 
 
 # Samples
@@ -205,6 +246,14 @@ def test_snippets_are_refused_and_counted_unless_they_are_allowed():
     none = Gathering(shelf, 5, 5)
     none.ask("b")
     assert none.ended(Ending.DONE).ending is Ending.SNIPPETS
+
+
+def test_a_query_has_brought_nothing_until_it_was_looked_through():
+    found = Gathering(Shelf(a=(Document("w", ("a",)),)), 5, 5)
+    found._search("a")
+    assert found.asked == [SampleQuery("a", 1, ("w",), 0)]
+    found.ask("a")
+    assert found.asked[-1] == SampleQuery("a", 1, ("w",), 1)
 
 
 def test_requests_are_counted_and_spent_when_as_many_were_made():

@@ -34,6 +34,7 @@ from halflife.queries.known.rules import (
     LookupIndex,
     Naive,
     Rounds,
+    Timed,
     Timetable,
     _own,
 )
@@ -752,3 +753,14 @@ def test_the_oracle_is_told_that_what_was_refreshed_is_no_longer_different():
     assert [str(probe.query) for probe in done.probes] == ["city=Oslo", "city=Rome"]
     assert [probe.gain for probe in done.probes] == [5.0, 2.0]
     assert ledger.requests == 2
+
+
+def test_a_timetable_keeps_the_queries_that_are_sent_at_all():
+    rule = Timetable(3, np.array([0.0, 0.5, 2.0]), np.array([7.0, 8.0, 9.0]), 5.0)
+    kept = rule.so_far(())
+    assert kept.paces == (Timed(1, 0.5, 8.0), Timed(2, 2.0, 9.0))
+    assert (kept.turns, kept.last, kept.choices) == (3, 5.0, ())
+    assert Timetable().so_far(()).last == 0.0  # there was no turn yet
+    again = Timetable()
+    again.go_on(kept)
+    assert (again._turns, again._last, again._kept) == (3, 5.0, kept.paces)

@@ -218,6 +218,19 @@ def _drawn_before(held, drawn):
     return FormCopy(held.records, held.came, held.seen, [], 28.0, 0.0, new_round=again)
 
 
+@pytest.mark.parametrize("limit", [3, 5, 8])
+def test_no_walk_begins_when_all_of_the_share_was_spent(limit):
+    def spent(most):
+        work = rounds_of(held_of([0.0, 0.0], [1.0, 1.0]), policy=SAMPLE_GUIDED)
+        ledger, local = rich_ledger(2 * most), work.local(RICH)
+        turn = HarvestRound(Remembering(), local, ledger)
+        work.draw(turn, ledger, np.random.default_rng(3), 0.5)
+        return ledger.requests
+
+    walked = spent(limit)  # where some walk ended
+    assert spent(walked) == walked
+
+
 def test_what_was_drawn_until_the_requests_were_spent_is_kept():
     spent = []
     for most in range(4, 12):

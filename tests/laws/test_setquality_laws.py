@@ -297,6 +297,21 @@ def test_versions_end_where_the_next_begins():
     assert len(none.lives) == 0
 
 
+def test_the_last_version_of_each_object_ends_as_the_object_does():
+    looks = np.arange(0.0, 10.0)
+    lives = Lives(
+        keys=("a", "b"),
+        absent_before=np.array([-INF, 1.0]),
+        first_seen=np.array([0.0, 2.0]),
+        last_seen=np.array([5.0, 6.0]),
+        gone_by=np.array([6.0, 7.0]),
+        attributes={},
+    )
+    found = versions(Collection("x", looks, lives, np.array([1]), np.array([4.0])))
+    assert found.lives.last_seen.tolist() == [5.0, 3.0, 6.0]
+    assert found.lives.gone_by.tolist() == [6.0, 4.0, 7.0]
+
+
 def test_only_the_latest_looks_count_and_what_was_there_then(monkeypatch):
     world = grown(np.random.default_rng(3), (0.2,), days=30, arrivals=4.0)
     monkeypatch.setattr(setquality, "LOOKS", 12)

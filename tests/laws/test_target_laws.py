@@ -195,3 +195,7 @@ def test_a_target_may_be_lowered_to_what_no_request_keeps():
     assert found.relaxed.to.level == pytest.approx(0.2)
     age = bill([Need("a", Target("age", 0.5, 0.5), None, 1.0)], 0.0)
     assert age.relaxed is None  # without a request nothing is ever looked at
+
+
+def test_an_age_without_a_share_of_moments_can_be_written():
+    assert str(Target("age", 0.25)) == "age p0 <= 6 h"

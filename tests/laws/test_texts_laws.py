@@ -20,6 +20,7 @@ from halflife.policies.texts.bayes import (
     _products,
     _sums,
     by_class,
+    taught,
 )
 from halflife.policies.texts.drift_index import (
     POWERS,
@@ -179,6 +180,25 @@ def test_odds_are_those_of_normal_features_that_are_never_too_sure(seed, share):
     np.testing.assert_allclose(found, by_hand(x, gone, asked), rtol=1e-6)
 
 
+def test_what_all_examples_teach_does_not_depend_on_the_units_of_features():
+    rng = default_rng(5)
+    x, gone = rng.normal(size=(60, 3)), np.arange(60) % 3 == 0
+    x[gone] += 0.8
+    asked = rng.normal(size=(5, 3))
+    found = taught(x, gone, asked)
+    unit, zero = np.array([3.0, 0.2, 50.0]), np.array([1.0, -4.0, 7.0])
+    again = taught(unit * x + zero, gone, unit * asked + zero)
+    np.testing.assert_allclose(again, found, rtol=1e-6)
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    by_examples = by_hand(
+        _products((x - mean) / spread), gone, _products((asked - mean) / spread)
+    )
+    np.testing.assert_allclose(found, by_examples, rtol=1e-4)
+    flat = np.ones((60, 1)), np.ones((5, 1))
+    both = taught(np.hstack([x, flat[0]]), gone, np.hstack([asked, flat[1]]))
+    np.testing.assert_allclose(both, found)  # a feature that never varies tells nothing
+
+
 def test_two_examples_of_a_class_are_enough_and_one_is_not():
     x, asked = default_rng(0).normal(size=(10, 2)), np.zeros((3, 2))
     assert _odds(_sums(x, np.arange(10) < 1), asked).tolist() == [0.0] * 3
@@ -187,14 +207,14 @@ def test_two_examples_of_a_class_are_enough_and_one_is_not():
 
 
 def test_each_database_is_judged_by_the_examples_of_the_others():
-    taught = lessons()
-    found = by_class(taught)
+    known_ = lessons()
+    found = by_class(known_)
     ages = np.arange(1, 12)
-    asked = [_asked(taught, i, ages) for i in range(7)]
+    asked = [_asked(known_, i, ages) for i in range(7)]
     known = np.concatenate(asked)
     mean, spread = known.mean(axis=0), known.std(axis=0)
     spread[spread == 0] = 1.0
-    raw = [_examples(taught, i) for i in range(7)]
+    raw = [_examples(known_, i) for i in range(7)]
     for i in range(7):
         others = [k for k in range(7) if k != i]
         x = np.concatenate([(raw[k][0] - mean) / spread for k in others])
@@ -205,12 +225,25 @@ def test_each_database_is_judged_by_the_examples_of_the_others():
     assert found.odds.shape == (7, 12)
     assert not found.odds[:, 0].any()
     assert found.bounded
-    assert not by_class(taught, bounded=False).bounded
+    assert not by_class(known_, bounded=False).bounded
 
 
 ODDS = np.array(
     [[0.0, -1.0, 2.0], [0.0, 3.0, -0.5], [0.0, -2.0, -3.0], [0.0, 0.0, 1.0]]
 )
+
+
+def test_a_score_is_on_a_line_between_weeks_and_flat_after_the_last():
+    rule = Bayes(ODDS, bounded=True)
+    for age, odds in (
+        ([0.0, 1.0, 2.0, 0.5], [0.0, 3.0, -3.0, 0.0]),
+        ([1.5, 1.75, 0.25, 1.25], [0.5, 0.375, -0.5, 0.25]),
+        ([7.0, 2.5, -1.0, 2.0], [2.0, -0.5, 0.0, 1.0]),
+    ):
+        found = rule.score(None, np.array(age))
+        assert found == pytest.approx(np.log1p(np.exp(odds)))
+    single = Bayes(np.array([[2.0]]), bounded=True)
+    assert single.score(None, np.array([3.0])) == pytest.approx(np.log1p(np.exp(2.0)))
 
 
 def test_without_a_bound_all_that_likely_changed_are_renewed():

@@ -7,11 +7,10 @@ import pytest
 from form_worlds import behind, cars
 from halflife.demo.forms import Office, serving, snippet
 from halflife.web.server import ServeWish, running
+from missing_programs import reason
 from web_browser import CHROMIUM, Watched, grave
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.exists(), reason="needs Chromium at /usr/bin/chromium"
-)
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=reason("chromium"))
 sync_api = pytest.importorskip("playwright.sync_api")
 
 PAGES = ("overview", "sources", "plan", "what-if", "inbox", "audit/league", "audit")

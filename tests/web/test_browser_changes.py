@@ -8,11 +8,10 @@ import pytest
 
 import web_changes
 from halflife.web.server import ServeWish, running
+from missing_programs import reason
 from web.test_browser import CHROMIUM, Watched, browser, grave, tabs  # noqa: F401
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.exists(), reason="needs Chromium at /usr/bin/chromium"
-)
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=reason("chromium"))
 sync_api = pytest.importorskip("playwright.sync_api")
 
 PRICING = quote(web_changes.PRICING, safe="")

@@ -9,12 +9,11 @@ import pytest
 
 from halflife.config import Config
 from halflife.web.server import ServeWish, running
+from missing_programs import reason
 from web_hostile import EVIL
 
 CHROMIUM = Path("/usr/bin/chromium")
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.exists(), reason="needs Chromium at /usr/bin/chromium"
-)
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=reason("chromium"))
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
 expect.set_options(timeout=20_000)  # a busy machine takes its time

@@ -6,12 +6,11 @@ import pytest
 
 from halflife.web import actions
 from halflife.web.server import ServeWish, running
+from missing_programs import reason
 from web_browser import CHROMIUM, Watched, grave
 from web_states import LONG, STATES
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.exists(), reason="needs Chromium at /usr/bin/chromium"
-)
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=reason("chromium"))
 sync_api = pytest.importorskip("playwright.sync_api")
 
 PAGES = ("overview", "sources", "plan", "what-if", "inbox", "audit", "audit/league")

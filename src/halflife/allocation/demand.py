@@ -45,8 +45,8 @@ class Demand(NamedTuple):
         """
         log, mass = np.log(self.first), self.pace * self.cost
         rows = 1 if np.ptp(self.shape) == 0 else _SHAPES
-        cell = _cells(self.shape, rows) * (STAND_INS // rows)
-        cell += _cells(log, STAND_INS // rows)
+        each = STAND_INS // rows
+        cell = _cells(self.shape, rows) * each + _cells(log, each)
         total = np.bincount(cell, mass, minlength=STAND_INS)
         some = total > 0
         log_first = np.bincount(cell, mass * log, minlength=STAND_INS)

@@ -8,17 +8,26 @@ as exposure: the time e at which S(e) = S(t) exp(-k s). For a rate a known exact
 that is e = t + k s / a, the effective age of ``allocation.signals``; for a rate known
 up to a Gamma(shape, b), S(t) = (1 + t / b) ** -shape, it is
 e = t + (b + t) (exp(k s / shape) - 1).
+
+Silence is evidence too (``models.silence``). A belief whose rates count all changes, as
+``Neighbours`` does, would take what maps announce for silent changes as well. So if a
+share q of a page's changes goes unannounced, and maps have told of a share c of the
+time since it was seen, its exposure is q c + 1 - c of what that belief says; a page
+that no map dates has q = 1.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
 from halflife.belief import Belief, Piecemeal
+from halflife.belief.heard import Heard, changed_gaps
+from halflife.belief.neighbours import Neighbours
 from halflife.core.append_log import GapLog
 from halflife.core.arrays import Floats, Ints
-from halflife.core.evidence import Evidence
+from halflife.core.evidence import CLAIMED, Evidence
 from halflife.core.hint_claims import by_kind
 from halflife.core.history import Gaps
 from halflife.core.observation import HINT_KINDS
@@ -30,12 +39,15 @@ from halflife.models.signals import (
     HintTrust,
     silent_share,
 )
+from halflife.models.silence import ChangedLooks, SilentShares
 
 FARTHEST = 1000.0  # days of exposure to which hints can bring an item
 _LONGEST = 1e6  # days that an item can have been watched
 _LARGEST_LOG = 50.0  # by which hints can stretch what was lived
 _HALVINGS = 50
 _SLOWEST = 1e-9  # changes a day
+PACES = 0.1, 0.5  # changes a day that tell pages apart whose changes are announced
+_MORE_LOOKS = 1.1  # learn what silence is worth again when looks have grown so far
 _KINDS = (np.intp, np.float64, np.bool_, np.float64)
 
 
@@ -44,8 +56,9 @@ class Hinted:
 
     The other belief learns of changes that nobody announced: a change seen after
     hints counts as one by the chance that it was, given what hints are worth now
-    (a step of expectation maximisation at each refit). Without hints it is the
-    other belief.
+    (a step of expectation maximisation at each refit). ``Neighbours`` counts all
+    changes, announced or not; that is made up for by what silence is worth. Without
+    hints it is the other belief.
 
     Args:
         inner: The belief in changes that nobody announces.
@@ -55,7 +68,12 @@ class Hinted:
             for policies that go by it.
         refit: Learn again when gaps with hints have grown by this factor.
 
+    Attributes:
+        maps: The keys of maps: when they were read last, they had told all they know.
+
     """
+
+    maps: Collection[str] = ()
 
     def __init__(
         self,
@@ -75,7 +93,8 @@ class Hinted:
         self._worth = np.zeros((len(HINT_KINDS), 0))
         self._view: View | None = None
         self._silent: Silent | None = None
-        self._learned = 0
+        self._learned = self._weighed = 0
+        self._share = np.ones(0)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
@@ -85,9 +104,11 @@ class Hinted:
         silent = self._silent
         if silent is None or silent.whole is not evidence:
             silent = self._silent = Silent(evidence)
-            self._learned = 0
+            self._learned = self._weighed = 0
             silent.follow(None, self.worth(evidence))
+            self._listen(silent, now)
             self._view = self.inner(silent, now, since)
+        self._listen(silent, now)
         view = self._view
         if view is None or len(view) < len(evidence):  # items have become known
             view = self.inner(silent, now, since)
@@ -97,7 +118,34 @@ class Hinted:
             self._learned = known
         silent.follow(view, self.worth(evidence))
         self._view = self.inner(silent, now, since)
+        if self._counts_all:
+            self._weigh_silence(evidence, self._view)
         return self._told(silent, self._view)
+
+    @property
+    def _counts_all(self) -> bool:
+        """Whether the rates of the other belief are those of all changes."""
+        return isinstance(self.inner, Neighbours)
+
+    def _weigh_silence(self, evidence: Evidence, view: View) -> None:
+        """Learn which share of changes goes unannounced, if much was seen since."""
+        looks = int(evidence.looks.sum())
+        if len(evidence) > self._share.size or looks > _MORE_LOOKS * self._weighed:
+            self._share = self._unannounced(evidence, view)
+            self._weighed = looks
+
+    def _unannounced(self, evidence: Evidence, view: View) -> Floats:
+        """Return the share of each item's changes that goes unannounced."""
+        worth, gaps, told = self.worth(evidence), evidence.gaps(), evidence.hinted()
+        load = (worth[:, told.item] * by_kind(told.hints)).sum(axis=0)
+        hidden = -np.expm1(-load) * told.length * told.tally
+        days = np.bincount(gaps.item, gaps.length * gaps.tally, len(evidence))
+        days = days - np.bincount(told.item, hidden, len(evidence))
+        some = changed_gaps(evidence, worth)
+        expected = view.rate[some.item] * some.length
+        seen = ChangedLooks(some.item, expected, np.exp(-some.load) * some.tally)
+        place = dated_by(evidence, view.rate)
+        return SilentShares().fit(seen, view.rate * days, place).share_
 
     def learn(self, evidence: Evidence, now: float) -> bool:
         """Take in what is new, if nobody has ever hinted: hints take a whole view."""
@@ -138,40 +186,83 @@ class Hinted:
         if self._given is None:
             hints = by_kind(evidence.hinted().hints)
             for kind in np.flatnonzero(hints.any(axis=1)).tolist():
-                looks = hinted_looks(silent, view, self.worth(evidence), kind)
+                looks = hinted_looks(
+                    silent,
+                    view,
+                    self.worth(evidence),
+                    kind,
+                    counts_all=self._counts_all,
+                )
                 self.trusts[kind].fit(looks, n_groups=many)
                 known = np.zeros((len(HINT_KINDS), many))
                 known[:, : self._worth.shape[1]] = self._worth[:, :many]
                 known[kind] = self.trusts[kind].worth_
                 self._worth = known
-        return Silent(evidence)
+        anew = Silent(evidence, silent.heard_before)
+        if isinstance(self.inner, Neighbours):
+            self._share = self._unannounced(evidence, view)
+            self.inner.recount(self.worth(evidence), self._share)
+        self._listen(anew, view.now)
+        return anew
+
+    def _listen(self, silent: "Silent", now: float) -> None:
+        until = told_until(silent.whole, now, self.maps)
+        silent.listen(self.worth(silent.whole), self._share, until)
 
     def _told(self, silent: "Silent", view: View) -> View:
         """Return the view with hints in its exposure, and all changes in its rate."""
         worth, told = self.worth(silent.whole), silent.told(view)
         inner = Exponential(view.rate) if self.plug_in else view.survival
         load = (worth * by_kind(silent.whole.hints)).sum(axis=0)
-        announced = Announced(inner, view.rate, told.sum(axis=0), _mean(worth, told))
+        silence, rate, quiet = np.ones(len(view)), view.rate, view.rate
+        unsettled = view.unsettled
+        if self._counts_all:
+            silence = self._silence(silent.whole, view)
+            quiet, unsettled = self._share * rate, silence**2 * view.age
+        else:
+            rate = rate - (told * np.expm1(-worth)).sum(axis=0)
+        announced = Announced(inner, quiet, told.sum(axis=0), _mean(worth, told))
         return replace(
             view,
-            rate=view.rate - (told * np.expm1(-worth)).sum(axis=0),
+            rate=rate,
             survival=announced if self.announced else inner,
-            exposure=stretched(inner, view.exposure, load),
+            exposure=stretched(inner, silence * view.exposure, load),
+            doubt=silence * view.doubt,
+            unsettled=unsettled,
         )
+
+    def _silence(self, evidence: Evidence, view: View) -> Floats:
+        """Return by how much the silence of maps shortens the exposure of items."""
+        age = np.where(view.held, np.maximum(view.age, 1e-12), 1.0)
+        untold = view.now - told_until(evidence, view.now, self.maps)
+        covered = np.clip(1.0 - untold / age, 0.0, 1.0)
+        share: Floats = 1.0 - (1.0 - self._share) * covered
+        return share
 
 
 class Silent(Evidence):
     """Evidence on changes that nobody announced.
 
     All columns are those of the ``whole`` evidence; only the gaps differ.
+
+    Args:
+        whole: All evidence.
+        heard: How many of its gaps with hints are not news (see ``listen``).
+
+    Attributes:
+        heard_before: How many were not, when it listened last.
+
     """
 
-    def __init__(self, whole: Evidence) -> None:
+    def __init__(self, whole: Evidence, heard: int = 0) -> None:
         self.whole = whole
         self.log: GapLog[Gaps] = GapLog(Gaps._make, _KINDS)
         self._batches = self._rows = 0
         self._days = np.zeros((1, len(whole)))
         self._hints = np.zeros((len(HINT_KINDS), len(whole)))
+        self._heard = self.heard_before = heard
+        self._share = self._load = self._true = np.zeros(0)
+        self._meanwhile = np.zeros(0), np.zeros(0)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (whatever evidence has)
         return getattr(self.whole, name)
@@ -208,6 +299,38 @@ class Silent(Evidence):
         yes = np.ones(some.size, dtype=np.bool_)
         self.log.add(Gaps(item, length, yes, -part))
         self.log.add(Gaps(item, length, ~yes, part))
+
+    def listen(self, worth: Floats, share: Floats, until: Floats) -> None:
+        """Note what hints had said before the looks made since the last call.
+
+        ``worth`` is what hints are worth, and ``share`` of the changes of items nobody
+        announces; an item that it lacks has 1. They have told all they know ``until``
+        then.
+        """
+        whole, n = self.whole, len(self.whole)
+        hinted = whole.hinted(self._heard)
+        self.heard_before, self._heard = self._heard, self._heard + hinted.item.size
+        counts, each = by_kind(hinted.hints), worth[:, hinted.item]
+        self._load, self._true, self._share = np.zeros(n), np.zeros(n), np.ones(n)
+        self._load[hinted.item] = (each * counts).sum(axis=0)
+        self._true[hinted.item] = (-np.expm1(-each) * counts).sum(axis=0)
+        self._share[: share.size] = share
+        true = (-np.expm1(-worth) * by_kind(whole.hints)).sum(axis=0)
+        last = np.where(whole.looks > 0, whole.last_at, np.inf)
+        days = np.clip(until - last, 0.0, _LONGEST)
+        self._meanwhile = true, (1.0 - self._share) * days
+
+    def meanwhile(self) -> tuple[Floats, Floats]:
+        """Return the changes announced since the latest look at each item.
+
+        And the days in which all changes would have been: where only a part of them is
+        announced, that part of the days that maps have told of.
+        """
+        return self._meanwhile
+
+    def heard(self, rows: Ints) -> Heard:
+        """Return what hints had said of items before the latest look at each."""
+        return Heard(self._share[rows], self._load[rows], self._true[rows])
 
     def told(self, view: View) -> Floats:
         """Return how often hints come, a day; a row for each kind.
@@ -249,7 +372,42 @@ def _mean(worth: Floats, told: Floats) -> Floats:
     return mean
 
 
-def hinted_looks(silent: "Silent", view: View, worth: Floats, kind: int) -> HintedLooks:
+def dated_by(evidence: Evidence, rate: Floats) -> Ints:
+    """Return a number for items of a group that the same kinds of hints have dated.
+
+    -1 if none has. Items that change every day, every week or more rarely are told
+    apart: many maps tell the day only, and hide what changes twice on one.
+    """
+    kinds = np.zeros(len(evidence), dtype=np.intp)
+    for kind, name in enumerate(CLAIMED):
+        kinds |= np.isfinite(getattr(evidence, name)).astype(np.intp) << kind
+    pace = np.searchsorted(PACES, rate)
+    place = (evidence.group * (len(PACES) + 1) + pace << len(CLAIMED)) + kinds
+    return np.where(kinds > 0, place, -1)
+
+
+def told_until(evidence: Evidence, now: float, maps: Collection[str]) -> Floats:
+    """Return until when hints have told all they know of each item's group.
+
+    That is the latest moment at which one of its maps was read, or that anything
+    was said to have changed at.
+    """
+    until: Floats = np.full(len(evidence.groups), -np.inf)
+    for name in CLAIMED:
+        np.maximum.at(until, evidence.group, getattr(evidence, name))
+    rows = [row for row in map(evidence.row, maps) if row is not None]
+    np.maximum.at(until, evidence.group[rows], evidence.last_at[rows])
+    return np.asarray(np.minimum(until, now)[evidence.group])
+
+
+def hinted_looks(
+    silent: "Silent",
+    view: View,
+    worth: Floats,
+    kind: int,
+    *,
+    counts_all: bool = False,
+) -> HintedLooks:
     """Return all gaps of groups that are hinted at, and the hints of a kind in each.
 
     The log tallies all gaps without their hints, and those with hints again, so
@@ -257,7 +415,8 @@ def hinted_looks(silent: "Silent", view: View, worth: Floats, kind: int) -> Hint
 
         y = a t + (g (1 - exp(-k')) - g (1 - exp(-k))) t + k s + (k s of the others)
 
-    k of this kind is sought, and k' is what it was taken for.
+    k of this kind is sought, and k' is what it was taken for. A view that
+    ``counts_all`` changes has the whole of a + g (1 - exp(-k')) for its rate.
     """
     whole, told = silent.whole, silent.told(view)[kind]
     gaps, some = whole.gaps(), whole.hinted()
@@ -265,7 +424,7 @@ def hinted_looks(silent: "Silent", view: View, worth: Floats, kind: int) -> Hint
     length = np.concatenate([gaps.length, some.length, some.length])
     none = np.zeros(gaps.item.size + some.item.size)
     usual = told[item] * length
-    announced = -np.expm1(-worth[kind, item]) * usual
+    announced = 0.0 if counts_all else -np.expm1(-worth[kind, item]) * usual
     counts = by_kind(some.hints)
     loads = worth[:, some.item] * counts
     others = np.concatenate([none, loads.sum(axis=0) - loads[kind]])

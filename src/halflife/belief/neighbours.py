@@ -18,6 +18,13 @@ from typing import Any
 import numpy as np
 
 from halflife.belief import days_since, view_of
+from halflife.belief.heard import (
+    UNHEARD,
+    ChangedGaps,
+    Heard,
+    Hearsay,
+    changed_gaps,
+)
 from halflife.belief.near_pages import NearPages, NewLooks, wider
 from halflife.belief.page_rates import PageRates, Rows
 from halflife.belief.trust import TrustPosterior
@@ -31,6 +38,7 @@ from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
+COUNTS = 20  # steps in which changes seen before are counted
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
 BLOCK = 65_536  # items that are viewed at once, where there are many
 _COLUMNS: dict[str, Any] = {  # of a view, that are worked out
@@ -67,15 +75,6 @@ class NeighbourMemory:
     near_trust: tuple[float, ...] = ()
 
 
-def _lived(evidence: Evidence) -> Floats:
-    """Return the time each page was watched; half of a gap that saw a change counts."""
-    gaps = evidence.gaps()
-    half = np.where(gaps.changed, 0.5, 1.0)
-    half *= gaps.length
-    half *= gaps.tally
-    return np.bincount(gaps.item, half, len(evidence)).astype(np.float64, copy=False)
-
-
 class Neighbours:
     """Pages change at rates of their own, and more when their neighbours do.
 
@@ -101,7 +100,9 @@ class Neighbours:
         self._near_degrees = trust if near is None else near
         self._memory: NeighbourMemory | None = None
         self._of: Evidence | None = None
+        self._hearsay: Hearsay | None = None
         self._folders: dict[str, int] = {}
+        self._moved = False
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
@@ -113,11 +114,13 @@ class Neighbours:
     def learn(self, evidence: Evidence, now: float) -> bool:
         """Take in what is new; ``some`` can tell of it then."""
         whole = getattr(evidence, "whole", evidence)
+        self._hearsay = evidence if isinstance(evidence, Hearsay) else None
         if self._of is not whole:
             self._start(whole, now)
         self._grow(whole)
         self._bursts.reach(now)
         self._follow(whole)
+        self._moved = self._moved or self._hearsay is not None
         self._look_around()
         self._unrest = cache(self._bursts.unrest)
         return True
@@ -207,12 +210,53 @@ class Neighbours:
         first = float(evidence.last_at.max(initial=-np.inf))
         self._bursts.reach(min(now, first) if np.isfinite(first) else now)
         self._grow(evidence)
-        self._pages.lived += _lived(evidence)
-        self._pages.changes += evidence.changes
-        self._fit(evidence)
+        self._before = evidence.batches, evidence.hinted().item.size
+        gaps = evidence.gaps()
+        self._pages.lived += np.bincount(
+            gaps.item, gaps.length * gaps.tally, len(evidence)
+        )
+        self._counted = np.zeros(0)
+        self._count(changed_gaps(evidence, None), 1.0)
+        self._fitted = int(evidence.looks.sum()) - len(evidence)
         if self._memory is not None:
             self._recall(self._memory, evidence)
         self._note(evidence)
+
+    def recount(self, worth: Floats, share: Floats) -> None:
+        """Count the changes before the first call anew, by what hints are worth now.
+
+        ``worth`` and ``share`` are as in ``Silent.listen``.
+        """
+        if self._of is not None:
+            wide = np.ones(len(self._of))
+            wide[: share.size] = share
+            self._count(changed_gaps(self._of, worth, *self._before), wide)
+
+    def _count(self, gaps: ChangedGaps, share: Floats | float) -> None:
+        """Count the changes of gaps that were there before the first call.
+
+        How many a gap stands for depends on the rate, and that on how many there were:
+        steps of expectation maximisation. What is around pages is taken from a simpler
+        count, of one change for half of the gap, or for all of it if a hint ended it.
+        """
+        pages, n = self._pages, self._pages.site.size
+        part = share[gaps.item] if isinstance(share, np.ndarray) else share
+        heard = Heard(part, gaps.load, gaps.true)
+        since = pages.changes - wider(self._counted, n)
+        half = 0.5 * np.exp(-gaps.load) * gaps.tally * gaps.length
+        simple = replace(
+            pages,
+            changes=since + np.bincount(gaps.item, gaps.tally, n),
+            lived=pages.lived - np.bincount(gaps.item, half, n),
+        )
+        lent, found = pages.shape / simple.around().at(slice(None)), simple.changes
+        for _ in range(COUNTS):
+            rate = (found + pages.shape) / (pages.lived + lent)
+            each = gaps.tally * heard.changes(rate[gaps.item] * gaps.length)
+            found = since + np.bincount(gaps.item, each, n)
+        pages.changes[:] = found
+        self._counted = found - since
+        self._around, self._moved = pages.fit(), False
 
     def recollect(self, memory: NeighbourMemory | None) -> None:
         """Go on, when called next, from what an earlier belief had learned."""
@@ -282,7 +326,12 @@ class Neighbours:
     def _look_around(self) -> None:
         """Find out what is around pages, if anything was counted since."""
         if self._moved:
-            self._around, self._moved = self._pages.around(), False
+            pages = self._pages
+            if self._hearsay is not None:
+                changes, days = self._hearsay.meanwhile()
+                changes, days = pages.changes + changes, pages.lived + days
+                pages = replace(pages, changes=changes, lived=days)
+            self._around, self._moved = pages.around(), False
 
     def _grow(self, evidence: Evidence) -> None:
         """Make room for items that became known."""
@@ -331,16 +380,19 @@ class Neighbours:
         if here.size:
             since, at, changed = since[~gone], at[~gone], changed[~gone]
             shape, exposure, rate = shape[~gone], exposure[~gone], rate[~gone]
-            seen = self._bursts.learn(here, since, at, changed, rate)
+            heard = self._hearsay.heard(here) if self._hearsay else UNHEARD
+            silent = rate * heard.share
+            seen = self._bursts.learn(here, since, at, changed, silent, heard.load)
             survival = GammaSurvival(shape, exposure)
-            self._trust.learn(survival, at - since, seen.lived, changed)
+            self._trust.learn(survival, at - since, seen.lived, changed, heard)
             lived = self._trust.mean(at - since, seen.lived)
             near = lived * self._near.busy(here)
-            self._near_trust.learn(survival, lived, near, changed)
-            counted = np.where(changed, at_least_one(rate * lived), 0.0)
-            looks = NewLooks(here, since, at, rate * lived, counted)
+            self._near_trust.learn(survival, lived, near, changed, heard)
+            unheard = np.where(changed, at_least_one(silent * lived, heard.load), 0.0)
+            looks = NewLooks(here, since, at, silent * lived, unheard)
             place = evidence.keys, self._pages.folder
             self._near.learn(looks, place, evidence.last_at, self._bursts)
+            counted = np.where(changed, heard.changes(rate * lived), 0.0)
             self._pages.changes[here] += counted
             self._pages.lived[here] += lived
             self._moved = True

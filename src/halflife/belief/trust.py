@@ -7,6 +7,7 @@ likelihoods as weights.
 
 import numpy as np
 
+from halflife.belief.heard import UNHEARD, Heard
 from halflife.core.arrays import Bools, Floats
 from halflife.models.poisson import GammaSurvival
 
@@ -40,10 +41,16 @@ class TrustPosterior:
         return np.asarray(share @ _exposures(age, lived, self.degrees[some]))
 
     def learn(
-        self, survival: GammaSurvival, age: Floats, lived: Floats, changed: Bools
+        self,
+        survival: GammaSurvival,
+        age: Floats,
+        lived: Floats,
+        changed: Bools,
+        heard: Heard = UNHEARD,
     ) -> None:
         """Take in what looks found, and how likely each degree of trust made it."""
-        alive = survival.alive(_exposures(age, lived, self.degrees))
+        exposure = heard.share * _exposures(age, lived, self.degrees)
+        alive = survival.alive(exposure) * np.exp(-heard.load)
         found = np.where(changed, 1.0 - alive, alive)
         told = np.log(np.maximum(found, 1e-12)).sum(axis=1)
         self.likely = self.likely * np.exp(-age.size / MEMORY) + told

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["allocate"]
 
 Objective: TypeAlias = Literal["freshness", "age", "harmonic"]
-Folder = Annotated[Path, typer.Argument(help="A folder of Parquet files.")]
+Items = Annotated[
+    str,
+    typer.Argument(help="A folder of Parquet files, or postgresql://…&table=NAME."),
+]
 Budget = Annotated[float, typer.Option(min=0, help="Requests a day.")]
 Out = Annotated[Path, typer.Option(help="A new folder, for the plan.")]
 Wanted = Annotated[Objective, typer.Option(help="What the plan makes the most of.")]
@@ -27,7 +30,7 @@ Who = Annotated[
 
 @app.command()
 def allocate(  # noqa: PLR0913  (each is an option)
-    folder: Folder,
+    items: Items,
     *,
     budget: Budget,
     out: Out,
@@ -37,7 +40,7 @@ def allocate(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Compute how often to fetch each of very many items, from Parquet to Parquet."""
+    """Compute how often to fetch each of very many items, into Parquet files."""
     from time import perf_counter
 
     from halflife.cli import show
@@ -46,7 +49,7 @@ def allocate(  # noqa: PLR0913  (each is an option)
 
     began, who = perf_counter(), executor or _configured(config)
     plan = allocate_folder(
-        folder, out, budget, objective=objective, keep=listed(keep), executor=who
+        items, out, budget, objective=objective, keep=listed(keep), executor=who
     )
     told = {**_told(plan, budget), "seconds": perf_counter() - began, "plan": str(out)}
     if json:

@@ -25,7 +25,12 @@ def rows(store: Store) -> dict[str, Any]:
             }
             for one in fleet.workers
         ]
-        found["handed_out"] = {"waiting": fleet.waiting, "unfiled": fleet.unfiled}
+        found["handed_out"] = {
+            "waiting": fleet.waiting,
+            "unfiled": fleet.unfiled,
+            "sources_waiting": fleet.sources,
+            "sources_read": fleet.reading,
+        }
     return found
 
 

@@ -63,6 +63,7 @@ async def _run(
 
     from halflife.cli import show
     from halflife.engine import bootstrap, logs
+    from halflife.engine.fleet import presence
     from halflife.engine.signals import Stop
 
     def say(words: str) -> None:
@@ -73,6 +74,7 @@ async def _run(
     as_json = json or not sys.stderr.isatty()
     phrase = partial(logs.line, as_json=as_json)
     with bootstrap.writing(config, say) as store, stop.heard(phrase):
+        presence.refuse_beside_workers(store, even_paused=True)
         store.read_ahead(kept)  # while all that the service takes is imported
         handler = logs.set_up(as_json=as_json)
         try:

@@ -1,9 +1,11 @@
 """Everything a policy may know."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol
+
+import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.categories import Categories
@@ -75,6 +77,8 @@ class View:
         topics: Tells which topics the items are filed under, if a policy asked for
             that (``Strategy.needs_topics``); worked out when it is asked for.
         calendar: Tells how unevenly time passes, for forecasts; None if evenly.
+        unsettled: Days since the last good look in which unrest counts: the age, but
+            less where maps tell of changes; empty if no map does.
 
     """
 
@@ -98,6 +102,7 @@ class View:
     unrest: Callable[[], tuple[float | Floats, float | Floats]] = evenly
     topics: Callable[[], Categories | None] = unfiled
     calendar: Calendar | None = None
+    unsettled: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -145,14 +145,7 @@ class Hands:
 def run(options: Options, advance: Callable[[int, str], None]) -> DemoReport:
     """Run the demo; ``advance`` hears of every sync and of every rival."""
     start = perf_counter()
-    # It ends today, so that what it leaves behind is about as old as it says. It
-    # begins at midnight: maps tell the day, and days must not depend on the hour.
-    began = float(np.floor(bootstrap.clock())) - options.days
-    world = build(options.seed, options.pages, options.days, began)
-    folder = _folder(options.folder)
-    with running(world) as site:
-        config = _settle(folder, options, site)
-        kept = asyncio.run(_keep(world, site, config, options, advance))
+    world, config, kept = keep_site(options, advance)
     replay = _replay(world, options)
     rivals = {}
     for name in ("champion", *RIVALS):
@@ -171,6 +164,21 @@ def run(options: Options, advance: Callable[[int, str], None]) -> DemoReport:
         store=config.store_path,
         seconds=perf_counter() - start,
     )
+
+
+def keep_site(
+    options: Options, advance: Callable[[int, str], None]
+) -> tuple[DemoWorld, Config, DemoResult]:
+    """Make the site up and keep it; return it, the settings and what came of it."""
+    # It ends today, so that what it leaves behind is about as old as it says. It
+    # begins at midnight: maps tell the day, and days must not depend on the hour.
+    began = float(np.floor(bootstrap.clock())) - options.days
+    world = build(options.seed, options.pages, options.days, began)
+    folder = _folder(options.folder)
+    with running(world) as site:
+        config = _settle(folder, options, site)
+        kept = asyncio.run(_keep(world, site, config, options, advance))
+    return world, config, kept
 
 
 def steps(options: Options) -> int:

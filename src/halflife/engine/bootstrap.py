@@ -40,6 +40,7 @@ from halflife.kinds.pages.joint_view import (
     market_value,
     shares,
 )
+from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.models.week_rhythm import WeekCalendar
 from halflife.policies import Policy, Strategy
@@ -276,7 +277,8 @@ def belief(
 ) -> Belief:
     """Return the belief that the policy goes by, with what earlier runs learned.
 
-    A belief in random changes heeds hints too, as far as they prove true.
+    A belief in random changes heeds hints too, as far as they prove true. One that
+    heeds hints is told which items are maps.
     """
     made = strategy(config, sources).belief()
     inner = made.inner if isinstance(made, Hinted) else made
@@ -285,7 +287,11 @@ def belief(
     if isinstance(inner, Neighbours):
         inner.recollect(pages_belief_notes.recall_busy(store))
     if isinstance(made, PoissonBelief):
-        return Hinted(made, announced=False)
+        made = Hinted(made, announced=False)
+    if isinstance(made, Hinted):
+        made.maps = keys(
+            url for one in PagesConfig.among(config.source) for url in one.maps
+        )
     return made
 
 

@@ -37,6 +37,7 @@ EVENTS: Mapping[str, str] = {
     "planner": "The planner of a worker failed, and why; another is elected.",
     "settings not used": "The settings on disk are wrong; the old ones stay in use.",
     "settings read again": "Changed settings are in use.",
+    "source not read": "A worker could not report on a source; another reads it.",
     "stopped": "The service has ended.",
     "taken over": "A source took over items that another source owned.",
     "targets beyond the budget": "The budget does not cover all targets.",

@@ -9,6 +9,7 @@ from halflife.config import Config, SourceConfig
 from halflife.core.errors import BudgetSpent, UsageError
 from halflife.engine import bootstrap, breakers, groups, network
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.fleet import presence
 from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop, until_stopped
 from halflife.engine.wallet import Wallet
@@ -81,8 +82,10 @@ async def sync(
     """Fetch sources one after the other until the budget is spent or we are stopped.
 
     What would be worth a look is fetched; forecasts are scored, as in the service.
-    ``BudgetSpent`` passes through if nothing came at all.
+    ``BudgetSpent`` passes through if nothing came at all. Raise ``AlreadyRunning``
+    if workers share the store.
     """
+    presence.refuse_beside_workers(store)
     try:
         done = await _sync(config, store, chosen, errand, stop, clock)
     except BudgetSpent:  # what was found before may still wait to be delivered

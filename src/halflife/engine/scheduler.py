@@ -32,12 +32,10 @@ from halflife.engine.wallet import Wallet
 from halflife.kinds.protocol import Memo, Reading
 from halflife.kinds.registry import kind_of
 from halflife.kinds.terms import GrantTerms
-from halflife.market import Limits, price as market_price, take, target_rule
+from halflife.market import Limits, take, target_rule
 from halflife.market.offers import OfferTurn, TakenOffers, intervals
 from halflife.market.stand import SOONEST, TargetMemory
 from halflife.stores import Store
-
-SAVED = 10.0  # days of income that are kept for later, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +105,7 @@ class Decision:
         aim: What targets ask for, if no more than that is spent.
         why: Why a group gets what it gets, in a few words, if targets decide.
         memories: What to remember until the next decision.
+        values: Gain per request of what a source gets, where that was weighed.
         idle: Whether nothing had come in, so that nobody asked what there is to do.
         again: Days after which a target may ask for something.
         due_in: Days until a longest interval is over, or a schedule asks for a fetch.
@@ -120,6 +119,7 @@ class Decision:
     aim: targets.Aim = field(default_factory=targets.Aim)
     why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     memories: Mapping[str, TargetMemory] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
     idle: bool = False
     again: float = inf
     due_in: float = inf
@@ -217,7 +217,7 @@ def _shared(
     aim = targets.aim(appraiser, sources)
     offers = _worth_it(appraiser.offers(sources), sources, aim.asks)
     turn = _pressed(_turn(appraiser, sources, offers), offers, aim.asks)
-    price = _price(at, appraiser, credit)
+    price = prices.kept_for_later(appraiser, credit)
     means = _means(at, sources, offers, turn, (credit, room), at.ration)
     taken = take(offers, *means, turn=turn, price=price, patient=True)
     taken = _saved_for(offers, taken, credit, at.ration)
@@ -231,6 +231,7 @@ def _shared(
         aim,
         _reasons(appraiser, groups, aim, paid),
         aim.memories,
+        _values(offers, taken),
         again=_again(appraiser, sources, aim),
         due_in=_due_in(appraiser, sources),
     )
@@ -267,18 +268,6 @@ def _reasons(
     return found
 
 
-def _price(at: Situation, appraiser: Appraiser, credit: float) -> float:
-    """Return the gain per request below which requests are kept for later.
-
-    No more than a window's worth adds up, so that none is lost.
-    """
-    budget, soon = at.config.budget, at.config.budget.hourly
-    sources = [source for group in at.groups for source in group]
-    most = min(float(budget.requests), SAVED * budget.pace)
-    usual = prices.long_run(appraiser, sources, budget.pace)
-    return market_price.asked(usual, credit - soon, most - soon)
-
-
 def _aimed(
     at: Situation,
     groups: Sequence[Sequence[SourceConfig]],
@@ -303,6 +292,7 @@ def _aimed(
         aim,
         _reasons(appraiser, groups, aim, paid),
         aim.memories,
+        _values(offers, taken),
         again=_again(appraiser, sources, aim),
         due_in=_due_in(appraiser, sources),
     )
@@ -438,6 +428,15 @@ def _shares(offers: Offers, taken: TakenOffers) -> dict[str, float]:
     rows, n = taken.rows, len(offers.sources)
     each = np.bincount(offers.source[rows], offers.cost[rows], n)
     return dict(zip(offers.sources, each.tolist(), strict=True))
+
+
+def _values(offers: Offers, taken: TakenOffers) -> dict[str, float]:
+    """Return what a request buys at each source that gets some."""
+    rows, n = taken.rows, len(offers.sources)
+    cost = np.bincount(offers.source[rows], offers.cost[rows], n)
+    gain = np.bincount(offers.source[rows], offers.gain[rows], n)
+    some = np.flatnonzero(cost > 0).tolist()
+    return {offers.sources[i]: float(gain[i] / cost[i]) for i in some}
 
 
 def _waits(offers: Offers, taken: TakenOffers) -> str:

@@ -13,11 +13,12 @@ from typing import TypeAlias
 
 from halflife.alerts.machine import raised
 from halflife.config import SourceConfig
-from halflife.core.errors import HalflifeError, LeaseLost
+from halflife.core.errors import LeaseLost
 from halflife.core.forecast import Forecast
 from halflife.engine import (
     bootstrap,
     breakers,
+    broken_work,
     control,
     deliveries,
     faults,
@@ -35,11 +36,10 @@ from halflife.engine.reload import Settings
 from halflife.engine.service_terms import DAY, Outside, ServiceRhythm
 from halflife.engine.signals import GRACE, Stop
 from halflife.engine.wallet import Wallet
-from halflife.engine.workers import Crew, CrewTerms, gathered
+from halflife.engine.workers import Crew, CrewTerms, WorkGrant, gathered
 from halflife.kinds.protocol import Group, Memo, Report
 from halflife.kinds.registry import kind_of
 from halflife.net.wire import NO_NETWORK
-from halflife.readers.containment import failure, is_mishandled
 from halflife.stores import Store
 from halflife.stores.notes.control import RUNNING
 
@@ -137,12 +137,19 @@ class Service:
                     sent = deliveries.delivering(config, store, clock=clock)
                     await stack.enter_async_context(sent)
                 logs.event("working", fields={"sources": len(chosen)})
+                self._adopt(crew)
                 try:
                     await self._turns(crew, leases)
                 finally:
                     await self._finish(crew)
         await self._tidier.end()
         logs.event("stopped", fields={"turns": self.status.turns})
+
+    def _adopt(self, crew: Crew) -> None:
+        """Look after what others are at, as decided before this crew came together."""
+        for group, paid in crew.under_way():
+            task = asyncio.create_task(crew.begin(group, WorkGrant(0, paid)))
+            self._under[scheduler.names(group)] = Under(group, task, paid)
 
     async def _turns(self, crew: Crew, leases: "list[asyncio.Task[None]]") -> None:
         """Turn until asked to stop, or until there are new settings."""
@@ -220,8 +227,9 @@ class Service:
         for group in crew.groups:
             names = scheduler.names(group)
             if requests := decision.grants.get(names, 0):
-                task = asyncio.create_task(crew.work(group, requests))
                 paid, why = decision.paid.get(names, 0.0), decision.why.get(names, "")
+                grant = WorkGrant(requests, paid, decision.values.get(names[0]))
+                task = asyncio.create_task(crew.begin(group, grant))
                 self._under[names] = Under(group, task, paid, why)
         if not decision.idle:
             self.status.due = decision.due
@@ -293,12 +301,7 @@ class Service:
         terms = kind_of(under.group[0]).terms
         if isinstance(error, LeaseLost) and terms.holds_lease:
             raise error
-        if isinstance(error, HalflifeError | OSError) or not isinstance(
-            error, Exception
-        ):
-            return _broken(names, str(error))
-        said = str(failure(error, under.group[0].where))
-        return replace(_broken(names, said), heard=True)
+        return broken_work.report(names, error, under.group[0].where)
 
     def _account(self, crew: Crew, under: Under, done: Report) -> None:
         """Settle what was paid, keep how it went, and tell."""
@@ -468,14 +471,3 @@ class Service:
             insisted.cancel()
             self._collect(crew)
         self._under.clear()
-
-
-def _broken(names: Group, trouble: str) -> Report:
-    """Return the report on work that ended in an error."""
-    mine = names if is_mishandled(trouble) else ()
-    return Report(
-        names,
-        trouble=trouble,
-        mishandled=dict.fromkeys(mine, trouble),
-        failures=dict.fromkeys(names, int(bool(trouble))),
-    )

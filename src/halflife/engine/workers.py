@@ -1,25 +1,64 @@
 """Those who do the work: one for each group of sources, all through one gate."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple, Protocol
 
 from halflife.config import Config, SourceConfig
 from halflife.engine import bootstrap, network, scheduler, targets
 from halflife.engine.loop import Clock
-from halflife.kinds.protocol import Desk, Report, Worker
+from halflife.kinds.protocol import Desk, Group, Report, Worker
 from halflife.kinds.registry import kind_of
 from halflife.net.gate import Gate
 from halflife.net.wire import Transport
 from halflife.stores import Store
 
 
+class WorkGrant(NamedTuple):
+    """What a piece of work gets.
+
+    Attributes:
+        requests: Requests that it may send.
+        paid: How many of them come out of what has come in.
+        value: What each is expected to buy; None if nobody has weighed that.
+
+    """
+
+    requests: int
+    paid: float = 0.0
+    value: float | None = None
+
+
 class FleetTerms(Protocol):
-    """How pages are handed out to the workers of a fleet."""
+    """How work is handed out to the workers of a fleet."""
 
     def join(self, gate: Gate) -> Callable[..., Any]:
         """Let a gate ask hosts on lease; return what hands pages out."""
+        ...
+
+    def under_way(self, known: Collection[str]) -> Mapping[str, float]:
+        """Return the sources that were handed out, and what was paid for each.
+
+        What is not known any more is taken back, unless a worker is at it.
+        """
+        ...
+
+    def read(
+        self, source: SourceConfig, grant: WorkGrant
+    ) -> Coroutine[Any, Any, Report]:
+        """Return the work of some worker that reads a source whole."""
+        ...
+
+    def ease(self) -> None:
+        """Take back what no worker has begun."""
         ...
 
 
@@ -29,7 +68,7 @@ class CrewTerms(NamedTuple):
     Attributes:
         audits: Whether a share of requests checks what is believed.
         transport: What carries requests; None: the network.
-        fleet: Hands pages out to other processes; None: they are fetched here.
+        fleet: Hands work out to other processes; None: all is done here.
 
     """
 
@@ -43,16 +82,21 @@ class Crew:
 
     Args:
         desk: What all workers share.
-        workers: Who works at which group.
+        groups: The sources that are worked at.
+        workers: Who works at which group; what others read has nobody here.
+        fleet: Hands out what has nobody here.
 
     """
 
     def __init__(
-        self, desk: Desk, workers: Sequence[tuple[tuple[SourceConfig, ...], Worker]]
+        self,
+        desk: Desk,
+        groups: Sequence[tuple[SourceConfig, ...]],
+        workers: Mapping[Group, Worker],
+        fleet: FleetTerms | None = None,
     ) -> None:
-        self._desk = desk
-        self.groups = [group for group, _ in workers]
-        self.workers = {scheduler.names(group): worker for group, worker in workers}
+        self._desk, self._fleet = desk, fleet
+        self.groups, self.workers = groups, workers
 
     @property
     def config(self) -> Config:
@@ -68,6 +112,25 @@ class Crew:
         """Begin nothing more."""
         for worker in self.workers.values():
             worker.ease()
+        if self._fleet is not None:
+            self._fleet.ease()
+
+    def under_way(self) -> list[tuple[tuple[SourceConfig, ...], float]]:
+        """Return the groups that others are at already, and what each was paid."""
+        if self._fleet is None:
+            return []
+        names = map(scheduler.names, self.groups)
+        others = {one[0] for one in names if one not in self.workers}
+        out = self._fleet.under_way(others)
+        return [(g, out[g[0].name]) for g in self.groups if g[0].name in out]
+
+    def begin(
+        self, group: Sequence[SourceConfig], grant: WorkGrant
+    ) -> Coroutine[Any, Any, Report]:
+        """Return the work that a group was granted, whoever does it."""
+        if self._fleet is None or scheduler.names(group) in self.workers:
+            return self.work(group, grant.requests)
+        return self._fleet.read(group[0], grant)
 
     def work(
         self, group: Sequence[SourceConfig], requests: int
@@ -95,15 +158,26 @@ async def gathered(
         )
         remote = None if terms.fleet is None else terms.fleet.join(gate)
         desk = Desk(config, store, gate, clock, terms.audits, remote)
-        workers: list[tuple[tuple[SourceConfig, ...], Worker]] = []
+        workers: dict[Group, Worker] = {}
         leases: list[asyncio.Task[None]] = []
-        for group in _groups(config, chosen):
+        groups = _groups(config, chosen)
+        for group in groups:
+            if terms.fleet is not None and is_handed_out(group):
+                continue
             opened = kind_of(group[0]).open(desk, group)
             worker = await stack.enter_async_context(opened)
-            workers.append((group, worker))
+            workers[scheduler.names(group)] = worker
             leases.append(asyncio.create_task(worker.keep()))
             stack.push_async_callback(_ended, leases[-1])
-        yield Crew(desk, workers), leases
+        yield Crew(desk, groups, workers, terms.fleet), leases
+
+
+def is_handed_out(group: Sequence[SourceConfig]) -> bool:
+    """Say whether workers of a fleet read a group whole.
+
+    What holds its lease between two pieces of work is kept by whoever plans.
+    """
+    return len(group) == 1 and not kind_of(group[0]).terms.holds_lease
 
 
 def _groups(

@@ -39,15 +39,19 @@ TOLD_BINS, MOST_SITES = 128, 2048  # by which it is told how unevenly sites chan
 FEW_SPANS = 8  # spans of time, over all sites, that tell it
 
 
-def at_least_one(mean: Floats) -> Floats:
+def at_least_one(mean: Floats, load: Floats | float = 0.0) -> Floats:
     """Return the mean of a Poisson number that is known not to be 0.
+
+    With a ``load`` it may be 0 all the same, because something else explains what was
+    seen, with chance 1 - exp(-load): then it is mean / (1 - exp(-mean - load)).
 
     >>> at_least_one(np.array([0.0, 1.0])).round(3)
     array([1.   , 1.582])
+    >>> at_least_one(np.array([0.0, 1.0]), np.log(2.0)).round(3)
+    array([0.   , 1.225])
     """
-    small = mean < 1e-9
-    some = np.where(small, 1.0, mean)
-    return np.where(small, 1.0, some / -np.expm1(-some))
+    some = np.maximum(mean, 1e-9)
+    return np.minimum(some / -np.expm1(-some - load), 1.0 + mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +210,21 @@ class Bursts:
         return unrest(*both, self.step, fewest=FEW_SPANS), days
 
     def learn(
-        self, rows: Ints, since: Floats, at: Floats, changed: Bools, rate: Floats
+        self,
+        rows: Ints,
+        since: Floats,
+        at: Floats,
+        changed: Bools,
+        rate: Floats,
+        load: Floats | float = 0.0,
     ) -> BurstCounts:
-        """Take in looks at items with these rates; return what each stands for."""
+        """Take in looks at items with these rates; return what each stands for.
+
+        ``load`` is what hints that came before a look are worth: a change that was
+        announced says nothing of others, since it is why we looked.
+        """
         lived = self.lived(rows, since, at)
-        changes = np.where(changed, at_least_one(rate * lived), 0.0)
+        changes = np.where(changed, at_least_one(rate * lived, load), 0.0)
         # Dealt out to the bins: this much a day of the time lived.
         dealt = changes / np.maximum(lived, 1e-9)
         site, folder = self._site_of[rows], self._folder_of[rows]
@@ -267,7 +281,7 @@ class Bursts:
         new, first = np.unique(folder, return_index=True)
         fresh = self._row[new] < 0
         new, first = new[fresh], first[fresh]
-        if new.size == 0:
+        if not new.size:
             return
         self._row[new] = self._parent.size + np.arange(new.size)
         self._parent = np.concatenate([self._parent, site[first]])

@@ -117,7 +117,7 @@ def past_recall(
 def _thinned(begin: Floats, end: Floats, recall: Floats, most: int) -> PastFreshness:
     """Return the mean recall in stretches of time, each at its middle."""
     edges = np.linspace(float(begin[0]), float(end[-1]), most + 1)
-    place = np.clip(np.searchsorted(edges, begin, side="right") - 1, 0, most - 1)
+    place = np.searchsorted(edges, begin, side="right") - 1
     length = end - begin
     total = np.bincount(place, length, most)
     held = total > 0

@@ -132,7 +132,7 @@ class WeibullLifetime:
         exposure += self.prior_days
         status, (more_deaths, more_days) = _patched(data, deaths, exposure)
         seen = max(deaths, _HALF)
-        scale = (exposure + more_days or 1.0) / seen
+        scale = (exposure + more_days) / seen
         extra_deaths, extra_days = self._prior(scale)
         likelihood = Likelihood(
             data, scale, extra_deaths + more_deaths, extra_days + more_days / scale, 0.0

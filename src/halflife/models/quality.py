@@ -71,7 +71,8 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     How long they will have lived at their usual pace, e = ``lived_by``, has the
     variance u (age + later) + u e^2 / watched: what their group, with its unrest u, did
     since their last look and will do, and how well its usual pace is known from the
-    days watched (``models.unrest``). Where it is in doubt what the group did, even
+    days watched (``models.unrest``). Where maps tell of changes the age counts for less
+    (``View.unsettled``). Where it is in doubt what the group did, even
     without unrest, they swing by S(e - doubt) - S(e + doubt) over 2 at least.
     """
     held, doubt = view.looks[at] > 0, view.doubt[at]
@@ -86,7 +87,8 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
         swing = np.where(held, early - survival.alive(lived + doubt), 0.0) / 2.0
     if not np.any(u > 0):
         return Fates(alive, alive * (1.0 - alive), swing)
-    variance = u * (np.where(held, view.age[at], 0.0) + later)
+    age = (view.unsettled if view.unsettled.size else view.age)[at]
+    variance = u * (np.where(held, age, 0.0) + later)
     alive, alone, more = shared(alive, lived, variance + u * lived**2 / watched)
     return Fates(alive, alone, np.maximum(swing, more))
 

@@ -47,7 +47,11 @@ class TrustRecord:
         return TrustRecord(self.truths * left, self.lies * left, now)
 
     def told(self, now: float) -> "TrustRecord":
-        """Return it with a change that the server told of."""
+        """Return it with a change that the server told of.
+
+        >>> TrustRecord(4.0, 2.0, 0.0).told(30.0)
+        TrustRecord(truths=3.0, lies=1.0, at=30.0)
+        """
         old = self.faded(now)
         return replace(old, truths=old.truths + 1.0)
 
@@ -57,7 +61,11 @@ class TrustRecord:
         return replace(old, truths=old.truths + PASSED)
 
     def lied(self, now: float) -> "TrustRecord":
-        """Return it with a change that the server hid, or would have."""
+        """Return it with a change that the server hid, or would have.
+
+        >>> TrustRecord(4.0, 2.0, 0.0).lied(30.0)
+        TrustRecord(truths=2.0, lies=2.0, at=30.0)
+        """
         old = self.faded(now)
         return replace(old, lies=old.lies + 1.0)
 

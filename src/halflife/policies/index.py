@@ -100,8 +100,8 @@ def _why(view: View, row: int) -> str:
 def _pace(exposure: float, age: float) -> str:
     """Say what an age counts as, where signs of change make it count for much more.
 
-    >>> _pace(30.0, 3.0), _pace(2.0, 2.0)
-    (' (30 days, by signs of change nearby)', '')
+    >>> _pace(30.0, 3.0), _pace(2.0, 2.0), _pace(0.0, 0.0)
+    (' (30 days, by signs of change nearby)', '', '')
     """
     if age <= 0 or exposure < _BUSY * age:
         return ""

@@ -218,8 +218,10 @@ def _skipped(answer: ListAnswer, name: str, why: str) -> PagingGuess:
 def pages_of(total: int | None, size: int) -> int | None:
     """Return the requests of a full read; None if nothing says how long the list is.
 
-    >>> pages_of(41, 20), pages_of(None, 20)
-    (3, None)
+    >>> pages_of(41, 20), pages_of(3, 1), pages_of(0, 20)
+    (3, 3, 1)
+    >>> pages_of(None, 20), pages_of(41, 0)
+    (None, None)
     """
     return max(ceil(total / size), 1) if total is not None and size > 0 else None
 

@@ -17,7 +17,10 @@ from halflife.allocation.parts import ItemColumns, PartedAllocation, allocate_pa
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
 from halflife.core.executor import Executor
+from halflife.core.store_address import is_address
 from halflife.executors import executor_named
+from halflife.recordings.parquet_plan import write_plan
+from halflife.recordings.table_parts import TablePart, table_parts
 
 ROWS = 1 << 18  # at a time: a few megabytes
 COLUMNS = ItemColumns._fields
@@ -62,20 +65,11 @@ class ParquetPart:
 
     def write(self, frequencies: Iterator[Floats]) -> None:
         """Write the looks a day; the file appears when it is whole."""
-        import pyarrow as pa  # noqa: PLC0415  (an extra)
-        from pyarrow import parquet  # noqa: PLC0415
-
-        partial = self.target.with_suffix(".partial")
         with _opened(self.source) as file:
             kept = [file.schema_arrow.field(name) for name in self.keep]
-            schema = pa.schema([*kept, pa.field("frequency", pa.float64())])
             batches = _batches(file, self.keep) if self.keep else None
-            with parquet.ParquetWriter(partial, schema, use_dictionary=False) as out:
-                for frequency in frequencies:
-                    beside = next(batches).columns if batches else []
-                    rows = [*beside, pa.array(frequency)]
-                    out.write_batch(pa.RecordBatch.from_arrays(rows, schema=schema))
-        partial.replace(self.target)
+            beside = (one.columns for one in batches) if batches else None
+            write_plan(self.target, kept, frequencies, beside)
 
 
 def allocate_folder(
@@ -91,9 +85,25 @@ def allocate_folder(
 
     The folder ``target`` gets a file for each file of ``source``, with the looks a day
     that ``allocate`` would give each item, and ``_plan.json``, written last, with what
-    they come to. Raise ``UsageError`` if the files cannot be used.
+    they come to. ``source`` may be a table instead, as ``postgresql://…&table=items``;
+    its partitions, and ranges of large ones, stand for the files. Raise ``UsageError``
+    if the items cannot be used.
     """
-    parts = parts_of(Path(source), Path(target), keep)
+    target = Path(target)
+    if is_address(str(source)):
+        _check_target(target)
+        with table_parts(str(source), target, keep) as found:
+            return _allocated(found, budget, executor, objective)
+    files = parts_of(Path(source), target, keep)
+    return _allocated(files, budget, executor, objective)
+
+
+def _allocated(
+    parts: Sequence[ParquetPart | TablePart],
+    budget: float,
+    executor: str,
+    objective: Objective,
+) -> PartedAllocation:
     if executor.partition(":")[0] == "local" and sum(p.rows for p in parts) < _PAYS:
         executor = "in-process"
     with executor_named(executor) as workers:
@@ -101,7 +111,7 @@ def allocate_folder(
 
 
 def allocate_files(
-    parts: Sequence[ParquetPart],
+    parts: Sequence[ParquetPart | TablePart],
     budget: float,
     executor: Executor,
     objective: Objective = "freshness",
@@ -126,12 +136,16 @@ def parts_of(source: Path, target: Path, keep: Sequence[str] = ()) -> list[Parqu
     files = sorted(source.glob("*.parquet")) if source.is_dir() else []
     if not files:
         raise UsageError(f"{source}: no folder with Parquet files (*.parquet)")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target}: is not empty; name a new folder for the plan")
+    _check_target(target)
     parts = [ParquetPart(path, target / path.name, tuple(keep)) for path in files]
     for part in parts:
         _check(part)
     return parts
+
+
+def _check_target(target: Path) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target}: is not empty; name a new folder for the plan")
 
 
 def _check(part: ParquetPart) -> None:

@@ -40,12 +40,18 @@ class FleetState(NamedTuple):
         workers: Those that are at work, and those lost in the last minutes.
         waiting: Pages that wait for a worker, or are with one.
         unfiled: Pages that were fetched and are not in the log yet.
+        sources: Listings and other sources read whole that wait for a worker.
+        reading: Such sources that a worker reads.
+        is_planned: Whether one of them decides at this moment.
 
     """
 
     workers: tuple[WorkerSign, ...] = ()
     waiting: int = 0
     unfiled: int = 0
+    sources: int = 0
+    reading: int = 0
+    is_planned: bool = False
 
 
 class PageHandout(Protocol):
@@ -66,8 +72,8 @@ class PageHandout(Protocol):
         """Forget pages whose answers are in the log."""
         ...
 
-    def open_pages(self, sources: Sequence[str]) -> tuple[int, int]:
-        """Return how many pages wait for a worker, and how many are not done in all."""
+    def is_open(self, sources: Sequence[str]) -> bool:
+        """Say whether pages of sources are not done."""
         ...
 
     def withdraw(self, sources: Sequence[str]) -> None:

@@ -47,6 +47,11 @@ def pace(survival: WeibullSurvival, outcomes: Iterable[SummaryOutcome]) -> float
     0.25
     >>> round(pace(law, [SummaryOutcome(0.0, 1.0)]), 3)
     1.909
+
+    Lives of which the length is known to the minute leave the mean of a gamma law.
+    >>> exact = [SummaryOutcome(5.0, 5.0 + 1e-5)] * 80
+    >>> round(pace(law, exact), 3), round((WEIGHT + 80) / (WEIGHT + 80 * 0.5), 3)
+    (1.976, 1.976)
     """
     ages = [(max(one.held, 0.0), max(one.failed, one.held, 0.0)) for one in outcomes]
     held, failed = np.array(ages, dtype=np.float64).reshape(-1, 2).T

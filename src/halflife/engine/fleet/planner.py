@@ -11,15 +11,16 @@ from renewing the leases of its hosts.
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from halflife.config import Config
 from halflife.core.errors import HalflifeError, LeaseLost
 from halflife.engine import bootstrap, heartbeat, logs, state_record
 from halflife.engine.fleet.host_claims import LeasedHosts
+from halflife.engine.fleet.source_handout import SourceHandout
 from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Service
 from halflife.engine.signals import Stop
@@ -32,6 +33,9 @@ from halflife.stores import Run
 from halflife.stores.owner import Owner
 from halflife.stores.postgres.store import PostgresStore
 from halflife.stores.postgres.work_queue import WorkQueue
+
+if TYPE_CHECKING:
+    from halflife.engine.health import ServiceStatus
 
 STAND = 1.0  # seconds between two elections
 ENDED = 5.0  # seconds that it may take to end
@@ -59,31 +63,32 @@ class PlannerTerms:
     told: Callable[[Report], None]
 
 
-class _Handout:
-    """Hands pages of the service out; the hosts that it asks itself it leases."""
+class _Handout(SourceHandout):
+    """Hands work of the service out; the hosts that it asks itself it leases."""
 
     def __init__(
         self, queue: WorkQueue, store: PostgresStore, terms: PlannerTerms
     ) -> None:
-        self._queue, self._store, self._terms = queue, store, terms
+        super().__init__(queue.sources)
+        self._work, self._store, self._terms = queue, store, terms
         self.hosts: LeasedHosts | None = None
         self._is_busy: bool | None = None
 
     def note(self, busy: bool) -> None:  # noqa: FBT001  (the service calls it so)
         """Write down whether there is work under way, for workers that wait for it."""
         if busy != self._is_busy:
-            self._queue.note_idle(idle=not busy)
+            self._work.note_idle(idle=not busy)
             self._is_busy = busy
 
     def join(self, gate: Gate) -> Callable[[PageClient, Run], RemotePages]:
         """Let a gate ask hosts on lease; return what hands pages out."""
         if self.hosts is not None:
             self.hosts.release_all()
-        self.hosts = gate.claims = LeasedHosts(self._queue, gate.rest)
+        self.hosts = gate.claims = LeasedHosts(self._work, gate.rest)
 
         def remote(pages: PageClient, run: Run) -> RemotePages:
             wallet = Wallet(self._store, self._terms.config.budget)
-            return RemotePages(pages, self._queue, run, wallet)
+            return RemotePages(pages, self._work, run, wallet)
 
         return remote
 
@@ -91,7 +96,7 @@ class _Handout:
         """Renew leases, and end the service if another was elected."""
         while True:
             await asyncio.sleep(self._terms.lease / 6.0)
-            if not self._queue.is_elected():
+            if not self._work.is_elected():
                 raise LeaseLost("the connection that made this process planner is gone")
             if self.hosts is not None:
                 self.hosts.renew(0)
@@ -107,6 +112,7 @@ class FleetPlanner(threading.Thread):
         self._asked: Stop | None = None
         self._ending = threading.Event()
         self.is_elected = False
+        self.status: ServiceStatus | None = None  # of the service, while it decides
 
     def run(self) -> None:
         """Stand for election until asked to end."""
@@ -154,7 +160,7 @@ class FleetPlanner(threading.Thread):
                 return ""
             return str(error)
         finally:
-            self.is_elected = False
+            self.is_elected, self.status = False, None
             with suppress(HalflifeError):  # a worker that is not known counts as gone
                 queue.leave()
             queue.close()
@@ -176,8 +182,9 @@ class FleetPlanner(threading.Thread):
                 told=terms.told, audits=True, fleet=handout, busy=handout.note
             )
             service = Service(Settings(terms.config, terms.names), store, stop, given)
+            self.status = service.status
             async with heartbeat.beating(service.status, store, service.clock):
-                await _until_first(service.run(), handout.keep())
+                await _until_first(service.run(), handout.keep(), handout.watch())
             if handout.hosts is not None:
                 handout.hosts.release_all()
             queue.step_down()
@@ -187,9 +194,9 @@ def _opened(terms: PlannerTerms) -> WorkQueue:
     return WorkQueue.open(str(terms.config.store_place), terms.lease)
 
 
-async def _until_first(work: Any, watch: Any) -> None:  # noqa: ANN401  (coroutines)
-    """Work until it is done; an error of the watch ends it."""
-    tasks = [asyncio.create_task(work), asyncio.create_task(watch)]
+async def _until_first(*work: Coroutine[Any, Any, None]) -> None:
+    """Work until the first is done; an error of any ends them all."""
+    tasks = [asyncio.create_task(one) for one in work]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:

@@ -1,4 +1,7 @@
-"""A worker: leases hosts, fetches pages of them, and hands in what it saw."""
+"""A worker: leases hosts, fetches pages of them, and hands in what it saw.
+
+Sources that are read whole it reads beside that, in another thread (``source_reads``).
+"""
 
 import asyncio
 import logging
@@ -14,6 +17,7 @@ from halflife.core.request import Fetch
 from halflife.engine import bootstrap, control, logs, network
 from halflife.engine.fleet.batch_purse import BatchPurse
 from halflife.engine.fleet.host_claims import LeasedHosts
+from halflife.engine.fleet.source_reads import SourceReads
 from halflife.engine.health import ServiceStatus
 from halflife.engine.offline import is_lost
 from halflife.engine.reload import Settings
@@ -40,10 +44,13 @@ MOST_PAGES = 50  # of a host that are leased at once
 SOONEST, LATEST = 0.05, 0.25  # seconds between two tries to lease something
 OFFLINE = 30.0  # seconds without a lease after our own network has failed
 GRACE = 20.0  # seconds that requests in flight may take when asked to stop
+DRAINED = 60.0  # seconds that all it has leased may take when drained
 ENDED = GRACE + 5.0  # seconds after which it has ended, whatever it is at
 TOGETHER = 0.2  # seconds for which what was seen waits to be handed in together
 UNKNOWN = 5.0  # seconds that a host is left to workers that know its sources
 AGAIN = 0.5  # seconds between two tries to hand something in
+# What is known of sources to the worker that decides, and to no other.
+PLANNED = ("sources", "alarms", "failing", "failures", "left", "due", "store_bytes")
 
 
 @dataclass(slots=True)
@@ -55,6 +62,7 @@ class WorkerTerms:
         lease: Seconds that a lease lasts.
         once: Whether it ends when there is nothing to do.
         is_well: Says whether the planner of this process is alive.
+        decides: Returns how the service is, while this process is the planner.
         seconds: After how long it ends; None: when asked to.
         check_clock: Seconds between two comparisons with the database's clock.
 
@@ -66,6 +74,7 @@ class WorkerTerms:
     seconds: float | None = None
     check_clock: float = 60.0
     is_well: Callable[[], bool] = lambda: True
+    decides: Callable[[], ServiceStatus | None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -106,6 +115,7 @@ class FleetWorker:
         self._settings, self._store, self._queue = settings, store, queue
         self._stop, self._terms = stop, terms
         self._under: dict[str, tuple[_Batch, asyncio.Task[None]]] = {}
+        self._reads = self._source_reads()
         self._control = Control()
         self._began = monotonic()
         self.status = ServiceStatus(began=bootstrap.clock())
@@ -130,9 +140,9 @@ class FleetWorker:
                 try:
                     await self._leases(beat)
                 finally:
+                    await self._finish()  # what takes long is held meanwhile
                     beat.cancel()
                     await asyncio.gather(beat, return_exceptions=True)
-                    await self._finish()
         self._tried(self._queue.leave)
         fields = {"worker": terms.name, "pages": self.pages, "requests": self.requests}
         logs.event("stopped", fields=fields)
@@ -148,6 +158,12 @@ class FleetWorker:
         self._hosts = gate.claims = LeasedHosts(self._queue, gate.rest)
         opened = leased_sites(gate, self._store, self._settings.chosen)
         self._leased = await stack.enter_async_context(opened)
+        self._reads = self._source_reads()
+        stack.push_async_callback(self._reads.close)
+
+    def _source_reads(self) -> SourceReads:
+        terms, queue = self._terms, self._queue.sources
+        return SourceReads(self._settings.config, queue, terms.name, terms.lease)
 
     # Leasing
 
@@ -161,7 +177,7 @@ class FleetWorker:
                 raise HalflifeError("the planner of this worker failed; see above")
             self._collect()
             got = self._take() if self._may_lease() else 0
-            self._is_done = not got and not self._under and self._has_nothing()
+            self._is_done = not got and not self._tasks and self._has_nothing()
             pause = SOONEST if got else min(2.0 * pause, LATEST)
             await self._rest(0.0 if self._is_done else pause)
 
@@ -171,6 +187,19 @@ class FleetWorker:
             if task.done():
                 del self._under[host]
                 task.result()
+        self._reads.collect()
+        if self._reads.is_offline:
+            self._go_quiet()
+            self._reads.is_offline = False
+
+    @property
+    def _tasks(self) -> "set[asyncio.Task[None]]":
+        return {task for _, task in self._under.values()} | self._reads.tasks
+
+    def _go_quiet(self) -> None:
+        """Lease nothing for a while: our own network has failed."""
+        self._quiet_until = monotonic() + OFFLINE
+        logs.event("offline", level=logging.WARNING, fields={})
 
     def _is_over(self) -> bool:
         seconds = self._terms.seconds
@@ -185,13 +214,12 @@ class FleetWorker:
         return bool(self._tried(self._queue.is_all_done))
 
     def _may_lease(self) -> bool:
-        room = len(self._under) < self._config.fetch.concurrency
         quiet = monotonic() < self._quiet_until
-        return room and not quiet and not self._control.is_paused
+        return not quiet and not self._control.is_paused
 
     async def _rest(self, seconds: float) -> None:
         """Wait so long, until asked to stop, or until a batch is done."""
-        tasks = {task for _, task in self._under.values()}
+        tasks = self._tasks
         asked = asyncio.create_task(self._stop.asked.wait())
         await asyncio.wait(
             {asked, *tasks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
@@ -199,12 +227,21 @@ class FleetWorker:
         asked.cancel()
 
     def _take(self) -> int:
-        """Lease pages and begin to fetch them; return how many."""
-        free = self._config.fetch.concurrency - len(self._under)
+        """Lease pages or a source and begin to fetch them; return how many."""
+        got = self._take_pages() if self._free else 0
+        return got + (self._tried(self._reads.take) or 0)
+
+    @property
+    def _free(self) -> int:
+        return self._config.fetch.concurrency - len(self._under)
+
+    def _take_pages(self) -> int:
         delay = max(self._config.fetch.delay, 1e-9)
         most = int(min(max(TURN / delay, 1.0), MOST_PAGES))
         asked = monotonic()
-        found = self._tried(lambda: self._queue.lease_pages(free, most, self._window))
+        found = self._tried(
+            lambda: self._queue.lease_pages(self._free, most, self._window)
+        )
         many = len(self._under) + len(found or ())
         for lease in found or ():
             self._hosts.add(lease, asked)
@@ -287,8 +324,7 @@ class FleetWorker:
         seen = [look for look in looks if not is_lost(look.note)]
         batch.lost = len(seen) < len(looks)
         if batch.lost:
-            self._quiet_until = monotonic() + OFFLINE
-            logs.event("offline", level=logging.WARNING, fields={})
+            self._go_quiet()
         batch.seen += seen
         if batch.lost or monotonic() - batch.handed_in > TOGETHER:
             await self._hand_in(batch, notes)
@@ -346,6 +382,7 @@ class FleetWorker:
         while True:
             await asyncio.sleep(self._terms.lease / BEATS)
             self._tried(lambda: self._hosts.renew(self.requests))
+            self._tried(self._reads.renew)
             said = self._tried(lambda: control.read(self._store))
             self._obey(said or self._control)
             self._is_new = self._settings.changed() and self._settings.reload()
@@ -373,16 +410,20 @@ class FleetWorker:
     def _ease(self) -> None:
         for batch, _ in self._under.values():
             batch.purse.stop()
+        self._reads.ease()
 
     def _note(self) -> None:
         """Write down how the worker is, for those who watch."""
         status = self.status
         status.turned, status.turns = bootstrap.clock(), status.turns + 1
-        status.requests = {"pages": self.requests}
-        status.in_flight, status.control = len(self._under), self._control.state
+        status.requests = {"pages": self.requests, "sources": self._reads.requests}
+        status.in_flight, status.control = len(self._tasks), self._control.state
         status.budget = self._window.requests
         status.offline = monotonic() < self._quiet_until
         status.settings = self._settings.trouble
+        planned = self._terms.decides() or ServiceStatus(status.began)
+        for name in PLANNED:
+            setattr(status, name, getattr(planned, name))
 
     @property
     def is_drained(self) -> bool:
@@ -394,15 +435,17 @@ class FleetWorker:
 
         When drained, what is leased is finished.
         """
+        grace = DRAINED
         if not self._control.is_draining or self._stop.asked.is_set():
             self._ease()
-        tasks = {task for _, task in self._under.values()}
+            grace = GRACE
+        tasks = self._tasks
         if tasks:
             insisted = asyncio.create_task(self._stop.insisted.wait())
             whole: Awaitable[object] = asyncio.gather(*tasks, return_exceptions=True)
             done = asyncio.ensure_future(whole)
             await asyncio.wait(
-                {done, insisted}, timeout=GRACE, return_when=asyncio.FIRST_COMPLETED
+                {done, insisted}, timeout=grace, return_when=asyncio.FIRST_COMPLETED
             )
             insisted.cancel()
             for task in tasks:

@@ -15,7 +15,8 @@ from halflife.kinds.protocol import NEVER_SEEN
 from halflife.models.mixed_survival import Parted
 from halflife.policies.valuation import falling, freshness_days
 
-_APART = frozenset({"group", "room", "due"})  # columns that are not those of the parts
+# Columns that are not those of the parts.
+_APART = frozenset({"group", "room", "due", "unsettled"})
 
 
 class Offered(NamedTuple):
@@ -65,9 +66,15 @@ def joined_view(
         due=np.zeros(0),
         survival=Parted(rows, [view.survival for view in views]),
         unrest=both,
+        unsettled=_scattered([unsettled(view) for view in views], rows, n),
         topics=unfiled,
         **columns,
     )
+
+
+def unsettled(view: View) -> Floats:
+    """Return the days in which unrest counts, of each item."""
+    return view.unsettled if view.unsettled.size else view.age
 
 
 def _scattered(values: Sequence[Any], rows: Sequence[Ints], n: int) -> Any:  # noqa: ANN401

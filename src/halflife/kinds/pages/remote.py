@@ -191,7 +191,7 @@ class RemotePages:
                         yield Looks.of(looks)
                     queue.file([one.item for one in found])
                     pause = SOONEST
-                elif not any(queue.open_pages(sources)):
+                elif not queue.is_open(sources):
                     break
                 else:
                     await asyncio.sleep(pause)

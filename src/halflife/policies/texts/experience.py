@@ -149,7 +149,7 @@ class Experience:
         method: Method = "FPS" if known.method[i] == "FPS" else "QBS"
         x = features(max(known.size[i], 1.0), np.nan_to_num(kappa), known.tau[i], by)
         rate, shape = paper(method, by).rates([known.domain[i]], x)
-        return float(rate[0]), float(shape[0])
+        return rate.item(), shape.item()
 
     def odds(self) -> Floats:
         """Return the log odds of a change, databases x age in weeks.

@@ -27,6 +27,7 @@ SILENT = 30  # seconds after which a connection that says nothing is given up
 SKEW = 30.0  # seconds that two clocks may differ; a tenth of a lease
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOCK = "BEGIN; SELECT pg_advisory_xact_lock({}, {})"
+_UNSYNCED = "BEGIN; SET LOCAL synchronous_commit = off"
 _SPACE = 0x484C  # of our locks among all of the database: "HL"
 _DONE = """
 UPDATE store_state SET writes = writes + 1,
@@ -90,12 +91,12 @@ class PostgresDatabase:
 
     def execute(self, sql: str, parameters: Values = (), /) -> psycopg.Cursor:
         """Carry a statement out."""
-        text, prepare = translated(sql)
+        text, prepare, binary = translated(sql)
         if isinstance(parameters, dict):
             given: Any = {n: clean(v) for n, v in parameters.items()}
         else:
             given = prepare([clean(value) for value in parameters])
-        return self.link.execute(text.encode(), given)
+        return self.link.execute(text.encode(), given, binary=binary)
 
     def executemany(
         self, sql: str, parameters: Iterable[Sequence[Any]], /
@@ -106,7 +107,7 @@ class PostgresDatabase:
         given = None if one is None else columns(one, rows)
         if one is not None and given is not None:
             return self.link.execute(one.sql.encode(), given)
-        text, prepare = translated(sql)
+        text, prepare, _ = translated(sql)
         cursor = self.link.cursor()
         if rows:
             cleaned = [prepare([clean(value) for value in row]) for row in rows]
@@ -217,13 +218,14 @@ class PostgresConnection:
                 self._undo()
 
     @contextmanager
-    def apart(self) -> Iterator[PostgresDatabase]:
+    def apart(self, *, durable: bool = True) -> Iterator[PostgresDatabase]:
         """Let changes happen all or not at all, beside whoever writes to the store.
 
         For tables that no store reads: leases of hosts, and pages that are handed out.
+        What need not be ``durable`` does not wait for the disk.
         """
         with self.reported():
-            self._begin("BEGIN")
+            self._begin("BEGIN" if durable else _UNSYNCED)
             try:
                 yield self.db
                 self.db.link.execute("COMMIT")

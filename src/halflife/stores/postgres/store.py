@@ -110,8 +110,15 @@ class PostgresStore(TableStore):
                 return FleetState()
             rows = db.execute(work_statements.WORKERS).fetchall()
             waiting, unfiled = db.execute(work_statements.HANDED_OUT).fetchone()
+            sources = reading = 0
+            if work_schema.hands_out_sources(db):
+                found = db.execute(work_statements.SOURCES_OUT).fetchone()
+                sources, reading = found
+            (planned,) = db.execute(work_statements.IS_PLANNED).fetchone()
         signs = tuple(WorkerSign(*row) for row in rows)
-        return FleetState(signs, int(waiting), int(unfiled))
+        return FleetState(
+            signs, int(waiting), int(unfiled), sources, reading, bool(planned)
+        )
 
     def skip_disk_syncs(self) -> None:
         """Do not wait for the disk: for replays, whose state nobody needs later."""
@@ -212,7 +219,10 @@ def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) ->
     with connection.making() as db:
         found = schema.version(db, name)  # somebody else may have made them just now
         if found is None:
-            db.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
+            # "IF NOT EXISTS" would ask for the right to make schemas even if it exists.
+            there = db.execute("SELECT to_regnamespace(?)", (name,)).fetchone()
+            if there is None or there[0] is None:
+                db.execute(f'CREATE SCHEMA "{name}"')  # it may be a word of SQL
             schema.create(db)
         else:
             schema.upgrade(db, found)

@@ -10,23 +10,26 @@ another for as long as it takes to charge the ledger.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import psycopg
 
 from halflife.core.errors import LeaseLost, StoreError
 from halflife.core.store_address import PostgresAddress
-from halflife.stores import compaction, leases, ledger
+from halflife.stores import leases, ledger
 from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 from halflife.stores.postgres import schema, work_schema, work_statements as sql
 from halflife.stores.postgres.connection import PostgresConnection
+from halflife.stores.postgres.ledger_window import BudgetWindow, LedgerWindow
 from halflife.stores.postgres.store import PostgresStore
+from halflife.stores.postgres.work_sources import SourceQueue
 from halflife.stores.work import SeenAnswer
+
+__all__ = ["BudgetWindow", "HostLease", "LeasedPage", "WorkQueue"]
 
 
 class LeasedPage(NamedTuple):
@@ -71,13 +74,6 @@ class HostLease:
     at: float = 0.0
 
 
-class BudgetWindow(NamedTuple):
-    """The budget: so many requests in every window of so many days."""
-
-    requests: int
-    days: float
-
-
 class WorkQueue:
     """Hands out hosts and pages; one object belongs to one thread.
 
@@ -85,13 +81,18 @@ class WorkQueue:
         connection: A connection of its own.
         lease: Seconds that a lease lasts unless it is renewed.
 
+    Attributes:
+        sources: Hands out sources that are read whole.
+
     """
 
     def __init__(self, connection: PostgresConnection, lease: float) -> None:
         self._connection, self.lease = connection, lease
+        self.sources = SourceQueue(connection, self)
         self.worker = 0
         self.epoch = 0  # of the election that it won last
         self._elected: psycopg.Connection | None = None
+        self._ledger = LedgerWindow()
 
     @classmethod
     def open(cls, address: str, lease: float) -> Self:
@@ -164,24 +165,12 @@ class WorkQueue:
                 return []
             given = hosts, self.worker, self.worker, self.lease
             taken = [self._lease(row) for row in db.execute(sql.BEST_HOSTS, given)]
-            found = self._pages(db, taken, pages, room) if taken else []
-            charges = Counter(page.run for _, page in found)
-            for run, many in charges.items():
-                ledger.charge(db, run, now, many)
-            batches = [_batch(one, found, now) for one in taken]
+            names = [one.host for one in taken]
+            rows = db.execute(sql.PAGES, (names, pages, room, now)) if taken else ()
+            batches = _batches(taken, rows, now)
             for empty in (one for one in batches if not one.pages):
                 self._release(db, empty, (math.inf, 0.0))
         return [batch for batch in batches if batch.pages]
-
-    def _pages(
-        self, db: Database, taken: Sequence[HostLease], most: int, room: int
-    ) -> list[tuple[str, LeasedPage]]:
-        hosts, tokens = [one.host for one in taken], [one.token for one in taken]
-        rows = db.execute(sql.PAGES, (hosts, tokens, most, room)).fetchall()
-        return [
-            (host, LeasedPage(item, key, source, run, bool(whole), gain))
-            for item, host, run, whole, gain, key, source in rows
-        ]
 
     def _lease(self, row: tuple[Any, ...]) -> HostLease:
         host, token, last, ago = row
@@ -209,7 +198,7 @@ class WorkQueue:
         sent = [one.requests for one in answers]
         lease = batch.host, batch.token, self.worker
         with self._connection.alone() as db:
-            given = *lease, items, seen, sent, batch.token
+            given = *lease, items, items, sent, seen
             held = db.execute(sql.ACKNOWLEDGE, given).fetchone()
         if held is None:
             raise LeaseLost(
@@ -221,19 +210,17 @@ class WorkQueue:
         """Give a host back, and its pages that were not fetched.
 
         ``rest`` has the seconds since it was asked, and until it may be asked again.
+        This does not wait for the disk: if the server forgets it, the lease runs out.
         """
-        with self._changing() as db:
+        with self._connection.apart(durable=False) as db:
             self._release(db, batch, rest)
 
     def _release(
         self, db: Database, batch: HostLease, rest: tuple[float, float]
     ) -> None:
-        if (
-            db.execute(sql.MINE, (batch.host, batch.token, self.worker)).fetchone()
-            is None
-        ):
+        mine = batch.host, batch.token, self.worker
+        if db.execute(sql.MINE, mine).fetchone() is None:
             return
-        db.execute(sql.RETURN, (batch.host, batch.token))
         ago = None if rest[0] == math.inf else max(rest[0], 0.0)
         db.execute(sql.RELEASE, (ago, rest[1], batch.host, batch.host))
 
@@ -260,12 +247,7 @@ class WorkQueue:
 
     def _room(self, db: Database, window: BudgetWindow) -> tuple[float, int]:
         """Return the time, and what the window has left; nobody else charges now."""
-        db.execute(work_schema.LEDGER_LOCK)
-        now = float(db.execute(sql.DAYS).fetchone()[0])
-        begin = math.nextafter(now - window.days, math.inf)
-        end = math.nextafter(now + window.days, math.inf)
-        spent = compaction.spent(db, begin) - compaction.spent(db, end)
-        return now, window.requests - spent
+        return self._ledger.room(db, window)
 
     # The planner
 
@@ -318,7 +300,7 @@ class WorkQueue:
     def answers(self, sources: Sequence[str], most: int) -> list[SeenAnswer]:
         """Return what workers have brought of pages of sources, oldest first."""
         with self._connection.alone() as db:
-            rows = db.execute(sql.ANSWERS, (list(sources), most)).fetchall()
+            rows = db.execute(sql.ANSWERS, (list(sources), most, most)).fetchall()
         return [SeenAnswer(*row) for row in rows]
 
     def file(self, items: Sequence[int]) -> None:
@@ -333,12 +315,18 @@ class WorkQueue:
             waiting, all_ = db.execute(sql.OPEN, (list(sources),)).fetchone() or (0, 0)
         return int(waiting), int(all_)
 
+    def is_open(self, sources: Sequence[str]) -> bool:
+        """Say whether pages of sources are not done."""
+        with self._connection.alone() as db:
+            (found,) = db.execute(sql.ANY_OPEN, (list(sources),)).fetchone() or (False,)
+        return bool(found)
+
     def withdraw(self, sources: Sequence[str]) -> None:
         """Take back the pages of sources that no worker is at."""
         with self._changing() as db:
             self._ruled(db)
             free = [host for (host,) in db.execute(sql.FREE_HOSTS).fetchall()]
-            db.execute(sql.WITHDRAW, (free, list(sources)))
+            db.execute(sql.WITHDRAW, (list(sources), free))
             db.execute(sql.REWEIGH, (free,))
 
     def note_idle(self, *, idle: bool) -> None:
@@ -357,9 +345,11 @@ class WorkQueue:
             raise LeaseLost("another worker has become the planner")
 
 
-def _batch(
-    lease: HostLease, found: Sequence[tuple[str, LeasedPage]], at: float
-) -> HostLease:
-    mine = [page for host, page in found if host == lease.host]
-    mine.sort(key=lambda page: (-page.gain, page.item))
-    return HostLease(lease.host, lease.token, lease.ago, tuple(mine), at)
+def _batches(
+    taken: Sequence[HostLease], rows: Iterable[tuple[Any, ...]], at: float
+) -> list[HostLease]:
+    """Give pages to the leases of their hosts."""
+    found: dict[str, list[LeasedPage]] = {one.host: [] for one in taken}
+    for item, host, run, whole, gain, key, source in rows:
+        found[host].append(LeasedPage(item, key, source, run, bool(whole), gain))
+    return [replace(one, pages=tuple(found[one.host]), at=at) for one in taken]

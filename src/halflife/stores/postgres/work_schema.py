@@ -7,6 +7,20 @@ database's clock. What lies in them is work under way: ``store copy`` leaves it 
 from halflife.stores.database import Database
 
 TRIGGER = "ledger_in_turn"
+_WAITING = "CREATE INDEX work_item_waiting ON work_item (host, gain DESC, item)"
+_ANSWERS = (
+    """
+CREATE TABLE work_answer (  -- pages that were fetched and are not filed yet
+    item BIGINT PRIMARY KEY,  -- the first of the pages
+    at TIMESTAMPTZ NOT NULL,  -- when they were acknowledged
+    items BIGINT[] NOT NULL,
+    requests BIGINT[] NOT NULL,
+    answers BYTEA[] NOT NULL  -- what was seen; see ``stores.look_codec``
+)""",
+    "CREATE INDEX work_answer_at ON work_answer (at, item)",
+    # What workers bring is compressed already.
+    "ALTER TABLE work_answer ALTER COLUMN answers SET STORAGE EXTERNAL",
+)
 STATEMENTS = (
     """
 CREATE TABLE worker (
@@ -30,27 +44,24 @@ CREATE TABLE host_lease (  -- a row for each host that was ever asked by a worke
     heard TIMESTAMPTZ,  -- when the host was last asked, as of its being given back
     ready TIMESTAMPTZ NOT NULL,  -- when it may be asked again
     best DOUBLE PRECISION,  -- gain of the best page that waits; NULL if none does
-    wanted TIMESTAMPTZ  -- when another worker last waited for it
+    wanted TIMESTAMPTZ,  -- when another worker last waited for it
+    items BIGINT[]  -- pages that are fetched under the lease
 ) WITH (fillfactor = 50)""",
     """
 CREATE INDEX host_lease_best ON host_lease (best DESC, host)
     WHERE best IS NOT NULL""",
+    # A page is one row that is made and removed, and never changed in between: what
+    # is leased and what was seen is written for many pages at once.
     """
-CREATE TABLE work_item (  -- pages that are to be fetched, or were and are not filed yet
+CREATE TABLE work_item (  -- pages that are to be fetched
     item BIGINT PRIMARY KEY,
     run BIGINT NOT NULL,  -- of the planner, which is charged
     host TEXT COLLATE "C" NOT NULL,
     gain DOUBLE PRECISION NOT NULL,
-    whole BIGINT NOT NULL,  -- 1 if what is held does not count
-    token BIGINT,  -- of the lease under which it is fetched
-    done TIMESTAMPTZ,  -- when it was acknowledged
-    requests BIGINT NOT NULL DEFAULT 0,
-    answer BYTEA  -- what was seen; see ``stores.look_codec``
-) WITH (fillfactor = 70)""",
-    """
-CREATE INDEX work_item_waiting ON work_item (host, gain DESC, item)
-    WHERE done IS NULL""",
-    "CREATE INDEX work_item_done ON work_item (done) WHERE done IS NOT NULL",
+    whole BIGINT NOT NULL  -- 1 if what is held does not count
+)""",
+    _WAITING,
+    *_ANSWERS,
     """
 CREATE TABLE planner (  -- one row: who decides
     one BIGINT PRIMARY KEY CHECK (one = 1),
@@ -68,18 +79,55 @@ RETURN NULL; END $$""",
 CREATE TRIGGER {TRIGGER} BEFORE INSERT ON ledger
 FOR EACH STATEMENT EXECUTE FUNCTION lock_ledger()""",
 )
+SOURCES = """
+CREATE TABLE work_source (  -- to be read whole, or read and not taken in yet
+    source TEXT COLLATE "C" PRIMARY KEY,
+    host TEXT COLLATE "C" NOT NULL,  -- where it is read; empty if nobody can say
+    gain DOUBLE PRECISION NOT NULL,  -- what a request is expected to buy
+    requests BIGINT NOT NULL,  -- that it may take
+    paid DOUBLE PRECISION NOT NULL,  -- how many of them come out of the income
+    token BIGINT,  -- of its last lease
+    worker BIGINT,  -- that reads it; NULL if none does
+    expires TIMESTAMPTZ,  -- when that lease runs out
+    deaths BIGINT NOT NULL DEFAULT 0,  -- workers whose lease has run out
+    wasted BIGINT NOT NULL DEFAULT 0,  -- requests that they were charged with
+    report TEXT  -- what came of it; NULL until it was read
+) WITH (fillfactor = 50)"""
 LEDGER_LOCK = (
     "SELECT pg_advisory_xact_lock(18508, hashtext(current_schema() || '.ledger'))"
 )
 
 
-def is_there(db: Database) -> bool:
-    """Say whether a worker was ever started."""
-    return db.execute("SELECT to_regclass('planner')").fetchone()[0] is not None
+# From tables in which a page's row had its lease and its answer.
+_SPLIT = (
+    *_ANSWERS,
+    """
+INSERT INTO work_answer SELECT item, done, ARRAY[item], ARRAY[requests], ARRAY[answer]
+FROM work_item WHERE done IS NOT NULL""",
+    "DELETE FROM work_item WHERE done IS NOT NULL",
+    """
+ALTER TABLE work_item DROP COLUMN token, DROP COLUMN done, DROP COLUMN requests,
+    DROP COLUMN answer""",
+    "DROP INDEX IF EXISTS work_item_waiting",
+    _WAITING,
+    "ALTER TABLE host_lease ADD COLUMN items BIGINT[]",
+)
+
+
+def is_there(db: Database, table: str = "work_answer") -> bool:
+    """Say whether a worker was ever started, so that there is a table."""
+    return db.execute("SELECT to_regclass(?)", (table,)).fetchone()[0] is not None
+
+
+def hands_out_sources(db: Database) -> bool:
+    """Say whether there is a table of sources; older workers made none."""
+    return is_there(db, "work_source")
 
 
 def add(db: Database) -> None:
     """Make the tables, unless they are there, in a transaction of the caller."""
     if not is_there(db):
-        for statement in STATEMENTS:
+        for statement in _SPLIT if is_there(db, "planner") else STATEMENTS:
             db.execute(statement)
+    if not hands_out_sources(db):
+        db.execute(SOURCES)

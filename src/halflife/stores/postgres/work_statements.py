@@ -7,7 +7,6 @@ name, then pages. Moments are those of the database's clock.
 # ruff: noqa: S608  (they are put together from constants)
 
 _NOW = "clock_timestamp()"
-DAYS = "SELECT extract(epoch FROM clock_timestamp())::float8 / 86400.0"
 _AFTER = "clock_timestamp() + ?::float8 * interval '1 second'"
 JOIN = f"""
 INSERT INTO worker (name, owner, began, seen, expires)
@@ -36,18 +35,18 @@ extract(epoch FROM {_NOW} - CASE WHEN chosen.worker IS NULL THEN chosen.heard
     ELSE chosen.expires END)::float8"""
 _TAKEN = f"""
 UPDATE host_lease AS h SET token = nextval('lease_token'), worker = ?, last = ?,
-    expires = {_AFTER}, wanted = NULL
+    expires = {_AFTER}, wanted = NULL, items = NULL
 FROM chosen WHERE h.host = chosen.host
 RETURNING h.host, h.token, chosen.last, {_AGO}
 """
-ANY_HOST = f"""
-SELECT 1 FROM host_lease WHERE best IS NOT NULL AND ready <= {_NOW} AND ({_LATE})
-LIMIT 1
-"""
+# A host that another worker waits for, for a page of its own or a listing, is left to
+# that one, which asks twice a second.
+_OPEN = f"""best IS NOT NULL AND ready <= {_NOW} AND ({_LATE})
+    AND (wanted IS NULL OR wanted < {_NOW} - interval '2 seconds')"""
+ANY_HOST = f"SELECT 1 FROM host_lease WHERE {_OPEN} LIMIT 1"
 BEST_HOSTS = f"""
 WITH chosen AS (
-    SELECT host, worker, last, expires, heard FROM host_lease
-    WHERE best IS NOT NULL AND ready <= {_NOW} AND ({_LATE})
+    SELECT host, worker, last, expires, heard FROM host_lease WHERE {_OPEN}
     ORDER BY best DESC, host LIMIT ? FOR UPDATE SKIP LOCKED)
 {_TAKEN}"""
 ONE_HOST = f"""
@@ -59,48 +58,62 @@ KNOW_HOST = f"""
 INSERT INTO host_lease (host, ready) VALUES (?, {_NOW}) ON CONFLICT DO NOTHING
 """
 WANT = f"UPDATE host_lease SET wanted = {_NOW} WHERE host = ?"
+# What a page's row says is read after its host is held: whoever held it before has
+# acknowledged all that it ever will.
 PAGES = """
 WITH found AS (
-    SELECT w.item, m.token FROM unnest(?::text[], ?::bigint[]) AS m (host, token)
+    SELECT w.* FROM unnest(?::text[]) AS m (host)
     CROSS JOIN LATERAL (
-        SELECT item, gain FROM work_item
-        WHERE host = m.host AND done IS NULL AND (token IS NULL OR token < m.token)
-        ORDER BY gain DESC, item LIMIT ? FOR UPDATE SKIP LOCKED) AS w
-    ORDER BY w.gain DESC, w.item LIMIT ?)
-UPDATE work_item AS w SET token = found.token
-FROM found JOIN item ON item.id = found.item JOIN source ON source.id = item.source
-WHERE w.item = found.item
-RETURNING w.item, w.host, w.run, w.whole, w.gain, item.key, source.name
-"""
-HELD = f"""
-SELECT 1 FROM host_lease
-WHERE host = ? AND token = ? AND worker = ? AND expires > {_NOW} FOR SHARE
+        SELECT item, host, run, whole, gain FROM work_item
+        WHERE host = m.host ORDER BY gain DESC, item LIMIT ?) AS w
+    ORDER BY w.gain DESC, w.item LIMIT ?),
+fetched AS (
+    UPDATE host_lease AS h SET items = f.items
+    FROM (SELECT host, array_agg(item) AS items FROM found GROUP BY host) AS f
+    WHERE h.host = f.host),
+charged AS (
+    INSERT INTO ledger (run, at, requests)
+    SELECT run, ?, count(*) FROM found GROUP BY run)
+SELECT f.item, f.host, f.run, f.whole, f.gain, item.key, source.name
+FROM found AS f JOIN item ON item.id = f.item JOIN source ON source.id = item.source
+ORDER BY f.gain DESC, f.item
 """
 ACKNOWLEDGE = f"""
-WITH held AS ({HELD}),
+WITH held AS (
+    SELECT 1 FROM host_lease
+    WHERE host = ? AND token = ? AND worker = ? AND expires > {_NOW} FOR SHARE),
+fetched AS (
+    DELETE FROM work_item WHERE item = ANY (?::bigint[]) AND EXISTS (SELECT 1 FROM held)
+    RETURNING item),
 kept AS (
-    UPDATE work_item AS w SET answer = a.answer, requests = a.requests, done = {_NOW}
-    FROM unnest(?::bigint[], ?::bytea[], ?::bigint[]) AS a (item, answer, requests)
-    WHERE w.item = a.item AND w.token = ? AND w.done IS NULL
-        AND EXISTS (SELECT 1 FROM held))
+    INSERT INTO work_answer
+    SELECT (array_agg(a.item ORDER BY n))[1], {_NOW}, array_agg(a.item ORDER BY n),
+        array_agg(a.requests ORDER BY n), array_agg(a.answer ORDER BY n)
+    FROM unnest(?::bigint[], ?::bigint[], ?::bytea[]) WITH ORDINALITY
+        AS a (item, requests, answer, n)
+    JOIN fetched ON fetched.item = a.item HAVING count(*) > 0)
 SELECT 1 FROM held
 """
+# Two statements: the second sees what was handed out while the first waited.
 MINE = """
 SELECT 1 FROM host_lease WHERE host = ? AND token = ? AND worker = ? FOR UPDATE
 """
-RETURN = """
-UPDATE work_item SET token = NULL WHERE host = ? AND token = ? AND done IS NULL
-"""
 RELEASE = f"""
-UPDATE host_lease SET worker = NULL, expires = NULL, wanted = NULL,
+UPDATE host_lease SET worker = NULL, expires = NULL, items = NULL,
     heard = greatest(heard, {_NOW} - ?::float8 * interval '1 second'), ready = {_AFTER},
-    best = (SELECT max(gain) FROM work_item WHERE host = ? AND done IS NULL)
+    best = (SELECT max(gain) FROM work_item WHERE host = ?)
 WHERE host = ?
 """
 LEAVE = "DELETE FROM worker WHERE id = ?"
 FORGET_WORKERS = f"DELETE FROM worker WHERE expires < {_NOW} - interval '1 day'"
 STAND = """
 SELECT pg_try_advisory_lock(18508, hashtext(current_schema() || '.planner'))
+"""
+IS_PLANNED = """
+SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
+    AND classid = 18508 AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND objid::bigint = hashtext(current_schema() || '.planner')::bigint & 4294967295)
 """
 STEP_DOWN = """
 SELECT pg_advisory_unlock(18508, hashtext(current_schema() || '.planner'))
@@ -116,14 +129,17 @@ RUNS_OF = """
 SELECT DISTINCT run.id, lease.expires FROM lease JOIN run ON run.id = lease.run
 WHERE run.owner = ?
 """
+# Run after WAKE_HOSTS: nobody acknowledges pages of these hosts then.
 HAND_OUT = """
 INSERT INTO work_item (item, run, host, gain, whole)
 SELECT DISTINCT ON (item.id) item.id, ?, v.host, v.gain, v.whole
 FROM unnest(?::text[], ?::text[], ?::float8[], ?::bigint[])
     AS v (key, host, gain, whole)
-JOIN item ON item.key = v.key ORDER BY item.id
+JOIN item ON item.key = v.key
+LEFT JOIN (SELECT unnest(items) AS item FROM work_answer) AS kept ON kept.item = item.id
+WHERE kept.item IS NULL ORDER BY item.id
 ON CONFLICT (item) DO UPDATE SET gain = excluded.gain, run = excluded.run,
-    whole = excluded.whole WHERE work_item.done IS NULL
+    whole = excluded.whole
 """
 WAKE_HOSTS = f"""
 INSERT INTO host_lease (host, ready, best)
@@ -131,36 +147,55 @@ SELECT host, {_NOW}, max(gain) FROM unnest(?::text[], ?::float8[]) AS v (host, g
 GROUP BY host ORDER BY host
 ON CONFLICT (host) DO UPDATE SET best = greatest(host_lease.best, excluded.best)
 """
-_OF_SOURCES = """
-item IN (SELECT i.id FROM item AS i JOIN source AS s ON s.id = i.source
-    WHERE i.id = work_item.item AND s.name = ANY (?))"""
-ANSWERS = f"""
-SELECT item, requests, answer FROM work_item
-WHERE done IS NOT NULL AND {_OF_SOURCES} ORDER BY done, item LIMIT ?
+# Looked up page by page, however many items there are (the OFFSET sees to that).
+_PAGE_OF_SOURCES = """
+EXISTS (SELECT 1 FROM item AS i JOIN source AS s ON s.id = i.source
+    WHERE i.id = w.item AND s.name = ANY (?) OFFSET 0)"""
+# Oldest first, until there are enough.
+ANSWERS = """
+SELECT u.item, u.requests, u.answer FROM (
+    SELECT *, sum(cardinality(items)) OVER (ORDER BY at, item) AS many FROM (
+        SELECT * FROM work_answer AS a WHERE EXISTS (
+            SELECT 1 FROM item AS i JOIN source AS s ON s.id = i.source
+            WHERE i.id = ANY (a.items) AND s.name = ANY (?) OFFSET 0)
+        ORDER BY at, item LIMIT ?) AS oldest) AS a,
+    unnest(a.items, a.requests, a.answers) WITH ORDINALITY
+        AS u (item, requests, answer, n)
+WHERE a.many - cardinality(a.items) < ? ORDER BY a.at, a.item, u.n
 """
-FILED = "DELETE FROM work_item WHERE item = ANY (?) AND done IS NOT NULL"
+FILED = "DELETE FROM work_answer WHERE item = ANY (?::bigint[])"
 OPEN = f"""
-SELECT count(*) FILTER (WHERE token IS NULL), count(*) FROM work_item
-WHERE done IS NULL AND {_OF_SOURCES}
+SELECT count(*) - count(at.item), count(*) FROM work_item AS w
+LEFT JOIN (SELECT unnest(items) AS item FROM host_lease WHERE items IS NOT NULL) AS at
+    ON at.item = w.item
+WHERE {_PAGE_OF_SOURCES}
 """
+ANY_OPEN = f"SELECT EXISTS (SELECT 1 FROM work_item AS w WHERE {_PAGE_OF_SOURCES})"
+# All hosts that have pages are held still: none is leased or given back meanwhile.
 FREE_HOSTS = f"""
-SELECT host FROM host_lease WHERE best IS NOT NULL AND ({_LATE})
-ORDER BY host FOR UPDATE SKIP LOCKED
+WITH busy AS (
+    SELECT host, worker, expires FROM host_lease WHERE best IS NOT NULL
+    ORDER BY host FOR UPDATE)
+SELECT host FROM busy WHERE {_LATE}
 """
 WITHDRAW = f"""
-DELETE FROM work_item
-WHERE done IS NULL AND (token IS NULL OR host = ANY (?)) AND {_OF_SOURCES}
+DELETE FROM work_item AS w
+WHERE {_PAGE_OF_SOURCES} AND NOT EXISTS (
+    SELECT 1 FROM host_lease AS h
+    WHERE h.host = w.host AND w.item = ANY (h.items) AND NOT h.host = ANY (?))
 """
 REWEIGH = """
-UPDATE host_lease AS h SET best =
-    (SELECT max(gain) FROM work_item WHERE host = h.host AND done IS NULL)
+UPDATE host_lease AS h SET items = NULL,
+    best = (SELECT max(gain) FROM work_item WHERE host = h.host)
 WHERE host = ANY (?)
 """
 IDLE = f"""
 UPDATE planner SET idle = CASE WHEN ? = 1 THEN {_NOW} END WHERE epoch = ?
 """
 NOTHING_LEFT = """
-SELECT idle IS NOT NULL AND NOT EXISTS (SELECT 1 FROM work_item) FROM planner
+SELECT idle IS NOT NULL AND NOT EXISTS (SELECT 1 FROM work_item)
+    AND NOT EXISTS (SELECT 1 FROM work_answer)
+    AND NOT EXISTS (SELECT 1 FROM work_source) FROM planner
 """
 WORKERS = f"""
 SELECT w.name, extract(epoch FROM w.began)::float8 / 86400.0,
@@ -170,6 +205,10 @@ SELECT w.name, extract(epoch FROM w.began)::float8 / 86400.0,
 FROM worker AS w WHERE w.expires > {_NOW} - interval '10 minutes' ORDER BY w.id
 """
 HANDED_OUT = """
-SELECT count(*) FILTER (WHERE done IS NULL), count(*) FILTER (WHERE done IS NOT NULL)
-FROM work_item
+SELECT (SELECT count(*) FROM work_item),
+    (SELECT coalesce(sum(cardinality(items)), 0) FROM work_answer)
+"""
+SOURCES_OUT = """
+SELECT count(*) FILTER (WHERE worker IS NULL AND report IS NULL),
+    count(*) FILTER (WHERE worker IS NOT NULL) FROM work_source
 """

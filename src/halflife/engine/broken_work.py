@@ -1,0 +1,28 @@
+"""What is reported of work that ended in an error."""
+
+from dataclasses import replace
+
+from halflife.core.errors import HalflifeError
+from halflife.kinds.protocol import Group, Report
+from halflife.readers.containment import failure, is_mishandled
+
+
+def report(names: Group, error: BaseException, where: str) -> Report:
+    """Return the report on work that an error has ended.
+
+    ``where`` is what was worked at, for errors of the program.
+    """
+    if isinstance(error, HalflifeError | OSError) or not isinstance(error, Exception):
+        return said(names, str(error))
+    return replace(said(names, str(failure(error, where))), heard=True)
+
+
+def said(names: Group, trouble: str) -> Report:
+    """Return the report on work that ended in trouble."""
+    mine = names if is_mishandled(trouble) else ()
+    return Report(
+        names,
+        trouble=trouble,
+        mishandled=dict.fromkeys(mine, trouble),
+        failures=dict.fromkeys(names, int(bool(trouble))),
+    )
