@@ -13,7 +13,8 @@ cheapest; on the other half they are scored.
   those of hindsight's best single interval with a paired 95 % interval that resamples
   sources, and the same of the interval that the days of learning name.
 - ``sources``: every source under the shipped settings.
-- ``settings``: what was chosen how often. ``variants``: how many were tried.
+- ``settings``: what was chosen how often, and what each keeps and spends on all
+  sources. ``variants``: how many were tried.
 
 A target is reachable if fetching everything each day keeps it. A source of one unit is
 calm if hindsight's interval is a week or longer.
@@ -46,10 +47,19 @@ class Setting(NamedTuple):
 
     AIM: float
     BOLD: float
+    MISSED: float = target_rule.MISSED
+    BURST: float = target_rule.BURST
 
 
 SHIPPED = Setting(target_rule.AIM, target_rule.BOLD)
-GRID = tuple(Setting(aim, bold) for aim in (0.8, 0.9) for bold in (0.3, 0.5, 0.7))
+GRID = (
+    Setting(0.8, 0.3, 0.4, 1.0),
+    Setting(0.8, 0.5, 0.4, 1.0),
+    Setting(0.8, 0.5, 0.6, 1.0),
+    Setting(0.8, 0.7, 0.6, 1.0),
+    Setting(0.8, 0.3, 0.4, 0.25),
+    Setting(0.9, 0.5, 0.6, 1.0),
+)
 TRIED = 0  # shapes of the rule that were compared while it was made
 CALM = 7.0  # days: the interval that keeps a calm source
 GROUPS: dict[str, Callable[[Row], bool]] = {
@@ -91,8 +101,9 @@ def play(part: Part, grid: Sequence[Setting]) -> Row:
 def _alike(
     setting: Setting, known: Mapping[Setting, tuple[float, float]]
 ) -> tuple[float, float] | None:
-    """Return what was found with the same ``AIM``: one unit knows no ``BOLD``."""
-    return next((v for k, v in known.items() if k.AIM == setting.AIM), None)
+    """Return what was found with all else the same: one unit knows no ``BOLD``."""
+    same = lambda one: one._replace(BOLD=0.0) == setting._replace(BOLD=0.0)  # noqa: E731
+    return next((found for one, found in known.items() if same(one)), None)
 
 
 def choose(rows: Sequence[Row], grid: Sequence[Setting]) -> Setting:
@@ -179,11 +190,20 @@ def study(rows: Sequence[Row], grid: Sequence[Setting], splits: int) -> Row:
         "reachable": len(some),
         "splits": splits if grid else 0,
         "variants": {"in the grid": len(grid), "while it was made": TRIED},
-        "settings": [{"times": n, **s._asdict()} for s, n in chosen.most_common()],
+        "settings": [
+            {**s._asdict(), "times": chosen[s], **_total(some, s)} for s in grid
+        ],
         "default": SHIPPED._asdict(),
         "results": told,
         "sources": [_shown(row) for row in rows],
     }
+
+
+def _total(rows: Sequence[Row], setting: Setting) -> Row:
+    """Return what a setting keeps and spends on all sources."""
+    found = [row["ours"][setting] for row in rows]
+    kept = sum(share >= onetargets.KEPT for share, _ in found)
+    return {"kept": kept, "requests_a_day": sum(spent for _, spent in found)}
 
 
 def _shown(row: Row) -> Row:

@@ -31,8 +31,8 @@ def pages(name, n, rate):
 
 def test_a_setting_holds_in_its_block_and_no_longer():
     with under(BOLD):
-        inside = Setting(target_rule.AIM, target_rule.BOLD)
-    assert inside == BOLD
+        inside = target_rule.AIM, target_rule.BOLD
+    assert inside == BOLD[:2]
     assert Setting(target_rule.AIM, target_rule.BOLD) == SHIPPED
 
 
@@ -54,7 +54,8 @@ def test_rows_are_of_the_half_that_they_name_with_a_worked_ratio():
     rows.append({**row("e", {SHIPPED: (0.2, 99.0)}), "reachable": False})
     told = study(rows, (SHIPPED, BOLD), 3)
     assert (told["targets"], told["reachable"], told["splits"]) == (5, 4, 3)
-    assert told["settings"] == [{"times": 6, **SHIPPED._asdict()}]
+    assert [one["times"] for one in told["settings"]] == [6, 0]
+    assert [one["kept"] for one in told["settings"]] == [4, 0]
     found = {(one["sources"], one["half"]): one for one in told["results"]}
     whole = found["all", "all"]
     assert whole["over_hindsight"]["mean"] == pytest.approx(50.0 / 40.0)
