@@ -102,8 +102,9 @@ def _alike(
     setting: Setting, known: Mapping[Setting, tuple[float, float]]
 ) -> tuple[float, float] | None:
     """Return what was found with all else the same: one unit knows no ``BOLD``."""
-    same = lambda one: one._replace(BOLD=0.0) == setting._replace(BOLD=0.0)  # noqa: E731
-    return next((found for one, found in known.items() if same(one)), None)
+    mine = setting._replace(BOLD=0.0)
+    same = (one for one in known if one._replace(BOLD=0.0) == mine)
+    return next((known[one] for one in same), None)
 
 
 def choose(rows: Sequence[Row], grid: Sequence[Setting]) -> Setting:
