@@ -249,13 +249,19 @@ class Neighbours:
             changes=since + np.bincount(gaps.item, gaps.tally, n),
             lived=pages.lived - np.bincount(gaps.item, half, n),
         )
-        lent, found = pages.shape / simple.around().at(slice(None)), simple.changes
+        # Of very many pages few have such gaps; nothing of the others is counted.
+        rows, place = np.unique(gaps.item, return_inverse=True)
+        lent = pages.lived[rows] + pages.shape / simple.around().at(rows)
+        found, before = simple.changes[rows], since[rows]
+        del simple
         for _ in range(COUNTS):
-            rate = (found + pages.shape) / (pages.lived + lent)
-            each = gaps.tally * heard.changes(rate[gaps.item] * gaps.length)
-            found = since + np.bincount(gaps.item, each, n)
-        pages.changes[:] = found
-        self._counted = found - since
+            rate = (found + pages.shape) / lent
+            each = gaps.tally * heard.changes(rate[place] * gaps.length)
+            found = before + np.bincount(place, each, rows.size)
+        pages.changes[:] = since
+        pages.changes[rows] = found
+        self._counted = np.zeros(n)
+        self._counted[rows] = found - before
         self._around, self._moved = pages.fit(), False
 
     def recollect(self, memory: NeighbourMemory | None) -> None:
