@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.core import side_by_side
-from halflife.core.side_by_side import _TOKENS, _anchors, _likeness, _WordAllowance, compare
+from halflife.core.side_by_side import (
+    _TOKENS,
+    _anchors,
+    _likeness,
+    _WordAllowance,
+    compare,
+)
 from halflife.core.text_diff import count_differences
 
 WORDS = st.sampled_from(["red tea", "green tea", "black tea 5", "x", "y z", ""])
