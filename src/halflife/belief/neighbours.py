@@ -13,10 +13,9 @@ both go to 0 and the exposure to the age.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halflife.belief import days_since, view_of
 from halflife.belief.heard import (
@@ -26,7 +25,7 @@ from halflife.belief.heard import (
     Hearsay,
     changed_gaps,
 )
-from halflife.belief.near_pages import NearPages, NewLooks
+from halflife.belief.near_pages import NearPages, NewLooks, wider
 from halflife.belief.page_rates import PageRates, Rows
 from halflife.belief.trust import TrustPosterior
 from halflife.core.arrays import Bools, Floats, Ints
@@ -37,8 +36,6 @@ from halflife.core.view import View, unfiled
 from halflife.grouping.places import folder_codes
 from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
-
-Kind = TypeVar("Kind", bound=np.generic)
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
 COUNTS = 20  # steps in which changes seen before are counted
@@ -76,13 +73,6 @@ class NeighbourMemory:
     pages: tuple[str, ...] = ()
     near: Floats = field(default_factory=lambda: np.zeros((2, 0)))
     near_trust: tuple[float, ...] = ()
-
-
-def _wider(column: NDArray[Kind], n: int) -> NDArray[Kind]:
-    """Return a column with room for ``n`` items; those that are new have 0."""
-    wide = np.zeros(n, dtype=column.dtype)
-    wide[: column.size] = column
-    return wide
 
 
 class Neighbours:
@@ -252,7 +242,7 @@ class Neighbours:
         pages, n = self._pages, self._pages.site.size
         part = share[gaps.item] if isinstance(share, np.ndarray) else share
         heard = Heard(part, gaps.load, gaps.true)
-        since = pages.changes - _wider(self._counted, n)
+        since = pages.changes - wider(self._counted, n)
         half = 0.5 * np.exp(-gaps.load) * gaps.tally * gaps.length
         simple = replace(
             pages,
@@ -354,13 +344,13 @@ class Neighbours:
             pages,
             site=evidence.group,
             folder=np.concatenate([pages.folder, new]) if known else new,
-            changes=_wider(pages.changes, n),
-            lived=_wider(pages.lived, n),
+            changes=wider(pages.changes, n),
+            lived=wider(pages.lived, n),
         )
-        self._last = _wider(self._last, n)
-        self._looks = _wider(self._looks, n)
-        self._changes = _wider(self._changes, n)
-        self._absent = _wider(self._absent, n)
+        self._last = wider(self._last, n)
+        self._looks = wider(self._looks, n)
+        self._changes = wider(self._changes, n)
+        self._absent = wider(self._absent, n)
         self._bursts.place(self._pages.site, self._pages.folder)
         self._near.grow(n)
         self._moved = True
@@ -402,10 +392,7 @@ class Neighbours:
             looks = NewLooks(here, since, at, silent * lived, unheard)
             place = evidence.keys, self._pages.folder
             self._near.learn(looks, place, evidence.last_at, self._bursts)
-            told = heard.true / -np.expm1(
-                -np.maximum(silent * lived + heard.load, 1e-9)
-            )
-            counted = unheard + np.where(changed, told, 0.0)
+            counted = np.where(changed, heard.changes(rate * lived), 0.0)
             self._pages.changes[here] += counted
             self._pages.lived[here] += lived
             self._moved = True

@@ -164,6 +164,7 @@ def opened(text: str) -> Iterator[ItemTable]:
         # None of its rows is moved to another page, or removed, until we are done.
         lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.SQL(full))
         db.link.execute(lock)
+        db.link.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         columns = tuple(Column(*one) for one in db.link.execute(_COLUMNS, (full,)))
         ((snapshot,),) = db.link.execute("SELECT pg_export_snapshot()").fetchall()
         leaves = db.link.execute(_LEAVES, {"table": full}).fetchall()
