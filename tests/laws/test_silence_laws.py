@@ -119,6 +119,8 @@ def test_a_fetch_finds_a_change_as_often_as_is_believed():
         _fetched(view, every, zero, np.random.default_rng(seed)).changed
         for seed in range(40)
     ]
+    once = _fetched(view, every, zero, np.random.default_rng(0))
+    assert (once.changes - view.changes).tolist() == found[0].astype(int).tolist()
     expected = 1.0 - view.survival.alive(view.exposure)
     assert np.mean(found) == pytest.approx(expected.mean(), abs=0.01)
 
