@@ -215,7 +215,7 @@ class Neighbours:
         self._pages.lived += np.bincount(
             gaps.item, gaps.length * gaps.tally, len(evidence)
         )
-        self._counted = np.zeros(0)
+        self._counted = np.zeros(0, dtype=np.int32), np.zeros(0)
         self._count(changed_gaps(evidence, None), 1.0)
         self._fitted = int(evidence.looks.sum()) - len(evidence)
         if self._memory is not None:
@@ -242,7 +242,8 @@ class Neighbours:
         pages, n = self._pages, self._pages.site.size
         part = share[gaps.item] if isinstance(share, np.ndarray) else share
         heard = Heard(part, gaps.load, gaps.true)
-        since = pages.changes - wider(self._counted, n)
+        since, (known, counted) = pages.changes.copy(), self._counted
+        since[known] -= counted
         half = 0.5 * np.exp(-gaps.load) * gaps.tally * gaps.length
         simple = replace(
             pages,
@@ -260,8 +261,7 @@ class Neighbours:
             found = before + np.bincount(place, each, rows.size)
         pages.changes[:] = since
         pages.changes[rows] = found
-        self._counted = np.zeros(n)
-        self._counted[rows] = found - before
+        self._counted = rows.astype(np.int32), found - before
         self._around, self._moved = pages.fit(), False
 
     def recollect(self, memory: NeighbourMemory | None) -> None:
