@@ -10,6 +10,7 @@ from halflife.config import Config
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.engine import bootstrap, costs, prices, scheduler
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.renewals import POINTS
 from halflife.market import share
 from halflife.stores import summaries
 from halflife.stores.notes.income import SPENT_UNTIL
@@ -105,7 +106,8 @@ def test_the_price_is_that_of_the_shares_in_the_long_run(store, tmp_path, reques
     worths = [appraiser.known(source).worth for source in config.source]
     pace = config.budget.pace
     price = prices.long_run(appraiser, config.source, pace)
-    near = [share(worths, times * pace).price for times in (0.7, 1.4)]
+    step = 10.0 ** (1.0 / POINTS)  # between two points of a curve its slope is one
+    near = [share(worths, times * pace).price for times in (1.0 / step, step)]
     assert near[1] <= price <= near[0]
 
 
