@@ -268,7 +268,7 @@ def test_the_page_is_served_and_its_sync_button_says_who_fetches(project):
             assert '"q1"' in get(f"{base}sources.json", **head)[1]
             body = json.dumps({"source": "q1"}).encode()
             asked = urllib.request.Request(
-                f"{base}api/sync", body, {**head, "Content-Type": "application/json"}
+                f"{base}api/v1/sync", body, {**head, "Content-Type": "application/json"}
             )
             urllib.request.urlopen(asked, timeout=30).close()
             jobs = f"{base}jobs.json"
@@ -320,6 +320,9 @@ def test_a_rolling_restart_reads_nothing_twice(project):
 
 def test_an_alert_is_sent_once_whoever_plans(project):
     """Two planners have ended, and each delivers what is due."""
+    # A letter waits two minutes for more of the same; this one does not.
+    sent = "UPDATE @message SET due = made WHERE news = 'raised' RETURNING id"
+    assert len(project.query(sent)) == 1
     wait_for(lambda: project.site.told)
     kinds = [row["type"] for row in project.site.told]
     assert len(kinds) == 1, kinds
