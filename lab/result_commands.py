@@ -32,7 +32,7 @@ class PrintedFigure:
             words(self.command), cwd=ROOT, check=True, capture_output=True, text=True
         )
         found = json.loads(done.stdout)
-        rows = found if isinstance(found, list) else [found]
+        rows = found.get("results") or found.get("rows") or [found]
         data = {"kind": "made", "part": self.part}
         return {"seed": self.seed, "data": data, "rows": rows}
 

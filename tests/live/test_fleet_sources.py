@@ -136,7 +136,7 @@ class Project(fleet.Fleet):
         for name in (*QUICK, *STUCK):
             text += SOURCE.format(name=name, url=site.url(name))
         super().__init__(folder, text, LEASE)
-        self.site, self.address = site, address
+        self.site, self.address, self.again = site, address, False
         self.schema = address.rpartition("=")[2]
 
     def query(self, statement):
@@ -268,7 +268,7 @@ def test_the_page_is_served_and_its_sync_button_says_who_fetches(project):
             assert '"q1"' in get(f"{base}sources.json", **head)[1]
             body = json.dumps({"source": "q1"}).encode()
             asked = urllib.request.Request(
-                f"{base}api/sync", body, {**head, "Content-Type": "application/json"}
+                f"{base}api/v1/sync", body, {**head, "Content-Type": "application/json"}
             )
             urllib.request.urlopen(asked, timeout=30).close()
             jobs = f"{base}jobs.json"
@@ -289,9 +289,10 @@ def test_nobody_else_fetches_beside_workers(project, verb, capsys):
 @pytest.mark.faults
 def test_a_listing_of_a_worker_that_is_killed_is_read_by_another(project):
     dead = project.readers()["killed"]
+    project.again = project.readers()["restarted"] == dead  # it may read both
     project.kill(project.process(dead))
     project.start()
-    wait_for(lambda: project.readers().get("killed", dead) != dead)
+    wait_for(lambda: all(project.readers().get(name, dead) != dead for name in STUCK))
     project.site.going["killed"].set()
     wait_for(lambda: project.held("killed") == 6)
     # The request that was in flight is repeated, and nothing else.
@@ -312,12 +313,16 @@ def test_a_rolling_restart_reads_nothing_twice(project):
     assert [one.wait(SLOW) for one in old] == [0] * len(old)
     wait_for(lambda: project.held("restarted") == 6)
     wait_for(lambda: not project.query("SELECT 1 FROM @work_source"))
-    assert project.site.reads("restarted") == ["1", "2"]
+    first = ["1"] * (1 + project.again)
+    assert sorted(project.site.reads("restarted")) == [*first, "2"]
     assert [len(project.site.reads(name)) for name in QUICK] == [2] * 4
 
 
 def test_an_alert_is_sent_once_whoever_plans(project):
     """Two planners have ended, and each delivers what is due."""
+    # A letter waits two minutes for more of the same; this one does not.
+    sent = "UPDATE @message SET due = made WHERE news = 'raised' RETURNING id"
+    assert len(project.query(sent)) == 1
     wait_for(lambda: project.site.told)
     kinds = [row["type"] for row in project.site.told]
     assert len(kinds) == 1, kinds

@@ -17,7 +17,7 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.budget import Budget
 from halflife.core.view import View
 from halflife.policies import Policy, Strategy
-from halflife.policies.best_schedule import freshest
+from halflife.policies.best_schedule import FRESHEST
 
 TURNS = 16  # in which the requests of one fetch of each item are spent
 ROUNDS = 6  # such fetches of each item; the first half of them is not counted
@@ -38,7 +38,7 @@ def some_rows(strategy: Strategy, rows: Ints) -> Ints:
 
 def long_run(strategy: Strategy, view: View, requests: Floats) -> Floats:
     """Return the fetches a day of each item, a row for each many requests a day."""
-    if strategy.schedule is freshest:  # many budgets at once are quicker
+    if strategy.schedule == FRESHEST:  # many budgets at once are quicker
         return frequencies(view.rate, requests, weight=view.weight, cost=view.cost)
     if strategy.schedule is not None:
         schedule = strategy.schedule

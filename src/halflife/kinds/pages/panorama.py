@@ -6,6 +6,7 @@ from math import nan
 
 import numpy as np
 
+from halflife.allocation import Objective
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Worth
@@ -16,8 +17,10 @@ from halflife.kinds.pages.many import OwnedPages
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Description, Known, Reading
-from halflife.policies.best_schedule import freshest
+from halflife.policies.best_schedule import BestSchedule
 
+NOT_VALUED = "what its policy makes of requests, `halflife whatif` says"
+CURVES = ("freshness", "harmonic")  # losses for which schedules of many are quick
 FEW_FAILING = 20  # of each source, of which it is asked why
 FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
 
@@ -118,22 +121,25 @@ class PagesPanorama:
         sources = self.sources
         weight = np.array([source.weight for source in sources])
         cost = self.owned.total(self.owned.view.cost)
-        found = many.worths(self.owned, [s.name for s in sources], weight)
-        return [
-            Known(s, max(float(c), 1.0), *self._valued(s, w))
-            for s, c, w in zip(sources, cost, found, strict=True)
-        ]
+        names, curves = [s.name for s in sources], dict[str, list[Worth | None]]()
+        known = []
+        for i, source in enumerate(sources):
+            whole, worth, why = max(float(cost[i]), 1.0), None, NOT_VALUED
+            objective = self._objective(source)
+            if objective in CURVES:
+                if objective not in curves:
+                    curves[objective] = many.worths(
+                        self.owned, names, weight, objective
+                    )
+                worth = curves[objective][i]
+                why = "" if worth else "no page was fetched yet"
+            known.append(Known(source, whole, worth, why))
+        return known
 
-    def _valued(
-        self, source: PagesConfig, worth: Worth | None
-    ) -> tuple[Worth | None, str]:
-        """Return the worth of a source, if it is known; or why it is not."""
-        if worth is None:
-            return None, "no page was fetched yet"
-        if bootstrap.strategy(self._config, [source]).schedule is not freshest:
-            name = bootstrap.policy_of(self._config, source)
-            return None, f"what {name} makes of requests, `halflife whatif` says"
-        return worth, ""
+    def _objective(self, source: PagesConfig) -> Objective | None:
+        """Return what the schedule of a source's policy is the best for, if it is."""
+        schedule = bootstrap.strategy(self._config, [source]).schedule
+        return schedule.objective if isinstance(schedule, BestSchedule) else None
 
     def plan(self, most: int) -> list[Planned]:
         """Return the pages that would be fetched next, best first."""
