@@ -109,13 +109,15 @@ class PostgresStore(TableStore):
             if not work_schema.is_there(db):
                 return FleetState()
             rows = db.execute(work_statements.WORKERS).fetchall()
-            pages = db.execute(work_statements.HANDED_OUT).fetchone()
-            sources = (0, 0)
+            pages, unfiled = db.execute(work_statements.HANDED_OUT).fetchone()
+            sources = reading = 0
             if work_schema.hands_out_sources(db):
-                sources = db.execute(work_statements.SOURCES_OUT).fetchone()
+                out = db.execute(work_statements.SOURCES_OUT).fetchone()
+                sources, reading = map(int, out)
             (planned,) = db.execute(work_statements.IS_PLANNED).fetchone()
         signs = tuple(WorkerSign(*row) for row in rows)
-        return FleetState(signs, *map(int, (*pages, *sources)), bool(planned))
+        fetched = int(pages), int(unfiled)
+        return FleetState(signs, *fetched, sources, reading, bool(planned))
 
     def skip_disk_syncs(self) -> None:
         """Do not wait for the disk: for replays, whose state nobody needs later."""
