@@ -33,6 +33,12 @@ ray: setup  ## add Ray (80 MB) to the environment, for the tests that need it
 	@$(BIN)/python -c 'import ray' 2>/dev/null || \
 	  $(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/ray.txt
 
+# Each worker finds all tests, and would compile them once more: that takes it half a minute.
+$(VENV)/.collected: $(VENV)/.ready
+	@$(BIN)/pytest -qq --collect-only tests/laws tests/live tests/web > /dev/null 2>&1 & \
+	 $(BIN)/pytest -qq --collect-only --ignore tests/laws --ignore tests/live --ignore tests/web \
+	   tests examples > /dev/null 2>&1; wait; touch $@
+
 demo: setup  ## keep a small web site fresh on a budget, offline, in under a minute
 	@$(BIN)/halflife demo
 
@@ -43,7 +49,7 @@ docs: setup reference  ## build the book as a static site in out/book, and check
 reference: setup  ## write the reference pages of the book from the code
 	@$(BIN)/python -m tools.reference
 
-test: setup  ## run every test
+test: $(VENV)/.collected  ## run every test
 	@$(BIN)/python -m compileall -q -j 0 src
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 

@@ -4,10 +4,11 @@
 ``objects`` and ``sites``; ``onetargets.json`` goes to the folder OUT, and to stdout.
 
 Each source is to keep its quality at or above a level at 95 % of all days, judged at
-the end of the day. The rule is the service's (``market.keeping``): a round is a day,
-and units are looked at in lots, best first, as long as the rule wants it. The rivals
-look at every unit in turn, once in T days: with the T that keeps the target at the
-least requests, found in hindsight; and with the one that the days of learning name.
+the end of the day. The rule is the service's (``market.target_rule``): a round is a
+day, and units are looked at in lots, best first, as long as the rule wants it. A
+summary is checked by match counts before it is made anew, as the service does it. The
+rivals look at every unit in turn, once in T days: with the T that keeps the target at
+the least requests, found in hindsight; and with the one that the days of learning name.
 """
 
 import argparse
@@ -24,8 +25,9 @@ from numpy.random import default_rng
 from halflife.core.arrays import Floats, Ints
 from halflife.market import target_rule
 from halflife.market.target_rule import Goal, Past, TargetRound, Whole
+from halflife.summary.count_check import FEW, clear, counted_divergence
 from lab.onecopy import Copy
-from lab.oneworld import DAYS, TRAIN, Part, Worlds
+from lab.oneworld import DAYS, TAU, TRAIN, Part, Worlds
 
 SEEDS = (40, 41, 42, 43, 44, 45)
 SEEN = tuple(range(1, 13))  # worlds that were looked at while the rule was written
@@ -43,18 +45,22 @@ def rows(parts: Sequence[Part], seed: int) -> list[dict[str, Any]]:
 def _row(part: Part, seed: int) -> dict[str, Any]:
     level = LEVELS[part.measure]
     spent, quality = ours(part, level)
+    kept = {"kept": _share(quality, level), "requests_a_day": spent}
+    return {"seed": seed, **rivals(part), **kept}
+
+
+def rivals(part: Part) -> dict[str, Any]:
+    """Return the target of a source, and what single intervals spend and keep."""
+    level = LEVELS[part.measure]
     _, daily = in_turn(part, 1.0)
     foreseen = learned_interval(part, level)
     cost, other = in_turn(part, foreseen)
     return {
-        "seed": seed,
         "source": part.name,
         "units": len(part),
         "target": f"{part.measure} >= {level:g} with confidence {KEPT:g}",
-        "kept": _share(quality, level),
         "kept_daily": _share(daily, level),
         "reachable": _share(daily, level) >= KEPT,
-        "requests_a_day": spent,
         **best_interval(part, level),
         "learned_interval": foreseen,
         "learned_kept": _share(other, level),
@@ -159,10 +165,16 @@ class Many:
 
 
 class Single:
-    """Keeps the target of a source of one unit."""
+    """Keeps the target of a source of one unit.
+
+    A summary is checked first, by the match counts that its database told, and is made
+    anew only if these do not show that it holds: as the service does it.
+    """
 
     def __init__(self, copy: Copy, goal: Goal) -> None:
         self.copy, self.goal, self.past = copy, goal, Past()
+        self.looked = int(copy.made[0])  # when it was made, or last found to hold
+        self.rng = default_rng(0)
         for found, believed in copy.ratios[1:]:
             self._learn(found, believed, float(copy.part.every))
 
@@ -174,18 +186,39 @@ class Single:
 
     def renew(self, day: int) -> float:
         """Look if it is due; return the requests."""
-        copy = self.copy
-        made = int(copy.made[0])
-        later, things = copy.losses(day + 1), float(copy.part.kept[0, made, made])
-        fresh = copy.losses(made + 1)
-        age = float(day - made)
-        whole = Whole(things, age, float(later.sum()), float(fresh.sum()), 1.0)
+        made = int(self.copy.made[0])
+        things, age = (
+            float(self.copy.part.kept[0, made, made]),
+            float(day - self.looked),
+        )
+        fresh = float(self.copy.losses(made + 1).sum())
+        whole = Whole(things, age, self._loss(day + 1), fresh, 1.0)
         if not target_rule.due(self.past, whole, self.goal):
             return 0.0
-        copy.sync(np.zeros(1, dtype=np.intp), day)
-        found, believed = copy.ratios[-1]
-        self._learn(found, believed, age)
-        return float(copy.part.cost[0])
+        believed, self.looked = self._loss(day), day
+        asked = 0.0 if self.copy.part.counts is None else float(FEW)
+        if asked and self._holds(made, day):
+            self._learn(0.0, believed, age)
+            return asked
+        self.copy.sync(np.zeros(1, dtype=np.intp), day)
+        self._learn(self.copy.ratios[-1][0], believed, age)
+        return float(self.copy.part.cost[0]) + asked
+
+    def _loss(self, day: int) -> float:
+        """Return the loss on a day, of a summary the chance: it held when checked."""
+        copy, lost = self.copy, float(self.copy.losses(day).sum())
+        if copy.part.counts is None:
+            return lost
+        held = 1.0 - float(copy.losses(self.looked).sum())
+        return 1.0 - min((1.0 - lost) / max(held, 1e-9), 1.0)
+
+    def _holds(self, made: int, day: int) -> bool:
+        """Say whether a summary holds, by the match counts of a few words."""
+        part = self.copy.part
+        assert part.counts is not None
+        then, now = int(part.weeks[made]), int(part.weeks[day])
+        old, new = part.counts.ask(0, then, now, FEW, self.rng)
+        return counted_divergence(old, new) <= clear(FEW) * TAU
 
 
 def best_interval(part: Part, level: float) -> dict[str, float]:

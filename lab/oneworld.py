@@ -8,6 +8,7 @@ over the number of things that are there on day t. All of it is recorded truth. 
 many requests a unit takes is modelled: records a page are ``PER_PAGE``.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from halflife.bench.textcounts import RecordedCounts
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.lifetimes import Collection
 from halflife.recordings import histories, textdb
@@ -51,6 +53,8 @@ class Part:
         far: How far a summary is from a later one, in units of the divergence from
             which it has changed (day made x day); empty if this is no summary.
         keys: The names of pages; empty if these are none.
+        counts: The match counts that a database tells, if this is its summary.
+        weeks: Which of its weeks each day is in.
 
     """
 
@@ -63,6 +67,8 @@ class Part:
     every: int
     far: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     keys: tuple[str, ...] = ()
+    counts: RecordedCounts | None = None
+    weeks: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
 
     def __len__(self) -> int:
         return self.cost.size
@@ -83,12 +89,15 @@ class Worlds:
     Args:
         folder: With ``objects`` and ``sites``.
         quick: Whether sites are cut to a quarter.
+        pages: Pages of a site, at most.
 
     """
 
-    def __init__(self, folder: Path, *, quick: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, quick: bool = False, pages: int = PAGES
+    ) -> None:
         objects = folder / "objects"
-        self.pages = PAGES // 4 if quick else PAGES
+        self.pages = pages // 4 if quick else pages
         self.recording = histories.load(folder / "sites", days=float(DAYS)).recording
         self.weekly = textdb.load(folder / "sites").recent()
         self.fixed = table_parts(objects)
@@ -97,6 +106,16 @@ class Worlds:
         """Return a world."""
         sites = _sites(self.recording, rng, self.pages)
         return [*sites, *self.fixed, *_texts(self.weekly, rng)]
+
+    def every(self, rng: Generator, step: int = 1) -> Iterator[Part]:
+        """Yield the sources of the folder, each of weight 1; every ``step``-th."""
+        for name in site_names(self.recording)[::step].tolist():
+            yield site_part(self.recording, name, rng, self.pages, 1.0)
+        yield from self.fixed[::step]
+        for site in self.weekly.sites[::step]:
+            part = text_part(self.weekly, site, 1.0)
+            if part is not None:
+                yield part
 
 
 def table_parts(objects: Path) -> list[Part]:
@@ -120,34 +139,41 @@ def table_parts(objects: Path) -> list[Part]:
 
 def _sites(recording: Recording, rng: Generator, most: int) -> list[Part]:
     """Return the pages of some sites, each a source, all together of weight 1."""
-    alive = recording.died > DAYS
-    group = np.array(recording.group)
-    changes = np.diff(recording.start)
-    names, place = np.unique(group, return_inverse=True)
-    pages = np.bincount(place, alive)
-    rate = np.bincount(place, changes * alive) / np.maximum(pages, 1)
-    worth = names[(pages >= 100) & (rate > BUSY[0]) & (rate < BUSY[1])]
-    found = []
+    worth = site_names(recording)
     some = min(SITES, worth.size)
-    for name in sorted(rng.choice(worth, some, replace=False).tolist()):
-        rows = np.flatnonzero((group == name) & alive)
-        rows = np.sort(rng.permutation(rows)[:most])
-        mine = recording.take(rows)
-        item = np.repeat(np.arange(rows.size), np.diff(mine.start))
-        day = np.clip(np.ceil(mine.at), 0, DAYS).astype(np.intp)
-        count = np.zeros((rows.size, DAYS + 1), dtype=np.intp)
-        np.add.at(count, (item, day), 1)
-        version = np.cumsum(count, axis=1)
-        kept = (version[:, :, None] == version[:, None, :]).astype(np.uint16)
-        cost = np.ones(rows.size)
-        title, weight = f"pages of {name}", 1 / some
-        found.append(
-            Part(
-                title, "freshness", weight, cost, kept, flows=False, every=6,
-                keys=tuple(f"https://{key}" for key in mine.keys),
-            )
-        )  # fmt: skip
-    return found
+    names = sorted(rng.choice(worth, some, replace=False).tolist())
+    return [site_part(recording, name, rng, most, 1 / some) for name in names]
+
+
+def site_names(recording: Recording) -> NDArray[np.str_]:
+    """Return the sites that are worth watching, and large enough."""
+    alive = recording.died > DAYS
+    names, place = np.unique(np.array(recording.group), return_inverse=True)
+    pages = np.bincount(place, alive)
+    changed = np.bincount(place, np.diff(recording.start) * alive)
+    rate = changed / np.maximum(pages, 1)
+    return names[(pages >= 100) & (rate > BUSY[0]) & (rate < BUSY[1])]
+
+
+def site_part(
+    recording: Recording, name: str, rng: Generator, most: int, weight: float
+) -> Part:
+    """Return so many pages of a site, drawn at random."""
+    mine = np.array(recording.group) == name
+    rows = np.flatnonzero(mine & (recording.died > DAYS))
+    rows = np.sort(rng.permutation(rows)[:most])
+    drawn = recording.take(rows)
+    item = np.repeat(np.arange(rows.size), np.diff(drawn.start))
+    day = np.clip(np.ceil(drawn.at), 0, DAYS).astype(np.intp)
+    count = np.zeros((rows.size, DAYS + 1), dtype=np.intp)
+    np.add.at(count, (item, day), 1)
+    version = np.cumsum(count, axis=1)
+    kept = (version[:, :, None] == version[:, None, :]).astype(np.uint16)
+    cost = np.ones(rows.size)
+    return Part(
+        f"pages of {name}", "freshness", weight, cost, kept, flows=False, every=6,
+        keys=tuple(f"https://{key}" for key in drawn.keys),
+    )  # fmt: skip
 
 
 def _days(collection: Collection) -> Floats:
@@ -227,20 +253,25 @@ def _texts(weekly: Weekly, rng: Generator) -> list[Part]:
     """Return summaries of databases, recent items, all together of weight 1."""
     found: list[Part] = []
     for at in rng.permutation(len(weekly.sites)).tolist():
-        one = drift(weekly, weekly.sites[at])
-        weeks = one.week.size - 1 - (DAYS - np.arange(DAYS + 1)) // 7
-        far = one.change.kl[np.ix_(weeks, weeks)]
-        if np.isnan(np.triu(far)).any() or one.size.min() < 10:
-            continue
-        holds = np.nan_to_num(far, nan=np.inf) <= TAU
-        kept = (holds | np.eye(DAYS + 1, dtype=bool))[None].astype(np.uint16)
-        cost = np.full(1, float(SUMMARY))
-        name = f"summary of {one.name}"
-        apart = np.maximum(np.nan_to_num(far, nan=np.inf) / TAU, 1e-6)
-        weight = 1 / TEXTS
-        found.append(
-            Part(name, "summary", weight, cost, kept, flows=False, every=7, far=apart)
-        )
+        part = text_part(weekly, weekly.sites[at], 1 / TEXTS)
+        found += [] if part is None else [part]
         if len(found) == TEXTS:
             break
     return found
+
+
+def text_part(weekly: Weekly, site: str, weight: float) -> Part | None:
+    """Return the summary of a database; None if its history is too short or small."""
+    one = drift(weekly, site)
+    weeks = one.week.size - 1 - (DAYS - np.arange(DAYS + 1)) // 7
+    far = one.change.kl[np.ix_(weeks, weeks)]
+    if np.isnan(np.triu(far)).any() or one.size.min() < 10:
+        return None
+    holds = np.nan_to_num(far, nan=np.inf) <= TAU
+    kept = (holds | np.eye(DAYS + 1, dtype=bool))[None].astype(np.uint16)
+    apart = np.maximum(np.nan_to_num(far, nan=np.inf) / TAU, 1e-6)
+    return Part(
+        f"summary of {one.name}", "summary", weight, np.full(1, float(SUMMARY)), kept,
+        flows=False, every=7, far=apart,
+        counts=RecordedCounts(weekly, (site,)), weeks=weeks,
+    )  # fmt: skip

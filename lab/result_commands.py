@@ -32,7 +32,7 @@ class PrintedFigure:
             words(self.command), cwd=ROOT, check=True, capture_output=True, text=True
         )
         found = json.loads(done.stdout)
-        rows = found if isinstance(found, list) else [found]
+        rows = found.get("results") or found.get("rows") or [found]
         data = {"kind": "made", "part": self.part}
         return {"seed": self.seed, "data": data, "rows": rows}
 
@@ -68,6 +68,9 @@ PRINTED = {
     ),
     "scrapy-addon": PrintedFigure(
         "python lab/benchmarks/scrapy_addon.py", "150 pages of a local site", 1
+    ),
+    "first-minutes": PrintedFigure(
+        "python -m lab.first_minutes", "a clone of this repository, a site of 12 pages"
     ),
     "kill9": PrintedFigure(
         "python lab/benchmarks/kill9.py --kills 100 --scrapy PYTHON",

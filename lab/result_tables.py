@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lab import benchmark_tables
 from lab.result_pages import Render
 
 BOUNDS = {"blind": "*B0, blind*", "told": "*B1, told*", "hindsight": "*B2, hindsight*"}
@@ -149,4 +150,5 @@ TABLES: dict[str, Render] = {
     "losses": losses,
     "likeness": likeness,
     "entries": entries,
+    **benchmark_tables.TABLES,
 }

@@ -13,15 +13,16 @@ from functools import partial
 
 import numpy as np
 
-from halflife.allocation import Objective, allocate
+from halflife.allocation import allocate
 from halflife.belief import Belief
 from halflife.belief.plain import KnownRates
-from halflife.belief.schedule import Schedule, Scheduled
+from halflife.belief.schedule import Scheduled
 from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.core.arrays import Floats
 from halflife.core.view import View
 from halflife.policies import Policy, Strategy, adaptive, cgm, explore, index, simple
 from halflife.policies.azar import azar, azar_even, rates as azar_rates
+from halflife.policies.best_schedule import BestSchedule
 from halflife.policies.dates import due_by_chance, due_first
 from halflife.policies.lambdacrawl import (
     approx,
@@ -62,15 +63,11 @@ LEARNED: dict[str, Strategy] = {
 }
 
 
-def _intervals(objective: Objective) -> Schedule:
-    return partial(cgm.best_intervals, objective=objective)
-
-
 # What is left of each policy when it is told the rates.
 KNOWN: dict[str, tuple[Policy, Callable[[Belief], Belief] | None]] = {
     "proportional": (simple.most_missed, None),
-    "cgm-freshness": (due_first, partial(Scheduled, _intervals("freshness"))),
-    "cgm-age": (due_first, partial(Scheduled, _intervals("age"))),
+    "cgm-freshness": (due_first, partial(Scheduled, BestSchedule("freshness"))),
+    "cgm-age": (due_first, partial(Scheduled, BestSchedule("age"))),
     "azar": (due_by_chance, partial(Scheduled, azar_rates)),
     "azar-even": (due_first, partial(Scheduled, azar_rates)),
     "lambdacrawl": (due_by_chance, partial(Scheduled, lambdacrawl_rates)),

@@ -26,8 +26,9 @@ def test_half_of_the_changes_fall_on_the_busiest_days():
     assert found["never_change"] == 0.0
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("sites")
     league_folder.many_sites(tmp_path, sites=6)
     site, page = (
         [f"site{s}" for s in range(6) for _ in range(6)],
@@ -43,7 +44,7 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("name", [*correlation.VARIANTS, "topic-sampling", "uniform"])
 def test_every_way_can_be_played(folder, name):
-    recorded = league.dealt(histories.load(folder, days=360.0))
+    recorded = league.dealt(histories.load(folder, days=120.0))
     replay = league.LeagueRules().replay(recorded, 0.05)
     score = replay.score(correlation.resolve(folder, name, replay))
     assert 0.0 < score.freshness < 1.0

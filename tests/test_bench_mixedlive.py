@@ -23,6 +23,7 @@ from lab.mixedtime import Hands, Hurried, Passing
 from lab.mixedworld import BEGAN, Wanted, opened, total
 
 DAYS = 8
+SELDOM = ServiceRhythm(*(3 * 3600.0,) * 4, 6 * 3600.0)  # of turns
 
 
 def pages(n=6):
@@ -147,9 +148,11 @@ def played(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     with opened(parts, folder) as stage:
         taught = stage.learn(2.0)
-        run = stage.play("one", Wanted(24.0), taught, Passing(3.0, 0.25), begin=2.0)
+        passing = Passing(3.0, 0.25, SELDOM)
+        run = stage.play("one", Wanted(24.0), taught, passing, begin=2.0)
         levels = {"pages": "freshness >= 0.5", "cars": "recall >= 0.5"}
-        aimed = kept(stage, levels, 50.0, learning=2.0, passing=Passing(1.0, 0.25))
+        passing = Passing(1.0, 0.25, SELDOM)
+        aimed = kept(stage, levels, 50.0, learning=2.0, passing=passing)
         yield stage, taught, run, aimed
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from halflife.engine import logs
+from halflife.readers import records
 from tools import check_book, reference, reference_settings
 from tools.reference_words import Undocumented
 
@@ -174,3 +175,17 @@ def test_every_guarantee_names_a_test_that_exists():
         assert named or not line.startswith("| P")
         for path, name in named:
             assert f"def {name}" in (ROOT / path).read_text(), (path, name)
+
+
+def test_the_first_changes_for_newcomers_are_still_to_be_made():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`((?:src|tests|docs|lab|results)/[\w./-]*)`", text)
+    assert len(named) > 20
+    assert not [path for path in named if not (ROOT / path).exists()]
+    head = "## Three good first changes"
+    changes = text.partition(head)[2].partition("\n## ")[0]
+    assert re.findall(r"^(\d)\. ", changes, re.MULTILINE) == ["1", "2", "3"]
+    links = (ROOT / "src/halflife/kinds/pages/links.py").read_text()
+    assert "X-Robots-Tag" not in links
+    assert "ics" not in records.FORMATS
+    assert not (ROOT / "src/halflife/watchlists/bookmarks.py").exists()

@@ -146,6 +146,13 @@ def test_errors_are_those_of_the_look_before_each_value(values, lags, seed):
         assert variance[look] == pytest.approx(np.mean(found[:known] ** 2))
 
 
+def test_after_one_value_its_error_is_the_mean():
+    made = Series(1.0, np.array([-0.3, -0.1]), np.array([0, 1, 2]))
+    flat = np.tile([-0.2, 0.0], (3, 1))
+    found = decay.error_variance(made, (1,), flat)
+    assert found == pytest.approx([0.0, 0.01, 0.01])
+
+
 def test_the_rival_of_least_error_so_far_is_chosen_look_by_look():
     values = np.r_[np.full(10, -0.1), np.full(30, -0.5)]
     made = uneven(values, [5, 5, 10, 10, 10])

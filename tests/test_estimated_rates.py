@@ -12,7 +12,7 @@ from halflife.core.history import Gaps
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.models.rates.counts import Counted, naive
-from halflife.models.rates.likelihood import MaximumLikelihood
+from halflife.models.rates.likelihood import MaximumLikelihood, Moment
 from halflife.models.rates.tally import GapTally
 
 
@@ -211,3 +211,11 @@ def test_the_pause_doubles_with_each_failure_up_to_the_longest(failures, waited)
     found = ready(np.array([failures]), np.array([100.0 - waited]), 100.0)
     if abs(waited - pause) > 1e-9:
         assert found[0] == (waited > pause)
+
+
+def test_items_without_a_gap_have_one_rate_by_moments():
+    model = Moment()
+    model.grow(1)
+    alone = model.rate()
+    model.grow(3)
+    assert model.rate().tolist() == alone.tolist() * 3

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from form_worlds import behind, cars
+from halflife.queries.known import guess
 from halflife.queries.known.guess import (
     COUNTED,
     OLD,
@@ -57,6 +58,16 @@ def test_a_corpus_is_scaled_by_the_ratio_of_counted_queries():
     assert guessed[single] == pytest.approx(np.maximum(expected, pool.held[single]))
 
 
+def test_one_counted_query_leaves_the_factor_as_unsure_as_it_is_large(monkeypatch):
+    *_, many = learned("corpus")
+    assert many.counted == COUNTED > 1
+    assert many.error < many.factor
+    monkeypatch.setattr(guess, "COUNTED", 1)
+    *_, one = learned("corpus")
+    assert one.counted == 1
+    assert one.error == one.factor > 1.0
+
+
 def test_a_sample_tells_the_hits_better_than_the_copy_alone():
     form, local, pool, ledger, found = learned("sample", every=4)
     shown = {**local, **ledger.seen}
@@ -91,6 +102,7 @@ def test_a_sample_takes_half_of_a_turn_and_goes_on_in_the_next():
         local = {**local, **ledger.seen}
         turns += 1
         assert ledger.requests < 20
+        assert ledger.requests >= 10 or is_learned("sample", found, 3.0)
         assert turns < 200
     assert turns > 1
 

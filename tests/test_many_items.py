@@ -16,7 +16,9 @@ from halflife.kinds.pages import kind as pages_kind, state as pages_state
 from halflife.models import quality
 from halflife.models.poisson import Exponential
 from halflife.models.quality import freshness_forecast
-from halflife.policies.champion import champion_of
+from halflife.policies.champion import champion, champion_of
+from halflife.policies.planner import taken
+from halflife.policies.rehearsal import long_run
 
 NOW = 20_000.0
 COLUMNS = ("age", "rate", "exposure", "doubt", "looks", "looked", "ready", "weight")
@@ -94,12 +96,13 @@ def test_what_requests_buy_at_very_many_pages_is_told_by_a_sample(monkeypatch):
     view = replace(view, rate=rate, survival=Exponential(rate))
     rows = np.arange(4000)
     share = np.array([0.05, 0.5])
-    mean, variance = pages_kind.fresh(view, rows, 4000 * share)
+    mean, variance = pages_kind.fresh(view, long_run(champion, view, 4000 * share))
     monkeypatch.setattr(pages_state, "SAMPLE", 1000)
     some = pages_state.sampled(rows)
     assert some.size == np.unique(some).size == 1000
     assert np.array_equal(some, pages_state.sampled(rows))
-    told, doubt = pages_kind.fresh(view, some, 1000 * share)
+    few = taken(view, some)
+    told, doubt = pages_kind.fresh(few, long_run(champion, few, 1000 * share))
     assert np.all(np.abs(told - mean) < 4 * np.sqrt(0.25 / 1000))
     assert np.all(doubt > variance)
     assert pages_state.sampled(rows[:2000]).size == 2000

@@ -1,6 +1,7 @@
 """Schedules by the paper's models: worked numbers, oracles, groups."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,9 @@ from halflife.policies.listings.schedules import (
     FARTHEST,
     GroupThreshold,
     ModelThreshold,
+    _at_last_look,
     _crossing,
+    group_values,
 )
 from set_lives import grown, seen
 
@@ -103,6 +106,23 @@ def test_the_first_group_that_is_due_decides():
     assert rule.holds(known) == min(alone)
     assert max(alone) > 3 * min(alone)
     assert rule(known) == known.looks[-1] + min(alone)
+
+
+def test_groups_have_the_values_that_the_last_full_fetch_showed():
+    rng = np.random.default_rng(2)
+    known = grown(rng, [0.01, 0.4], arrivals=60.0, days=60, start=400)
+    rule = GroupThreshold("kind")
+    named = sorted(group_values(part, "kind") for part in rule.parts(known))
+    assert len(named) == 2
+    assert sorted(rule.groups(known)) == named
+    # What one group showed after the last full fetch changes nothing.
+    late = replace(known, looks=known.looks[:-20])
+    last = late.looks[-1]
+    then = _at_last_look(late)
+    assert len(then.lives) == (known.lives.first_seen <= last).sum() < len(known.lives)
+    assert then.lives.last_seen.max() == last
+    assert sorted(rule.groups(late)) == named
+    assert GroupThreshold("no such attribute").groups(known) == [("",)]
 
 
 def test_objects_that_decay_alike_are_one_group():

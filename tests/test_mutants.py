@@ -105,6 +105,19 @@ def test_what_failed_is_run_again_the_next_time(monkeypatch):
     assert mutants._passing(kept) == {"a": {"failing": []}}
 
 
+def test_the_tests_of_the_pure_layers_import_nothing_beyond_them(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    monkeypatch.chdir(ROOT)
+    coverage = importlib.import_module("pure_coverage")
+    chosen = importlib.import_module("mutant_tests")
+    pure, other = "from halflife.core.wording import span\n", "import halflife.stores\n"
+    for name, text in (("own", pure), ("more", pure + other), ("none", "import math")):
+        (tmp_path / f"test_{name}.py").write_text(text)
+    monkeypatch.setattr(chosen, "TESTS", tmp_path)
+    modules = chosen.pure_modules(coverage.pure_packages())
+    assert coverage.own_tests(modules) == [tmp_path / "test_own.py"]
+
+
 @pytest.mark.timeout(300)
 def test_a_run_reports_each_mutation_and_ends_with_what_was_killed(tmp_path):
     report = tmp_path / "report.json"

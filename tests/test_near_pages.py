@@ -55,6 +55,12 @@ def test_a_change_nearby_counts_as_worked_out_by_hand():
     assert near.busy(np.arange(PAGES)) == pytest.approx(expected, rel=1e-6)
 
 
+def test_pages_are_told_of_as_far_as_something_was_seen_near_them():
+    near = learned([3], [True])
+    assert near.telling(99).tolist() == [0, 1, 2, 4, 5, 6]
+    assert near.telling(2).tolist() == [0, 1]
+
+
 def test_only_what_lies_after_the_last_look_counts():
     near = learned([3], [True], last=5.0)
     assert near.expected[2] == pytest.approx(0.25)

@@ -34,7 +34,7 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.models.poisson import Exponential
 from halflife.policies import Strategy
-from halflife.policies.cgm import best_intervals
+from halflife.policies.best_schedule import FRESHEST
 from halflife.policies.choose import best
 from halflife.policies.dates import due_by_chance, due_first, frequencies
 from halflife.policies.explore import explore_commit_over
@@ -199,7 +199,7 @@ def test_due_dates_follow_the_five_pages_of_cho_and_garcia_molina():
     evidence = evidence_of(5)
     fold(evidence, seen_at(evidence.keys, 1.0))
     told = KnownRates(np.arange(1.0, 6.0))
-    belief = Scheduled(partial(best_intervals, objective="freshness"), told)
+    belief = Scheduled(FRESHEST, told)
     assert np.all(belief(evidence, 1.0, 1.0).due == 2.0)
     fold(evidence, seen_at(evidence.keys, 1.5))
     view = belief(evidence, 2.0, 2.0)
@@ -254,7 +254,7 @@ def test_the_same_rates_at_random_moments_keep_fewer_copies_fresh():
     def reached(policy):
         belief = partial(
             Scheduled,
-            partial(best_intervals, objective="freshness"),
+            FRESHEST,
             KnownRates(rate),
         )
         return bench.expected(replay, Strategy(policy, belief), rate, 0)

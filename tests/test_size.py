@@ -18,11 +18,13 @@ from halflife.probing.sample_resample import (
     uncapped,
 )
 from halflife.probing.size import (
+    ROUNDS,
     SearchSizeMethod,
     _capped,
     _Caught,
     _logged,
     estimate_size,
+    ratio,
 )
 from halflife.probing.totals import TotalsTrust, judge
 from lab.synthetic_text import Language
@@ -132,6 +134,35 @@ def test_totals_are_judged_before_they_are_used(database, totals, told, method):
         assert found.low <= found.size <= found.high
         sizes.append(found.size)
     assert np.mean(sizes) == pytest.approx(1200, rel=0.3)
+
+
+def test_rounds_of_the_bootstrap_in_which_nothing_is_below_are_left_out():
+    above, below = np.ones(4), np.array([0.0, 0.0, 0.0, 2.0])
+    found = ratio(above, below, np.random.default_rng(0))
+    assert found.size == pytest.approx(2.0)
+    assert 0.0 < found.low <= 2.0 <= found.high < np.inf
+    other = ratio(below, above, np.random.default_rng(0))
+    assert other.size == pytest.approx(0.5)
+    assert 0.0 < other.low <= 0.5 <= other.high < np.inf
+
+
+def test_bounds_of_a_ratio_cut_off_half_of_what_is_left_on_each_side():
+    rng = np.random.default_rng(5)
+    below = rng.gamma(3.0, 1.0, 30)
+    above = 5.0 * below + rng.normal(0.0, 2.0, 30)
+    found = ratio(above, below, np.random.default_rng(1), 0.8)
+
+    def logged(x, y):
+        error = np.sqrt(((x / x.sum() - y / y.sum()) ** 2).sum())
+        return np.log(x.sum() / y.sum()), error
+
+    log, spread = logged(above, below)
+    rows = np.random.default_rng(1).integers(30, size=(ROUNDS, 30))
+    rounds = [logged(above[some], below[some]) for some in rows]
+    t = [(again - log) / max(error, 0.25 * spread) for again, error in rounds]
+    low, high = np.quantile(t, [0.1, 0.9])
+    assert found.low == pytest.approx(np.exp(log - high * spread))
+    assert found.high == pytest.approx(np.exp(log - low * spread))
 
 
 class CutOff:

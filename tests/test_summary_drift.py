@@ -227,6 +227,8 @@ def test_a_drawn_summary_scales_what_it_read_to_the_whole_database(weekly):
         counts = [summary.counts().get(word, 0.0) for summary in made_]
         error = np.std(counts) / len(counts) ** 0.5
         assert abs(np.mean(counts) - documents) <= 4 * error + 1e-9, word
+    one = drawn(1)(weekly, "a.com", week, rng)
+    assert set(one.count.tolist()) == {float(size)}  # it stands for all
     whole = drawn(10_000)(weekly, "a.com", week, rng)
     assert whole.counts() == pytest.approx(truth)
     assert whole.sampled == size

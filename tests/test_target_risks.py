@@ -1,11 +1,12 @@
 """What keeps targets, written out plainly: shares, weights, rounds and wholes."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy import stats
+from scipy import integrate, stats
 
 from halflife.market import target_rule as k
 from halflife.market.target_rule import TIMES, Goal, Past, TargetRound, Whole
@@ -214,28 +215,73 @@ def test_the_chance_of_a_whole_is_the_rise_of_its_poisson_tails(things):
     assert whole.chance(past, 0.9) == pytest.approx(rise)
 
 
-@given(failed=some, watched=some, step=st.floats(0.05, 3.0), missed=some)
-def test_looks_are_as_far_apart_as_failures_allow(failed, watched, step, missed):
+def test_misses_are_summed_over_the_interval_as_worked_out_by_hand():
+    """A loss that grows evenly from 0: half of it in the mean."""
+    assert Whole(1.0, 3.0, 0.09, 0.01, 1.0).summed(Past(), 0.9) == pytest.approx(0.04)
+    # Four things of which none may be lost, and a loss that is surely as believed: in
+    # the mean over an evenly growing loss up to 0.5 each day misses with 1 - exp(-2 u).
+    surely = Past(times=tuple(1e9 * (np.abs(TIMES - 0.1) < 1e-9)))
+    whole = Whole(4.0, 3.0, 5.0, 0.0, 1.0)  # a tenth of what is believed: 0.5
+    by_hand = 1.0 - (1.0 - math.exp(-2.0)) / 2.0
+    assert whole.summed(surely, 1.0) == pytest.approx(by_hand, abs=1e-3)
+
+
+@pytest.mark.parametrize("things", [12.0, 40.0, 900.0])
+def test_summed_misses_are_the_integral_of_the_chance(things):
+    whole, past = Whole(things, 0.3, 0.2, 0.05, 0.4), Past(times=tuple(TIMES < 3.0))
+    most, weight = math.floor(0.1 * things + 1e-9), past.weights(0.2, 0.7)
+
+    def missed(loss):
+        def at(part):
+            tails = stats.poisson.sf(most, TIMES * loss * part * things)
+            return float(weight @ tails)
+
+        return integrate.quad(at, 0.0, 1.0, limit=200)[0]
+
+    expected = missed(0.2) - missed(0.05)
+    assert whole.summed(past, 0.9) == pytest.approx(expected, abs=2e-3)
+
+
+@given(
+    things=st.floats(1.0, 500.0), later=st.floats(0.0, 1.0), fresh=st.floats(0.0, 1.0)
+)
+def test_in_the_mean_no_more_is_missed_than_at_the_end(things, later, fresh):
+    whole = Whole(things, 2.0, later, 0.0, 1.0)
+    summed = whole.summed(Past(), 0.9)
+    assert 0.0 <= summed <= whole.chance(Past(), 0.9) + 1e-9
+    assert replace(whole, fresh=fresh * later).summed(Past(), 0.9) <= summed + 1e-9
+
+
+@given(
+    failed=some, watched=some, step=st.floats(0.05, 3.0), missed=some,
+    things=st.sampled_from([1.0, 50.0]),
+)  # fmt: skip
+def test_looks_are_as_far_apart_as_failures_allow(
+    failed, watched, step, missed, things
+):
     past = Past(days=60.0, missed=missed, failed=failed, watched=watched)
     left = k.TENSE / max(step, k.SHORTEST) if step < 1.0 else -math.inf
     spare = max(past.spare(SURE, left), 0.0)
     pace = (failed + k.FAILED) / (watched + k.WATCHED)
-    expected = min(step + spare / pace, k.WINDOW * 0.05)
-    assert k.longest(past, SURE, step) == pytest.approx(expected)
+    most = 3.0 if things == 1.0 else 5.0  # days, where 0.05 of a hundred may be missed
+    expected = min(step + 2.0 * spare / pace, most)
+    whole = Whole(things, 0.0, 0.0, 0.0, step)
+    assert k.longest(past, SURE, whole) == pytest.approx(expected)
 
 
 def test_a_whole_is_due_when_it_is_old_whatever_is_believed():
     past = Past()
-    days = k.longest(past, SURE, 1.0)
-    still = Whole(1.0, days - 1e-3, 0.0, 0.0, 1.0)
+    still = Whole(1.0, 0.0, 0.0, 0.0, 1.0)
+    days = k.longest(past, SURE, still)
+    still = replace(still, age=days - 1e-3)
     assert not k.due(past, still, SURE)
     assert k.due(past, Whole(1.0, days, 0.0, 0.0, 1.0), SURE)
 
 
-def test_a_whole_is_due_when_its_chance_is_above_what_is_spare():
+def test_a_whole_is_due_when_it_misses_more_days_than_are_spare():
     past = Past()
     spare = past.spare(SURE)
-    for later, is_due in ((spare * 0.99, False), (spare * 1.01, True)):
+    for later, is_due in ((2.0 * spare * 0.99, False), (2.0 * spare * 1.01, True)):
         whole = Whole(1.0, 0.1, later, 0.0, 1.0)
         assert k.due(past, whole, SURE) is is_due
     mean = min(past.spare(MEAN), MEAN.loss) + MEAN.loss

@@ -17,6 +17,19 @@ def members(categories):
     }
 
 
+def test_the_commonest_terms_are_on_many_pages_but_not_on_most():
+    book = TopicBook()
+    for page, terms in zip(
+        "abcdef", ("xyz", "xyz", "xz", "xy", "x", "xv"), strict=True
+    ):
+        book.download(page, list(terms), [])
+    # x is on all six, y and z on three, v on one
+    assert book.commonest(9) == ("y", "z")
+    assert book.commonest(1) == ("y",)
+    assert book.commonest(9, 1.0) == ("x", "y", "z")
+    assert book.commonest(9, 0.4) == ()
+
+
 def test_worked_example_of_two_pages_that_praise_a_third():
     links, terms = web(3, [(0, 2), (1, 2), (1, 0)], [(0, 0), (0, 1)], 1)
     page_0 = 0.15 / 2 + 0.85 * (0.15 / 2) / 2

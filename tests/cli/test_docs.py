@@ -180,6 +180,8 @@ def inline_commands(page):
     text = re.sub(r"^```.*?^```", "", page, flags=FLAGS)
     for found in re.findall(r"`(halflife\s[a-z][^`]*)`", text):
         yield " ".join(found.replace("\\|", "|").split())
+    for found in re.findall(rf"`((?:{'|'.join(VERBS)})\s--[^`]*)`", text):
+        yield " ".join(["halflife", *found.split()])
 
 
 @pytest.mark.parametrize("page", BOOK, ids=named)
@@ -201,6 +203,7 @@ def test_the_commands_of_pages_are_found():
     page += "```toml\nx = 1\n```\nhalflife is\n```console about\n$ halflife b\n```\n"
     assert list(commands_of(page)) == ["halflife sync a --all ", "halflife b"]
     assert len(list(commands_of((DOCS / "changes.md").read_text()))) > 15
-    assert list(inline_commands(page + "so `halflife sync\n--all` `x`")) == [
-        "halflife sync --all"
+    assert list(inline_commands(page + "`halflife sync\n--all` `x` `run --x`")) == [
+        "halflife sync --all",
+        "halflife run --x",
     ]

@@ -34,37 +34,31 @@ def _has_ray() -> bool:
     return True
 
 
-@pytest.fixture(scope="module", params=["in-process", "local:2", _ray("ray:2")])
-def executor(request: pytest.FixtureRequest):
-    with executor_named(request.param) as opened:
-        yield opened
-
-
-def test_results_come_in_the_order_of_the_parts(executor) -> None:
+def results_come_in_the_order_of_the_parts(executor, _) -> None:
     assert list(executor.map(math.sqrt, range(50))) == [math.sqrt(n) for n in range(50)]
 
 
-def test_sums_are_taken_in_the_order_of_the_parts(executor) -> None:
+def sums_are_taken_in_the_order_of_the_parts(executor, _) -> None:
     expected = ((PARTS[0] + PARTS[1]) + PARTS[2]) + PARTS[3]
     assert executor.reduce(float, PARTS, operator.add) == expected
     assert expected != math.fsum(PARTS)
 
 
-def test_work_may_carry_what_all_parts_need(executor) -> None:
+def work_may_carry_what_all_parts_need(executor, _) -> None:
     assert list(executor.map(partial(pow, 2.0), [1.0, 2.0, 3.0])) == [2.0, 4.0, 8.0]
 
 
-def test_one_part_is_enough_and_none_gives_nothing(executor) -> None:
+def one_part_is_enough_and_none_gives_nothing(executor, _) -> None:
     assert executor.reduce(abs, [-3], operator.add) == 3
     assert list(executor.map(abs, [])) == []
 
 
-def test_what_goes_wrong_with_a_part_is_raised_as_it_was(executor) -> None:
+def what_goes_wrong_with_a_part_is_raised_as_it_was(executor, _) -> None:
     with pytest.raises(ValueError, match=r"^math domain error$"):
         list(executor.map(math.sqrt, [1.0, -1.0]))
 
 
-def test_plans_are_the_same_bytes_whoever_makes_them(executor, tmp_path) -> None:
+def plans_are_the_same_bytes_whoever_makes_them(executor, tmp_path) -> None:
     pytest.importorskip("pyarrow", reason="needs halflife[parquet]")
     items = tmp_path / "items"
     items.mkdir()
@@ -77,6 +71,24 @@ def test_plans_are_the_same_bytes_whoever_makes_them(executor, tmp_path) -> None
         for name in ("one", "many")
     )
     assert one == many
+
+
+LAWS = (
+    results_come_in_the_order_of_the_parts,
+    sums_are_taken_in_the_order_of_the_parts,
+    work_may_carry_what_all_parts_need,
+    one_part_is_enough_and_none_gives_nothing,
+    what_goes_wrong_with_a_part_is_raised_as_it_was,
+    plans_are_the_same_bytes_whoever_makes_them,
+)
+
+
+# One test for each, so that a cluster is started once.
+@pytest.mark.parametrize("name", ["in-process", "local:2", _ray("ray:2")])
+def test_every_executor_keeps_the_laws(name: str, tmp_path) -> None:
+    with executor_named(name) as executor:
+        for law in LAWS:
+            law(executor, tmp_path)
 
 
 def test_a_worker_that_is_killed_is_told_in_one_line() -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from halflife.allocation import allocate, budget_series
-from halflife.allocation.budget_series import frequencies
+from halflife.allocation.budget_series import _start, frequencies
+from halflife.allocation.columns import columns
 from halflife.allocation.solver import kkt_residual
 
 
@@ -91,3 +92,15 @@ def test_prices_at_which_items_are_given_up_are_found_by_halving(n, rounds):
     frequencies(rng.lognormal(-3, 1.5, n), n * np.geomspace(1e-3, 50, 45))
     assert len(rounds) <= 70
     assert sum(rounds) < 45 * 40  # who has met the budget is asked no more
+
+
+def test_a_start_is_the_price_of_a_large_budget_and_never_below_that_of_any():
+    rng = np.random.default_rng(3)
+    rate, weight, cost = (np.exp(rng.normal(0.0, 1.0, 20)) for _ in range(3))
+    given, budgets = columns(rate, weight, cost), np.array([0.5, 5.0, 50.0, 1e6])
+    top = (given.weight / (given.cost * given.pace)).max()
+    price = -top * np.expm1(-np.exp(_start(given, budgets))) * weight.max()
+    exact = [allocate(rate, b, weight=weight, cost=cost).price for b in budgets]
+    assert price[-1] == pytest.approx(exact[-1], rel=0.01)
+    assert (price[1:] >= np.array(exact[1:])).all()
+    assert price[0] == pytest.approx(0.9 * top * weight.max())  # below what nobody pays

@@ -17,7 +17,7 @@ from halflife.probing.sample import Ending, Sample, SampleQuery
 from halflife.probing.sample_resample import Resample
 from halflife.probing.size import DatabaseSize, SearchSizeMethod
 from halflife.probing.totals import TotalsTrust
-from halflife.summary.count_check import WORDS, WordCounts, counted_divergence
+from halflife.summary.count_check import WORDS, ReferenceCounts, counted_divergence
 
 NAMES = tuple(f"w{i}" for i in range(FEWEST))
 
@@ -50,7 +50,7 @@ def test_counts_are_kept_word_by_word_as_often_as_they_were_drawn():
     told = [10.0 + i for i in range(FEWEST)] + [13.0]
     db = Counts(lambda word: 10 + int(word[1:]))
     found = reference(db, sample_of(), size_of(words, told))
-    assert found == WordCounts(words, tuple(told), 0.0)
+    assert found == ReferenceCounts(words, tuple(told), 0.0)
     assert db.asked == [(word, 1) for word in NAMES[:TWICE]]
 
 
@@ -98,7 +98,7 @@ def test_counts_that_are_off_by_too_much_are_of_no_use():
 
 def test_a_check_asks_for_a_few_words_and_compares_their_counts():
     counts = tuple(100.0 + 10 * i for i in range(FEWEST))
-    known = WordCounts((*NAMES, NAMES[0]), (*counts, counts[0]), 0.001)
+    known = ReferenceCounts((*NAMES, NAMES[0]), (*counts, counts[0]), 0.001)
     db = Counts(lambda word: 50 * (int(word[1:]) + 1))
     found = check_counts(db, known, np.random.default_rng(4))
     words = [word for word, most in db.asked if most == 1]
@@ -106,7 +106,7 @@ def test_a_check_asks_for_a_few_words_and_compares_their_counts():
     place = [int(word[1:]) for word in words]
     old, new = np.array(counts)[place], 50.0 * (np.array(place) + 1)
     assert found == pytest.approx(counted_divergence(old, new, noise=0.001))
-    few = WordCounts(("a", "b", "a"), (10.0, 20.0, 10.0))
+    few = ReferenceCounts(("a", "b", "a"), (10.0, 20.0, 10.0))
     assert check_counts(Counts(lambda _: 5), few, np.random.default_rng(0)) > 0
     silent = Counts(lambda _: None)
     assert isnan(check_counts(silent, known, np.random.default_rng(0)))
@@ -114,7 +114,7 @@ def test_a_check_asks_for_a_few_words_and_compares_their_counts():
 
 
 def test_words_are_drawn_as_often_as_they_stand_among_those_kept():
-    known = WordCounts(("a",) * 30 + NAMES, (10.0,) * (30 + FEWEST))
+    known = ReferenceCounts(("a",) * 30 + NAMES, (10.0,) * (30 + FEWEST))
     db = Counts(lambda _: 10)
     rng, seen = np.random.default_rng(0), 0
     for _ in range(200):

@@ -390,6 +390,20 @@ def test_the_chance_of_the_rest_has_a_floor_only_for_unknown_values():
         assert found.chance.sum() + found.rest == pytest.approx(1.0)
 
 
+def test_records_that_lack_a_value_leave_their_chance_to_the_rest():
+    known = tuple({"city": city} for city in ("Oslo", None, None, None))
+    local = LocalChances(Interface((CITY,)), known)
+    (city,) = local.levels
+    some = local.given(city, local.rows)
+    assert some.rest == pytest.approx(0.8 * 0.75 + 0.2 * city.rest)
+    none = local.given(city, local.rows[1:])
+    assert none.rest == pytest.approx(0.8 + 0.2 * city.rest)
+    for found in (some, none):
+        assert found.chance.sum() + found.rest == pytest.approx(1.0)
+    assert none.chance == pytest.approx(city.chance * (1 - none.rest) / (1 - city.rest))
+    assert local.given(city, local.rows[:0]) is city
+
+
 def test_cuts_are_of_numbers_alone():
     known = [{"price": v} for v in (3, None, "x", 5, 7.5)]
     free = Attribute("price", "range")

@@ -11,7 +11,17 @@ from halflife.models.drift_tables import ALL, DIVERGENCE, SIZE
 from halflife.policies.texts import Refreshes, bayes
 from halflife.policies.texts.experience import EVENTS, FEWEST, WEEKS, Experience
 from halflife.policies.texts.lessons import FULL, KAPPA, SIZE as BY_SIZE
-from halflife.policies.texts.live import WEEK, Databases, SummaryChecks
+from halflife.policies.texts.live import (
+    FIRST,
+    SHARE,
+    SHORTEST,
+    WEEK,
+    Databases,
+    DueSummaries,
+    SummaryChecks,
+    sampled,
+    scheduled,
+)
 
 NOW = 20_000.0
 DOMAINS = ("com", "edu", "org")
@@ -180,3 +190,101 @@ def test_a_shelf_has_ages_in_weeks_and_the_latest_check_of_summaries_in_use():
     assert known.checkable.all()
     even = replace(known, check=known.cost)
     assert not even.checkable.any()
+
+
+# What is done for each database
+
+
+class Straight:
+    """A score that grows evenly with the age in weeks."""
+
+    def __init__(self, *slopes, by_cost=False):
+        self.slopes, self.by_cost = np.array(slopes), by_cost
+
+    def score(self, _shelf, age):
+        return self.slopes * age
+
+
+def checked_at(known, **columns):
+    return replace(known, checks=replace(known.checks, **columns))
+
+
+def test_a_summary_is_due_when_its_score_reaches_the_level():
+    """Scores of 0.05 and 0.1 a week reach 0.5 after 70 and 35 days."""
+    rule, policy = DueSummaries(None, level=0.5), Straight(0.05, 0.1)
+    known = known_of(2)
+    found = scheduled(policy, rule, known)
+    assert found.every == pytest.approx([70.0, 35.0], rel=0.02)
+    assert found.since.tolist() == known.made.tolist()
+    assert not found.due.any()
+    assert found.renews.all()
+    assert found.rank.tolist() == [1.0, 1.0]
+    assert found.cost.tolist() == known.cost.tolist()
+    later = scheduled(policy, rule, replace(known, now=NOW + 21.0))
+    assert later.due.tolist() == [False, True]
+    assert later.rank == pytest.approx([1.0, 49.0 / 35.0], rel=0.02)
+    assert later.why[1].endswith("made 49 days ago")
+    weighed = replace(known, weight=np.array([40.0, 10.0]))
+    dear = scheduled(Straight(0.5, 1.0, by_cost=True), rule, weighed)
+    assert dear.every == pytest.approx([WEEK * 90 / 40, WEEK * 45 / 10], rel=0.02)
+
+
+def test_a_check_comes_first_where_it_is_cheaper_and_its_failures_are_paid_for():
+    rule, policy = DueSummaries(None, checks=True, level=0.5), Straight(0.1, 0.1, 0.1)
+    known = known_of(3, check=np.array([40.0, 90.0, 40.0]))
+    known = replace(known, looked=known.looked + 7.0)
+    known = checked_at(known, asked=np.array([4, 0, 2]), passed=np.array([3, 0, 1]))
+    found = scheduled(policy, rule, replace(known, doubted=np.array([0, 0, 1], bool)))
+    failing = (6 - 4 + 1.0) / (6 + 2.0)
+    assert found.cost == pytest.approx([40.0 + failing * 90.0, 90.0, 40 + failing * 90])
+    assert found.renews.tolist() == [False, True, True]
+    assert found.since.tolist() == [NOW - 21.0, NOW - 28.0, NOW - 21.0]
+    assert found.due.tolist() == [False, False, True]
+    assert found.rank.tolist() == [1.0, 1.0, FIRST]
+    assert [why.split(" ago")[0].rpartition(", ")[2] for why in found.why[:2]] == [
+        "checked 21 days",
+        "made 28 days",
+    ]
+    assert found.why[2] == "it did not pass its check"
+
+
+def test_no_summary_is_renewed_more_often_than_it_may_be():
+    rule = DueSummaries(None, level=1e-9)
+    found = scheduled(Straight(5.0), rule, known_of(1))
+    assert found.every.tolist() == [SHORTEST]
+    never = scheduled(Straight(0.0, 0.1), DueSummaries(None, level=0.5), known_of(2))
+    assert never.every[0] == math.inf
+    assert never.why[0].startswith("it changes too fast")
+    assert not never.due[0]
+
+
+def test_the_income_is_spent_where_no_level_is_set():
+    known = replace(known_of(3), income=6.0)
+    found = scheduled(Straight(0.05, 0.1, 0.2), DueSummaries(None), known)
+    assert (known.cost / found.every).sum() == pytest.approx(6.0, rel=0.02)
+    score = found.every * [0.05, 0.1, 0.2]
+    assert score == pytest.approx(np.full(3, score[0]), rel=0.02)
+
+
+def test_samples_take_a_quarter_and_what_changed_most_is_renewed_first():
+    """Two can be sampled; the third is summarised anew instead: 30 + 40 + 90."""
+    known = known_of(3, check=np.array([30.0, 40.0, 90.0]))
+    known = checked_at(
+        known,
+        at=np.array([NOW - 1.0, NOW - 1.0, NOW - 28.0]),
+        share=np.array([0.25, np.nan, 0.5]),
+    )
+    found = sampled(known)
+    assert found.every == pytest.approx([160.0 / (SHARE * 10.0)] * 3)
+    assert found.renews.tolist() == [True, False, True]
+    assert found.due.tolist() == [True, False, False]
+    assert found.rank.tolist() == [1.0, FIRST, FIRST]
+    assert found.cost.tolist() == [90.0, 40.0, 90.0]
+    assert found.why[0] == "25% of its sampled documents had changed"
+    assert found.why[1].endswith("last 28 days ago")
+    late = sampled(replace(known, now=NOW + found.every[0] - 28.0))
+    assert late.due.all()
+    nobody = sampled(replace(known_of(2), check=np.full(2, 90.0)))
+    assert nobody.every == pytest.approx([180.0 / 10.0] * 2)  # all of the income
+    most = checked_at(known, share=np.array([0.25, 0.5, 0.0]))
+    assert sampled(most).rank.tolist() == [0.25, 1.0, FIRST]  # 25 and 100 documents

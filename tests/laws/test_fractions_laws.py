@@ -111,3 +111,10 @@ def test_weighted_shares_are_hajeks_with_the_looks_that_weights_are_worth():
     assert (found.count[3], found.changed[3]) == (0.0, 0.0)
     nothing = CategorySample(np.array([np.nan]), np.zeros(1), np.array([np.nan]))
     assert nothing.changed.tolist() == [0.0]
+
+
+def test_no_fewer_than_none_are_left_where_more_changed_than_were_counted():
+    three, two, half = np.array([3.0]), np.array([2.0]), np.array([0.5])
+    assert prior_strength(three, two, half) == prior_strength(three, three, half)
+    found = posterior(three, two, mean=half, strength=4.0)
+    assert found.mean == pytest.approx(5.0 / 7.0)

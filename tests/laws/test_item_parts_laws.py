@@ -16,7 +16,13 @@ from halflife.allocation.parts.items import (
     Problem,
     stand_ins,
 )
-from halflife.allocation.parts.solver import Written, _exp, _residual, write_part
+from halflife.allocation.parts.solver import (
+    Written,
+    _exp,
+    _residual,
+    allocate_parts,
+    write_part,
+)
 from halflife.allocation.parts.survey import NOTHING, PartSurvey, survey_part
 from halflife.allocation.solver import demand_of
 
@@ -327,3 +333,26 @@ def test_surveys_and_brackets_add_up_in_any_order():
     one, two = reduce(PartSurvey.add, surveys), reduce(PartSurvey.add, surveys[::-1])
     assert one[:6] == two[:6]
     np.testing.assert_allclose(one.cells, two.cells)
+
+
+class Here:
+    """Does all the work in this process."""
+
+    def reduce(self, work, parts, add):
+        return reduce(add, map(work, parts))
+
+
+@pytest.mark.parametrize("objective", ["freshness", "age"])
+def test_every_pass_over_the_parts_is_counted(objective):
+    class Counted(Cut):
+        passes = 0
+
+        def blocks(self):
+            self.passes += 1
+            return super().blocks()
+
+    part = Counted(items(200), 60)
+    plan = allocate_parts([part], 20.0, Here(), objective=objective)
+    assert plan.passes == part.passes
+    assert plan.items == 200
+    assert plan.spent == pytest.approx(20.0)

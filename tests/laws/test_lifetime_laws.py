@@ -276,3 +276,12 @@ def test_who_is_not_born_yet_lasts_like_a_newborn(rate, shape):
     model = fixed(rate, shape)
     early = model.conditional(np.array([5.0]), np.array([-0.5]))
     assert early[0] == pytest.approx(alive(rate, shape, 5.0))
+
+
+def test_a_shape_shows_only_where_two_lives_ended():
+    one = Spells.of(np.zeros(2), np.array([3.0, 5.0]), np.array([3.0, np.inf]))
+    assert not _tells_shape(one)
+    two = Spells.of(np.zeros(2), np.array([3.0, 5.0]), np.array([3.0, 5.0]))
+    assert _tells_shape(two)
+    wide = Spells.of(np.zeros(2), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
+    assert not _tells_shape(wide)  # both may have ended at one age

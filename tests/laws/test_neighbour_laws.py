@@ -6,10 +6,10 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from halflife.belief import neighbours as module, page_rates
-from halflife.belief.neighbours import Neighbours, _lived
+from halflife.belief.neighbours import Neighbours
 from halflife.belief.page_rates import FOLDER, SHAPES, SITE, PageRates
 from halflife.belief.trust import TrustPosterior, _exposures
 from halflife.core.evidence import Evidence
@@ -79,7 +79,39 @@ def test_how_much_pages_differ_is_the_likeliest_of_those_there_are(monkeypatch, 
     assert len(found) > 1
 
 
-def test_half_of_a_gap_that_saw_a_change_was_lived():
+def counted_at_start(evidence, shape=1.0):
+    """Return the changes that gaps stand for before a start, page by page.
+
+    What is around pages is known from one change in half of each gap that saw one.
+    """
+    gaps, n = evidence.gaps(), len(evidence)
+    half = np.where(gaps.changed, 0.5, 1.0) * gaps.length * gaps.tally
+    places = {key.rpartition("/")[0]: None for key in evidence.keys}
+    folder = [list(places).index(key.rpartition("/")[0]) for key in evidence.keys]
+    lived = np.bincount(gaps.item, half, n)
+    simple = PageRates(
+        evidence.group, np.array(folder), evidence.changes.astype(float), lived
+    )
+    around = simple.around().at(slice(None))
+    found = np.zeros(n)
+    for i in range(n):
+        rows = np.flatnonzero((gaps.item == i) & gaps.changed)
+        length, tally = gaps.length[rows], gaps.tally[rows]
+        days = float((gaps.length * gaps.tally)[gaps.item == i].sum())
+
+        def changes(rate, length=length, tally=tally):
+            x = rate * length
+            return float((tally * x / -np.expm1(-x)).sum())
+
+        def off(rate, days=days, lent=shape / around[i], changes=changes):
+            return (changes(rate) + shape) / (days + lent) - rate
+
+        if rows.size:
+            found[i] = changes(optimize.brentq(off, 1e-6, 1e3))
+    return found
+
+
+def test_changes_before_a_start_are_those_that_the_rates_make_likely():
     evidence = Evidence.of(Item(k) for k in "abc")
     for look in (
         present("a", 0.0, "x"),
@@ -89,7 +121,11 @@ def test_half_of_a_gap_that_saw_a_change_was_lived():
         present("b", 6.0, "2"),
     ):
         evidence.take(evidence.weigh(Looks.of([look])))
-    assert _lived(evidence) == pytest.approx([3.0 + 2.0, 2.5, 0.0], rel=1e-3)
+    belief = Neighbours()
+    belief(evidence, 7.0, 7.0)
+    assert belief._pages.lived == pytest.approx([3.0 + 4.0, 5.0, 0.0], rel=1e-3)
+    assert belief._pages.changes == pytest.approx(counted_at_start(evidence), rel=0.01)
+    assert (belief._pages.changes[:2] > 1.0).all()
 
 
 def test_exposure_lies_between_age_and_time_lived_by_trust():
@@ -259,8 +295,10 @@ def test_a_look_adds_the_days_it_watched_and_the_changes_it_stands_for(evidence)
     evidence.take(evidence.weigh(Looks.of([present(KEYS[9], 112.0)])))
     belief(evidence, 113.0, 113.0)
     pages = replace(belief._pages, shape=belief._pages.shape)
-    assert pages.lived == pytest.approx(_lived(evidence))
-    assert pages.changes == pytest.approx(evidence.changes)
+    gaps = evidence.gaps()
+    days = np.bincount(gaps.item, gaps.length * gaps.tally, len(evidence))
+    assert pages.lived == pytest.approx(days)
+    assert pages.changes == pytest.approx(counted_at_start(evidence), rel=0.02)
     rows = [0, 3, 7, 9]
     days = dict(enumerate(114.5 - evidence.last_at))
     evidence.take(

@@ -309,6 +309,15 @@ def test_the_choice_keeps_every_limit_as_scoring_all_anew_does(
     assert found.value == pytest.approx(wanted.value)
 
 
+def test_what_refreshes_nothing_of_worth_is_not_asked_even_if_it_fits():
+    pool = pool_of(relation([{0}, {1}]), together=1, lookup=False)
+    offered = offers(np.array([1.0, 100.0]), page_size=4)
+    found = choose(pool, np.array([0.0, 5.0]), offered, GreedyLimits(1, 9, 1.0))
+    assert found.queries.size == 0
+    rich = choose(pool, np.array([0.0, 5.0]), offered, GreedyLimits(99, 9, 1.0))
+    assert rich.queries.tolist() == [1]
+
+
 @settings(max_examples=30)
 @given(worlds(lookup=False), st.integers(0, 5), st.integers(0, 2))
 def test_a_knapsack_is_the_best_of_all_its_beginnings(world, requests, depth):

@@ -248,6 +248,14 @@ def test_snippets_are_refused_and_counted_unless_they_are_allowed():
     assert none.ended(Ending.DONE).ending is Ending.SNIPPETS
 
 
+def test_a_query_has_brought_nothing_until_it_was_looked_through():
+    found = Gathering(Shelf(a=(Document("w", ("a",)),)), 5, 5)
+    found._search("a")
+    assert found.asked == [SampleQuery("a", 1, ("w",), 0)]
+    found.ask("a")
+    assert found.asked[-1] == SampleQuery("a", 1, ("w",), 1)
+
+
 def test_requests_are_counted_and_spent_when_as_many_were_made():
     found = Gathering(Shelf(a=documents("a")), 5, 5, requests=4)
     assert not found.spent

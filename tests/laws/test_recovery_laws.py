@@ -1,5 +1,7 @@
 """Records that a form reports and that are missing: how many, and where they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -19,6 +21,7 @@ from halflife.queries.recovery import (
 from halflife.queries.reported_total import ReportedTotal, at_least, reported, short
 from halflife.queries.table_form import Tabled
 from halflife.queries.turn_result import TurnResult
+from halflife.queries.unseen import UnseenRecords, overflowing
 
 CITY = Attribute("city", "select", ("Oslo", "Rome", "Lima"))
 SIZE = Attribute("size", "select", ("s", "m"))
@@ -380,6 +383,28 @@ def test_a_form_that_fails_during_the_search_is_named():
     done = finished(ledger, recovery)
     assert done.stop == done.trouble == "it is down"
     assert done.search is not None
+
+
+@pytest.mark.parametrize("purpose", ["new", "known"])
+def test_refuted_numbers_prove_nothing_and_everything_is_looked_for_again(purpose):
+    there = rows(Oslo=5)
+    ledger = Ledger(form_of(there))
+    recovery = Recovery(ledger, held_of(there), FormWish(purpose), 5.0, lambda _: None)
+    recovery.report = ReportedTotal(4.0, 9)
+    ledger.trust.refuted = "Oslo: 9 were told, 5 there"
+    done = finished(ledger, recovery, stop="spent")
+    assert done.reported is None
+    if purpose == "known":  # whom new records do not concern
+        assert done.search is None
+        assert done.unseen == recovery.unseen
+        return
+    likely, most = overflowing([5])
+    assert done.unseen == UnseenRecords(likely, most, 1)
+    assert done.search.records == there
+    before = Recovery(ledger, held_of(there), FormWish(purpose), 5.0, lambda _: None)
+    before.search = replace(CrawlState.of_nothing(), records={})
+    again = finished(ledger, before, stop="spent")
+    assert again.search.records == {}  # what was begun goes on
 
 
 # What lies ahead

@@ -338,6 +338,13 @@ def test_what_was_asked_in_this_turn_is_not_due():
     assert rule._turns == 1
 
 
+def test_what_was_asked_before_a_timetable_was_made_is_not_due_either():
+    rows, shut = [{0}, {1}], np.array([False, True])
+    at = standing(rows, lookup=False, budget=9.0, open=shut)
+    found = Timetable()(at, RNG(1))
+    assert [choice.number for choice in found] == [1]
+
+
 # gains
 
 

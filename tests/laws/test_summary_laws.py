@@ -1,5 +1,6 @@
 """Summaries through time: features, lifetimes and comparisons as plain loops."""
 
+from dataclasses import replace
 from math import exp, inf, isfinite, isnan, log, nan
 
 import numpy as np
@@ -146,11 +147,14 @@ def test_features_are_those_of_the_week_of_the_start(training):
         told.column("kl_10")
     with pytest.raises(ValueError, match="every week"):
         features([a_drift(made=np.arange(3, 9))], lives)
+    with pytest.raises(ValueError, match="every week"):
+        features([replace(found[0], made=found[0].made + 1)], lives)
 
 
 def test_metrics_by_age_are_means_over_starts():
     one = a_drift()
-    ages = np.array([1, 2, 5, 40])
+    oldest = int(one.week[-1] - one.made[0])  # of which there is one pair
+    ages = np.array([1, 2, 5, oldest, 40])
     for metric, mean in by_age(one, ages):
         values = one.change.of(metric)
         for k, age in enumerate(ages):

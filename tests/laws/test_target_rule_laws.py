@@ -14,6 +14,7 @@ from halflife.market.target_rule import (
     FAILED,
     LENT,
     MISSED,
+    ONCE,
     WATCHED,
     WINDOW,
     Goal,
@@ -63,9 +64,13 @@ def test_a_whole_may_wait_as_long_as_its_failures_allow():
     goal = Goal(0.9, 0.9)
     past = Past(failed=2.0, watched=60.0)
     pace = (2.0 + FAILED) / (60.0 + WATCHED)
-    assert longest(past, goal, 1.0) == pytest.approx(1.0 + past.spare(goal) / pace)
+    whole = Whole(50.0, 0.0, 0.0, 0.0, 1.0)
+    expected = 1.0 + 2.0 * past.spare(goal) / pace
+    assert longest(past, goal, whole) == pytest.approx(expected)
     steady = Past(watched=1e6)
-    assert longest(steady, goal, 1.0) == pytest.approx(WINDOW * 0.1)
+    assert longest(steady, goal, whole) == pytest.approx(WINDOW * 0.1)
+    once = replace(whole, things=1.0)
+    assert longest(steady, goal, once) == pytest.approx(ONCE * WINDOW * 0.1)
 
 
 def test_nothing_is_wanted_of_what_was_all_seen_however_much_was_missed():
@@ -99,13 +104,13 @@ def test_a_mean_is_due_when_twice_what_is_allowed_is_lost():
     assert due(spoiled, whole, goal)
 
 
-def test_what_holds_or_not_is_due_by_the_chance_that_it_fails():
+def test_what_holds_or_not_is_due_by_the_days_that_it_fails():
     whole = Whole(1.0, 1.0, 0.05, 0.01, 1.0)
     assert whole.chance(Past(), 0.9) == pytest.approx(0.04)
     goal = Goal(0.9, 0.9)  # of which 0.04 is spare
-    assert not due(Past(), replace(whole, later=0.0499), goal)
-    assert due(Past(), replace(whole, later=0.0501), goal)
-    assert longest(Past(), goal, 1.0) < inf
+    assert not due(Past(), replace(whole, later=0.0899), goal)
+    assert due(Past(), replace(whole, later=0.0901), goal)
+    assert longest(Past(), goal, whole) < inf
 
 
 def test_no_source_gets_more_than_its_limit_nor_than_it_asks_for():

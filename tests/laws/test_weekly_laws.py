@@ -1,6 +1,7 @@
 """Weekly recordings of text databases, against loops over their documents."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,6 +87,15 @@ def test_all_weeks_at_once_are_each_week_alone(seed):
             wanted = counts(rows, site, week)
             assert found.count[k].tolist() == [wanted[WORDS[t]] for t in found.term]
             assert found.size[k] == len(there(rows, site, week))
+
+
+def test_a_week_at_the_very_beginning_counts_as_any_other():
+    made, rows = recording(0)
+    found = replace(made, since=0).counted("one")
+    assert found.week.tolist() == [0, 1, 2, 3, 4, 5]
+    assert found.size[0] == len(there(rows, "one", 0)) > 0
+    wanted = counts(rows, "one", 0)
+    assert found.count[0].tolist() == [wanted[WORDS[t]] for t in found.term]
 
 
 @pytest.mark.parametrize("sites", [("two",), ("two", "one"), ("none",), ()])

@@ -13,13 +13,13 @@ from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.protocol import Desk
 from halflife.kinds.search import rules
-from halflife.kinds.search.check import CLEAR, Checker
+from halflife.kinds.search.check import Checker
 from halflife.kinds.search.kind import KIND
 from halflife.kinds.search.runner import Summarizer, SummaryWish
-from halflife.kinds.search.selection import COUNT_REQUESTS
+from halflife.kinds.search.selection import COUNT_REQUESTS, COUNTS_ALONE, look_requests
 from halflife.probing.recheck import MOST
 from halflife.stores import summaries, summary_counts, summary_drift
-from halflife.summary.count_check import WORDS
+from halflife.summary.count_check import FEW, clear
 from hand_clock import Hands
 from search_server import Shop, corpus
 
@@ -70,7 +70,7 @@ def world(search_server, shop, tmp_path):
         yield config, store, clock, kept, shop
 
 
-def test_a_summary_that_holds_is_checked_for_five_requests(world):
+def test_a_summary_that_holds_is_checked_for_three_requests(world):
     config, store, clock, kept, shop = world
     known = summary_counts.counts(store, "shop", kept.version)
     assert known.noise == 0.0
@@ -83,13 +83,13 @@ def test_a_summary_that_holds_is_checked_for_five_requests(world):
     found = check(config, store, clock)
     assert found.holds
     assert found.counts == 0.0
-    assert found.requests == len(shop.log) == WORDS + 1  # robots.txt is asked for anew
+    assert found.requests == len(shop.log) == FEW + 1  # robots.txt is asked for anew
     assert found.row()["counts"] == 0.0
     (one,) = summary_counts.checks(store, "shop", kept.version)
     assert (one.at, one.kl) == (clock.now, 0.0)
     first = {line for line in shop.log if "robots" not in line}
     shop.log.clear()
-    assert check(config, store, clock).requests == WORDS
+    assert check(config, store, clock).requests == FEW
     assert set(shop.log) != first  # other words each time
 
 
@@ -98,13 +98,35 @@ def test_a_database_that_moved_is_looked_at_by_documents_too(world, search_serve
     search_server.shop = Shop(OTHERS)
     clock.now += 6.0
     found = check(config, store, clock, most=MOST)  # as the service grants it
-    assert found.counts > CLEAR * config.source[0].tau
+    assert found.counts > clear(FEW) * config.source[0].tau
     assert found.holds is False
-    assert WORDS < found.requests <= MOST
+    assert FEW < found.requests <= MOST
     new = summarize(config, store, clock)  # its counts and checks are its own
     assert summary_counts.counts(store, "shop", kept.version) is None
     assert summary_counts.counts(store, "shop", new.version) is not None
     assert summary_counts.checks(store, "shop", new.version) == []
+
+
+def test_a_summary_as_cheap_as_documents_is_checked_by_counts_alone(
+    world, search_server
+):
+    config, store, clock, kept, shop = world
+    cheap = summaries.save(store, replace(kept, requests=MOST))
+    known = summary_counts.counts(store, "shop", kept.version)
+    assert look_requests(store, config.source[0], cheap) == MOST  # nothing to go by
+    summary_counts.note_counts(store, "shop", replace(known, version=cheap.version))
+    assert look_requests(store, config.source[0], cheap) == COUNTS_ALONE
+    clock.now += 6.0
+    shop.log.clear()
+    done = look(config, store, clock, COUNTS_ALONE)
+    assert (done.holds, done.documents) == (True, 0)
+    assert len(shop.log) == COUNTS_ALONE
+    search_server.shop = Shop(OTHERS)
+    clock.now += 6.0
+    done = look(config, store, clock, COUNTS_ALONE)
+    assert (done.holds, done.documents) == (False, 0)
+    assert done.requests == COUNTS_ALONE  # robots.txt is asked for anew
+    assert look_requests(store, config.source[0], cheap) == MOST  # made anew
 
 
 def test_with_a_grant_for_counts_alone_no_document_is_read(world, search_server):
@@ -173,7 +195,7 @@ def test_a_database_that_stops_to_tell_counts_is_checked_by_documents(world):
     assert summary_counts.counts(store, "shop", kept.version) is None
     again = check(config, store, clock)
     assert again.holds
-    assert again.requests <= found.requests - WORDS
+    assert again.requests <= found.requests - FEW
 
 
 def test_the_champion_checks_by_counts_and_renews_when_they_move(

@@ -12,6 +12,7 @@ from halflife.config import Config
 from halflife.core.errors import BudgetSpent
 from halflife.engine import bootstrap, prices, targets
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Desk
 from halflife.kinds.search import selection as search_selection
 from halflife.kinds.search.audit import audit_summary
@@ -21,26 +22,31 @@ from halflife.kinds.search.runner import Summarized, Summarizer, SummaryWish
 from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.probing.recheck import DEAR, MOST
-from halflife.stores import summaries, summary_lifetimes
+from halflife.stores import summaries, summary_counts, summary_lifetimes
 from halflife.stores.forecasts import Forecasts
 from hand_clock import BEGAN, Hands
 from search_server import corpus
+from service_parts import BEGAN as SERVED, Play
 
 OTHERS = corpus(400, seed=9)
 GOAL = Goal(0.5, 0.95)
 
 
-@pytest.fixture
-def config(search_server, shop, tmp_path):
+def settings(search_server, shop, head=""):
     path = "/es/_search?q={query}&from={offset}&size={count}"
-    text = (
+    return (
+        f"{head}"
         "[budget]\nrequests = 5000\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
         '[[source]]\nname = "shop"\nkind = "search"\nallow = ["127.0.0.0/8"]\n'
         f'engine = "elasticsearch"\nsearch_url = "{search_server.url}{path}"\n'
         f"per_page = {shop.page}\n"
         'target = "summary >= 0.5 with confidence 0.95"\n'
     )
-    return Config.parse(text, tmp_path / "halflife.toml")
+
+
+@pytest.fixture
+def config(search_server, shop, tmp_path):
+    return Config.parse(settings(search_server, shop), tmp_path / "halflife.toml")
 
 
 @pytest.fixture
@@ -277,8 +283,36 @@ def test_what_a_check_cannot_tell_is_made_anew(config, store, kept):
     by_topics = summaries.save(store, replace(kept, method="fps"))
     assert search_selection.look_requests(store, source, by_topics) == kept.requests
     cheap = replace(kept, requests=MOST)
+    alone = search_selection.COUNTS_ALONE  # it told counts
+    assert search_selection.look_requests(store, source, cheap) == alone
+    summary_counts.forget(store, "shop")
     assert search_selection.look_requests(store, source, cheap) == MOST
     alive = np.array([0.9])
     assert search_selection.deal(alive, source, by_topics) == pytest.approx(1.0)
     html = source.model_copy(update={"engine": "html"})
     assert search_selection.check_requests(html, kept) == DEAR
+
+
+def test_a_summary_keeps_its_target_by_checks_until_the_database_moves(
+    search_server, shop, tmp_path
+):
+    path = tmp_path / "halflife.toml"
+    text = settings(search_server, shop, 'store = "kept.db"\n')
+    path.write_text(text.replace("[fetch]", 'mode = "targets"\n[fetch]'))
+    moved = []
+
+    def move(play):
+        if not moved and play.now >= SERVED + 9.0:
+            moved.append(play.now)
+            turned(search_server)
+
+    rhythm = ServiceRhythm(21600.0, 21600.0, 21600.0, 21600.0, judged=86400.0)
+    play = Play(path, rhythm=rhythm).run(16.0, move)
+    looks = np.array([at for at, _ in play.results])
+    assert np.diff(looks).max() <= 3.3  # three days, and a turn
+    made = [at for at, one in play.results if isinstance(one, Summarized)]
+    assert len(made) == 2
+    assert moved[0] < made[1] <= moved[0] + 3.6  # 0.5 of a turn after its check
+    passed = [one for _, one in play.results if isinstance(one, Checked) and one.holds]
+    assert len(passed) >= 3
+    assert sum(one.requests for one in passed) <= 5 * len(passed)  # with robots.txt

@@ -80,12 +80,12 @@ def test_what_a_store_observed_can_be_replayed(tmp_path):
     world = {url: part.source for url, part in zip(urls, parts, strict=True)}
     with bootstrap.writing(config) as store:
         store.skip_disk_syncs()
-        play_recorded(config, store, world, Play(BEGAN, 4.0, rhythm=HOURLY))
+        play_recorded(config, store, world, Play(BEGAN, 2.5, rhythm=HOURLY))
         found = recorded_sources(config, store)
         assert [source.kind for source in found] == ["pages", "listing", "form"]
         with pytest.raises(UsageError, match="library"):
             recorded_sources(config, store, ["library"])
-        rows = contest(found, ContestRules(["champion"], [60.0], days=2.0))
+        rows = contest(found, ContestRules(["champion"], [60.0], days=1.0))
     assert [one["source"] for one in rows[0]["sources"]] == ["site", "cars", "desk"]
     for one in rows[0]["sources"]:
         assert 0.3 < one["quality"] <= 1.0

@@ -163,7 +163,8 @@ def test_what_many_sources_buy_is_what_each_buys_alone(made, seen):
     """The curve drawn by prices is that of the solver, source by source."""
     sources = [s for s in seen.config.source if s.item_urls]
     weight = np.array([s.weight for s in sources])
-    found = many.worths(panorama(seen).owned, [s.name for s in sources], weight)
+    owned, names = panorama(seen).owned, [s.name for s in sources]
+    found = many.worths(owned, names, weight, seen.config.policy.objective)
     with SqliteStore.open(seen.config.store_path, readonly=True) as store:
         appraiser = appraisal.Appraiser(seen.config, store, seen.now)
         for source, worth in zip(sources, found, strict=True):

@@ -108,13 +108,13 @@ class Hinted:
             silent.follow(None, self.worth(evidence))
             self._listen(silent, now)
             self._view = self.inner(silent, now, since)
-        mark = self._listen(silent, now)
+        self._listen(silent, now)
         view = self._view
         if view is None or len(view) < len(evidence):  # items have become known
             view = self.inner(silent, now, since)
         known = evidence.hinted().item.size
         if known > self.refit * self._learned:
-            silent = self._silent = self._learn(silent, view, mark)
+            silent = self._silent = self._learn(silent, view)
             self._learned = known
         silent.follow(view, self.worth(evidence))
         self._view = self.inner(silent, now, since)
@@ -180,7 +180,7 @@ class Hinted:
         right = -np.expm1(-self.worth(evidence)[:, row])
         return {HINT_KINDS[k]: float(right[k]) for k in np.flatnonzero(came)}
 
-    def _learn(self, silent: "Silent", view: View, mark: int) -> "Silent":
+    def _learn(self, silent: "Silent", view: View) -> "Silent":
         """Learn what hints are worth; return the evidence, to be weighed anew."""
         evidence, many = silent.whole, len(silent.whole.groups)
         if self._given is None:
@@ -198,16 +198,16 @@ class Hinted:
                 known[:, : self._worth.shape[1]] = self._worth[:, :many]
                 known[kind] = self.trusts[kind].worth_
                 self._worth = known
-        anew = Silent(evidence, mark)
+        anew = Silent(evidence, silent.heard_before)
         if isinstance(self.inner, Neighbours):
             self._share = self._unannounced(evidence, view)
             self.inner.recount(self.worth(evidence), self._share)
         self._listen(anew, view.now)
         return anew
 
-    def _listen(self, silent: "Silent", now: float) -> int:
+    def _listen(self, silent: "Silent", now: float) -> None:
         until = told_until(silent.whole, now, self.maps)
-        return silent.listen(self.worth(silent.whole), self._share, until)
+        silent.listen(self.worth(silent.whole), self._share, until)
 
     def _told(self, silent: "Silent", view: View) -> View:
         """Return the view with hints in its exposure, and all changes in its rate."""
@@ -249,6 +249,9 @@ class Silent(Evidence):
         whole: All evidence.
         heard: How many of its gaps with hints are not news (see ``listen``).
 
+    Attributes:
+        heard_before: How many were not, when it listened last.
+
     """
 
     def __init__(self, whole: Evidence, heard: int = 0) -> None:
@@ -257,7 +260,7 @@ class Silent(Evidence):
         self._batches = self._rows = 0
         self._days = np.zeros((1, len(whole)))
         self._hints = np.zeros((len(HINT_KINDS), len(whole)))
-        self._heard = heard
+        self._heard = self.heard_before = heard
         self._share = self._load = self._true = np.zeros(0)
         self._meanwhile = np.zeros(0), np.zeros(0)
 
@@ -297,25 +300,25 @@ class Silent(Evidence):
         self.log.add(Gaps(item, length, yes, -part))
         self.log.add(Gaps(item, length, ~yes, part))
 
-    def listen(self, worth: Floats, share: Floats, until: Floats) -> int:
+    def listen(self, worth: Floats, share: Floats, until: Floats) -> None:
         """Note what hints had said before the looks made since the last call.
 
         ``worth`` is what hints are worth, and ``share`` of the changes of items nobody
         announces; an item that it lacks has 1. They have told all they know ``until``
-        then. Return how many gaps with hints were heard of before.
+        then.
         """
-        mark, whole, n = self._heard, self.whole, len(self.whole)
-        hinted = whole.hinted(mark)
-        self._heard += hinted.item.size
+        whole, n = self.whole, len(self.whole)
+        hinted = whole.hinted(self._heard)
+        self.heard_before, self._heard = self._heard, self._heard + hinted.item.size
         counts, each = by_kind(hinted.hints), worth[:, hinted.item]
         self._load, self._true, self._share = np.zeros(n), np.zeros(n), np.ones(n)
         self._load[hinted.item] = (each * counts).sum(axis=0)
         self._true[hinted.item] = (-np.expm1(-each) * counts).sum(axis=0)
         self._share[: share.size] = share
         true = (-np.expm1(-worth) * by_kind(whole.hints)).sum(axis=0)
-        days = np.where(whole.looks > 0, np.maximum(until - whole.last_at, 0.0), 0.0)
-        self._meanwhile = true, (1.0 - self._share) * np.minimum(days, _LONGEST)
-        return mark
+        last = np.where(whole.looks > 0, whole.last_at, np.inf)
+        days = np.clip(until - last, 0.0, _LONGEST)
+        self._meanwhile = true, (1.0 - self._share) * days
 
     def meanwhile(self) -> tuple[Floats, Floats]:
         """Return the changes announced since the latest look at each item.
@@ -389,12 +392,12 @@ def told_until(evidence: Evidence, now: float, maps: Collection[str]) -> Floats:
     That is the latest moment at which one of its maps was read, or that anything
     was said to have changed at.
     """
-    until = np.full(len(evidence.groups), -np.inf)
+    until: Floats = np.full(len(evidence.groups), -np.inf)
     for name in CLAIMED:
         np.maximum.at(until, evidence.group, getattr(evidence, name))
     rows = [row for row in map(evidence.row, maps) if row is not None]
     np.maximum.at(until, evidence.group[rows], evidence.last_at[rows])
-    return np.minimum(until, now)[evidence.group]
+    return np.asarray(np.minimum(until, now)[evidence.group])
 
 
 def hinted_looks(

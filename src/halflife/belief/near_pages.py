@@ -16,18 +16,30 @@ measured in the time that the site has lived. The page is then believed to have 
 times as busy as its site and folder: a Gamma prior with mean 1 and variance 1 / k.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.keys import Keys
 from halflife.grouping.name_order import NameOrder, name_order
 from halflife.models.bursts import Bursts
 
+Kind = TypeVar("Kind", bound=np.generic)
 PRIOR = 3.0  # changes; 1 is nearly as good on recorded sites, 10 too timid
 MOST = 20.0  # times as busy as the site and the folder, at most
 SPARE, SHARE = 64, 0.02  # new pages, and their share of all, that may wait for an order
+
+
+def wider(column: NDArray[Kind], n: int) -> NDArray[Kind]:
+    """Return a column with room for ``n`` items; those that are new have 0.
+
+    What is new takes memory only when something is written to it.
+    """
+    wide = np.zeros(n, dtype=column.dtype)
+    wide[: column.size] = column
+    return wide
 
 
 class NewLooks(NamedTuple):
@@ -59,9 +71,8 @@ class NearPages:
 
     def grow(self, pages: int) -> None:
         """Make room for pages that became known."""
-        more = np.zeros(pages - self.seen.size)
-        self.expected = np.concatenate([self.expected, more])
-        self.seen = np.concatenate([self.seen, more])
+        self.expected = wider(self.expected, pages)
+        self.seen = wider(self.seen, pages)
 
     def busy(self, pages: Ints) -> Floats:
         """Return how many times as busy as its site and folder each page was."""

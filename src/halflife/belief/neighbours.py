@@ -13,10 +13,9 @@ both go to 0 and the exposure to the age.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halflife.belief import days_since, view_of
 from halflife.belief.heard import (
@@ -26,7 +25,7 @@ from halflife.belief.heard import (
     Hearsay,
     changed_gaps,
 )
-from halflife.belief.near_pages import NearPages, NewLooks
+from halflife.belief.near_pages import NearPages, NewLooks, wider
 from halflife.belief.page_rates import PageRates, Rows
 from halflife.belief.trust import TrustPosterior
 from halflife.core.arrays import Bools, Floats, Ints
@@ -37,8 +36,6 @@ from halflife.core.view import View, unfiled
 from halflife.grouping.places import folder_codes
 from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
-
-Kind = TypeVar("Kind", bound=np.generic)
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
 COUNTS = 20  # steps in which changes seen before are counted
@@ -78,13 +75,6 @@ class NeighbourMemory:
     near_trust: tuple[float, ...] = ()
 
 
-def _wider(column: NDArray[Kind], n: int) -> NDArray[Kind]:
-    """Return a column with room for ``n`` items; those that are new have 0."""
-    wide = np.zeros(n, dtype=column.dtype)
-    wide[: column.size] = column
-    return wide
-
-
 class Neighbours:
     """Pages change at rates of their own, and more when their neighbours do.
 
@@ -112,6 +102,7 @@ class Neighbours:
         self._of: Evidence | None = None
         self._hearsay: Hearsay | None = None
         self._folders: dict[str, int] = {}
+        self._moved = False
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
@@ -224,7 +215,7 @@ class Neighbours:
         self._pages.lived += np.bincount(
             gaps.item, gaps.length * gaps.tally, len(evidence)
         )
-        self._counted = np.zeros(0)
+        self._counted = np.zeros(0, dtype=np.int32), np.zeros(0)
         self._count(changed_gaps(evidence, None), 1.0)
         self._fitted = int(evidence.looks.sum()) - len(evidence)
         if self._memory is not None:
@@ -251,20 +242,26 @@ class Neighbours:
         pages, n = self._pages, self._pages.site.size
         part = share[gaps.item] if isinstance(share, np.ndarray) else share
         heard = Heard(part, gaps.load, gaps.true)
-        since = pages.changes - _wider(self._counted, n)
+        since, (known, counted) = pages.changes.copy(), self._counted
+        since[known] -= counted
         half = 0.5 * np.exp(-gaps.load) * gaps.tally * gaps.length
         simple = replace(
             pages,
             changes=since + np.bincount(gaps.item, gaps.tally, n),
             lived=pages.lived - np.bincount(gaps.item, half, n),
         )
-        lent, found = pages.shape / simple.around().at(slice(None)), simple.changes
+        # Of very many pages few have such gaps; nothing of the others is counted.
+        rows, place = np.unique(gaps.item, return_inverse=True)
+        lent = pages.lived[rows] + pages.shape / simple.around().at(rows)
+        found, before = simple.changes[rows], since[rows]
+        del simple
         for _ in range(COUNTS):
-            rate = (found + pages.shape) / (pages.lived + lent)
-            each = gaps.tally * heard.changes(rate[gaps.item] * gaps.length)
-            found = since + np.bincount(gaps.item, each, n)
-        pages.changes[:] = found
-        self._counted = found - since
+            rate = (found + pages.shape) / lent
+            each = gaps.tally * heard.changes(rate[place] * gaps.length)
+            found = before + np.bincount(place, each, rows.size)
+        pages.changes[:] = since
+        pages.changes[rows] = found
+        self._counted = rows.astype(np.int32), found - before
         self._around, self._moved = pages.fit(), False
 
     def recollect(self, memory: NeighbourMemory | None) -> None:
@@ -353,13 +350,13 @@ class Neighbours:
             pages,
             site=evidence.group,
             folder=np.concatenate([pages.folder, new]) if known else new,
-            changes=_wider(pages.changes, n),
-            lived=_wider(pages.lived, n),
+            changes=wider(pages.changes, n),
+            lived=wider(pages.lived, n),
         )
-        self._last = _wider(self._last, n)
-        self._looks = _wider(self._looks, n)
-        self._changes = _wider(self._changes, n)
-        self._absent = _wider(self._absent, n)
+        self._last = wider(self._last, n)
+        self._looks = wider(self._looks, n)
+        self._changes = wider(self._changes, n)
+        self._absent = wider(self._absent, n)
         self._bursts.place(self._pages.site, self._pages.folder)
         self._near.grow(n)
         self._moved = True
@@ -401,10 +398,7 @@ class Neighbours:
             looks = NewLooks(here, since, at, silent * lived, unheard)
             place = evidence.keys, self._pages.folder
             self._near.learn(looks, place, evidence.last_at, self._bursts)
-            told = heard.true / -np.expm1(
-                -np.maximum(silent * lived + heard.load, 1e-9)
-            )
-            counted = unheard + np.where(changed, told, 0.0)
+            counted = np.where(changed, heard.changes(rate * lived), 0.0)
             self._pages.changes[here] += counted
             self._pages.lived[here] += lived
             self._moved = True

@@ -73,10 +73,10 @@ class RecordedCounts:
 
     def check(self, place: int, made: int, week: int, rng: Generator) -> float:
         """Return how far a summary is off by the counts of words drawn from it."""
-        old, new = self._ask(place, made, week, WORDS, rng)
+        old, new = self.ask(place, made, week, WORDS, rng)
         return counted_divergence(old, new, noise=self._off(place, made, rng))
 
-    def _ask(
+    def ask(
         self, place: int, made: int, week: int, words: int, rng: Generator
     ) -> tuple[Floats, Floats]:
         """Return the counts of words drawn by their share, then and now.
@@ -106,5 +106,5 @@ class RecordedCounts:
             return 0.0
         site = self.sites[place]
         if site not in self._noise:
-            self._noise[site] = count_noise(*self._ask(place, made, made, TWICE, rng))
+            self._noise[site] = count_noise(*self.ask(place, made, made, TWICE, rng))
         return self._noise[site]

@@ -43,7 +43,10 @@ class GapLog(Generic[Columns]):
             start -= _rows(piece)
             first = max(mark - start, 0)
             parts.append(self._make(column[first:] for column in piece))
-        return self._joined(parts[::-1])
+        found = self._joined(parts[::-1])
+        if mark == 0 and self._pieces:
+            self._pieces = [found]  # two copies of all would take twice the memory
+        return found
 
     def _joined(self, parts: list[Columns]) -> Columns:
         if not parts:

@@ -10,6 +10,7 @@ A page whose address ends in a slash has the name of its last part, in the folde
 around it: ``/blog/a/`` is near ``/blog/b/``.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,10 +84,11 @@ def name_order(keys: Keys, folder: Ints) -> NameOrder:
 def _names(keys: Keys, folder: Ints) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the first bytes of each name as numbers, and a number for its folder."""
     n = len(keys)
-    text = np.frombuffer(bytes(keys.text[: int(keys.end[n])]), np.uint8)
-    end = keys.end[1 : n + 1].copy()
-    slash = np.flatnonzero(text == _SLASH)
-    begin = np.maximum(_last(slash, end) + 1, keys.end[:n])
+    begin, end = np.empty(n, dtype=np.int64), keys.end[1 : n + 1].copy()
+    for some, text in _blocks(keys):
+        first = keys.end[some]
+        slash = np.flatnonzero(text == _SLASH) + first[0]
+        begin[some] = np.maximum(_last(slash, end[some]) + 1, first)
     shelf = folder.astype(np.int64)
     odd = begin == end  # ends in a slash, or has no name at all
     marked = _with_marks(keys)
@@ -103,7 +105,15 @@ def _names(keys: Keys, folder: Ints) -> tuple[NDArray[np.uint64], NDArray[np.int
             end[row] = start + len(bare)
         if name[:cut].endswith(b"/"):
             shelf[row] = -1 - inner.setdefault(bare[:at], len(inner))
-    return _words(text, begin, end), shelf
+    return _words(keys, begin, end), shelf
+
+
+def _blocks(keys: Keys) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
+    """Yield some names at a time, and the text that they are in: all is large."""
+    for start in range(0, len(keys), _BLOCK):
+        stop = min(start + _BLOCK, len(keys))
+        text = bytes(keys.text[int(keys.end[start]) : int(keys.end[stop])])
+        yield slice(start, stop), np.frombuffer(text, np.uint8)
 
 
 def _last(slash: Ints, end: Ints) -> Ints:
@@ -118,19 +128,22 @@ def _with_marks(keys: Keys) -> Ints:
     text = keys.text
     if not any(mark in text for mark in _MARKS):
         return np.zeros(0, dtype=np.intp)
-    flat = np.frombuffer(bytes(text[: int(keys.end[len(keys)])]), np.uint8)
-    at = np.flatnonzero((flat == _MARKS[0][0]) | (flat == _MARKS[1][0]))
-    return np.unique(np.searchsorted(keys.end[1 : len(keys) + 1], at, side="right"))
+    found = []
+    for some, flat in _blocks(keys):
+        at = np.flatnonzero((flat == _MARKS[0][0]) | (flat == _MARKS[1][0]))
+        ends = keys.end[some.start + 1 : some.stop + 1] - keys.end[some.start]
+        found.append(np.unique(np.searchsorted(ends, at, side="right")) + some.start)
+    return np.concatenate(found)
 
 
-def _words(text: NDArray[np.uint8], begin: Ints, end: Ints) -> NDArray[np.uint64]:
+def _words(keys: Keys, begin: Ints, end: Ints) -> NDArray[np.uint64]:
     """Return the first bytes of each stretch as numbers that sort as they do."""
     made = np.empty((begin.size, WIDTH // 8), dtype=np.uint64)
     along = np.arange(WIDTH)
-    for start in range(0, begin.size, _BLOCK):
-        some = slice(start, start + _BLOCK)
-        place = begin[some, None] + along
-        inside = place < end[some, None]
+    for some, text in _blocks(keys):
+        first = keys.end[some.start]
+        place = begin[some, None] - first + along
+        inside = place < end[some, None] - first
         letters = np.where(inside, text[np.where(inside, place, 0)], 0)
         packed = letters.astype(np.uint8).view(">u8")
         made[some] = packed.astype(np.uint64)

@@ -162,7 +162,7 @@ class WholeKind(Kind[Source, WholeState]):
             return None
         now, most = found
         memory = learned(settled, goal, now, memory, state.habit.rhythm)
-        latest = min(target_rule.longest(memory.past, goal, now.step), most)
+        latest = min(target_rule.longest(memory.past, goal, now), most)
         late = now.age + now.step > most or target_rule.due(memory.past, now, goal)
         asked = self.cost(state) if self.is_due(now, late=late) else 0.0
         chance = now.chance(memory.past, goal.level)

@@ -157,7 +157,7 @@ class _Book:
         Where nothing but the budget has a limit, it ends at the first that is too dear.
         """
         cheapest = float(self.cost.min(initial=np.inf))
-        budget = self.left[0].item()
+        budget = float(self.left[0][0])
         if cheapest <= 0 or np.isinf(budget) or self._limited():
             return np.inf
         return max(floor((budget + _TIGHT) / cheapest) + 2.0, 1.0)

@@ -34,11 +34,13 @@ SHORT, LATELY = 1.0, 10.0  # the same of busy times, and rounds that these count
 LENT = 30.0  # days that are lent
 MISSED = 0.4  # how much of the allowance these have missed
 FAILED, WATCHED = 1.0, 90.0  # failures of a whole that are lent, and days for them
+ONCE = 0.6  # of what is allowed in a window: what fails at once fails more than once
 USUAL, BURST = 1.0, 1.0  # rounds that are lent: as believed, and anything above
 CALM = 3.0  # times what is believed, above which it is a burst
 LOT = 1.0 / 20.0  # of all units, how many are looked at before thinking again
 _LEAST, _TIGHT = 1e-4, 1e-9
 _LOGS: Floats = np.log(TIMES)
+_PARTS: Floats = (np.arange(16) + 0.5) / 16  # of an interval, where misses are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +304,24 @@ class Whole:
         )
         return later - fresh
 
+    def summed(self, past: Past, level: float) -> float:
+        """Return the share of days until the next round that miss the level.
+
+        Beyond the share that a copy made now misses until then. All days since the
+        copy was made count, with a loss that grows evenly: a miss a day before the end
+        is as likely as one with a loss that is a day less.
+        """
+        if self.things <= 1.0:
+            return (self.later - self.fresh) / 2.0
+        most = floor((1.0 - level) * self.things + _TIGHT) + 1.0
+        weight = past.weights(self.later, self.age + self.step)
+        grown = TIMES[:, None] * self.things * _PARTS
+        later, fresh = (
+            float(np.mean(weight @ lazy_scipy.gammainc(most, grown * loss)))
+            for loss in (self.later, self.fresh)
+        )
+        return later - fresh
+
 
 def _left(days: float) -> float:
     """Return how much of the allowance is left in a round when more was missed.
@@ -316,31 +336,34 @@ def _spare(past: Past, goal: Goal, step: float) -> float:
     return past.spare(goal, _left(step) if step < 1.0 else -inf)
 
 
-def longest(past: Past, goal: Goal, step: float) -> float:
+def longest(past: Past, goal: Goal, whole: Whole) -> float:
     """Return the days after which a whole is looked at whatever is believed of it.
 
     A whole can fail at once, and nobody knows until the next look. With h failures a
     day, looks T apart miss h (T - step) / 2 of the time more than looks at each step;
-    and no single failure may last longer than all that is allowed in a window.
+    and no single failure may last longer than all that is allowed in a window, or
+    ``ONCE`` of it for what holds or does not.
     """
     pace = (past.failed + FAILED) / (past.watched + WATCHED)
-    spare = max(_spare(past, goal, step), 0.0)
-    return min(step + spare / pace, WINDOW * goal.allowed)
+    spare = max(_spare(past, goal, whole.step), 0.0)
+    most = WINDOW * goal.allowed * (ONCE if whole.things <= 1.0 else 1.0)
+    return min(whole.step + 2.0 * spare / pace, most)
 
 
 def due(past: Past, whole: Whole, goal: Goal) -> bool:
     """Say whether a whole is to be looked at now.
 
-    It is when a miss by the next round is more likely than the share of time that may
-    still be missed; for a mean, when the loss since the last look is above what is
-    allowed, and what was spared before: with an even loss its mean is half of its end.
+    It is when more of the days since the last look and until the next round are to be
+    expected to miss the level than may still be missed; for a mean, when the loss since
+    the last look is above what is allowed, and what was spared before: with an even
+    loss its mean is half of its end.
     """
     spare = _spare(past, goal, whole.step)
     if goal.confidence is None:
         allowed = min(spare, goal.loss) + goal.loss
         return allowed <= 0 or whole.later > 2.0 * allowed
-    old = whole.age + _TIGHT >= longest(past, goal, whole.step)
-    return spare <= 0 or old or whole.chance(past, goal.level) > spare
+    old = whole.age + _TIGHT >= longest(past, goal, whole)
+    return spare <= 0 or old or whole.summed(past, goal.level) > spare
 
 
 def looked(

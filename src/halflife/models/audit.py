@@ -47,7 +47,7 @@ def audited(
     >>> tuple(round(x, 3) for x in audited(ten > 0, ten / 100, ten))
     (1.0, 0.694, 1.0)
     """
-    if fresh.size == 0 or not float(weight.sum()) > 0:
+    if not float(weight.sum()) > 0:
         return Interval(0.5, 0.0, 1.0)
     g = weight / chance
     whole = float(g.sum())

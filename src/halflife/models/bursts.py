@@ -51,7 +51,7 @@ def at_least_one(mean: Floats, load: Floats | float = 0.0) -> Floats:
     array([0.   , 1.225])
     """
     some = np.maximum(mean, 1e-9)
-    return np.asarray(some / -np.expm1(-some - load))
+    return np.minimum(some / -np.expm1(-some - load), 1.0 + mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ class Bursts:
         new, first = np.unique(folder, return_index=True)
         fresh = self._row[new] < 0
         new, first = new[fresh], first[fresh]
-        if new.size == 0:
+        if not new.size:
             return
         self._row[new] = self._parent.size + np.arange(new.size)
         self._parent = np.concatenate([self._parent, site[first]])

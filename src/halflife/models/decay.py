@@ -225,7 +225,7 @@ def filtered(
     path = kalman(series.decay / unit, lags, np.array(drifts))
     path[:, 0] *= unit
     held = [settle(c) for c in path[series.place]]
-    return np.array(held).reshape(-1, 1 + len(lags))
+    return np.reshape(held, (len(held), 1 + len(lags)))
 
 
 def kalman(decay: Floats, lags: tuple[int, ...], drifts: Floats) -> Floats:

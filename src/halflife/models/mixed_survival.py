@@ -61,12 +61,43 @@ class Parted:
         return found
 
 
+class PickedSurvival:
+    """How some of many items survive, by a law that speaks of all of them only.
+
+    Args:
+        law: How all items survive.
+        rows: The rows of the items.
+        n: How many items there are in all.
+
+    """
+
+    def __init__(self, law: Survival, rows: Ints, n: int) -> None:
+        self._law, self._rows, self._n = law, rows, n
+
+    def alive(self, t: Floats) -> Floats:
+        """Return S(t), the chance that the item has not changed ``t`` later."""
+        return self._law.alive(self._among_all(t))[..., self._rows]
+
+    def lasting(self, t: Floats) -> Floats:
+        """Return the integral of S(u) over 0..t: expected true days out of ``t``."""
+        return self._law.lasting(self._among_all(t))[..., self._rows]
+
+    def moment(self, t: Floats) -> Floats:
+        """Return the integral of u S(u) over 0..t."""
+        return self._law.moment(self._among_all(t))[..., self._rows]
+
+    def _among_all(self, t: Floats) -> Floats:
+        times = np.zeros((*np.shape(t)[:-1], self._n))
+        times[..., self._rows] = t
+        return times
+
+
 def law_of(law: Survival, rows: Ints, n: int) -> Survival:
     """Return how some of ``n`` items survive; what is the same for all stays."""
     if isinstance(law, Parted):
         return law.some(rows)
     if not is_dataclass(law):
-        raise TypeError(f"{type(law).__name__} does not say how some items survive")
+        return PickedSurvival(law, rows, n)
     some = {one.name: _of(getattr(law, one.name), rows, n) for one in fields(law)}
     return cast("Survival", replace(cast("Any", law), **some))
 

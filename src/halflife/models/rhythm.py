@@ -84,7 +84,7 @@ class Rhythm:
     def _sum(self) -> Floats:
         """The share until each edge; the last is 1 whatever was rounded."""
         total = np.concatenate([[0.0], np.cumsum(self.share)])
-        return np.asarray(np.minimum(total / total[-1], 1.0))
+        return np.asarray(total / total[-1])
 
 
 FLAT = Rhythm()

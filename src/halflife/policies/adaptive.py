@@ -13,6 +13,7 @@ from functools import partial
 from halflife.belief.due import DueDates, IntervalRule
 from halflife.policies import Strategy
 from halflife.policies.dates import due_first
+from halflife.policies.simple import by_rate
 
 # Apache Nutch 1.x, AdaptiveFetchSchedule with conf/nutch-default.xml.
 NUTCH = IntervalRule(
@@ -29,10 +30,12 @@ nutch = Strategy(
     partial(DueDates, NUTCH),
     "Apache Nutch's AdaptiveFetchSchedule with the constants it ships.",
     "Apache Nutch 1.x, nutch-default.xml",
+    pace=by_rate,
 )
 stormcrawler = Strategy(
     due_first,
     partial(DueDates, STORMCRAWLER),
     "Apache StormCrawler's AdaptiveScheduler with the constants it ships.",
     "Apache StormCrawler, crawler-default.yaml",
+    pace=by_rate,
 )

@@ -25,10 +25,13 @@ azar = Strategy(
     partial(Scheduled, rates),
     "Azar's rates for freshness, looks at random moments as published.",
     "Azar et al. 2018, PNAS",
+    schedule=rates,
+    at_random=True,
 )
 azar_even = Strategy(
     due_first,
     partial(Scheduled, rates),
     "Azar's rates for freshness, looks evenly spaced.",
     "Azar et al. 2018, PNAS, evenly spaced",
+    schedule=rates,
 )

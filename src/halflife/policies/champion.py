@@ -19,6 +19,7 @@ from halflife.core.budget import Budget
 from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.policies import Strategy
+from halflife.policies.best_schedule import BestSchedule
 from halflife.policies.choose import best
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.policies.rounds import InRounds
@@ -86,6 +87,7 @@ def champion_of(objective: Objective) -> Strategy:
         InRounds(Bold(objective, patience=patience)),
         _belief,
         "Refresh where it buys most, by what neighbours and hints tell; our best.",
+        schedule=BestSchedule(objective),
     )
 
 

@@ -13,28 +13,21 @@ from functools import partial
 
 import numpy as np
 
-from halflife.allocation import allocate
 from halflife.belief.rates import EstimatedRates
 from halflife.belief.schedule import Scheduled
-from halflife.core.arrays import Floats
-from halflife.core.view import View
 from halflife.models.rates.likelihood import MaximumLikelihood
 from halflife.policies import Strategy
+from halflife.policies.best_schedule import FRESHEST
 from halflife.policies.dates import due_first
 
 HORIZON = 90.0  # days
 SHARE = 0.15
 
 
-def freshest(view: View, budget: float) -> Floats:
-    """Return the looks a day that keep most copies current."""
-    return allocate(view.rate, budget, weight=view.weight, cost=view.cost).frequency
-
-
 def exploring(horizon: float = HORIZON, share: float = SHARE) -> Scheduled:
     """Return the belief that explores for a share of the horizon, and then commits."""
     learned = EstimatedRates(partial(MaximumLikelihood, pretend=0.5))
-    return Scheduled(freshest, learned, every=np.inf, wait=share * horizon)
+    return Scheduled(FRESHEST, learned, every=np.inf, wait=share * horizon)
 
 
 explore_commit = Strategy(
@@ -42,6 +35,7 @@ explore_commit = Strategy(
     exploring,
     "Look at all equally often for 13.5 days, then keep to the best intervals.",
     "Upadhyay et al. 2020, AAAI",
+    schedule=FRESHEST,
 )
 
 

@@ -19,6 +19,7 @@ from halflife.core.view import View
 from halflife.core.wording import count, number
 from halflife.models.quality import alive_at
 from halflife.policies import Strategy
+from halflife.policies.best_schedule import BestSchedule
 from halflife.policies.choose import best
 
 NEVER_SEEN_DAYS = 1000.0  # an item never seen counts as last seen that long ago
@@ -124,14 +125,17 @@ harmonic = Strategy(
     Index("harmonic"),
     about="Refresh where it buys most; a change missed counts, a second one half.",
     paper="Kolobov et al. 2019, NeurIPS, solved for even spacing",
+    schedule=BestSchedule("harmonic"),
 )
 freshness = Strategy(
     Index("freshness"),
     about="Refresh where it buys most current copies; gives up on hopeless pages.",
     paper="Cho and Garcia-Molina 2003, TODS",
+    schedule=BestSchedule("freshness"),
 )
 age = Strategy(
     Index("age"),
     about="Refresh where it saves most time that copies are out of date.",
     paper="Cho and Garcia-Molina 2003, TODS, s. 4",
+    schedule=BestSchedule("age"),
 )

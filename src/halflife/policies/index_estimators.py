@@ -4,8 +4,10 @@ All keep most copies current (the freshness index); only the estimator differs. 
 docs/estimators.md for the formulas.
 """
 
+from collections.abc import Callable
 from functools import partial
 
+from halflife.belief import Belief
 from halflife.belief.pool import PooledBelief
 from halflife.belief.rates import EstimatedRates
 from halflife.models.rates.counts import (
@@ -19,62 +21,56 @@ from halflife.models.rates.drift import Forgetting
 from halflife.models.rates.gamma import GammaPoisson
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
 from halflife.policies import Strategy
+from halflife.policies.best_schedule import FRESHEST
 from halflife.policies.index import Index
 
-_INDEX = Index("freshness")
 
-index_naive = Strategy(
-    _INDEX,
+def _index_on(belief: Callable[[], Belief], about: str, paper: str = "") -> Strategy:
+    return Strategy(Index("freshness"), belief, about, paper, schedule=FRESHEST)
+
+
+index_naive = _index_on(
     partial(EstimatedRates, partial(Counted, naive)),
     "Index on changes seen over days watched.",
 )
-index_smoothed = Strategy(
-    _INDEX,
+index_smoothed = _index_on(
     partial(EstimatedRates, partial(Counted, smoothed)),
     "Index on changes over days, half a change in half a day added.",
 )
-index_cgm = Strategy(
-    _INDEX,
+index_cgm = _index_on(
     partial(EstimatedRates, partial(Counted, bias_reduced)),
     "Index on Cho and Garcia-Molina's bias-reduced rates.",
     "Cho and Garcia-Molina 2003, TOIT",
 )
-index_mle = Strategy(
-    _INDEX,
+index_mle = _index_on(
     partial(EstimatedRates, MaximumLikelihood),
     "Index on the most likely rates, each page by itself.",
     "Cho and Garcia-Molina 2003, TOIT",
 )
-index_pseudo_mle = Strategy(
-    _INDEX,
+index_pseudo_mle = _index_on(
     partial(EstimatedRates, partial(MaximumLikelihood, pretend=0.5)),
     "Index on the most likely rates with one pretended look of each kind.",
     "Kolobov et al. 2019, NeurIPS, s. 5",
 )
-index_moment = Strategy(
-    _INDEX,
+index_moment = _index_on(
     partial(EstimatedRates, Moment),
     "Index on rates at which as many looks would have found a change.",
     "Upadhyay et al. 2020, AAAI",
 )
-index_lln = Strategy(
-    _INDEX,
+index_lln = _index_on(
     partial(EstimatedRates, partial(Counted, law_of_large_numbers)),
     "Index on the share of looks that found a change, as if made at random.",
     "Avrachenkov, Patil and Thoppe 2020",
 )
-index_gamma = Strategy(
-    _INDEX,
+index_gamma = _index_on(
     partial(EstimatedRates, GammaPoisson),
     "Index on rates shrunk towards a Gamma spread learned from all pages.",
 )
-index_pooled = Strategy(
-    _INDEX,
+index_pooled = _index_on(
     PooledBelief,
     "Index on rates learned from a page, its folder, its host and all pages.",
 )
-index_forgetting = Strategy(
-    _INDEX,
+index_forgetting = _index_on(
     partial(EstimatedRates, Forgetting),
     "Index on rates that forget old looks as fast as foretells best.",
 )

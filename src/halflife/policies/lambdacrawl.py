@@ -45,22 +45,29 @@ lambdacrawl = Strategy(
     partial(Scheduled, rates),
     "LambdaCrawl's rates, looks at random moments.",
     "Kolobov et al. 2019, NeurIPS",
+    schedule=rates,
+    at_random=True,
 )
 lambdacrawl_even = Strategy(
     due_first,
     partial(Scheduled, rates),
     "LambdaCrawl's rates, looks evenly spaced.",
     "Kolobov et al. 2019, NeurIPS, evenly spaced",
+    schedule=rates,
 )
 lambdacrawl_published = Strategy(
     due_by_chance,
     as_published,
     "LambdaCrawl with its own estimator of change rates, as published.",
     "Kolobov et al. 2019, NeurIPS, s. 5",
+    schedule=rates,
+    at_random=True,
 )
 lambdacrawl_approx = Strategy(
     due_by_chance,
     partial(Scheduled, approx),
     "LambdaCrawlApprox: looks at random moments, as often as pages matter.",
     "Kolobov et al. 2019, NeurIPS, prop. 9",
+    schedule=approx,
+    at_random=True,
 )

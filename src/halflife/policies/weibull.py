@@ -35,4 +35,5 @@ weibull = Strategy(
     scheduled,
     "The best intervals if copies survive after Weibull, its shape learned.",
     "Ipeirotis et al. 2007, TODS, Eq. 4",
+    schedule=best_intervals,
 )

@@ -58,7 +58,9 @@ def _noise(db: Searchable, sample: Sample, told: dict[str, float]) -> float:
     return count_noise(first, np.array(list(again.values())))
 
 
-def check_counts(db: Searchable, known: ReferenceCounts, rng: Generator) -> float:
+def check_counts(
+    db: Searchable, known: ReferenceCounts, rng: Generator, words: int = WORDS
+) -> float:
     """Return how far a database is from its summary by the counts of a few words.
 
     NaN if it did not tell enough of them. A word whose total is missing is left out,
@@ -68,7 +70,7 @@ def check_counts(db: Searchable, known: ReferenceCounts, rng: Generator) -> floa
     times = np.array([known.words.count(name) for name in names], np.float64)
     count = dict(zip(known.words, known.counts, strict=True))
     some = rng.choice(
-        len(names), min(WORDS, len(names)), replace=False, p=times / times.sum()
+        len(names), min(words, len(names)), replace=False, p=times / times.sum()
     )
     asked = [names[i] for i in some.tolist()]
     told = [db.search(word, 1).total for word in asked]

@@ -14,10 +14,17 @@ known but estimated, which takes a k-th of the spread away:
 A database whose counts are off by chance, each by a variance s^2 of its logarithm,
 seems to have moved by s^2 where nothing did; that is taken off. Rounding is no such
 chance: a count that did not change is rounded the same way.
+
+Five words are off by a factor of three or so, and k words by as much less as the root
+of k says. So a summary that may drift as far as tau holds for sure if
+
+    kl <= tau exp(-UNSURE / sqrt(k)).
+
+That it does not hold is never said by counts, only that they do not tell.
 """
 
 from dataclasses import dataclass
-from math import log, nan
+from math import exp, log, nan, sqrt
 
 import numpy as np
 
@@ -25,6 +32,8 @@ from halflife.core.arrays import Floats
 
 WORDS = 5  # of a check: three to eight did as well for the same requests
 FEWEST = 2  # words without which nothing can be compared
+FEW = 3  # of a check that only asks whether a summary holds
+UNSURE = 3.6  # of ln(kl) by one word, the error that is allowed for
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +98,12 @@ def count_noise(first: Floats, again: Floats) -> float:
     if not some.any():
         return 0.0
     return float(np.mean(np.log(again[some] / first[some]) ** 2) / 2.0)
+
+
+def clear(words: int) -> float:
+    """Return the part of tau up to which so many words show that a summary holds.
+
+    >>> round(clear(3), 3), round(clear(5), 3)
+    (0.125, 0.2)
+    """
+    return exp(-UNSURE / sqrt(max(words, 1)))

@@ -1,6 +1,6 @@
 """The kind of source that has pages of which copies are kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from math import inf, isfinite
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.allocation.budget_series import frequencies
 from halflife.belief import FIRST_PAUSE, LONGEST_PAUSE
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
@@ -41,7 +40,8 @@ from halflife.market import price
 from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.models.quality import beta_bounds, freshness_forecast
-from halflife.policies.planner import law, taken
+from halflife.policies.planner import taken
+from halflife.policies.rehearsal import long_run, some_rows
 from halflife.readers.containment import is_mishandled
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
+NODES = 24  # of a sum that stands for an integral over random looks
 RARE = 1000.0  # days between two looks at all pages, at most
 FAILING = 1000  # failing pages of a source of which the reasons are read
 SOME = 2000  # pages of a source that stand for all when requests are priced
@@ -112,12 +113,13 @@ class PagesKind(Kind[PagesConfig, PagesState]):
             return Known(source, max(whole, 1.0), None, "no page was fetched yet")
         most = max(whole / state.reading.shortest(source, whole), whole)
         requests = np.concatenate([[0.0], spread(whole / RARE, most, POINTS)])
-        view, rows = state.sampled
-        part = float(view.cost[rows].sum()) / whole
-        pace = strategy(state.reading.config, [source]).pace
-        often = None if pace is None else pace(view)[rows]
-        mean, variance = fresh(view, rows, part * requests, often)
+        chosen, (view, rows) = strategy(state.reading.config, [source]), state.sampled
+        some = taken(view, some_rows(chosen, rows))
+        part = float(some.cost.sum()) / whole
+        often = long_run(chosen, some, part * requests)
+        mean, variance = fresh(some, often, at_random=chosen.at_random)
         mean = np.maximum.accumulate(np.clip(mean, 0.0, 1.0))
+        variance = variance * len(some) / rows.size  # all of them are as independent
         variance = np.minimum(variance, mean * (1.0 - mean))
         low, high = beta_bounds(mean, variance, 2.0 * confidence - 1.0)
         low = np.maximum.accumulate(low)
@@ -342,44 +344,37 @@ class PagesKind(Kind[PagesConfig, PagesState]):
 
 
 def fresh(
-    view: View, rows: Ints, requests: Floats, often: Floats | None = None
+    view: View, often: Floats, *, at_random: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return mean and variance of the share of fresh pages, for each many requests.
+    """Return mean and variance of the share of fresh pages, for each row of ``often``.
 
-    Looks are spread over the pages in proportion to ``often``, or as they are worth
-    most (``allocation``); a page
-    looked at every T days is fresh with the chance F = (integral of S over 0..T) / T
-    at a random moment, uncertainty about its rate included. The variance is
-    sum(share^2 F (1 - F)): pages change independently.
+    A page looked at every T days is fresh with the chance F = (integral of S over
+    0..T) / T at a random moment, uncertainty about its rate included. If looks come
+    at random, the last one was t days ago with the density exp(-t / T) / T, and F =
+    integral of exp(-x) S(x T). The variance is sum(share^2 F (1 - F)): pages change
+    independently.
     """
-    weight, rate = view.weight[rows], view.rate[rows]
-    share = weight / max(float(weight.sum()), 1e-12)
-    if often is None:
-        found = frequencies(rate, requests, weight=weight, cost=view.cost[rows])
-    else:
-        whole = max(float(often @ view.cost[rows]), 1e-12)
-        found = np.outer(requests / whole, often)
-    lasting, still = _lasting(view, rows), (rate == 0).astype(np.float64)
-    each = np.empty(found.shape)
-    for i, frequency in enumerate(found):
+    share = view.weight / max(float(view.weight.sum()), 1e-12)
+    still, each = (view.rate == 0).astype(np.float64), np.empty(often.shape)
+    for i, frequency in enumerate(often):
         looked = frequency > 0
-        every = np.ones(rows.size)
+        every = np.ones(len(view))
         every[looked] = 1.0 / frequency[looked]
-        each[i] = np.where(looked, lasting(every) / every, still)
+        chance = _by_chance(view, every) if at_random else _evenly(view, every)
+        each[i] = np.where(looked, chance, still)
     return each @ share, (each * (1.0 - each)) @ share**2
 
 
-def _lasting(view: View, rows: Ints) -> Callable[[Floats], Floats]:
-    """Return the days out of so many for which copies of these pages stay true."""
-    if law(view) is not None:
-        return taken(view, rows).survival.lasting
+def _evenly(view: View, every: Floats) -> Floats:
+    return view.survival.lasting(every) / every
 
-    def lasting(every: Floats) -> Floats:
-        whole = np.ones(len(view))
-        whole[rows] = every
-        return view.survival.lasting(whole)[rows]
 
-    return lasting
+def _by_chance(view: View, every: Floats) -> Floats:
+    """Return F by Gauss and Laguerre's rule."""
+    nodes, weights = np.polynomial.laguerre.laggauss(NODES)
+    pairs = zip(nodes.tolist(), weights.tolist(), strict=True)
+    each = [weight * view.survival.alive(x * every) for x, weight in pairs]
+    return np.asarray(np.sum(each, axis=0))
 
 
 def _later(view: View, gap: Floats, later: float) -> View:

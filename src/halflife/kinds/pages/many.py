@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from halflife.allocation import Objective
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forecast import Forecast
@@ -150,29 +151,37 @@ def _shares(moments: _Moments, whole: Floats) -> tuple[Floats, Floats]:
 
 
 def worths(
-    owned: OwnedPages, names: Sequence[str], weight: Floats
+    owned: OwnedPages,
+    names: Sequence[str],
+    weight: Floats,
+    objective: Objective = "freshness",
 ) -> list[Worth | None]:
     """Return what requests buy at each source; None where nothing was looked at.
 
     At a price p of a request, a page of share w, rate r and cost c is looked at every
-    x / r days with 1 - (1 + x) exp(-x) = p c r / w, or never if no x does: all that
-    any budget of its source would do, so the prices draw the whole curve. Bounds are
-    left wide open: for so many sources they take longer than all the rest.
+    x / r days with U(x) = p c r / w, or never if no x does: all that any budget of its
+    source would do, so the prices draw the whole curve. For freshness, U(x) is
+    1 - (1 + x) exp(-x); for the harmonic loss, x - 1 + exp(-x). Bounds are left wide
+    open: for so many sources they take longer than all the rest.
     """
     view, share = owned.view, owned.share
     first = share / np.maximum(view.rate * view.cost, 1e-12)  # the highest price
     top = np.zeros(owned.n)
     np.maximum.at(top, owned.code, first)
-    gained = lazy_scipy.gammainc(2.0, _TABLE)
-    prices = np.geomspace(LOWEST, HIGHEST, POINTS)[::-1]
+    if objective == "freshness":
+        gained, limit = lazy_scipy.gammainc(2.0, _TABLE), 1.0
+    else:
+        gained = _TABLE + np.expm1(-_TABLE)
+        limit = float(gained[-1])
+    prices = limit * np.geomspace(LOWEST / limit, HIGHEST, POINTS)[::-1]
     requests, mean = (np.zeros((owned.n, POINTS)) for _ in range(2))
     for at, survival in parts(view):
         code, rate, cost = owned.code[at], view.rate[at], view.cost[at]
         least, still = top[code] / first[at], (rate == 0).astype(np.float64)
         for k, price in enumerate(prices.tolist()):
             y = price * least
-            looked = (y < 1.0) & (rate > 0)
-            x = np.interp(np.minimum(y, 1.0), gained, _TABLE)
+            looked = (y < limit) & (rate > 0)
+            x = np.interp(np.minimum(y, limit), gained, _TABLE)
             every = np.where(looked, x / np.maximum(rate, 1e-12), 1.0)
             fresh = np.where(looked, survival.lasting(every) / every, still)
             spent = np.where(looked, cost / every, 0.0)

@@ -6,8 +6,10 @@ from math import nan
 
 import numpy as np
 
+from halflife.allocation import Objective
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forecast import Forecast
+from halflife.core.value_curve import Worth
 from halflife.engine import bootstrap
 from halflife.kinds.page_view import FailingItem, Planned, SourceStanding
 from halflife.kinds.pages import many
@@ -15,7 +17,10 @@ from halflife.kinds.pages.many import OwnedPages
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Description, Known, Reading
+from halflife.policies.best_schedule import BestSchedule
 
+NOT_VALUED = "what its policy makes of requests, `halflife whatif` says"
+CURVES = ("freshness", "harmonic")  # losses for which schedules of many are quick
 FEW_FAILING = 20  # of each source, of which it is asked why
 FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
 
@@ -33,7 +38,7 @@ class PagesPanorama:
     def __init__(
         self, reading: Reading, sources: Sequence[PagesConfig], ahead: Floats
     ) -> None:
-        self.sources = sources
+        self.sources, self._config = sources, reading.config
         self.outlook = bootstrap.outlook(
             reading.config, reading.store, sources, reading.now
         )
@@ -108,16 +113,33 @@ class PagesPanorama:
         return len(self.sources) > FEW_SOURCES or len(self.owned.view) > FEW_PAGES
 
     def worths(self) -> list[Known]:
-        """Return about what requests buy at each source, without bounds."""
+        """Return about what requests buy at each source, without bounds.
+
+        Only where a policy keeps about the best schedule: to value any other takes
+        long, and is left to ``halflife whatif``.
+        """
         sources = self.sources
         weight = np.array([source.weight for source in sources])
         cost = self.owned.total(self.owned.view.cost)
-        found = many.worths(self.owned, [s.name for s in sources], weight)
-        none = "no page was fetched yet"
-        return [
-            Known(s, max(float(c), 1.0), w, "" if w else none)
-            for s, c, w in zip(sources, cost, found, strict=True)
-        ]
+        names, curves = [s.name for s in sources], dict[str, list[Worth | None]]()
+        known = []
+        for i, source in enumerate(sources):
+            whole, worth, why = max(float(cost[i]), 1.0), None, NOT_VALUED
+            objective = self._objective(source)
+            if objective in CURVES:
+                if objective not in curves:
+                    curves[objective] = many.worths(
+                        self.owned, names, weight, objective
+                    )
+                worth = curves[objective][i]
+                why = "" if worth else "no page was fetched yet"
+            known.append(Known(source, whole, worth, why))
+        return known
+
+    def _objective(self, source: PagesConfig) -> Objective | None:
+        """Return what the schedule of a source's policy is the best for, if it is."""
+        schedule = bootstrap.strategy(self._config, [source]).schedule
+        return schedule.objective if isinstance(schedule, BestSchedule) else None
 
     def plan(self, most: int) -> list[Planned]:
         """Return the pages that would be fetched next, best first."""

@@ -23,7 +23,7 @@ def rows_of(
     are among those ``named``, which is asked only if there are any.
     """
     if len(sources) == 1:
-        return {sources[0]: np.arange(len(evidence))}
+        return {sources[0]: np.arange(len(evidence), dtype=np.int32)}
     rows = {name: np.zeros(0, dtype=np.intp) for name in sources}
     rows |= store.rows_by_source(sources, evidence)
     known = np.zeros(len(evidence), dtype=np.bool_)

@@ -1,15 +1,16 @@
 """Checks of summaries, and what looks at a database tell of the one in use.
 
 Where a database tells how many documents match a word, and its counts can be believed,
-a check first asks for those of five words that were known when the summary was made
-(``probing.count_reference``). If they are off by a fifth of ``tau`` at most, the
-summary holds, and the check is over: five words are off by a factor of three or so.
-Rules that go by counts alone (``policies.texts.checked``) grant no more requests.
+a check first asks for those of three words that were known when the summary was made.
+If they show that the summary holds (``summary.count_check``), the check is over. Rules
+that go by counts alone (``policies.texts.checked``) ask for five, and decide by them.
 
-Else a check is a small sample of documents (``probing.recheck``). It is passed, and
-that is a look at the database at which the summary held; or it is not, and the summary
-is to be made anew, and the new one tells whether the old one still held: a check that
-was wrong costs requests, and nothing that is learned goes by it.
+If counts do not tell, a summary that takes no more requests than a check by
+documents is made anew. Else a check is a small sample of documents
+(``probing.recheck``). It is passed, and that is a look at the database at which the
+summary held; or it is not, and the summary is to be made anew, and the new one tells
+whether the old one still held: a check that was wrong costs requests, and nothing that
+is learned goes by it.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.kinds.search import selection
 from halflife.kinds.search.client import BlockingSearch, Engine
 from halflife.kinds.search.dictionary import dictionary
-from halflife.kinds.search.runner import Heard, given, settings
+from halflife.kinds.search.runner import AnswerCounts, given, settings
 from halflife.kinds.search.settings import TAU, SearchConfig
 from halflife.net.gate import Gate
 from halflife.policies.texts.samples import DOCUMENTS as SAMPLE
@@ -48,9 +49,7 @@ from halflife.stores import (
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_counts import CountCheck
 from halflife.stores.summary_drift import LastCheck
-from halflife.summary.count_check import ReferenceCounts
-
-CLEAR = 0.2  # of tau: off by no more by five words, and a summary holds
+from halflife.summary.count_check import FEW, WORDS, ReferenceCounts, clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,7 @@ class Checker:
         snippets = selection.is_glimpsed(kept)
         how = settings(source, fetch=not snippets)
         async with self._visitor.visit(source.name, most) as visit:
-            heard, loop = Heard(), asyncio.get_running_loop()
+            heard, loop = AnswerCounts(), asyncio.get_running_loop()
             engine = Engine(visit.gate, how, visit.purse)
             line = BlockingSearch(engine, loop, snippets=snippets, told=heard)
             # Counts stand on the page of results: no document is read for them.
@@ -220,10 +219,13 @@ class Checker:
     ) -> CheckEvidence:
         """Ask for match counts, if some are known, and else for documents; blocks."""
         counter, line = self._lines
-        alone = most is not None and most < selection.check_requests(source, kept)
-        off = nan if known is None else check_counts(counter, known, rng)
+        grant = selection.check_requests(source, kept) if most is None else most
+        alone = grant < selection.check_requests(source, kept)
+        rule = alone and grant > selection.COUNTS_ALONE  # it decides by five words
+        words = WORDS if rule else FEW
+        off = nan if known is None else check_counts(counter, known, rng, words)
         off = nan if counter.over else off  # it was cut off
-        told = by_counts(off, source.tau, alone=alone)
+        told = by_counts(off, clear(words) * source.tau, alone=alone, rule=rule)
         if told is None and not counter.over:
             told = self._recheck(source, kept, line, rng)
         silent = known is not None and not isfinite(off) and not counter.over
@@ -297,16 +299,24 @@ class Checker:
         return _trouble(counter if counter.over else line)
 
 
-def by_counts(off: float, tau: float, *, alone: bool) -> Rechecked | None:
+def by_counts(off: float, limit: float, *, alone: bool, rule: bool) -> Rechecked | None:
     """Return what match counts settle; None if documents are to be looked at.
 
-    >>> by_counts(0.01, 0.5, alone=False).holds, by_counts(0.3, 0.5, alone=True).holds
-    (True, None)
-    >>> by_counts(0.3, 0.5, alone=False)
+    Up to the limit a summary holds. Beyond it, if counts ``alone`` were to be asked
+    for, it is to be made anew, unless a ``rule`` decides that.
+
+    >>> by_counts(0.01, 0.1, alone=False, rule=False).holds
+    True
+    >>> by_counts(0.3, 0.1, alone=True, rule=False).holds
+    False
+    >>> by_counts(0.3, 0.1, alone=True, rule=True).holds
+    >>> by_counts(0.3, 0.1, alone=False, rule=False)
     """
-    if off <= CLEAR * tau:
+    if off <= limit:
         return Rechecked(holds=True, excess=nan, documents=())
-    return NOTHING if alone and isfinite(off) else None
+    if not (alone and isfinite(off)):
+        return None
+    return NOTHING if rule else Rechecked(holds=False, excess=nan, documents=())
 
 
 def seen_again(

@@ -30,7 +30,7 @@ from halflife.kinds.search.audit import audit_summary
 from halflife.kinds.search.rules import SearchChoice
 from halflife.kinds.search.selection import Holding
 from halflife.kinds.search.settings import SearchConfig
-from halflife.kinds.whole import AHEAD, WholeKind, WholeResult
+from halflife.kinds.whole import WholeKind, WholeResult
 from halflife.market import price
 from halflife.market.curves import Decay
 from halflife.market.stand import ROUND, SOONEST
@@ -288,12 +288,12 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         return Prospects(state.source.weight * gain, now.kept.requests * one, one)
 
     def standing(self, state: SearchState, goal: Goal) -> tuple[Whole, float] | None:
-        """Return how a summary stands: it holds while the chance is the level.
+        """Return how a summary stands: the chance that it does not hold.
 
-        That is what `halflife budget` counts on; how often it failed tells the longest
-        interval. Its rounds are days. One that did not pass a check is made anew at
-        once. A rule that has survival of its own goes by that.
+        A summary that did not pass a check is made anew at once. Its rounds are days.
+        A rule that has survival of its own goes by that.
         """
+        del goal  # no level says how much of a summary holds
         now, mine = state.used, state.choice
         if now is None:
             return None
@@ -303,8 +303,10 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         holding = now.holding
         if mine is not None and mine.survival is not None:
             holding = Holding(mine.survival, holding.held)
-        alive = holding.alive(np.array([old + AHEAD]))[0]
-        return Whole(1.0, state.age, float(alive < goal.level), 0.0, ROUND), inf
+        (later,) = 1.0 - holding.alive(np.array([old + ROUND]))
+        (fresh,) = 1.0 - holding.survival.alive(np.array([ROUND]))
+        whole = Whole(1.0, state.age, float(later), float(fresh), ROUND)
+        return whole, inf
 
     def is_due(self, now: Whole, *, late: bool) -> bool:
         """Say whether it is to be looked at now: once a round at most."""

@@ -18,10 +18,10 @@ from halflife.selection.lexicon import Cori, LanguageModel, Scorer, bgloss
 from halflife.selection.sample_scores import Crcs, Redde
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import FrequencyTable
-from halflife.stores import Store, summaries, summary_lifetimes
+from halflife.stores import Store, summaries, summary_counts, summary_lifetimes
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_lifetimes import Life
-from halflife.summary.count_check import WORDS
+from halflife.summary.count_check import FEW, WORDS
 from halflife.summary.lifetime import SummaryOutcome, learned
 from halflife.summary.split_test import excess
 
@@ -203,20 +203,29 @@ def check_requests(source: SearchConfig, kept: StoredSummary) -> int:
     return recheck.MOST if given else recheck.DEAR
 
 
-# Requests that a check by match counts is granted: robots.txt may be asked for first.
-COUNT_REQUESTS = WORDS + 1
+# Requests that checks by match counts are granted: robots.txt may be asked for first.
+COUNT_REQUESTS = WORDS + 1  # of a rule that decides by five words
+COUNTS_ALONE = FEW + 1  # where no document is looked at
+
+
+def is_cheap(source: SearchConfig, kept: StoredSummary) -> bool:
+    """Say whether a summary takes no more requests than a check by documents."""
+    return check_requests(source, kept) >= kept.requests
 
 
 def look_requests(store: Store, source: SearchConfig, kept: StoredSummary) -> int:
     """Return the requests of the next look: of a check, or of a new summary.
 
-    It is made anew if it did not pass a check, if a check would not be cheaper, and if
-    it was found by topics, which a check by words does not find.
+    It is made anew if it did not pass a check, and if it was found by topics, which a
+    check by words does not find. A cheap one is checked by match counts alone, where
+    these are known and take fewer requests.
     """
-    check = check_requests(source, kept)
-    if kept.method != "qbs" or check >= kept.requests or life(store, kept).is_doubted:
+    if kept.method != "qbs" or life(store, kept).is_doubted:
         return kept.requests
-    return check
+    if not is_cheap(source, kept):
+        return check_requests(source, kept)
+    known = summary_counts.counts(store, kept.source, kept.version) is not None
+    return min(COUNTS_ALONE, kept.requests) if known else kept.requests
 
 
 def deal(alive: Floats, source: SearchConfig, kept: StoredSummary) -> Floats:
@@ -224,9 +233,9 @@ def deal(alive: Floats, source: SearchConfig, kept: StoredSummary) -> Floats:
 
     That is a check, and a renewal as often as the check is not passed.
     """
-    check = check_requests(source, kept)
-    if kept.method != "qbs" or check >= kept.requests:
+    if kept.method != "qbs" or is_cheap(source, kept):
         return np.ones_like(alive)
+    check = check_requests(source, kept)
     return np.asarray(check / kept.requests + (1.0 - alive) * FOUND + alive * ALARMS)
 
 

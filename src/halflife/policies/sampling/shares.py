@@ -89,7 +89,7 @@ def quotas(share: Floats, most: Floats, requests: float) -> Floats:
 
 def _level(share: Floats, most: Floats, requests: float) -> Floats:
     """Return min(most, level * share) with the level that spends the requests."""
-    has = (share > 0) & (most > 0)
+    has = share > 0
     if not has.any() or requests >= float(most[has].sum()):
         return np.where(has, most, 0.0)
     full = np.where(has, most / np.where(has, share, 1.0), np.inf)

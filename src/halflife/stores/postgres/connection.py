@@ -91,12 +91,12 @@ class PostgresDatabase:
 
     def execute(self, sql: str, parameters: Values = (), /) -> psycopg.Cursor:
         """Carry a statement out."""
-        text, prepare = translated(sql)
+        text, prepare, binary = translated(sql)
         if isinstance(parameters, dict):
             given: Any = {n: clean(v) for n, v in parameters.items()}
         else:
             given = prepare([clean(value) for value in parameters])
-        return self.link.execute(text.encode(), given)
+        return self.link.execute(text.encode(), given, binary=binary)
 
     def executemany(
         self, sql: str, parameters: Iterable[Sequence[Any]], /
@@ -107,7 +107,7 @@ class PostgresDatabase:
         given = None if one is None else columns(one, rows)
         if one is not None and given is not None:
             return self.link.execute(one.sql.encode(), given)
-        text, prepare = translated(sql)
+        text, prepare, _ = translated(sql)
         cursor = self.link.cursor()
         if rows:
             cleaned = [prepare([clean(value) for value in row]) for row in rows]

@@ -40,6 +40,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )  # fmt: skip
 _REPLACE = re.compile(r"\s*REPLACE INTO (\w+)\s*(\([^)]*\))?")
 _IGNORE = re.compile(r"\s*INSERT OR IGNORE INTO ")
+_PACKED = "data FROM filed_column"
 TWINS: dict[str, str] = {
     change_log.LAST: "SELECT change FROM store_state",
     ownership.FOREIGN: """
@@ -51,10 +52,19 @@ JOIN source ON source.id = item.source WHERE source.name <> j.value::json ->> 1
 
 
 class Translated(NamedTuple):
-    """A statement for PostgreSQL, and how its values are handed over."""
+    """A statement for PostgreSQL, and how its values are handed over.
+
+    Attributes:
+        sql: The statement.
+        prepare: Puts its values in order.
+        binary: Whether its answer comes as bytes, not as text: packed columns would
+            be twice as long.
+
+    """
 
     sql: str
     prepare: Callable[[Values], Values]
+    binary: bool
 
 
 @cache
@@ -70,7 +80,9 @@ def translated(sql: str) -> Translated:
         sql = _upsert(sql, found)
     numbered = bool(re.search(r"\?\d", sql))
     return Translated(
-        _TOKEN.sub(_placeholder, sql), _by_number if numbered else _as_given
+        _TOKEN.sub(_placeholder, sql),
+        _by_number if numbered else _as_given,
+        binary=_PACKED in sql,
     )
 
 

@@ -109,15 +109,16 @@ class PostgresStore(TableStore):
             if not work_schema.is_there(db):
                 return FleetState()
             rows = db.execute(work_statements.WORKERS).fetchall()
-            pages, unfiled = db.execute(work_statements.HANDED_OUT).fetchone()
+            waiting, unfiled = db.execute(work_statements.HANDED_OUT).fetchone()
             sources = reading = 0
             if work_schema.hands_out_sources(db):
-                out = db.execute(work_statements.SOURCES_OUT).fetchone()
-                sources, reading = map(int, out)
+                found = db.execute(work_statements.SOURCES_OUT).fetchone()
+                sources, reading = found
             (planned,) = db.execute(work_statements.IS_PLANNED).fetchone()
         signs = tuple(WorkerSign(*row) for row in rows)
-        fetched = int(pages), int(unfiled)
-        return FleetState(signs, *fetched, sources, reading, bool(planned))
+        return FleetState(
+            signs, int(waiting), int(unfiled), sources, reading, bool(planned)
+        )
 
     def skip_disk_syncs(self) -> None:
         """Do not wait for the disk: for replays, whose state nobody needs later."""
@@ -219,8 +220,9 @@ def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) ->
         found = schema.version(db, name)  # somebody else may have made them just now
         if found is None:
             # "IF NOT EXISTS" would ask for the right to make schemas even if it exists.
-            if db.execute("SELECT to_regnamespace(?)", (name,)).fetchone()[0] is None:
-                db.execute(f"CREATE SCHEMA {name}")
+            there = db.execute("SELECT to_regnamespace(?)", (name,)).fetchone()
+            if there is None or there[0] is None:
+                db.execute(f'CREATE SCHEMA "{name}"')  # it may be a word of SQL
             schema.create(db)
         else:
             schema.upgrade(db, found)

@@ -300,7 +300,7 @@ class WorkQueue:
     def answers(self, sources: Sequence[str], most: int) -> list[SeenAnswer]:
         """Return what workers have brought of pages of sources, oldest first."""
         with self._connection.alone() as db:
-            rows = db.execute(sql.ANSWERS, (list(sources), most)).fetchall()
+            rows = db.execute(sql.ANSWERS, (list(sources), most, most)).fetchall()
         return [SeenAnswer(*row) for row in rows]
 
     def file(self, items: Sequence[int]) -> None:

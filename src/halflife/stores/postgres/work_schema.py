@@ -17,6 +17,7 @@ CREATE TABLE work_answer (  -- pages that were fetched and are not filed yet
     requests BIGINT[] NOT NULL,
     answers BYTEA[] NOT NULL  -- what was seen; see ``stores.look_codec``
 )""",
+    "CREATE INDEX work_answer_at ON work_answer (at, item)",
     # What workers bring is compressed already.
     "ALTER TABLE work_answer ALTER COLUMN answers SET STORAGE EXTERNAL",
 )

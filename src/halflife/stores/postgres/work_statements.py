@@ -147,14 +147,18 @@ SELECT host, {_NOW}, max(gain) FROM unnest(?::text[], ?::float8[]) AS v (host, g
 GROUP BY host ORDER BY host
 ON CONFLICT (host) DO UPDATE SET best = greatest(host_lease.best, excluded.best)
 """
-_OF_SOURCES = """
+# Looked up page by page, however many items there are (the OFFSET sees to that).
+_PAGE_OF_SOURCES = """
 EXISTS (SELECT 1 FROM item AS i JOIN source AS s ON s.id = i.source
-    WHERE i.id = {} AND s.name = ANY (?))"""
-_PAGE_OF_SOURCES = _OF_SOURCES.format("w.item")
-ANSWERS = f"""
+    WHERE i.id = w.item AND s.name = ANY (?) OFFSET 0)"""
+# Oldest first, until there are enough.
+ANSWERS = """
 SELECT u.item, u.requests, u.answer FROM (
-    SELECT *, sum(cardinality(items)) OVER (ORDER BY at, item) AS many
-    FROM work_answer AS a WHERE {_OF_SOURCES.format("ANY (a.items)")}) AS a,
+    SELECT *, sum(cardinality(items)) OVER (ORDER BY at, item) AS many FROM (
+        SELECT * FROM work_answer AS a WHERE EXISTS (
+            SELECT 1 FROM item AS i JOIN source AS s ON s.id = i.source
+            WHERE i.id = ANY (a.items) AND s.name = ANY (?) OFFSET 0)
+        ORDER BY at, item LIMIT ?) AS oldest) AS a,
     unnest(a.items, a.requests, a.answers) WITH ORDINALITY
         AS u (item, requests, answer, n)
 WHERE a.many - cardinality(a.items) < ? ORDER BY a.at, a.item, u.n

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.queries.known.order import interval_for
-from halflife.queries.known.paced import LONGEST, Paced
+from halflife.queries.known.query_loop import LONGEST, Paced
 from halflife.queries.known.rules import KnownChoice, Memory
 
 

@@ -1,0 +1,168 @@
+"""Tables of the book, made from what benchmarks printed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lab.result_pages import Render
+
+Told = Mapping[str, Any]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown.
+
+    >>> print(table(["a", "b"], [["1", "2"]]), end="")
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    lines.insert(1, "|" + "---|" * len(head))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def allocate(told: Told) -> str:
+    """Return how fast and how exactly a million pages are planned."""
+    (row,) = told["rows"]
+    figures = {
+        "processor seconds": f"{row['processor_seconds']:.2f}",
+        "KKT residual, relative": f"{row['kkt_residual']:.0e}",
+        "budget missed by, relative": f"{row['budget_error']:.0e}",
+        "times faster than a root-finder page by page (nested `brentq`, scaled)": (
+            f"{row['rival_ratio']:.0f}"
+        ),
+        "times faster than LambdaCrawl's own algorithm, page by page, on its own "
+        "problem": f"{row['lambdacrawl_ratio']:.0f}",
+    }
+    return table(["figure", "value"], list(figures.items()))
+
+
+def learn(told: Told) -> str:
+    """Return what policies reach that begin with nothing."""
+    best = sorted(told["rows"], key=lambda row: -row["freshness"]["mean"])
+    rows = [
+        [_name(row["policy"]), _interval(row["freshness"]), _interval(row["of_oracle"])]
+        for row in best
+    ]
+    return table(["policy", "freshness", "of the oracle"], rows)
+
+
+def _name(policy: str) -> str:
+    return "halflife (`freshness`)" if policy == "halflife" else policy
+
+
+def _interval(found: Told) -> str:
+    return f"{found['mean']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
+
+
+def fetch(told: Told) -> str:
+    """Return pages for each second of the processor, beside Scrapy."""
+    (row,) = told["rows"]
+    names = {
+        "halflife": "halflife, looks only",
+        "halflife_keeping": "halflife, every copy kept (the default)",
+        "scrapy": "Scrapy",
+    }
+    rows = [
+        [title, f"{row[name]['pages_per_cpu_s']:.0f}", _times(row, name)]
+        for name, title in names.items()
+    ]
+    return table(["", "pages per CPU second", "against Scrapy"], rows)
+
+
+def _times(row: Told, name: str) -> str:
+    return "1" if name == "scrapy" else f"{row[f'{name}_to_scrapy']:.1f}×"  # noqa: RUF001
+
+
+def kill9(told: Told) -> str:
+    """Return what kills in the middle of a sync left behind."""
+    (row,) = told["rows"]
+    both = [row["halflife"], row["scrapy"]]
+    figures = {
+        "trials, all killed in the middle": "killed_in_the_middle",
+        "acknowledged pages lost": "acknowledged_lost",
+        "trials that ended with pages missing": "trials_with_pages_missing",
+        "pages missing in the end": "pages_missing",
+        "most requests repeated": "most_repeated",
+        f"most requests sent (budget {row['budget']})": "most_sent",
+    }
+    rows = [
+        [title, *(f"{one[name]}" for one in both)] for title, name in figures.items()
+    ]
+    codes = [", ".join(map(str, one["exit_codes"])) for one in both]
+    rows.append(["exit code after the restart", *codes])
+    return table(["", "halflife", "Scrapy"], rows)
+
+
+def scrapy_addon(told: Told) -> str:
+    """Return what the add-on saves against recrawling everything."""
+    forms = {
+        "requests_per_day": ("requests sent a day", ".1f", 1),
+        "freshness": ("mean freshness", ".3f", 1),
+        "full_recrawl_requests_per_day": (
+            *("recrawling everything: requests a day for that freshness", ".1f"),
+            1,
+        ),
+        "requests_saved": ("requests saved at equal freshness, %", ".0f", 100),
+        "full_recrawl_freshness_at_equal_requests": (
+            *("recrawling everything: freshness for as many requests", ".3f"),
+            1,
+        ),
+        "best_freshness_if_rates_were_known": (
+            *("the best that is possible if all rates were known", ".3f"),
+            1,
+        ),
+    }
+    rows = [
+        [title, *(f"{scale * row[name]:{form}}" for row in told["rows"])]
+        for name, (title, form, scale) in forms.items()
+    ]
+    budgets = [f"{7 * row['budget_per_day']} requests a week" for row in told["rows"]]
+    return table(["", *budgets], rows)
+
+
+def changes(told: Told) -> str:
+    """Return what the log of changes adds, and what exports cost."""
+    (row,) = told["rows"]
+    rows = []
+    for name, when in (("later", ""), ("first", "while everything is new: ")):
+        for what in ("pages", "records"):
+            pair = [row[f"{where}_{what}"][name]["ratio"] for where in _PLACES]
+            title = f"{when}{what}, in memory; in a file"
+            rows.append([title, "; ".join(f"{one:.2f}" for one in pair)])
+    whole = "a whole sync in which every page is new, fetching included"
+    rows.append([whole, f"{row['sync']['ratio']:.2f}"])
+    for figure, title in (("cpu_s", "processor seconds"), ("peak_mb", "MB at most")):
+        cost = ", ".join(f"{one[figure]}" for one in row["export"].values())
+        what = f"export of a million records as {', '.join(row['export'])}: {title}"
+        rows.append([what, cost])
+    return table(["figure", "value"], rows)
+
+
+_PLACES = ("memory", "file")
+
+
+def first_minutes(told: Told) -> str:
+    """Return how long the two ways in take."""
+    (row,) = told["rows"]
+    ways = {
+        "from a clone to the first picture": "clone_to_picture",
+        "from the wheel to the first forecast": "wheel_to_forecast",
+    }
+    rows = [
+        [title, f"{row[name]['seconds']:.0f}", f"{row[name]['cpu']:.0f}"]
+        for title, name in ways.items()
+    ]
+    head = f"seconds, at a load of {row['load']:g} on {row['cores']} cores"
+    return table(["", head, "of the processor"], rows)
+
+
+TABLES: dict[str, Render] = {
+    "allocate": allocate,
+    "learn": learn,
+    "fetch": fetch,
+    "kill9": kill9,
+    "scrapy-addon": scrapy_addon,
+    "changes": changes,
+    "first-minutes": first_minutes,
+}
