@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from halflife.belief.heard import Heard
 from halflife.core.budget import Budget
 from halflife.models.silence import LEAST, OWN, PRETEND, ChangedLooks, SilentShares
 from halflife.policies.laws import made_view, unseen_view
@@ -69,6 +70,17 @@ def test_silence_is_worth_nothing_before_it_was_seen_and_something_always_escape
 
 
 # Rehearsals
+
+
+@pytest.mark.parametrize("worth", [(), (0.3,), (2.0, 0.1)])
+@pytest.mark.parametrize("share", [1.0, 0.2])
+def test_the_slope_of_changes_is_their_difference_and_never_above_one(worth, share):
+    one = Heard(share, sum(worth), sum(-math.expm1(-w) for w in worth))
+    x, step = np.geomspace(0.01, 40.0, 60), 1e-4
+    rise = (one.changes(x + step) - one.changes(x - step)) / (2.0 * step)
+    assert one.slope(x) == pytest.approx(rise, rel=1e-4, abs=1e-6)
+    assert (one.slope(x) > 0.0).all()
+    assert (one.slope(x) <= share + 1e-9).all()
 
 
 def view_of(n):

@@ -36,6 +36,18 @@ class Heard(NamedTuple):
         known = self.true / -np.expm1(-np.maximum(silent, 1e-9) - self.load)
         return np.asarray(at_least_one(silent, self.load) + known)
 
+    def slope(self, expected: Floats) -> Floats:
+        """Return how much ``changes`` grows with what is expected, from 0 to 1.
+
+        >>> Heard(1.0, 0.0, 0.0).slope(np.array([0.0, 1.0, 50.0])).round(3)
+        array([0.5  , 0.661, 1.   ])
+        """
+        silent = np.maximum(self.share * expected, 1e-4)
+        q = -np.expm1(-silent - self.load)
+        return np.asarray(
+            self.share * (1.0 - (silent + self.true) * (1.0 / q - 1.0)) / q
+        )
+
 
 UNHEARD = Heard(1.0, 0.0, 0.0)
 

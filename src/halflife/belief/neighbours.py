@@ -38,7 +38,7 @@ from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
-COUNTS = 20  # steps in which changes seen before are counted
+COUNTS = 5  # steps in which changes seen before are counted
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
 BLOCK = 65_536  # items that are viewed at once, where there are many
 _COLUMNS: dict[str, Any] = {  # of a view, that are worked out
@@ -236,8 +236,9 @@ class Neighbours:
         """Count the changes of gaps that were there before the first call.
 
         How many a gap stands for depends on the rate, and that on how many there were:
-        steps of expectation maximisation. What is around pages is taken from a simpler
-        count, of one change for half of the gap, or for all of it if a hint ended it.
+        the rate at which both agree is found by Newton's method. What is around pages
+        is taken from a simpler count, of one change for half of the gap, or for all of
+        it if a hint ended it.
         """
         pages, n = self._pages, self._pages.site.size
         part = share[gaps.item] if isinstance(share, np.ndarray) else share
@@ -253,12 +254,17 @@ class Neighbours:
         # Of very many pages few have such gaps; nothing of the others is counted.
         rows, place = np.unique(gaps.item, return_inverse=True)
         lent = pages.lived[rows] + pages.shape / simple.around().at(rows)
-        found, before = simple.changes[rows], since[rows]
+        rate, before = (simple.changes[rows] + pages.shape) / lent, since[rows]
         del simple
         for _ in range(COUNTS):
-            rate = (found + pages.shape) / lent
-            each = gaps.tally * heard.changes(rate[place] * gaps.length)
-            found = before + np.bincount(place, each, rows.size)
+            expected = rate[place] * gaps.length
+            each, slope = heard.changes(expected), heard.slope(expected) * gaps.length
+            found = before + np.bincount(place, gaps.tally * each, rows.size)
+            fall = lent - np.bincount(place, gaps.tally * slope, rows.size)
+            rate = np.maximum(
+                rate + (found + pages.shape - lent * rate) / fall, 0.1 * rate
+            )
+        found = lent * rate - pages.shape
         pages.changes[:] = since
         pages.changes[rows] = found
         self._counted = rows.astype(np.int32), found - before
