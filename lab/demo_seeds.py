@@ -74,7 +74,7 @@ def words(found: Row) -> str:
     """Return a summary as a sentence or two."""
     share, low, high = found["coverage"]
     return (
-        f"The bounds held on {found['held']} of {found['seeds']} seeds: {share:.2f} "
+        f"The bounds held on {found['held']} of {found['seeds']} seeds: {share:.3f} "
         f"[{low:.3f}, {high:.3f}]; the truth was above them {found['above']} times, "
         f"below {found['below']}.\n"
         f"True minus believed: {found['off']:+.4f} (standard error "

@@ -157,6 +157,9 @@ def test_newest_first_reads_little_more_than_what_is_new() -> None:
 def test_newest_first_needs_a_form_that_can() -> None:
     with pytest.raises(ValueError, match="newest first"):
         played(Newest(), behind(NOW))
+    for half in ({"newest": True, "everything": False}, {"everything": True}):
+        with pytest.raises(ValueError, match="newest first"):
+            played(Newest(), behind(NOW, dates=DATES, **half))
 
 
 def test_ten_issued_queries_without_new_records_end_the_papers_way() -> None:

@@ -9,7 +9,7 @@ import league_folder
 from halflife.bench import league
 from halflife.recordings.histories import load
 from lab import results, resumed_league
-from lab.result_commands import PRINTED
+from lab.result_commands import PRINTED, PrintedFigure
 from lab.result_pages import (
     END,
     MEASURED,
@@ -171,3 +171,34 @@ def test_figures_that_need_recorded_histories_are_left_alone_without(tmp_path, c
     told = json.loads((tmp_path / "one.json").read_text())
     assert told["status"] == UNMEASURED
     assert results.main(["--only", "nothing"]) == 2
+
+
+def test_what_a_command_prints_becomes_rows_and_a_table():
+    figure = PrintedFigure("halflife bench allocate --items 2000 --json", "few pages")
+    told = figure.measure()
+    assert told["data"] == {"kind": "made", "part": "few pages"}
+    (row,) = told["rows"]
+    assert row["kkt_residual"] < 1e-6
+    shown = TABLES["allocate"](told)
+    assert f"| processor seconds | {row['processor_seconds']:.2f} |\n" in shown
+
+
+def test_every_figure_that_a_command_prints_has_a_table_and_a_real_command():
+    assert set(PRINTED) <= set(TABLES)
+    for one in PRINTED.values():
+        script = one.command.split()[1]
+        assert not script.endswith(".py") or (ROOT / script).is_file()
+
+
+def test_a_figure_of_two_programs_is_shown_side_by_side():
+    paces = {"pages_per_cpu_s": 1846.0}
+    row = {
+        "halflife": paces,
+        "halflife_keeping": {"pages_per_cpu_s": 1107.0},
+        "scrapy": {"pages_per_cpu_s": 173.0},
+        "halflife_to_scrapy": 9.4,
+        "halflife_keeping_to_scrapy": 6.4,
+    }
+    shown = TABLES["fetch"]({"rows": [row]}).splitlines()
+    assert shown[2] == "| halflife, looks only | 1846 | 9.4× |"  # noqa: RUF001
+    assert shown[-1] == "| Scrapy | 173 | 1 |"

@@ -269,3 +269,9 @@ def test_what_is_kept_stays_small_however_many_looks_there_are():
         gap = float(rng.uniform(0.02, 0.06))
         known, at = known.after(one(at + gap, at, rng.poisson(2))), at + gap
     assert len(known.rows) < 4 * BINS
+
+
+def test_without_a_day_watched_all_hours_are_alike():
+    inside, nothing = np.zeros((1, BINS)), np.zeros(BINS)
+    found = intensity(np.ones(1), inside, nothing, EVEN)
+    assert found.tolist() == [1.0 / BINS] * BINS

@@ -298,7 +298,7 @@ def test_demo_seeds_are_summed_up(tmp_path, capsys):
     log.write_text("".join(f"{demo_seeds.json.dumps(row)}\n" for row in rows))
     demo_seeds.main(["--seeds", "4", "--log", str(log)])
     said = capsys.readouterr().out
-    assert "held on 2 of 4 seeds: 0.50 [0.068, 0.932]" in said
+    assert "held on 2 of 4 seeds: 0.500 [0.068, 0.932]" in said
     assert "above them 1 times, below 1" in said
     assert "True minus believed: +0.0000" in said
     demo_seeds.main(["--seeds", "1", "--first", "5", "--pages", "3", "--days", "1",

@@ -63,6 +63,10 @@ NOT_RUN = {
     "make release": "it builds an environment for each Python; "
     "tests/test_release.py runs its parts",
     "make test-servers": "it installs servers; make test-servers is its own run",
+    'halflife allocate "postgresql://planner@db/work?schema=shop&table=items" '
+    "--budget 20000000 --out plan/ --keep url": (
+        "it needs PostgreSQL; tests/test_item_tables.py plans such tables"
+    ),
     'halflife store copy halflife.db "postgresql://halflife@db/work?schema=shop"': (
         "it needs PostgreSQL; tests/cli/test_postgres.py copies both ways"
     ),

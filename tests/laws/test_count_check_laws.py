@@ -17,7 +17,13 @@ from halflife.policies.texts.checked_index import (
     followed,
 )
 from halflife.policies.texts.drift_index import drift_index, shrunk
-from halflife.policies.texts.live import WEEK, Databases, SummaryChecks, counted
+from halflife.policies.texts.live import (
+    SHORTEST,
+    WEEK,
+    Databases,
+    SummaryChecks,
+    counted,
+)
 from halflife.policies.texts.names import CHAMPION
 from halflife.summary.count_check import count_noise, counted_divergence
 from halflife.summary.metrics import kl, weighted_precision
@@ -332,3 +338,17 @@ def test_a_replay_and_the_service_check_at_the_same_interval():
         if checked(replace(weekly, age=np.full(3, age)), 9.0, default_rng(0)).check.size
     )  # fmt: skip
     assert abs(due - days[0] / WEEK) <= NEAREST + 1e-9
+
+
+def test_a_rule_checks_by_counts_if_it_says_how():
+    assert CHAMPION.by_counts
+    assert not replace(CHAMPION, due=None).by_counts
+    assert not replace(CHAMPION, due=replace(CHAMPION.due, counts=None)).by_counts
+
+
+def test_where_a_renewal_is_as_frequent_as_a_check_nothing_is_checked():
+    known = databases(2, income=1e9, checks=checks_of([], 2, price=5.0), made=0.5)
+    found = CHAMPION.choose(known)
+    assert found.every.tolist() == [SHORTEST, SHORTEST]
+    assert found.renews.all()
+    assert not found.due.any()

@@ -294,6 +294,12 @@ def test_the_chord_is_followed_where_the_tangent_misleads(power):
     assert search.price == pytest.approx(0.5 ** (-1.0 / power))
 
 
+def test_two_trials_at_one_price_have_no_chord():
+    search = Search(0.0, np.inf)
+    first = search._step(2.0, -2.0, 1.0)
+    assert search._step(2.0, -2.0, 1.0) == first == pytest.approx(math.log(2.0))
+
+
 def test_a_limited_search_begins_below_the_price_that_nobody_pays():
     search = Search(math.log(3.0), 4.0)
     assert search.price == pytest.approx(3.0)

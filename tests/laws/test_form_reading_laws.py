@@ -587,6 +587,19 @@ def test_numbers_that_were_confirmed_say_how_many_are_not_seen(counts, luck, kno
     assert (kept.unseen == UnseenRecords()) is known
 
 
+def test_a_crawl_whose_numbers_are_refuted_begins_anew_and_keeps_what_it_found():
+    held = records({"Oslo": 12})
+    walk = crawling(Ledger(form_of(held, everything=True)), FormCopy.of(Register()))
+    kept = {"old": {"city": "Rome"}}
+    walk.records.update(kept)
+    walk.words, walk._whole, walk.unproven = True, False, [OSLO]
+    walk.ledger.trust.refuted = "Oslo: 99 were told, 12 there"
+    walk._empty()
+    assert (walk.words, walk._whole, walk._believed) == (False, True, False)
+    assert walk.unproven == []
+    assert walk.records == held | kept
+
+
 def test_a_failure_that_cut_a_crawl_short_is_told():
     form = form_of(records({"Oslo": 12}), everything=True)
     failing = Ledger(Troubled(form, Troubles(fails=2)))

@@ -425,3 +425,14 @@ def test_an_unseen_view_has_pages_of_which_nothing_is_known():
     assert view.ready.all()
     assert not view.looked.any()
     assert not view.changed.any()
+
+
+def test_gains_stay_finite_as_days_go_by():
+    def rash(view, budget, rng):
+        plan = plain(view, budget, rng)
+        if len(view) != 6 or view.now < NOW + 0.5 or len(plan) < 2:
+            return plan
+        return replace(plan, gain=np.append(plan.gain[:-1], np.inf))
+
+    (wrong,) = broken(Strategy(rash))
+    assert wrong.endswith("a gain is not finite")

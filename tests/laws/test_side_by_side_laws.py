@@ -1,12 +1,19 @@
 """What rows of two texts say of their lines: where they stand, and what is left out."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.core import side_by_side
-from halflife.core.side_by_side import compare
+from halflife.core.side_by_side import (
+    _TOKENS,
+    _anchors,
+    _likeness,
+    _WordAllowance,
+    compare,
+)
 from halflife.core.text_diff import count_differences
 
 WORDS = st.sampled_from(["red tea", "green tea", "black tea 5", "x", "y z", ""])
@@ -118,3 +125,31 @@ def test_context_that_takes_all_the_room_leaves_one_row_of_the_difference():
     found = compare(old, [*old[:3], "7", "8", "9"], context=3, most=3)
     assert [row.mark for row in found.rows][:3] == ["same"] * 3
     assert len(found.rows) == 4
+
+
+LINES_OF_WORDS = st.lists(
+    st.sets(st.sampled_from("abcd"), max_size=3).map(lambda s: " ".join(sorted(s))),
+    max_size=5,
+)
+
+
+@given(LINES_OF_WORDS, LINES_OF_WORDS)
+def test_lines_are_paired_so_that_they_have_most_in_common(before, after):
+    if len(before) == len(after):
+        return
+    found = _anchors(before, after, _WordAllowance(10**6))
+    pairs = found[::2]
+    assert found[1::2] == [(i + 1, j + 1) for i, j in pairs]
+    assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
+
+    def alike(i, j):
+        one, other = (_TOKENS.findall(line) for line in (before[i], after[j]))
+        return _likeness(set(one), set(other))
+
+    def best(i, j):
+        if i == len(before) or j == len(after):
+            return 0.0
+        return max(best(i + 1, j), best(i, j + 1), alike(i, j) + best(i + 1, j + 1))
+
+    assert all(alike(i, j) > 0 for i, j in pairs)
+    assert sum(alike(i, j) for i, j in pairs) == pytest.approx(best(0, 0))

@@ -2,13 +2,22 @@
 
 from itertools import product
 from math import inf, isfinite, isnan
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.value_curve import Worth
-from halflife.market.targets import Bill, Need, Target, bill, days_of, parse
+from halflife.market.targets import (
+    Bill,
+    Need,
+    Target,
+    _lowered,
+    bill,
+    days_of,
+    parse,
+)
 
 
 def worth(name, quality, low):
@@ -199,3 +208,20 @@ def test_a_target_may_be_lowered_to_what_no_request_keeps():
 
 def test_an_age_without_a_share_of_moments_can_be_written():
     assert str(Target("age", 0.25)) == "age p0 <= 6 h"
+
+
+def test_lowering_one_target_saves_down_to_the_next_of_its_source():
+    """Of targets that take 10, 6 and 2 requests the first saves 4 at most."""
+    takes = [10.0, 6.0, 2.0]
+    need = SimpleNamespace(
+        source="a",
+        target=Target("recall", 0.9),
+        kept_by=lambda requests: Target("recall", requests / 20.0),
+    )
+    (found,) = _lowered(need, 10.0, takes, 4.0)
+    assert found.to.level == pytest.approx(6.0 / 20.0)
+    assert found.share == pytest.approx(1.0 - 0.3 / 0.9)
+    assert _lowered(need, 10.0, takes, 4.5) == []
+    assert _lowered(need, 6.0, takes, 1.0) == []  # a dearer one would stay
+    (alone,) = _lowered(need, 10.0, [10.0], 9.0)
+    assert alone.to.level == pytest.approx(1.0 / 20.0)

@@ -16,7 +16,7 @@ from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.known.refresh import Probe, Refresher
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Origin
-from halflife.queries.policies import LOOKUP_INDEX, NAIVE_1
+from halflife.queries.policies import LOOKUP_INDEX, METHOD_1, NAIVE_1
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.table_form import Tabled
 from halflife.queries.turn_result import TurnResult
@@ -552,3 +552,17 @@ def test_a_copy_whose_first_crawl_is_not_over_is_crawled_on():
     done = keep(ledger, held, FormWish(), NOW, rng)
     assert {one.why for one in done.asked} == {"the first crawl"}
     assert done.records.keys() == {"a", "b"}
+
+
+def test_a_rule_that_goes_round_keeps_its_order_in_what_lies_ahead():
+    cities = ("Oslo", "Oslo", "Oslo", "Rome", "Rome", "Lima")
+    records = {f"k{i}": {"city": city} for i, city in enumerate(cities)}
+    first, last = dict.fromkeys(records, 0.0), dict.fromkeys(records, 5.0)
+    held = FormCopy(records, first, last, [], 28.0, 0.0)
+    wish, rng = FormWish("known", known=METHOD_1), np.random.default_rng
+    work = Upkeep(held, PLAIN, wish, NOW)
+    plan = [work.told(one) for one in work.known.next(work.copy, NOW, 9.0, rng(0))]
+    gains = [step.gain for step in plan]
+    assert len(plan) == 3
+    assert gains != sorted(gains, reverse=True)  # by gain it would be another order
+    assert ahead(held, PLAIN, wish, NOW, rng(0), 9) == plan

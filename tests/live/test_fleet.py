@@ -10,6 +10,7 @@ from contextlib import closing
 
 import pytest
 
+import postgres_server
 import postgres_store
 from halflife import cli
 from halflife.cli.worker import _seconds
@@ -143,6 +144,7 @@ def test_pause_and_drain_reach_every_worker(project, capsys):
 
 @pytest.mark.faults
 def test_a_database_that_is_restarted_in_the_middle_loses_nothing():
+    postgres_server.need()
     words = ["--pages", "60", "--hosts", "6", "--workers", "2", "--delay", "0.3"]
     words += ["--restart-server", "--every", "2", "--timeout", "90"]
     with fleet.server() as server:

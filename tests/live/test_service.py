@@ -436,6 +436,15 @@ def test_results_are_told_as_they_come(write, server):
     assert play.named("stopped")
 
 
+def test_a_first_look_that_found_no_room_comes_as_soon_as_others_leave_some(
+    write, server
+):
+    """Each may take all 48 requests of the day, and takes a few of them."""
+    other = listing_source(server).replace('"jobs"', '"cars"')
+    play = Play(write(listing_source(server), other, requests=48)).run(0.0005)
+    assert {event["sources"] for event in play.named("worked")} == {"jobs", "cars"}
+
+
 @pytest.mark.parametrize(("saved", "grant"), [(30, None), (60, 50)])
 def test_a_listing_that_costs_more_than_an_hour_brings_is_saved_for(
     write, server, saved, grant

@@ -215,7 +215,7 @@ class Neighbours:
         self._pages.lived += np.bincount(
             gaps.item, gaps.length * gaps.tally, len(evidence)
         )
-        self._counted = np.zeros(0)
+        self._counted = np.zeros(0, dtype=np.int32), np.zeros(0)
         self._count(changed_gaps(evidence, None), 1.0)
         self._fitted = int(evidence.looks.sum()) - len(evidence)
         if self._memory is not None:
@@ -242,20 +242,26 @@ class Neighbours:
         pages, n = self._pages, self._pages.site.size
         part = share[gaps.item] if isinstance(share, np.ndarray) else share
         heard = Heard(part, gaps.load, gaps.true)
-        since = pages.changes - wider(self._counted, n)
+        since, (known, counted) = pages.changes.copy(), self._counted
+        since[known] -= counted
         half = 0.5 * np.exp(-gaps.load) * gaps.tally * gaps.length
         simple = replace(
             pages,
             changes=since + np.bincount(gaps.item, gaps.tally, n),
             lived=pages.lived - np.bincount(gaps.item, half, n),
         )
-        lent, found = pages.shape / simple.around().at(slice(None)), simple.changes
+        # Of very many pages few have such gaps; nothing of the others is counted.
+        rows, place = np.unique(gaps.item, return_inverse=True)
+        lent = pages.lived[rows] + pages.shape / simple.around().at(rows)
+        found, before = simple.changes[rows], since[rows]
+        del simple
         for _ in range(COUNTS):
-            rate = (found + pages.shape) / (pages.lived + lent)
-            each = gaps.tally * heard.changes(rate[gaps.item] * gaps.length)
-            found = since + np.bincount(gaps.item, each, n)
-        pages.changes[:] = found
-        self._counted = found - since
+            rate = (found + pages.shape) / lent
+            each = gaps.tally * heard.changes(rate[place] * gaps.length)
+            found = before + np.bincount(place, each, rows.size)
+        pages.changes[:] = since
+        pages.changes[rows] = found
+        self._counted = rows.astype(np.int32), found - before
         self._around, self._moved = pages.fit(), False
 
     def recollect(self, memory: NeighbourMemory | None) -> None:

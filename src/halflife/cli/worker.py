@@ -144,7 +144,7 @@ async def _share(
 
     queue = work_queue(config.store_place, terms[0].lease)
     planner = FleetPlanner(terms[1])
-    terms[0].is_well = planner.is_alive
+    terms[0].is_well = planner.is_well
     terms[0].decides = lambda: planner.status
     one = FleetWorker(Settings(config), store, queue, stop, terms[0])
     planner.start()

@@ -40,7 +40,7 @@ from halflife.kinds.pages.joint_view import (
     market_value,
     shares,
 )
-from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.pages.settings import map_addresses
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.models.week_rhythm import WeekCalendar
 from halflife.policies import Policy, Strategy
@@ -289,9 +289,7 @@ def belief(
     if isinstance(made, PoissonBelief):
         made = Hinted(made, announced=False)
     if isinstance(made, Hinted):
-        made.maps = keys(
-            url for one in PagesConfig.among(config.source) for url in one.maps
-        )
+        made.maps = keys(map_addresses(config.source))
     return made
 
 

@@ -28,13 +28,14 @@ from halflife.core.ranking import best_rows
 from halflife.core.value_curve import Offers, joined
 from halflife.engine import groups, prices, targets, zones
 from halflife.engine.appraisal import Appraiser
+from halflife.engine.decision import Decision
 from halflife.engine.wallet import Wallet
 from halflife.kinds.protocol import Memo, Reading
 from halflife.kinds.registry import kind_of
 from halflife.kinds.terms import GrantTerms
 from halflife.market import Limits, take, target_rule
 from halflife.market.offers import OfferTurn, TakenOffers, intervals
-from halflife.market.stand import SOONEST, TargetMemory
+from halflife.market.stand import SOONEST
 from halflife.stores import Store
 
 
@@ -93,42 +94,6 @@ class Situation:
         return float(max(source.max_requests - spent, 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What is done next.
-
-    Attributes:
-        grants: Requests, by the names of a group.
-        paid: How many of them come out of what has come in.
-        due: Offers that gained something and were not taken.
-        waits: The source that requests are saved for; empty if there is none.
-        aim: What targets ask for, if no more than that is spent.
-        why: Why a group gets what it gets, in a few words, if targets decide.
-        memories: What to remember until the next decision.
-        values: Gain per request of what a source gets, where that was weighed.
-        idle: Whether nothing had come in, so that nobody asked what there is to do.
-        again: Days after which a target may ask for something.
-        due_in: Days until a longest interval is over, or a schedule asks for a fetch.
-
-    """
-
-    grants: Mapping[tuple[str, ...], int] = field(default_factory=dict)
-    paid: Mapping[tuple[str, ...], float] = field(default_factory=dict)
-    due: int = 0
-    waits: str = ""
-    aim: targets.Aim = field(default_factory=targets.Aim)
-    why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    memories: Mapping[str, TargetMemory] = field(default_factory=dict)
-    values: Mapping[str, float] = field(default_factory=dict)
-    idle: bool = False
-    again: float = inf
-    due_in: float = inf
-
-    def beyond(self, config: Config) -> bool:
-        """Say whether targets need more in the long run than the budget has."""
-        return self.aim.needed() > config.budget.pace
-
-
 def names(group: Sequence[SourceConfig]) -> tuple[str, ...]:
     """Return the names of a group's sources."""
     return tuple(source.name for source in group)
@@ -154,11 +119,24 @@ def decide(at: Situation) -> Decision:
     """Return what is done next, and what that takes of what has come in."""
     room, free = at.wallet.room(at.now), at.free()
     grants: dict[tuple[str, ...], int] = {}
+    cut = False
     for group in free:
-        wanted = min(_first(at, group, room), room, *map(at.left, group))
-        if wanted >= 1:
-            grants[names(group)] = int(wanted)
-            room -= int(wanted)
+        first = min(_first(at, group, room), *map(at.left, group))
+        if first >= 1 and room >= 1:
+            grants[names(group)] = int(min(first, room))
+            room -= grants[names(group)]
+        else:
+            cut |= first >= 1
+    return replace(_after_first(at, free, grants, room), cut=cut)
+
+
+def _after_first(
+    at: Situation,
+    free: Sequence[Sequence[SourceConfig]],
+    grants: dict[tuple[str, ...], int],
+    room: int,
+) -> Decision:
+    """Return what is done next, where first looks were granted what they take."""
     rest = [group for group in free if not _whole(group, grants)]
     credit = min(at.wallet.income(at.now), room)
     if not rest or room <= 0:

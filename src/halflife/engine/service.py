@@ -31,6 +31,7 @@ from halflife.engine import (
     targets,
 )
 from halflife.engine.breakers import Breaker
+from halflife.engine.decision import Decision
 from halflife.engine.health import ServiceStatus
 from halflife.engine.reload import Settings
 from halflife.engine.service_terms import DAY, Outside, ServiceRhythm
@@ -110,6 +111,7 @@ class Service:
         self._tidier = housekeeping.Tidier(store)
         self._memo = Memo()
         self._hurry = False
+        self._cut = False  # whether something never looked at waits for requests
         self._said = ""
         self._beyond = False
         self._resumed = False  # whether work goes on after a pause
@@ -220,6 +222,7 @@ class Service:
             config, self.store, now, crew.groups, busy, self._memo, nap
         )
         decision = scheduler.decide(at)
+        self._cut = decision.cut
         self._blame(crew, now)
         self._time.again = decision.again * DAY
         self._time.due = now + decision.due_in
@@ -236,7 +239,7 @@ class Service:
         targets.remember(self.store, decision.memories)
         self._say_beyond(crew, decision)
 
-    def _say_beyond(self, crew: Crew, decision: scheduler.Decision) -> None:
+    def _say_beyond(self, crew: Crew, decision: Decision) -> None:
         """Say once that the targets need more than the budget has."""
         if self._beyond or not decision.beyond(crew.config):
             return
@@ -280,7 +283,7 @@ class Service:
 
     def _collect(self, crew: Crew) -> None:
         """Look after the work that is done."""
-        lost = heard = found = False
+        lost = heard = found = room = False
         for names, under in list(self._under.items()):
             if not under.task.done() or under.task.cancelled():
                 continue
@@ -289,7 +292,8 @@ class Service:
             self._account(crew, under, done)
             lost, heard = lost or done.lost, heard or done.heard
             found |= done.found > 0
-        self._hurry = found
+            room |= self._cut  # it may not have taken all that it was granted
+        self._hurry = found or room
         if heard or lost:
             self._connected(offline=lost and not heard)
 

@@ -95,7 +95,7 @@ class Planner:
         if pool is None or not _alike(pool.view, view):
             return None
         rows = np.flatnonzero(pool.rows | _news(pool, view))
-        if 4 * rows.size > len(view) or not budget:
+        if 4 * rows.size > len(view):
             return None
         self.weighed = rows.size
         few = self.policy(taken(view, rows), budget, rng)

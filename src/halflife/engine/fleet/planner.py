@@ -111,12 +111,16 @@ class FleetPlanner(threading.Thread):
         self._events: asyncio.AbstractEventLoop | None = None
         self._asked: Stop | None = None
         self._ending = threading.Event()
-        self.is_elected = False
+        self.is_elected = self.is_drained = False
         self.status: ServiceStatus | None = None  # of the service, while it decides
 
     def run(self) -> None:
         """Stand for election until asked to end."""
         asyncio.run(self._main())
+
+    def is_well(self) -> bool:
+        """Say whether it stands or decides, or has ended because all work is to end."""
+        return self.is_alive() or self.is_drained
 
     def end(self) -> None:
         """Ask it to end; what it has under way is finished or given back."""
@@ -143,6 +147,7 @@ class FleetPlanner(threading.Thread):
                 logs.event("planner", level=logging.WARNING, fields=fields)
             said = trouble
             if self._asked.asked.is_set():  # it was drained
+                self.is_drained = True
                 return
             await self._asked.sleep(FAILED if trouble else STAND)
 

@@ -3,6 +3,7 @@
 ``kind = "pages"``, or ``kind = "site"`` for pages that are found from a start.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, model_validator
@@ -162,3 +163,8 @@ class PagesConfig(SourceConfig):
     def answer_format(self) -> str:
         """The format in which answers are asked for: as a browser does."""
         return "page"
+
+
+def map_addresses(sources: Iterable[SourceConfig]) -> list[str]:
+    """Return the addresses of the sitemaps and feeds that settings name."""
+    return [url for one in PagesConfig.among(sources) for url in one.maps]

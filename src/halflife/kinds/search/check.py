@@ -31,7 +31,7 @@ from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.kinds.search import selection
 from halflife.kinds.search.client import BlockingSearch, Engine
 from halflife.kinds.search.dictionary import dictionary
-from halflife.kinds.search.runner import Heard, given, settings
+from halflife.kinds.search.runner import AnswerCounts, given, settings
 from halflife.kinds.search.settings import TAU, SearchConfig
 from halflife.net.gate import Gate
 from halflife.policies.texts.samples import DOCUMENTS as SAMPLE
@@ -186,7 +186,7 @@ class Checker:
         snippets = selection.is_glimpsed(kept)
         how = settings(source, fetch=not snippets)
         async with self._visitor.visit(source.name, most) as visit:
-            heard, loop = Heard(), asyncio.get_running_loop()
+            heard, loop = AnswerCounts(), asyncio.get_running_loop()
             engine = Engine(visit.gate, how, visit.purse)
             line = BlockingSearch(engine, loop, snippets=snippets, told=heard)
             # Counts stand on the page of results: no document is read for them.

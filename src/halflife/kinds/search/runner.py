@@ -228,7 +228,7 @@ class SampledDatabase(NamedTuple):
     counts: ReferenceCounts | None = None  # by which the summary can be checked
 
 
-class Heard:
+class AnswerCounts:
     """Hears answers, counts what they hold, and passes them on."""
 
     def __init__(self, told: Callable[[SearchAnswer], None] = lambda _: None) -> None:
@@ -300,7 +300,7 @@ class Summarizer:
         async with self._visitor.visit(source.name, most) as visit:
             engine = Engine(visit.gate, how, visit.purse)
             loop = asyncio.get_running_loop()
-            heard = Heard(told)
+            heard = AnswerCounts(told)
             line = BlockingSearch(engine, loop, snippets=self.wish.snippets, told=heard)
             self._line = line
             rng, room = np.random.default_rng(visit.run.id), visit.purse.left

@@ -40,7 +40,7 @@ WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
 _RANGE = "SELECT {} FROM {} WHERE ctid >= {}::tid AND ctid < {}::tid"
 
 
-class Column(NamedTuple):
+class TableColumnType(NamedTuple):
     """A column of the table, and its type as PostgreSQL names it."""
 
     name: str
@@ -148,7 +148,7 @@ class ItemTable:
     """
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumnType, ...]
     ranges: tuple[TableRange, ...]
 
 
@@ -165,7 +165,9 @@ def opened(text: str) -> Iterator[ItemTable]:
         lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.SQL(full))
         db.link.execute(lock)
         db.link.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        columns = tuple(Column(*one) for one in db.link.execute(_COLUMNS, (full,)))
+        columns = tuple(
+            TableColumnType(*one) for one in db.link.execute(_COLUMNS, (full,))
+        )
         ((snapshot,),) = db.link.execute("SELECT pg_export_snapshot()").fetchall()
         leaves = db.link.execute(_LEAVES, {"table": full}).fetchall()
         ranges = [one for leaf in leaves for one in _cut(address, leaf, snapshot, name)]
@@ -214,7 +216,7 @@ def _parsed(text: str) -> tuple[PostgresAddress, str]:
     return PostgresAddress.parse(urlunsplit(parts._replace(query=rest))), table
 
 
-def is_number(column: Column) -> bool:
+def is_number(column: TableColumnType) -> bool:
     """Say whether a column's values are numbers."""
     return column.type in {
         "smallint", "integer", "bigint", "real", "double precision", "numeric",
