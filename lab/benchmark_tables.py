@@ -27,7 +27,7 @@ def allocate(told: Told) -> str:
     figures = {
         "processor seconds": f"{row['processor_seconds']:.2f}",
         "KKT residual, relative": f"{row['kkt_residual']:.0e}",
-        "budget missed by, relative": f"{row['budget_error']:.0e}",
+        "budget missed by, relative": f"{row['budget_error']:.1g}",
         "times faster than a root-finder page by page (nested `brentq`, scaled)": (
             f"{row['rival_ratio']:.0f}"
         ),
