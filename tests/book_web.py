@@ -7,6 +7,7 @@ that what a command prints can be turned back into what the page shows.
 import json
 import re
 import threading
+import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,7 +25,11 @@ STRING = {"kind": "SCALAR", "name": "String", "ofType": None}
 
 
 def page(path, asked, seen):
-    """Return a page of example.org: every fetch finds another edition of it."""
+    """Return a page of example.org: every day has another edition of it.
+
+    Were it another one at each fetch, it would be noise.
+    """
+    del seen
     if path == "/sitemap.xml":
         home = asked["home"]
         places = "".join(f"<url><loc>{home}{one}</loc></url>" for one in PATHS)
@@ -33,7 +38,7 @@ def page(path, asked, seen):
     if path not in PATHS:
         return 404, "text/plain", "not here"
     links = "".join(f'<a href="{one}">{one}</a>' for one in PATHS)
-    text = f"<p>Freshness, edition {seen} of {path}.</p>"
+    text = f"<p>Freshness, edition {time.time() // 86400.0:.0f} of {path}.</p>"
     return 200, HTML, f"<title>{path}</title>{text}{links}"
 
 

@@ -47,7 +47,8 @@ def test_some_rows_of_a_view_are_all_their_columns():
     for field in fields(view):
         column = getattr(view, field.name)
         if isinstance(column, np.ndarray):
-            np.testing.assert_array_equal(getattr(some, field.name), column[rows])
+            told = column[rows] if column.size else column  # not all need be known
+            np.testing.assert_array_equal(getattr(some, field.name), told)
     assert some.now == view.now
     np.testing.assert_array_equal(some.survival.shape, view.survival.shape[rows])
     np.testing.assert_array_equal(some.survival.exposure, view.survival.exposure[rows])

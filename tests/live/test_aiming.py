@@ -20,7 +20,7 @@ from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play, fullest, ledger
 
-HALVES = ServiceRhythm(shortest=1800.0, longest=1800.0, slice=1800.0, judged=86400.0)
+QUARTERS = ServiceRhythm(shortest=900.0, longest=900.0, slice=900.0, judged=86400.0)
 HEAD = "[budget]\nrequests = {}\nmode = {!r}\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
 
@@ -100,7 +100,7 @@ def test_what_never_changes_is_hardly_asked_for_once_it_was_seen(write, server):
     for mode in ("targets", "quality"):
         server.asked.clear()
         path = write(*parts, mode=mode, requests=240)
-        Play(path, rhythm=HALVES).run(0.6)
+        Play(path, rhythm=QUARTERS).run(0.6)
         used[mode] = len(server.asked)
     assert used["quality"] > 120
     assert used["targets"] < 0.3 * used["quality"]
@@ -108,7 +108,7 @@ def test_what_never_changes_is_hardly_asked_for_once_it_was_seen(write, server):
 
 def test_the_looks_that_watch_for_busy_times_are_spread_over_the_day(write, server):
     path = write(pages(server, "p", 40, 'target = "freshness >= 0.5"\n'))
-    Play(path, rhythm=HALVES).run(3.5)
+    Play(path, rhythm=QUARTERS).run(3.5)
     late = [at - BEGAN for at, _ in ledger(path) if at > BEGAN + 1.5]
     assert np.diff([1.5, *late, 3.5]).max() < 0.6  # a twentieth of 40 pages a day
     assert len(late) <= 6
@@ -119,7 +119,7 @@ def test_without_a_target_a_source_gets_its_first_looks_and_its_longest_interval
 ):
     parts = pages(server, "a", 4), pages(server, "b", 4, 'max_interval = "6 h"\n')
     path = write(*parts, requests=2400)
-    play = Play(path, rhythm=HALVES).run(0.9)
+    play = Play(path, rhythm=QUARTERS).run(0.9)
     assert sent(server, "/a") == 4
     assert 4 * 4 <= sent(server, "/b") <= 5 * 4
     assert play.service.status.due == 0
@@ -156,7 +156,7 @@ def two_days(write, server, target):
         right = [held[page] == server.pages[page] for page in held if page[1] == "p"]
         seen.append((play.now - BEGAN, np.mean(right)))
 
-    Play(path, rhythm=HALVES).run(2.0, watch)
+    Play(path, rhythm=QUARTERS).run(2.0, watch)
     at, fresh = np.array(seen).T
     charges = [(at - BEGAN, n) for at, n in ledger(path)]
     second = sum(n for at, n in charges if at > 1.0)
@@ -188,7 +188,7 @@ def test_a_listing_is_looked_at_before_it_falls_below_its_level(write, server):
 
     recall = 'target = "recall >= 0.8 with confidence 0.9"\n'
     path = write(listing(server, recall), requests=240)
-    play = Play(path, rhythm=HALVES).run(1.5, turn_over)
+    play = Play(path, rhythm=QUARTERS).run(1.5, turn_over)
     looked = np.array([at for at, _ in play.results])
     longest = np.diff(looked).max() * 24
     assert 1.0 - (longest + 1.0) / 60 >= 0.8
@@ -214,7 +214,7 @@ def test_a_level_is_kept_also_where_other_sources_gain_more(write, server):
     ):
         parts = pages(server, "p", 40), listing(server, f"weight = 0.001\n{said}")
         path = write(*parts, requests=240, mode="quality")
-        play = Play(path, rhythm=HALVES).run(1.5, turn_over)
+        play = Play(path, rhythm=QUARTERS).run(1.5, turn_over)
         looked = [at for at, one in play.results if getattr(one, "listed", 0)]
         late = [at for at in looked if at > BEGAN + 0.25]
         gaps.append(np.diff([BEGAN + 0.25, *late, play.now]).max() * 24)
@@ -230,7 +230,7 @@ def test_an_age_is_kept_also_where_other_pages_gain_more(write, server):
     late = 'weight = 0.001\ntarget = "age p95 <= 3 h"\n'
     parts = pages(server, "p", 40), pages(server, "calm", 2, late)
     path = write(*parts, requests=480, mode="quality")
-    play = Play(path, rhythm=HALVES).run(1.5, each)
+    play = Play(path, rhythm=QUARTERS).run(1.5, each)
     with sqlite3.connect(path.with_suffix(".db")) as db:
         rows = db.execute(
             "SELECT item.key, at FROM observation JOIN item ON item.id = item"
@@ -261,7 +261,7 @@ def test_targets_beyond_the_budget_are_told_once_and_the_budget_holds(write, ser
     each = changing(server, "p", 40, 0.002)
     target = 'target = "freshness >= 0.95 with confidence 0.95"\n'
     path = write(pages(server, "p", 40, target), requests=120)
-    play = Play(path, rhythm=HALVES).run(2.1, each)
+    play = Play(path, rhythm=QUARTERS).run(2.1, each)
     (said,) = play.named("targets beyond the budget")
     assert said["level"] == "warning"
     assert said["budget"] == 120

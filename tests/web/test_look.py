@@ -334,7 +334,7 @@ def test_targets_are_in_per_cent_and_programs_get_them_as_they_are_written(full)
     written = full.get("/source.json?name=jobs").json["targets"]
     assert written == ["recall >= 0.9 with confidence 0.95"]
     assert (
-        'kept</span> <span class="soft">freshness \u2265 70 %'
+        'kept</span> <span class="soft">freshness \u2265 65 %'
         in full.get("/what-if?budget=700").text
     )
 

@@ -62,7 +62,7 @@ target = "summary >= 0.6"
 NEWS = """\
 [[source]]
 name = "news"
-target = "freshness >= 0.7"
+target = "freshness >= 0.65"
 pages = ["https://news.example/"]
 """
 BUDGET = re.compile(r"^requests = (\d+)$", re.MULTILINE)
