@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 import postgres_store
+from halflife.config import Config
 from halflife.core.errors import (
     AlreadyRunning,
     Damaged,
@@ -22,6 +23,7 @@ from halflife.core.errors import (
 from halflife.core.item import Item
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.store_address import PostgresAddress
+from halflife.engine import bootstrap
 from halflife.stores import schema as sqlite_schema
 from halflife.stores.owner import Owner
 from halflife.stores.postgres import connection, schema
@@ -104,7 +106,9 @@ def test_a_schema_of_another_program_is_left_alone():
         PostgresStore.open(address, create=True)
 
 
-def test_a_newer_schema_is_refused_and_an_older_one_is_brought_up_to_date(monkeypatch):
+def test_a_newer_schema_is_refused_and_an_older_one_is_brought_up_to_date(
+    monkeypatch, tmp_path
+):
     address = postgres_store.fresh()
     name = PostgresAddress.parse(address).schema
     PostgresStore.open(address, create=True).close()
@@ -117,7 +121,9 @@ def test_a_newer_schema_is_refused_and_an_older_one_is_brought_up_to_date(monkey
         newer.setattr(schema, "STEPS", (*schema.STEPS, add_column))
         with pytest.raises(StoreError, match="older halflife"):
             PostgresStore.open(address, readonly=True)
-        PostgresStore.open(address).close()
+        settings = Config.parse(f'store = "{address}"\n', tmp_path / "halflife.toml")
+        with bootstrap.writing(settings):
+            pass
         query = f"SELECT version FROM {name}.store_state"
         assert behind(query).fetchone() == (known + 1,)
         assert behind(f"SELECT count(told) FROM {name}.host").fetchone() == (0,)

@@ -46,10 +46,7 @@ def work_queue(place: Place, lease: float) -> "WorkQueue":
 def is_there(place: Place, *, least: int = 0) -> bool:
     """Say whether there is a store; as a file, one of so many bytes at least."""
     if isinstance(place, str) and is_address(place):
-        found = find_store(place)
-        if found is not None:
-            found.close()
-        return found is not None
+        return _postgres().is_there(place)
     path = Path(place)
     return path.exists() and path.stat().st_size >= least
 

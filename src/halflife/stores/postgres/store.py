@@ -5,7 +5,7 @@ its promises (``synchronous_commit``, which is on by default).
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, Self
 
 from halflife.core.errors import Damaged, StoreError
@@ -86,6 +86,14 @@ class PostgresStore(TableStore):
         if connection is None:
             return None
         return cls(connection, Owner.here(shared=True))
+
+    @staticmethod
+    def is_there(address: str) -> bool:
+        """Say whether there is a store, of whichever version."""
+        where = PostgresAddress.parse(address)
+        link = closing(PostgresConnection(where, readonly=True))
+        with link as connection, connection.looking() as db:
+            return schema.version(db, where.schema) is not None
 
     @property
     def name(self) -> str:
