@@ -36,16 +36,17 @@ class Heard(NamedTuple):
         known = self.true / -np.expm1(-np.maximum(silent, 1e-9) - self.load)
         return np.asarray(at_least_one(silent, self.load) + known)
 
-    def grown(self, expected: Floats) -> tuple[Floats, Floats]:
-        """Return ``changes``, and how much it grows with what is expected, at most 1.
+    def slope(self, expected: Floats) -> Floats:
+        """Return how much ``changes`` grows with what is expected, from 0 to 1.
 
-        >>> [x.round(3).tolist() for x in UNHEARD.grown(np.array([0.0, 1.0, 50.0]))]
-        [[1.0, 1.582, 50.0], [0.5, 0.661, 1.0]]
+        >>> Heard(1.0, 0.0, 0.0).slope(np.array([0.0, 1.0, 50.0])).round(3)
+        array([0.5  , 0.661, 1.   ])
         """
         silent = np.maximum(self.share * expected, 1e-4)
         q = -np.expm1(-silent - self.load)
-        changes = (silent + self.true) / q
-        return changes, self.share * (1.0 - changes * (1.0 - q)) / q
+        return np.asarray(
+            self.share * (1.0 - (silent + self.true) * (1.0 / q - 1.0)) / q
+        )
 
 
 UNHEARD = Heard(1.0, 0.0, 0.0)

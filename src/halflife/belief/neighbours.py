@@ -38,7 +38,7 @@ from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
-COUNTS = 3  # steps in which changes seen before are counted
+COUNTS = 5  # steps in which changes seen before are counted
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
 BLOCK = 65_536  # items that are viewed at once, where there are many
 _COLUMNS: dict[str, Any] = {  # of a view, that are worked out
@@ -252,20 +252,18 @@ class Neighbours:
             lived=pages.lived - np.bincount(gaps.item, half, n),
         )
         # Of very many pages few have such gaps; nothing of the others is counted.
-        some = np.zeros(n, dtype=np.bool_)
-        some[gaps.item] = True
-        rows, place = np.flatnonzero(some), (np.cumsum(some) - 1)[gaps.item]
+        rows, place = np.unique(gaps.item, return_inverse=True)
         lent = pages.lived[rows] + pages.shape / simple.around().at(rows)
         rate, before = (simple.changes[rows] + pages.shape) / lent, since[rows]
         del simple
         for _ in range(COUNTS):
             expected = rate[place] * gaps.length
-            each, slope = heard.grown(expected)
+            each, slope = heard.changes(expected), heard.slope(expected) * gaps.length
             found = before + np.bincount(place, gaps.tally * each, rows.size)
-            slope *= gaps.tally * gaps.length
-            fall = lent - np.bincount(place, slope, rows.size)
-            off = found + pages.shape - lent * rate
-            rate = np.maximum(rate + off / fall, 0.1 * rate)
+            fall = lent - np.bincount(place, gaps.tally * slope, rows.size)
+            rate = np.maximum(
+                rate + (found + pages.shape - lent * rate) / fall, 0.1 * rate
+            )
         found = lent * rate - pages.shape
         pages.changes[:] = since
         pages.changes[rows] = found
