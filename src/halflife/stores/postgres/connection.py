@@ -27,6 +27,7 @@ SILENT = 30  # seconds after which a connection that says nothing is given up
 SKEW = 30.0  # seconds that two clocks may differ; a tenth of a lease
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOCK = "BEGIN; SELECT pg_advisory_xact_lock({}, {})"
+_QUICK = "-cjit=off"  # compiling a statement takes longer than running it
 _UNSYNCED = "BEGIN; SET LOCAL synchronous_commit = off"
 _SPACE = 0x484C  # of our locks among all of the database: "HL"
 _DONE = """
@@ -140,7 +141,7 @@ class PostgresConnection:
                 keepalives_idle=SILENT,
                 tcp_user_timeout=SILENT * 1000,
                 application_name="halflife",
-                options=f"-csearch_path={self.address.schema},pg_catalog",
+                options=f"-csearch_path={self.address.schema},pg_catalog {_QUICK}",
             )
         return PostgresDatabase(link)
 
