@@ -53,6 +53,27 @@ PRINTED = {
         "halflife bench allocate --items 1000000 --json",
         "a million pages, lognormal rates and Pareto weights",
     ),
+    "weibull": PrintedFigure(
+        "halflife bench allocate --items 1000000 --shape weibull --json",
+        "a million pages with Weibull lifetimes, lognormal rates and Pareto weights",
+    ),
+    "out-of-core": PrintedFigure(
+        "halflife bench allocate --items 100000000 --out-of-core --json",
+        "100 million items with rates, weights and costs in 100 Parquet files",
+    ),
+    "large-fit": PrintedFigure(
+        "python lab/scale/fit.py --items 10000000 --json",
+        "10 million items with 10 observations each, in files",
+    ),
+    "fit": PrintedFigure(
+        "python -m lab.bench fit", "100 000 pages with 20 observations each"
+    ),
+    "lifetimes": PrintedFigure(
+        "python -m lab.bench lifetimes", "50 000 lifetimes, seen once a day for a year"
+    ),
+    "index": PrintedFigure(
+        "python -m lab.bench index", "10 000 pages whose rates are known"
+    ),
     "learn": PrintedFigure(
         "python -m lab.bench learn --seeds 20",
         "20 populations of 2000 pages",
