@@ -75,9 +75,9 @@ PRINTED = {
         "python -m lab.bench index", "10 000 pages whose rates are known"
     ),
     "learn": PrintedFigure(
-        "python -m lab.bench learn --seeds 20",
-        "20 populations of 2000 pages",
-        list(range(20)),
+        "python -m lab.bench learn --seeds 8",
+        "8 populations of 2000 pages",
+        list(range(8)),
     ),
     "fetch": PrintedFigure(
         "python lab/benchmarks/fetch.py --repeats 5 --scrapy PYTHON",

@@ -25,7 +25,13 @@ END = "<!-- end of result -->"
 MINUS, TIMES, THIN = "\u2212", "\u00d7", "\u202f"  # as pages write them
 FIGURE = re.compile(rf"(?<![\w.])[-+{MINUS}]?\d+(?:[ {THIN}]\d{{3}}(?!\d))*(?:\.\d+)?")
 CLAIM = re.compile(rf"\d\.\d|\d ?%|\d ?{TIMES}|\d points")
-CODE = re.compile(r"`[^`]*`|\]\([^)]*\)")
+CODE = re.compile(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
+# In a sentence a figure with a unit is a claim, too; the confidence of bounds is none.
+CLAIM_IN_WORDS = re.compile(rf"{CLAIM.pattern}|\d (?:s|ms|MB|KB|kB|times)\b")
+LEVEL = re.compile(r"95 % (?=bounds|intervals)")
+COMMAND = re.compile(
+    r"`(?:\.venv/bin/)?(?:time |for )?(?:python3? |halflife |make |pytest |tests/|\.venv)"
+)
 MEASURED, UNMEASURED = "measured", "not yet measured"
 
 
@@ -128,6 +134,33 @@ def unbacked_rows(text: str) -> Iterator[str]:
         is_row = line.startswith("|") and CLAIM.search(CODE.sub(" ", line))
         if is_row and not (found or inside or section):
             yield line
+
+
+def unbacked_claims(text: str) -> Iterator[str]:
+    """Yield the paragraphs that claim a figure and do not say where it comes from.
+
+    In a section with a result file, that is a mark with its path, or a command of the
+    paragraph's own; in one without, a command in its heading will do. Tables have
+    ``unbacked_rows``. A list is a paragraph for each of its points.
+    """
+    for section in re.split(r"^(?=## )", _without_tables(text), flags=re.MULTILINE):
+        heading, _, body = section.partition("\n")
+        found = list(marks(section))
+        excused = bool(COMMAND.search(heading)) and not found
+        for one in re.split(r"\n{2,}|\n(?=- )", body):
+            claimed = CLAIM_IN_WORDS.search(LEVEL.sub(" ", CODE.sub(" ", one)))
+            backed = COMMAND.search(one) or any(mark.paths for mark in marks(one))
+            if claimed and not (excused or backed):
+                yield one.strip()
+
+
+def _without_tables(text: str) -> str:
+    """Return a page without its tables; of those of files the marks are left."""
+    enclosed = re.compile(
+        rf"(<!-- result: \S+ table=\S+ -->)\n.*?{re.escape(END)}", re.DOTALL
+    )
+    kept = enclosed.sub(lambda found: found[1], text)
+    return "\n".join(line for line in kept.splitlines() if not line.startswith("|"))
 
 
 Render = Callable[[Mapping[str, Any]], str]
