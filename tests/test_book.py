@@ -241,3 +241,38 @@ def test_the_architecture_says_where_its_names_are_defined(heading):
                 name,
                 last,
             )
+
+
+GROUPS = {f"halflife.policies.{kind}" for kind in ("listing", "form", "search")}
+
+
+def test_pages_name_files_and_names_that_exist():
+    places = (ROOT, PACKAGE, DOCS, PACKAGE / "stores", PACKAGE / "kinds", ROOT / "lab")
+    pages = {*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"}
+    for page in pages - {DOCS / "comparison.md"}:  # it names files of other programs
+        text = page.read_text()
+        for path in re.findall(r"`((?:[\w-]+/)+[\w-]+\.py)(?:::\w+)?`", text):
+            assert any((place / path).exists() for place in places), (page.name, path)
+        for name in set(re.findall(r"`((?:halflife|lab)(?:\.\w+)+)`", text)) - GROUPS:
+            there = name.endswith((".toml", ".db")) or defined(name)
+            assert there, (page.name, name)
+
+
+def defined(name):
+    """Say whether a dotted name is a module of ours, or defined in one."""
+    base = ROOT if name.startswith("lab") else ROOT / "src"
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        folder = base.joinpath(*parts[:end])
+        for path in (folder.with_suffix(".py"), folder / "__init__.py"):
+            if path.is_file():
+                rest = parts[end : end + 1]
+                return all(re.search(rf"\b{one}\b", path.read_text()) for one in rest)
+    return False
+
+
+def test_a_name_that_does_not_exist_is_found():
+    assert defined("halflife.allocation.allocate")
+    assert defined("halflife.market.share")
+    assert not defined("halflife.allocation.alocate")
+    assert not defined("lab.nothing")
