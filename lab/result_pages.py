@@ -3,12 +3,13 @@
 Three marks, all of them comments that no reader sees:
 
 - ``<!-- result: league.json#PATH as FORM; PATH as FORM -->`` stands behind figures in
-  a text or a row: the last figures before it are those of the file, in this order.
+  a text or a row: the last figures before it are those of the file, in this order, and
+  ``python -m lab.results --pages`` renews them.
   ``rows[policy=champion,budget=0.005].gain.uniform.low as 100*+.1f`` picks a row of a
   list by what it holds, goes on by names, and prints a hundred times the number; a
   path that begins with a dot goes on from the row that was picked last;
 - ``<!-- result: league.json table=standings -->`` to ``<!-- end of result -->``
-  encloses what ``python -m lab.results --pages`` wrote from the file;
+  encloses what the same command wrote from the file;
 - ``<!-- result: fetch.json -->`` below a heading says in which file the figures of the
   section will be. A file whose ``status`` is ``not yet measured`` has the command; what
   the section states was then printed by that command before results were kept.
@@ -30,7 +31,7 @@ CODE = re.compile(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 CLAIM_IN_WORDS = re.compile(rf"{CLAIM.pattern}|\d (?:s|ms|MB|KB|kB|times)\b")
 LEVEL = re.compile(r"95 % (?=bounds|intervals)")
 COMMAND = re.compile(
-    r"`(?:\.venv/bin/)?(?:time |for )?(?:python3? |halflife |make |pytest |tests/|\.venv)"
+    r"`(?:\.venv/bin/|time |for )*(?:python3? |halflife |make |pytest |tests/|s in )"
 )
 MEASURED, UNMEASURED = "measured", "not yet measured"
 
@@ -167,17 +168,41 @@ Render = Callable[[Mapping[str, Any]], str]
 
 
 def rendered(text: str, results: Path, tables: Mapping[str, Render]) -> str:
-    """Return a page with its enclosed tables made again from the files."""
+    """Return a page with its tables and marked figures made again from the files.
+
+    What stands for a file that is not there, or not measured, stays.
+    """
     parts, last = [], 0
     for mark in marks(text):
-        if not mark.table:
-            continue
-        end = text.index(END, mark.end)
         path = results / mark.file
-        if not path.is_file():  # measured later; what stands there stays
-            continue
-        told = json.loads(path.read_text(encoding="utf-8"))
-        made = tables[mark.table](told).strip("\n")
-        parts.append(f"{text[last : mark.end]}\n{made}\n")
+        told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        before, end = text[last : mark.begin], mark.end
+        if told.get("status") == MEASURED:
+            before = _refilled(before, [looked_up(told, one) for one in mark.paths])
+        parts += [before, text[mark.begin : mark.end]]
+        if mark.table and told.get("status") == MEASURED:
+            end = text.index(END, mark.end)
+            made = tables[mark.table](told).strip("\n")
+            parts.append(f"\n{made}\n")
         last = end
     return "".join([*parts, text[last:]])
+
+
+def _refilled(text: str, known: Sequence[str]) -> str:
+    r"""Return a text whose last figures are these.
+
+    >>> _refilled("`1` of 3 pages, 0.5 [+0, 9]", ["0.75", "+0.1", "-20000"])
+    '`1` of 3 pages, 0.75 [+0.1, \u221220 000]'
+    """
+    plain = CODE.sub(lambda found: " " * len(found[0]), text)
+    places = list(FIGURE.finditer(plain))[len(figures(text)) - len(known) :]
+    for place, value in reversed(list(zip(places, known, strict=True))):
+        if figures(place[0]) != [value]:
+            whole, dot, rest = value.replace("-", MINUS).partition(".")
+            grouped = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", " ", whole)
+            shown = grouped if len(whole) > _LONGEST_WHOLE else whole
+            text = f"{text[: place.start()]}{shown}{dot}{rest}{text[place.end() :]}"
+    return text
+
+
+_LONGEST_WHOLE = 4  # digits of a number that is written without spaces

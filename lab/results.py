@@ -44,7 +44,7 @@ from lab.result_tables import TABLES
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/league.md", "docs/figures.md", "docs/comparison.md",
          "docs/worlds.md", "docs/neighbours.md", "docs/objects-study.md",
-         "docs/one-budget.md", "docs/scale.md")  # fmt: skip
+         "docs/one-budget.md", "docs/scrapy.md")  # fmt: skip
 # Pages of which every table is checked for figures that no result file has.
 CHECKED = ("README.md", "docs/league.md", "docs/figures.md", "docs/comparison.md")
 PICTURE = "docs/league.svg"
@@ -221,7 +221,7 @@ def _folder(errand: Errand) -> Path:
 
 
 def _hashes(paths: Sequence[Path]) -> dict[str, str]:
-    return {path.name: resumed_league.digest([path]) for path in paths}
+    return {path.name: result_histories.file_hash(path) for path in paths}
 
 
 FIGURES: dict[str, BookFigure] = {
