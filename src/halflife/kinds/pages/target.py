@@ -165,13 +165,13 @@ class PageSnapshot:
 
     def _round(self, memory: TargetMemory, unseen: Bools) -> TargetRound:
         share, before = self.share, memory.chances
-        left = share[unseen]
-        stale = float(left @ self.chances()[unseen])
+        left = np.where(unseen, share, 0.0)
+        stale = float(left @ self.chances())
         changed = self.view.changed[self._at] & ~self._unseen(memory)
         return TargetRound(
             things=1.0 / max(float(share @ share), 1e-12),
             began=float(share @ before),
-            left=float(left @ before[unseen]),
+            left=float(left @ before),
             found=float(share @ changed),
             now=stale,
             coming=max(self._loss(memory.length) - stale, 0.0),
