@@ -155,7 +155,7 @@ class PageSnapshot:
         if memory is not None and self.now > memory.began:
             passed = max(self.now - memory.began, memory.unwatched)
             changed = self.view.changed[self._at] & ~self._unseen(memory)
-            pace = max(pace, float(self.share @ changed) / passed)
+            pace = max(pace, float(self.share[changed].sum()) / passed)
         lasts = self.goal.loss / max(pace, 1e-9)
         return max(QUARTER * lasts, min(FIRST, lasts), self.least)
 
@@ -172,7 +172,7 @@ class PageSnapshot:
             things=1.0 / max(float(share @ share), 1e-12),
             began=float(share @ before),
             left=float(left @ before),
-            found=float(share @ changed),
+            found=float(share[changed].sum()),
             now=stale,
             coming=max(self._loss(memory.length) - stale, 0.0),
             unseen=float(left.sum()),
