@@ -123,7 +123,7 @@ def cases(kind: str, collection: Collection) -> Iterator[Case]:
         for m, metric in enumerate(METRICS):
             truth, groups = horizon.outcome.quality[m][at], conditions(horizon, m, at)
             case = Case(kind, collection.name, metric, days, {}, {}, {})
-            for name, told in variants(horizon.measured(m), at):
+            for name, told in variants(horizon.ready[m], at):
                 held = inside(told.low, told.high, truth)
                 case.scores[name] = scored(told, truth)
                 case.pit[name] = pit(told.spread, truth)
@@ -169,7 +169,7 @@ def pit(spread: Floats, truth: Floats) -> Floats:
 
 def conditions(horizon: Horizon, metric: int, at: Ints) -> dict[str, Any]:
     """Return which forecasts were made on which weekday, after what, of what size."""
-    census, ready = horizon.study.census, horizon.measured(metric).ready
+    census, ready = horizon.study.census, horizon.ready[metric].ready
     scores, told = ready.scores, ready.scored.told[at]
     last = scores[np.maximum(told - 1, 0)] if scores.size else np.zeros(at.size)
     groups = {"all": np.ones(at.size, bool)}

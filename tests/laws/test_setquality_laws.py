@@ -20,7 +20,6 @@ from halflife.models.setquality import (
     forecast,
     quality_band,
     quality_bounds,
-    recall_forecast,
     versions,
     when,
 )
@@ -49,19 +48,6 @@ def test_before_any_look_nothing_is_held_and_nothing_can_be_wrong():
         assert [x.tolist() for x in band] == [[1.0] * 2, [0.0] * 2, [1.0] * 2]
     for band in (found.gone, found.new):
         assert [x.tolist() for x in band] == [[0.0] * 2] * 3
-
-
-@pytest.mark.parametrize("looks", [0, 1, 2, 9, 36])
-def test_recall_alone_is_that_of_the_whole_forecast(world, looks):
-    known = replace(world, looks=world.looks[:looks]).until(float(looks))
-    nothing = collection([0.0, 1.0, 2.0], [-1.0], [0.5])
-    for source in (known, nothing):
-        for ahead in ([0.0, 0.3, 1.0, 2.5, 90.0], [4.0]):
-            whole = forecast(source, looks + 0.5, ahead, 0.8).recall
-            for one, other in zip(
-                recall_forecast(source, looks + 0.5, ahead, 0.8), whole, strict=True
-            ):
-                assert one.tolist() == other.tolist()
 
 
 def test_after_one_look_all_may_have_gone():

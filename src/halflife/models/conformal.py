@@ -28,7 +28,6 @@ _SPREADS = 1e-4, 4.0  # within which c**2 is learned
 _LARGEST_LOG = 300.0  # the square of exp of it is a float
 _POINTS = 199
 _ROWS = 256  # that are sorted at a time
-_NEAR_MEDIAN = np.array([0.4, 0.6])
 
 
 @dataclass(frozen=True)
@@ -156,11 +155,11 @@ def lent_quantiles(
     ``cycle`` values of the past are worth a cycle. The median is taken with more lent:
     a steady bias is taken out of the forecast, a passing one hardly.
     """
-    middle = levels == MEDIAN
-    asked = [(LENT * cycle, levels), (LENT_MIDDLE * cycle, _NEAR_MEDIAN)]
-    found, *calm = _row_quantiles(past, lend, asked if middle.any() else asked[:1])
-    if calm:
-        found[:, middle] = calm[0].mean(axis=1)[:, None]
+    found = row_quantiles(past, LENT * cycle, lend, levels)
+    if (levels == MEDIAN).any():
+        near = np.array([0.4, 0.6])
+        calm = row_quantiles(past, LENT_MIDDLE * cycle, lend, near)
+        found[:, levels == MEDIAN] = calm.mean(axis=1)[:, None]
     return found
 
 
@@ -176,32 +175,21 @@ def row_quantiles(
     >>> row_quantiles(past, 2.0, np.array([2.0]), np.array([0.2, 0.5, 0.9]))
     array([[1., 2., 3.]])
     """
-    return _row_quantiles(past, lend, [(lent, levels)])[0]
-
-
-def _row_quantiles(
-    past: Floats, lend: Floats, asked: list[tuple[Floats | float, Floats]]
-) -> list[Floats]:
-    """Return the same for several (lent, levels): rows are sorted once."""
-    n, seen = past.shape
-    lend = np.broadcast_to(lend, (n, lend.shape[-1]))
-    each = [np.broadcast_to(lent / lend.shape[1], n) for lent, _ in asked]
-    out = [np.empty((n, levels.shape[-1])) for _, levels in asked]
-    for begin in range(0, n, _ROWS):
+    levels = np.broadcast_to(levels, (past.shape[0], levels.shape[-1]))
+    out = np.empty(levels.shape)
+    lend = np.broadcast_to(lend, (past.shape[0], lend.shape[-1]))
+    each = np.broadcast_to(np.asarray(lent) / lend.shape[1], past.shape[0])
+    for begin in range(0, past.shape[0], _ROWS):
         rows = slice(begin, begin + _ROWS)
         values = np.concatenate([past[rows], lend[rows]], axis=1)
-        row = np.arange(values.shape[0])[:, None]
-        order = values.argsort(axis=1)
         weight = np.isfinite(values).astype(np.float64)
-        values = values[row, order]
-        for found, one, (_, levels) in zip(out, each, asked, strict=True):
-            weight[:, seen:] = one[rows, None]
-            total = weight[row, order].cumsum(axis=1)
-            least = (levels[rows] if levels.ndim == 2 else levels) * total[:, -1:]
-            at = np.empty(least.shape, np.intp)
-            for k in range(at.shape[1]):
-                at[:, k] = np.count_nonzero(total < least[:, k, None], axis=1)
-            found[rows] = values[row, np.minimum(at, order.shape[1] - 1)]
+        weight[:, past.shape[1] :] = each[rows, None]
+        order = np.argsort(values, axis=1)
+        total = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
+        least = levels[rows].T[:, :, None] * total[:, -1:]
+        at = np.stack([(total < one).sum(axis=1) for one in least], axis=1)
+        at = np.take_along_axis(order, np.minimum(at, order.shape[1] - 1), axis=1)
+        out[rows] = np.take_along_axis(values, at, axis=1)
     return out
 
 

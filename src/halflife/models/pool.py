@@ -16,7 +16,6 @@ from halflife.models.conformal import DISPERSION, Calibrated, Scored, dispersion
 from halflife.models.experts import LAST, POOL, Experts
 from halflife.models.quantile_mixture import Mixture
 
-NEWCOMERS = len(METRICS)  # the measure after precision and recall
 DEFAULT = "pooled"  # what such a forecast is called
 AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
 FIRST = 14  # looks before the first forecast that is scored
@@ -153,17 +152,11 @@ class Horizon:
         """How many usual steps between looks each forecast reaches."""
         return self.outcome.ahead / self.study.census.step
 
-    def measured(self, measure: int) -> Mixture:
-        """Return one of them: precision, recall or newcomers, in this order."""
-        made = self._made
-        if measure not in made:
-            new = measure == NEWCOMERS
-            made[measure] = self.newcomers() if new else self.mixture(measure)
-        return made[measure]
-
     @cached_property
-    def _made(self) -> dict[int, Mixture]:
-        return {}
+    def ready(self) -> tuple[Mixture, ...]:
+        """All of them: precision, recall and newcomers."""
+        measures = [self.mixture(m) for m in range(len(METRICS))]
+        return (*measures, self.newcomers())
 
 
 def corrected(raw: Floats, ready: Scored) -> Floats:

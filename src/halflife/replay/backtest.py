@@ -123,7 +123,7 @@ def forecasts(horizon: Horizon, name: str, at: Ints, confidence: float) -> list[
     """Return a model's forecasts of precision and recall from some looks."""
     if name == DEFAULT:
         return [
-            quality_bounds(horizon.measured(m), at, confidence)
+            quality_bounds(horizon.ready[m], at, confidence)
             for m in range(len(METRICS))
         ]
     return _modelled(horizon, name, at, confidence)
@@ -148,8 +148,7 @@ def quantiles(horizon: Horizon, name: str, at: Ints) -> list[Floats]:
     """
     if name == DEFAULT:
         return [
-            quality_quantiles(horizon.measured(m), at, LEVELS)
-            for m in range(len(METRICS))
+            quality_quantiles(horizon.ready[m], at, LEVELS) for m in range(len(METRICS))
         ]
     sure = (1.0 - 2.0 * LEVELS[: LEVELS.size // 2]).tolist()  # widest first
     bands = [_modelled(horizon, name, at, one) for one in sure]
