@@ -305,8 +305,8 @@ def test_settings_that_cannot_be_used_are_told_until_they_can(write, server):
     def change(play):
         if play.naps == 3:
             path.write_text(good + 'token = "c4n4ry"\n')
-        if play.naps in {15, 30}:
-            config = good if play.naps == 30 else None
+        if play.naps in {25, 45}:
+            config = good if play.naps == 45 else None
             with SqliteStore.open(path.with_name("halflife.db"), readonly=True) as s:
                 alarms = [a for a in Outbox(s).alarms() if a.raised]
             found.append({(a.source, a.kind): a.text for a in alarms})
