@@ -81,7 +81,7 @@ def count_changes(
     some = np.zeros(n, dtype=np.bool_)
     some[gaps.item] = True
     rows: Ints = np.flatnonzero(some).astype(np.int32)
-    place: Ints = np.cumsum(some, dtype=np.int32)[gaps.item] - 1
+    place = np.asarray(np.cumsum(some)[gaps.item] - 1)
     around = pages.shape / simple.around().at(rows)
     about = (simple.changes[rows] + pages.shape) / (simple.lived[rows] + around)
     known, lent = pages.changes[rows] + pages.shape, pages.lived[rows] + around
