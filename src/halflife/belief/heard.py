@@ -68,8 +68,8 @@ class Hearsay(Protocol):
     def meanwhile(self) -> tuple[Floats, Floats]:
         """Return the changes announced since the latest look at each item.
 
-        And the days in which all changes would have been: where only a part of them is
-        announced, that part of the days that maps have told of.
+        And the days in which all changes would have been seen: the days since that look
+        that maps cover, times the share of changes that maps announce.
         """
         ...
 

@@ -11,9 +11,9 @@ e = t + (b + t) (exp(k s / shape) - 1).
 
 Silence is evidence too (``models.silence``). A belief whose rates count all changes, as
 ``Neighbours`` does, would take what maps announce for silent changes as well. So if a
-share q of a page's changes goes unannounced, and maps have told of a share c of the
-time since it was seen, its exposure is q c + 1 - c of what that belief says; a page
-that no map dates has q = 1.
+share q of a page's changes goes unannounced, and maps cover a share c of the time
+since it was fetched, its exposure is q c + 1 - c of what that belief says; a page
+without dates in any map has q = 1.
 """
 
 from collections.abc import Collection
@@ -323,8 +323,8 @@ class Silent(Evidence):
     def meanwhile(self) -> tuple[Floats, Floats]:
         """Return the changes announced since the latest look at each item.
 
-        And the days in which all changes would have been: where only a part of them is
-        announced, that part of the days that maps have told of.
+        And the days in which all changes would have been seen: the days since that look
+        that maps cover, times the share of changes that maps announce.
         """
         return self._meanwhile
 

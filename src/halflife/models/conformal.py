@@ -80,7 +80,7 @@ def dispersion(scored: Scored, prior: Floats) -> Floats:
     """
     m = (scored.size * scored.guess)[scored.order]
     x = (scored.size * scored.found)[scored.order]
-    excess, square = _running((x - m) ** 2 - m), _running(m**2)
+    excess, square = running_sums((x - m) ** 2 - m), running_sums(m**2)
     seen = np.maximum(excess, 0.0) / np.maximum(square, 1e-12)
     share = scored.cycles / (scored.cycles + CYCLES)
     squared = (1.0 - share) * prior + share * seen[scored.told]
@@ -259,5 +259,7 @@ def inside(low: Floats, high: Floats, truth: Floats) -> Bools:
     return (low - 1e-9 <= truth) & (truth <= high + 1e-9)
 
 
-def _running(values: Floats) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(values)])
+def running_sums(values: Floats) -> Floats:
+    """Return sums of the first 0, 1, .. values along the last axis."""
+    zero = np.zeros((*values.shape[:-1], 1))
+    return np.concatenate([zero, np.cumsum(values, axis=-1)], axis=-1)

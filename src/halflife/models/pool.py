@@ -12,7 +12,13 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.models.census import METRICS, MOST, RECALL, Census, CopyOutcome
-from halflife.models.conformal import DISPERSION, Calibrated, Scored, dispersion
+from halflife.models.conformal import (
+    DISPERSION,
+    Calibrated,
+    Scored,
+    dispersion,
+    running_sums,
+)
 from halflife.models.experts import LAST, POOL, Experts
 from halflife.models.quantile_mixture import Mixture
 
@@ -177,8 +183,8 @@ def corrected(raw: Floats, ready: Scored) -> Floats:
     Several cycles of being exactly right are added to both.
     """
     lent = CORRECTED * (ready.cycle + 1.0) * raw
-    found = _running(ready.found[ready.order])[ready.told]
-    guess = _running(raw[:, ready.order])[:, ready.told]
+    found = running_sums(ready.found[ready.order])[ready.told]
+    guess = running_sums(raw[:, ready.order])[:, ready.told]
     ratio = np.clip((found + lent) / (guess + lent), 0.2, 5.0)
     return np.minimum(raw * ratio, MOST)
 
@@ -191,15 +197,9 @@ def weights(guesses: Floats, ready: Scored) -> Floats:
     """
     order = ready.order
     wrong = np.abs(np.exp(-guesses[:, order]) - np.exp(-ready.found[order]))
-    mean = _running(wrong)[:, ready.told] / np.maximum(ready.told, 1)
+    mean = running_sums(wrong)[:, ready.told] / np.maximum(ready.told, 1)
     mean = mean + 1e-9 + 0.02 * mean.mean(axis=0)
     power = SHARPNESS * ready.cycles / (ready.cycles + HALF)
     share = (mean / mean.min(axis=0)) ** -power
     out: Floats = share / share.sum(axis=0)
     return out
-
-
-def _running(values: Floats) -> Floats:
-    """Return sums of the first 0, 1, .. values along the last axis."""
-    zero = np.zeros((*values.shape[:-1], 1))
-    return np.concatenate([zero, np.cumsum(values, axis=-1)], axis=-1)
