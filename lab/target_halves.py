@@ -58,9 +58,10 @@ GRID = (
     Setting(0.8, 0.5, 0.6, 1.0),
     Setting(0.8, 0.7, 0.6, 1.0),
     Setting(0.8, 0.3, 0.4, 0.25),
+    Setting(0.8, 0.5, 0.4, 0.25),
     Setting(0.9, 0.5, 0.6, 1.0),
 )
-TRIED = 64  # on sources of one half, while the rule was made: misses-are-summed.md
+TRIED = 81  # while the rule was made: docs/decisions/misses-are-summed.md
 CALM = 7.0  # days: the interval that keeps a calm source
 GROUPS: dict[str, Callable[[Row], bool]] = {
     "all": lambda row: row["units"] > 0,
