@@ -352,7 +352,7 @@ def test_a_mean_that_was_missed_by_as_much_again_is_mended_at_once():
         (Past(days=970.0), 1.0, 0.5 * (0.04 - 0.02 * 30 / 1000)),
         (Past(days=100.0, missed=6.0), 1.0, 0.3 * 0.1 * 0.05),  # a tenth is left
         (Past(days=100.0, missed=6.0), 0.5, 0.3 * 0.2 * 0.05),
-        (Past(days=100.0, missed=6.0), 0.01, 0.3 * 0.4 * 0.05),  # no more than that
+        (Past(days=100.0, missed=6.0), 0.01, 0.3 * 0.8 * 0.05),  # no more than that
     ],
 )
 def test_a_round_risks_half_of_what_is_spare_and_less_of_what_is_left(

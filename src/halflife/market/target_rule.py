@@ -26,7 +26,7 @@ from halflife.market.offers import OfferTurn, TakenOffers, take
 TIMES: Floats = np.concatenate([[0.02], np.geomspace(0.1, 200.0, 20)])
 AIM = 0.8  # of the share of time that may be missed, what is made use of
 TENSE = 0.1  # of the allowance, what is left when more than that was missed
-SHORTEST = 0.25  # days of a round: in shorter ones no more than that is left
+SHORTEST = 0.125  # days of a round of which most is left then
 BOLD = 0.5  # of the share of time that may still be missed, the risk of a round
 WARY = 0.3  # the same of what is left when more than that was missed
 WINDOW = 100.0  # days after which what was missed counts 1/e
