@@ -220,6 +220,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="with objects/ and sites/")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--every", type=int, default=1, help="every so manieth source")
+    parser.add_argument("--first", type=int, default=0, help="from this one on")
     parser.add_argument("--pages", type=int, default=100, help="of a site, at most")
     parser.add_argument("--fixed", action="store_true", help="choose nothing")
     asked = parser.parse_args(argv)
@@ -227,7 +228,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     worlds = Worlds(asked.folder, pages=asked.pages)
     grid = () if asked.fixed else GRID
     rows = []
-    for part in worlds.every(default_rng(0), asked.every):
+    for part in worlds.every(default_rng(0), asked.every, first=asked.first):
         rows.append(play(part, grid))
         sys.stderr.write(f"{part.name}: {time.process_time() - began:.0f} s\n")
     told = study(rows, grid, asked.splits)
