@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.belief import Measured, paused
+from halflife.belief import Belief, Measured, paused
 from halflife.belief.room import Roomy
 from halflife.config import Config
 from halflife.core.errors import StoreError
@@ -126,7 +126,13 @@ class Keeper:
     """Keeps the sources of one run; opened once, turned many times."""
 
     def __init__(
-        self, config: Config, store: Store, run: Run, loop: Loop, clock: Clock
+        self,
+        config: Config,
+        store: Store,
+        run: Run,
+        loop: Loop,
+        clock: Clock,
+        belief: Belief | None = None,
     ) -> None:
         self.clock = clock
         self.wallet = Wallet(store, config.budget)
@@ -151,7 +157,8 @@ class Keeper:
         self.hubs: HubDesk | None = None  # subscribes to pages, if it may
         self.keys: KeyDesk | None = None  # proves who pushes, if they may
         self.promised: Promised | None = None  # which pages say to stay as they are
-        self.measured: Measured | None = None  # to whom lengths of pages say something
+        # To whom the lengths of pages say something.
+        self._measured = belief if isinstance(belief, Measured) else None
 
     @property
     def since(self) -> float:
@@ -293,8 +300,8 @@ class Keeper:
         """Let the belief know how long the pages are that were sent."""
         sent = ((o.key, o.content) for o in looks.details)
         lengths = {key: float(len(c.body)) for key, c in sent if c is not None}
-        if self.measured is not None and lengths:
-            self.measured.measure(lengths)
+        if self._measured is not None and lengths:
+            self._measured.measure(lengths)
 
     def remember(self, promises: Mapping[str, PromiseMemory]) -> None:
         """Write down what is not written at every turn: there will be no other."""
@@ -363,9 +370,8 @@ async def keeping(
             told = topics.with_topics(told, strategy, store, run.sources)
             promised = Promised(told, pages.promises)
             loop = Loop(found, store, promised, policy)
-            keeper = Keeper(config, store, run, _shortened(loop, run), clock)
+            keeper = Keeper(config, store, run, _shortened(loop, run), clock, belief)
             keeper.unread, keeper.promised, keeper.maps = unread, promised, maps
-            keeper.measured = belief if isinstance(belief, Measured) else None
             (keeper.hubs, keeper.keys), keeper.is_remote = callers, remote is not _here
             yield keeper
             keeper.remember(pages.promises)
