@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from halflife.belief import neighbours as module, page_rates
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.page_rates import FOLDER, SHAPES, SITE, PageRates
-from halflife.belief.trust import FACTORS, TrustPosterior, _exposures
+from halflife.belief.trust import TrustPosterior, _exposures
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks
@@ -144,17 +144,16 @@ def test_trust_goes_by_how_likely_each_degree_made_what_was_found():
     law = GammaSurvival(np.array([1.0, 2.0]), np.array([10.0, 5.0]))
     age, lived = np.array([4.0, 2.0]), np.array([9.0, 0.5])
     changed = np.array([True, False])
-    likely = np.zeros((FACTORS.size, 3))
+    likely = np.zeros(3)
     for _ in range(2):
         trust.learn(law, age, lived, changed)
         likely *= exp(-2 / 5000.0)
-        for f, d in product(range(FACTORS.size), range(3)):
-            at = FACTORS[f] * age * (lived / age) ** degrees[d]
+        for d, degree in enumerate(degrees):
+            at = age * (lived / age) ** degree
             gone = 1 - (1 + at[0] / 10.0) ** -1.0
-            likely[f, d] += log(gone) - 2.0 * log(1 + at[1] / 5.0)
-            likely[f, d] -= 2 * 0.004 * degrees[d]
+            likely[d] += log(gone) - 2.0 * log(1 + at[1] / 5.0)
         assert trust.likely == pytest.approx(likely)
-    weight = np.exp(likely).sum(axis=0) / np.exp(likely).sum()
+    weight = np.exp(likely) / np.exp(likely).sum()
     assert trust.weight == pytest.approx(weight)
     assert trust.share == pytest.approx(weight @ degrees)
     wanted = weight @ np.array([age * (lived / age) ** d for d in degrees])
@@ -164,9 +163,9 @@ def test_trust_goes_by_how_likely_each_degree_made_what_was_found():
 def test_a_degree_of_trust_that_is_hardly_likely_is_left_out():
     trust = TrustPosterior(np.array([0.0, 1.0]))
     age, lived = np.array([4.0]), np.array([9.0])
-    trust.recall([0.0, log(0.5e-4)])
+    trust.likely = np.array([0.0, log(0.5e-4)])
     assert trust.mean(age, lived).tolist() == [4.0]
-    trust.recall([0.0, log(2e-4)])
+    trust.likely = np.array([0.0, log(2e-4)])
     assert trust.mean(age, lived)[0] > 4.0
 
 
@@ -174,49 +173,7 @@ def test_looks_that_were_certain_to_fail_do_not_forbid_a_degree_for_ever():
     trust = TrustPosterior(np.array([0.0, 1.0]))
     law = GammaSurvival(np.array([1.0]), np.array([1.0]))
     trust.learn(law, np.array([0.0]), np.array([1.0]), np.array([True]))
-    lost = [log(1 - 1 / (1 + factor)) - 0.004 for factor in FACTORS]
-    assert trust.likely[:, 0] == pytest.approx([log(1e-12)] * FACTORS.size)
-    assert trust.likely[:, 1] == pytest.approx(lost)
-
-
-def looks_of_gamma_pages(busier, seed=2, n=4000):
-    """Return looks at pages that change ``busier`` times as often as believed.
-
-    What neighbours did is left to chance: each page lived as long as any other.
-    """
-    rng = np.random.default_rng(seed)
-    law = GammaSurvival(np.full(n, 2.0), np.full(n, 40.0))
-    age = rng.uniform(5.0, 40.0, n)
-    lived = age * rng.gamma(4.0, busier / 4.0, n)
-    changed = rng.random(n) > law.alive(busier * age)
-    return law, age, lived, changed
-
-
-@pytest.mark.parametrize("busier", [0.6, 1.0, 1.5])
-def test_neighbours_are_not_trusted_because_all_pages_change_more_often(busier):
-    trust = TrustPosterior(np.linspace(0.0, 1.0, 5))
-    trust.learn(*looks_of_gamma_pages(busier))
-    assert trust.share < 0.1
-
-
-def test_neighbours_who_foretell_are_trusted_also_where_all_change_more_often():
-    law, age, lived, _ = looks_of_gamma_pages(1.0)
-    changed = np.random.default_rng(3).random(age.size) > law.alive(1.5 * lived)
-    trust = TrustPosterior(np.linspace(0.0, 1.0, 5))
-    trust.learn(law, age, lived, changed)
-    assert trust.share > 0.9
-
-
-def test_trust_goes_on_from_what_was_kept_also_by_earlier_versions():
-    trust, other = (TrustPosterior(np.linspace(0.0, 1.0, 5)) for _ in range(2))
-    trust.learn(*looks_of_gamma_pages(1.0))
-    other.recall(trust.kept)
-    assert other.likely == pytest.approx(trust.likely)
-    other.recall([0.0, 1.0, 2.0, 3.0, 4.0])
-    odds = np.exp(np.arange(5.0))
-    assert other.weight == pytest.approx(odds / odds.sum())
-    other.recall([1.0, 2.0])
-    assert other.weight == pytest.approx(odds / odds.sum())
+    assert trust.likely == pytest.approx([log(1e-12), log(0.5)])
 
 
 KEYS = [

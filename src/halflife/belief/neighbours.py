@@ -295,10 +295,10 @@ class Neighbours:
             self._of.groups,
             tuple(names[i] for i in kept.folder.tolist()),
             replace(kept, sites=kept.sites[:, :sites]),
-            self._trust.kept,
+            tuple(self._trust.likely.tolist()),
             names_at(self._of.keys, told),
             np.stack([near.expected[told], near.seen[told]]),
-            self._near_trust.kept,
+            tuple(self._near_trust.likely.tolist()),
             self._known_lengths(),
         )
 
@@ -327,8 +327,12 @@ class Neighbours:
                 memory.kept.folders[:, rows],
             )
         )
-        self._trust.recall(memory.trust)
-        self._near_trust.recall(memory.near_trust)
+        for trust, likely in (
+            (self._trust, memory.trust),
+            (self._near_trust, memory.near_trust),
+        ):
+            if len(likely) == trust.likely.size:
+                trust.likely = np.array(likely)
         found = [evidence.row(name) for name in memory.pages]
         here = np.array([row is not None for row in found], dtype=np.bool_)
         told = np.array([row for row in found if row is not None], dtype=np.intp)
