@@ -23,6 +23,7 @@ Rows: TypeAlias = Ints | slice
 EVERYONE, SITE, FOLDER, PAGE = 1.0, 2.0, 3.0, 1.0
 USUAL = 1.0 / 30.0
 SAMPLE = 65_536  # pages from which it is learned how much pages differ
+TELLS = 1e-3  # of a logarithm; what is less likely by less is as likely
 SHAPES: Floats = 0.25 * 2.0 ** np.arange(
     6.0
 )  # what a page's surroundings may count for
@@ -55,7 +56,9 @@ class PageRates:
 
         A page that changes at a rate drawn from Gamma(k, k / r) and has lived for T
         has X changes with probability proportional to
-        Gamma(X + k) / Gamma(k) (k / r) ** k / (T + k / r) ** (X + k).
+        Gamma(X + k) / Gamma(k) (k / r) ** k / (T + k / r) ** (X + k). Of those k that
+        are about as likely as the best, the least is taken: pages that were seen for
+        seconds are not known to be alike.
         """
         some = np.flatnonzero(self.lived > 0)
         some = some[:: max(some.size // SAMPLE, 1)]  # so many tell as much as all
@@ -63,12 +66,14 @@ class PageRates:
         around = everything.at(some)
         x, t = self.changes[some], self.lived[some]
         count, place = np.unique(x, return_inverse=True)  # after a start, few differ
-        likely = []
+        likely: list[float] = []
         for k in SHAPES:  # one at a time: all together they take much memory
             each = _log_gamma(count + k)[place] - _log_gamma(k)
             each = each + k * np.log(k / around)
             likely.append(float((each - (x + k) * np.log(t + k / around)).sum()))
-        self.shape = float(SHAPES[int(np.argmax(likely))])
+        self.shape = float(
+            SHAPES[int(np.argmax(np.array(likely) > max(likely) - TELLS))]
+        )
         return everything
 
     def around(self) -> "RatesAround":

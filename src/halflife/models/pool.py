@@ -21,6 +21,7 @@ AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
 FIRST = 14  # looks before the first forecast that is scored
 CORRECTED = 5.0  # cycles of being right that a correction has to outweigh
 GROWTH = 5.0  # log of how much larger a source may become within one horizon
+MEASURES = range(len(METRICS) + 1)  # and newcomers
 SHARPNESS, HALF = 8.0, 10.0  # of the weights, and the cycles at which it is half
 
 
@@ -152,11 +153,22 @@ class Horizon:
         """How many usual steps between looks each forecast reaches."""
         return self.outcome.ahead / self.study.census.step
 
-    @cached_property
+    @property
     def ready(self) -> tuple[Mixture, ...]:
         """All of them: precision, recall and newcomers."""
-        measures = [self.mixture(m) for m in range(len(METRICS))]
-        return (*measures, self.newcomers())
+        return tuple(self.measure(m) for m in MEASURES)
+
+    def measure(self, measure: int) -> Mixture:
+        """Return one of them; it is made once."""
+        made = self._measures
+        if measure not in made:
+            new = measure >= len(METRICS)
+            made[measure] = self.newcomers() if new else self.mixture(measure)
+        return made[measure]
+
+    @cached_property
+    def _measures(self) -> dict[int, Mixture]:
+        return {}
 
 
 def corrected(raw: Floats, ready: Scored) -> Floats:

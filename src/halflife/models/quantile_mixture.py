@@ -15,7 +15,7 @@ one alone in the end. Losses are of the quality itself, e^-loss.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -169,12 +169,19 @@ def block_sums(steps: Floats, known: Ints, length: int) -> Floats:
     """
     block = min(BLOCK, length)
     blocks = -(-length // block)
-    chance = np.random.default_rng(0).random((DRAWS, blocks))
-    begin = (chance * np.maximum(known - block + 1, 1)[:, None, None]).astype(np.intp)
+    begin = (_chances(blocks) * np.maximum(known - block + 1, 1)[:, None, None]).astype(
+        np.intp
+    )
     end = np.minimum(begin + block, known[:, None, None])
     total = _running(steps)
     sums: Floats = (total[end] - total[begin]).sum(axis=2) * (length / (block * blocks))
     return sums
+
+
+@cache
+def _chances(blocks: int) -> Floats:
+    """Return the same random numbers every time: the sums of a source differ little."""
+    return np.random.default_rng(0).random((DRAWS, blocks))
 
 
 def _running(values: Floats) -> Floats:
