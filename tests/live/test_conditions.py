@@ -305,14 +305,14 @@ def test_settings_that_cannot_be_used_are_told_until_they_can(write, server):
     def change(play):
         if play.naps == 3:
             path.write_text(good + 'token = "c4n4ry"\n')
-        if play.naps in {15, 30}:
-            config = good if play.naps == 30 else None
+        if play.naps in {120, 240}:
+            config = good if play.naps == 240 else None
             with SqliteStore.open(path.with_name("halflife.db"), readonly=True) as s:
                 alarms = [a for a in Outbox(s).alarms() if a.raised]
             found.append({(a.source, a.kind): a.text for a in alarms})
             path.write_text(config or path.read_text())
 
-    play = Play(path).run(HOUR, change)
+    play = Play(path, rhythm=ServiceRhythm()).run(HOUR, change)
     said = found[0]["", "settings"]
     assert said.startswith("the new settings cannot be used, so the old ones stay in")
     assert "unknown key" in said

@@ -80,8 +80,8 @@ def count_changes(
     # Of very many pages few have such gaps; nothing of the others is counted.
     some = np.zeros(n, dtype=np.bool_)
     some[gaps.item] = True
-    rows = np.flatnonzero(some).astype(np.int32)
-    place = np.cumsum(some, dtype=np.int32)[gaps.item] - 1
+    rows: Ints = np.flatnonzero(some).astype(np.int32)
+    place = np.asarray(np.cumsum(some)[gaps.item] - 1)
     around = pages.shape / simple.around().at(rows)
     about = (simple.changes[rows] + pages.shape) / (simple.lived[rows] + around)
     known, lent = pages.changes[rows] + pages.shape, pages.lived[rows] + around

@@ -16,13 +16,13 @@ since it was fetched, its exposure is q c + 1 - c of what that belief says; a pa
 without dates in any map has q = 1.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
-from halflife.belief import Belief, Piecemeal
+from halflife.belief import Belief, Measured, Piecemeal
 from halflife.belief.heard import Heard, changed_gaps
 from halflife.belief.neighbours import Neighbours
 from halflife.core.append_log import GapLog
@@ -121,6 +121,11 @@ class Hinted:
         if self._counts_all:
             self._weigh_silence(evidence, self._view)
         return self._told(silent, self._view)
+
+    def measure(self, lengths: Mapping[str, float]) -> None:
+        """Let the other belief know how long pages are, by their names."""
+        if isinstance(self.inner, Measured):
+            self.inner.measure(lengths)
 
     @property
     def _counts_all(self) -> bool:

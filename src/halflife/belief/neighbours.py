@@ -3,14 +3,15 @@
 Rates are pooled from the outside in (``belief.page_rates``). How busy sites and folders
 were, day by day, is learned by ``models.bursts``, and how busy pages with near names
 were since a page was seen by ``belief.near_pages``; the view tells both as the exposure
-of each page. A page that is gone is believed to come back as seldom as others did.
+of each page. Long pages change more often (``belief.page_lengths``). A page that is
+gone is believed to come back as seldom as others did.
 
 How far sites and folders are to be trusted, and how far near names, is learned from how
 well they foretell (``belief.trust``). Where pages change independently of each other,
 both go to 0 and the exposure to the age.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -21,6 +22,7 @@ from halflife.belief import days_since, view_of
 from halflife.belief.earlier_changes import count_changes, earlier_changes
 from halflife.belief.heard import UNHEARD, Hearsay, changed_gaps
 from halflife.belief.near_pages import NearPages, NewLooks, wider
+from halflife.belief.page_lengths import Classes, PageLengths
 from halflife.belief.page_rates import PageRates, Rows
 from halflife.belief.trust import TrustPosterior
 from halflife.core.arrays import Bools, Floats, Ints
@@ -57,6 +59,7 @@ class NeighbourMemory:
         pages: Names of pages of which near pages told most.
         near: Changes expected and seen of pages near to them, one above the other.
         near_trust: As ``trust``, for near pages.
+        lengths: Classes of the lengths of pages, by their numbers in the store.
 
     """
 
@@ -67,6 +70,7 @@ class NeighbourMemory:
     pages: tuple[str, ...] = ()
     near: Floats = field(default_factory=lambda: np.zeros((2, 0)))
     near_trust: tuple[float, ...] = ()
+    lengths: Classes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
 
 class Neighbours:
@@ -97,6 +101,7 @@ class Neighbours:
         self._hearsay: Hearsay | None = None
         self._folders: dict[str, int] = {}
         self._moved = False
+        self._lengths = PageLengths()
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
@@ -112,6 +117,7 @@ class Neighbours:
         if self._of is not whole:
             self._start(whole, now)
         self._grow(whole)
+        self._weigh_lengths(whole)
         self._bursts.reach(now)
         self._follow(whole)
         self._moved = self._moved or self._hearsay is not None
@@ -188,6 +194,7 @@ class Neighbours:
 
     def _start(self, evidence: Evidence, now: float) -> None:
         """Begin anew: what was seen so far counts, but not when."""
+        lengths = self._known_lengths()
         self._of, self._bursts = evidence, self._make()
         begun = evidence.derived(earlier_changes)
         self._folders = dict(begun.folders)
@@ -205,6 +212,9 @@ class Neighbours:
         self._bursts.place(self._pages.site, self._pages.folder)
         self._near.grow(n)
         self._fitted = int(evidence.looks.sum()) - n
+        self._lengths.begin(lengths, evidence)
+        self._weigh_lengths(evidence)
+        self._learn_exponents()
         if self._memory is not None:
             self._recall(self._memory, evidence)
         self._note(evidence)
@@ -223,7 +233,7 @@ class Neighbours:
             rows, counted = count_changes(pages, gaps, wide)
             pages.changes[rows] += counted
             self._counted = rows, counted
-            self._around, self._moved = pages.fit(), False
+            self._learn_spread()
 
     def _own_pages(self) -> PageRates:
         """Return what is counted of pages, to be written to."""
@@ -254,6 +264,7 @@ class Neighbours:
             names_at(self._of.keys, told),
             np.stack([near.expected[told], near.seen[told]]),
             tuple(self._near_trust.likely.tolist()),
+            self._known_lengths(),
         )
 
     def _recall(self, memory: NeighbourMemory, evidence: Evidence) -> None:
@@ -296,8 +307,38 @@ class Neighbours:
         """Learn how much pages differ, if much was seen since it was done last."""
         looks = int(evidence.looks.sum()) - len(evidence)
         if looks > REFIT * self._fitted:
-            self._around, self._moved = self._pages.fit(), False
+            self._learn_spread()
             self._fitted = looks
+
+    def _learn_spread(self) -> None:
+        """Learn how much pages differ, and how much of that their lengths tell."""
+        self._around, self._moved = self._pages.fit(), False
+        self._learn_exponents()
+
+    def _learn_exponents(self) -> None:
+        """Learn how much the lengths of pages tell, if any are known."""
+        pages = self._pages
+        if pages.prone is not None:
+            self._lengths.fit(pages, pages.around())
+            self._pages = replace(pages, prone=self._lengths.prone(pages.site))
+            self._around, self._moved = self._pages.around(), False
+
+    def measure(self, lengths: Mapping[str, float]) -> None:
+        """Take note of how long pages are, by their names; the first length counts."""
+        self._lengths.measure(lengths)
+
+    def _known_lengths(self) -> Classes:
+        """Return the lengths of pages, as they are kept."""
+        if self._of is not None:
+            return self._lengths.kept(self._of)
+        return np.zeros(0, np.uint8) if self._memory is None else self._memory.lengths
+
+    def _weigh_lengths(self, evidence: Evidence) -> None:
+        """Take in what was measured since the last call."""
+        moved, pages = self._lengths.follow(evidence), self._pages
+        prone = self._lengths.prone(pages.site) if moved else None
+        if prone is not None:
+            self._pages, self._moved = replace(pages, prone=prone), True
 
     def _look_around(self) -> None:
         """Find out what is around pages, if anything was counted since."""

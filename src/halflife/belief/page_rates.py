@@ -3,7 +3,9 @@
 With X changes counted in the time T that a group has lived, and r the rate of the group
 around it, the group's rate is (X + k) / (T + k / r), and a page's is believed to be
 Gamma(X + k, T + k / r). How much the pages of a folder differ, k, is learned from the
-marginal likelihood of all counts (empirical Bayes).
+marginal likelihood of all counts (empirical Bayes). A page that is m times as prone to
+change as others (``belief.page_lengths``) has m r for r, and a group's T counts it m
+times.
 """
 
 import math
@@ -29,13 +31,25 @@ SHAPES: Floats = 0.25 * 2.0 ** np.arange(
 
 @dataclass(slots=True)
 class PageRates:
-    """What was counted of each page, and what its surroundings are."""
+    """What was counted of each page, and what its surroundings are.
+
+    Attributes:
+        site: The site of each page.
+        folder: Its folder.
+        changes: Changes counted.
+        lived: The time in which they were, in days.
+        shape: What a page's surroundings count for, in changes.
+        prone: How many times as often as others around it each page is expected to
+            change before any change is counted; None: all alike.
+
+    """
 
     site: Ints
     folder: Ints
     changes: Floats
     lived: Floats
     shape: float = PAGE
+    prone: Floats | None = None
 
     def fit(self) -> "RatesAround":
         """Learn how much pages differ from their folders; return what is around them.
@@ -64,16 +78,16 @@ class PageRates:
 
     def around(self) -> "RatesAround":
         """Return what is around pages, as counted so far."""
+        days = self.lived if self.prone is None else self.prone * self.lived
         total = float(self.changes.sum()) + EVERYONE
-        everywhere = total / (float(self.lived.sum()) + EVERYONE / USUAL)
-        return RatesAround(
-            self, everywhere, self._sums(self.site), self._sums(self.folder)
-        )
+        everywhere = total / (float(days.sum()) + EVERYONE / USUAL)
+        sites, folders = (self._sums(group, days) for group in (self.site, self.folder))
+        return RatesAround(self, everywhere, sites, folders)
 
-    def _sums(self, group: Ints) -> tuple[Floats, Floats]:
-        """Return the changes and the time lived in each group."""
+    def _sums(self, group: Ints, days: Floats) -> tuple[Floats, Floats]:
+        """Return the changes and the days of a usual page in each group."""
         count: Floats = np.bincount(group, self.changes).astype(np.float64)
-        lived: Floats = np.bincount(group, self.lived).astype(np.float64)
+        lived: Floats = np.bincount(group, days).astype(np.float64)
         return count, lived
 
 
@@ -88,8 +102,10 @@ class RatesAround:
 
     def at(self, rows: Rows) -> Floats:
         """Return the mean rate around each of these pages."""
-        site = _pooled(self.sites, self.pages.site[rows], SITE, self.everywhere)
-        return _pooled(self.folders, self.pages.folder[rows], FOLDER, site)
+        pages = self.pages
+        site = _pooled(self.sites, pages.site[rows], SITE, self.everywhere)
+        folder = _pooled(self.folders, pages.folder[rows], FOLDER, site)
+        return folder if pages.prone is None else folder * pages.prone[rows]
 
     def rates(self, rows: Rows) -> tuple[Floats, Floats]:
         """Return the Gamma distribution of each page's rate: shape and exposure."""

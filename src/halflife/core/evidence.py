@@ -37,7 +37,7 @@ from halflife.core.hint_claims import by_kind, claims, kinds_of
 from halflife.core.history import Gaps
 from halflife.core.item import Item
 from halflife.core.keys import Keys, Places
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Looks, Seen, rounds
 
 Made = TypeVar("Made")
 
@@ -483,18 +483,6 @@ class Evidence:
 
     def _texts(self, packed: Packed) -> Fingerprints:
         return Fingerprints(packed, self._long)
-
-
-def rounds(looks: Looks) -> list[Looks]:
-    """Split looks so that no part holds an item twice."""
-    parts: list[list[int]] = []
-    times: dict[str, int] = {}
-    for i, key in enumerate(looks.keys):
-        turn = times[key] = times.get(key, -1) + 1
-        if turn == len(parts):
-            parts.append([])
-        parts[turn].append(i)
-    return [looks.take(part) for part in parts]
 
 
 def _dtype(kind: type[np.generic]) -> np.dtype[Any]:

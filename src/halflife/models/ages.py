@@ -114,7 +114,8 @@ def weibull_hazard(table: LifeTable) -> tuple[Hazard, Floats]:
     old = (table.deaths[:, -1:] + 0.5) / (table.exposure[:, -1:] + 0.5 / mean)
 
     def summed(age: Floats) -> Floats:
-        return rate[:, None] * age ** shape[:, None]
+        total: Floats = rate[:, None] * age ** shape[:, None]
+        return total
 
     return summed, old
 
