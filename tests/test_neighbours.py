@@ -14,6 +14,7 @@ from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Seen
+from halflife.core.view import evenly
 from halflife.engine.loop import Allowance, Loop
 from halflife.kinds.pages import belief_notes as pages_belief_notes
 from halflife.models.quality import freshness_forecast
@@ -178,7 +179,7 @@ def test_how_much_pages_differ_is_learned_as_by_brute_force():
 
 
 def test_what_a_whole_site_may_have_done_widens_the_bounds(evidence):
-    view = Neighbours()(evidence, 10.0, 10.0)
+    view = dataclasses.replace(Neighbours()(evidence, 10.0, 10.0), unrest=evenly)
     sure = dataclasses.replace(view, doubt=np.zeros(len(view)))
     apart = dataclasses.replace(view, group=np.arange(len(view)))
     wide, narrow, between = (

@@ -14,7 +14,6 @@ from halflife.core.view import Survival, View
 from halflife.models.unrest import PRIOR, shared
 
 BLOCK = 65_536  # items that are computed at once, where there are many
-_BIT = 1e-9  # items; a share that is off by less is one of whole items
 
 
 def freshness_forecast(
@@ -26,7 +25,7 @@ def freshness_forecast(
     included; an item never seen is not fresh. The weighted share of fresh copies
     has mean m = sum(w S) / sum(w) and variance v = sum(w^2 S (1 - S)) / sum(w)^2.
     The bounds are quantiles of the Beta distribution with that mean and
-    variance, which keeps them within [0, 1], as shares of whole items. If nothing may
+    variance, which keeps them within [0, 1], or the nearest whole items. If nothing may
     have changed at all, with a chance of more than the tail, the upper bound is 1.
 
     Items of a group share its busy times (``fates``): S is a mean over these, and each
@@ -55,17 +54,20 @@ def equal_items(weight: Floats | float, squares: Floats | float) -> Floats:
     >>> float(equal_items(3.0, 1.0**2 + 2.0**2))
     1.8
     """
-    return np.maximum(weight**2 / np.maximum(squares, 1e-300), 1.0)
+    found: Floats = np.maximum(weight**2 / np.maximum(squares, 1e-300), 1.0)
+    return found
 
 
 def whole_items(low: Floats, high: Floats, n: Floats | float) -> tuple[Floats, Floats]:
-    """Return bounds of a share of ``n`` items that are shares of whole items.
+    """Return bounds of a share of ``n`` items that hold the nearest whole items, too.
+
+    k of them stand for shares of (k - 1/2) / n to (k + 1/2) / n, as ever where a smooth
+    law is that of numbers of items.
 
     >>> whole_items(np.array([0.72]), np.array([0.97]), 10)
     (array([0.7]), array([1.]))
     """
-    below = np.floor(low * n + _BIT) / n
-    above = np.minimum(np.ceil(high * n - _BIT) / n, 1.0)
+    below, above = np.round(low * n) / n, np.minimum(np.round(high * n) / n, 1.0)
     return np.minimum(below, low), np.maximum(above, high)
 
 
@@ -127,7 +129,8 @@ def untouched(sums: Floats) -> Floats:
     some = bunch > 1e-9
     k = 1.0 / np.where(some, bunch, 1.0)
     bunched = some & np.isfinite(falls)
-    return np.where(bunched, -k * np.log1p(-np.expm1(-falls / k)), -falls)
+    found: Floats = np.where(bunched, -k * np.log1p(-np.expm1(-falls / k)), -falls)
+    return found
 
 
 def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:

@@ -163,7 +163,7 @@ def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
     if pairs is not None:
         shared += np.bincount(pairs.source, swung**2, n)
         together = float(np.sum(np.bincount(pairs.group, swung) ** 2))
-        calm = np.bincount(pairs.source, calm, n)
+        calm = np.bincount(pairs.source, calm, n).astype(np.float64)
         groups = [np.bincount(pairs.group, each) for each in touched]
         every = float(untouched(np.stack(groups)).sum())
     return _Moments(mean, alone, shared, together, np.exp(np.append(calm, every)))
