@@ -70,7 +70,7 @@ def fate_by_hand(view, i, later):
     span = view.age[i] + later
     v = pace**2 * u * span + u * lived**2 / watched
     r = -math.log(chance) / lived
-    both = 2 - min(u * pace * r, 1)
+    both = 2 - min(u * pace * r, 1) * pace * later / lived
     once, twice = ((1 + c * r * v / lived) ** (-(lived**2) / v) for c in (1, both))
     n = watched / max(span, 1.0) + PRIOR
     more = math.sqrt(min((twice - once**2) * n / (n - 2), once * (1 - once)))

@@ -75,7 +75,7 @@ def _moments(view: View, total: float, later: float) -> tuple[float, float, floa
     """Return mean and variance of what is fresh some days later, and if all may be."""
     mean = alone = 0.0
     n = int(view.group.max(initial=-1)) + 1
-    together, touched = np.zeros(n), np.zeros((3, n))
+    together, touched = np.zeros(n), np.zeros((4, n))
     for at, survival in parts(view):
         share, fate = view.weight[at] / total, fates(view, at, survival, later)
         mean += float(share @ fate.alive)
@@ -93,9 +93,9 @@ class Fates(NamedTuple):
         alive: The chance that each is fresh.
         alone: The variance that each has of its own.
         swing: The standard deviation that each shares with all of its group.
-        falls: Changes to be expected of each at the usual pace; ``inf`` if it was never
-            fetched.
-        bunch: The part of the time that the unrest of its group is.
+        falls: Changes to be expected of each so far; ``inf`` if it was never fetched.
+        ahead: Changes to be expected that hit others of its group at once.
+        bunch: Its group's unrest, as a part of the time to come.
 
     """
 
@@ -103,34 +103,34 @@ class Fates(NamedTuple):
     alone: Floats
     swing: Floats
     falls: Floats
+    ahead: Floats
     bunch: Floats
 
 
 def touches(fate: Fates, some: Bools, group: Ints, n: int) -> Floats:
-    """Return sums over some items of each of ``n`` groups: falls, bunches, and one."""
-    columns = fate.falls, fate.bunch, np.ones(group.size)
+    """Return sums over some items of each of ``n`` groups: the last three, and one."""
+    columns = *fate[3:], np.ones(group.size)
     return np.stack([np.bincount(group[some], c[some], n) for c in columns])
 
 
 def untouched(sums: Floats) -> Floats:
     """Return the logarithm of the chance that nothing in each group changed.
 
-    With F changes to be expected of its items, and k = time / unrest times at which
-    anything happens to it: the items are hit x = k (1 - exp(-F / k)) times, and these
-    times pass as a Gamma process does, so that the chance is (1 + x / k) ** -k; without
-    unrest exp(-F). The sums are those of ``touches``.
+    With D changes to be expected of its items so far, F to come, and k = time to come
+    over unrest, the times at which anything happens to it: the items are hit
+    x = k (1 - exp(-F / k)) times, and these times pass as a Gamma process does, so that
+    the chance is exp(-D) (1 + x / k) ** -k. The sums are those of ``touches``.
 
-    >>> few, many = np.array([2.0, 0.0, 2.0]), np.array([900.0, 2.0, 4.0])
+    >>> few, many = np.array([2.0, 0.0, 0.0, 2.0]), np.array([0.0, 900.0, 2.0, 4.0])
     >>> np.exp(untouched(np.stack([few, many], axis=1))).round(3)  # 1/e^2 and 1/2^2
     array([0.135, 0.25 ])
     """
-    falls, bunch, items = sums
+    before, ahead, bunch, items = sums
     bunch = bunch / np.maximum(items, 1.0)
     some = bunch > 1e-9
     k = 1.0 / np.where(some, bunch, 1.0)
-    bunched = some & np.isfinite(falls)
-    found: Floats = np.where(bunched, -k * np.log1p(-np.expm1(-falls / k)), -falls)
-    return found
+    hit: Floats = np.where(some, k * np.log1p(-np.expm1(-ahead / k)), ahead)
+    return -before - hit
 
 
 def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
@@ -139,12 +139,13 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     How long they will have lived at their usual pace, e = ``lived_by``, has the
     variance p^2 u (age + later) + u e^2 / watched: what their group, with its unrest u
     and its pace p, did since their last look and will do, and how well its usual pace
-    is known from the days watched; of what happens to it much hits them at once
-    (``models.unrest``). The unrest itself is told by n spans as long as this one, the
-    ``PRIOR`` included, so what they share has the variance of Student's t with n
-    degrees of freedom, n / (n - 2) times as much. Where maps tell of changes the age
-    counts for less (``View.unsettled``). Where it is in doubt what the group did, even
-    without unrest, they swing by S(e - doubt) - S(e + doubt) over 2 at least.
+    is known from the days watched. Of what is to come, p later of the e days, much hits
+    them at once: with the chance q = p u r, at most 1 (``models.unrest``). The unrest
+    itself is told by n spans as long as this one, the ``PRIOR`` included, so what they
+    share has the variance of Student's t with n degrees of freedom, n / (n - 2) times
+    as much. Where maps tell of changes the age counts for less (``View.unsettled``).
+    Where it is in doubt what the group did, even without unrest, they swing by
+    S(e - doubt) - S(e + doubt) over 2 at least.
     """
     held, doubt = view.looks[at] > 0, view.doubt[at]
     u, watched, pace = view.unrest().of(view.group[at])
@@ -156,15 +157,22 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
         swing = np.where(held, early - survival.alive(lived + doubt), 0.0) / 2.0
     falls = np.where(alive > 0, -np.log(np.where(alive > 0, alive, 1.0)), inf)
     if not np.any(u > 0):
-        return Fates(alive, alive * (1.0 - alive), swing, falls, np.zeros(alive.size))
+        none = np.zeros(alive.size)
+        return Fates(alive, alive * (1.0 - alive), swing, falls, none, none)
+    days = np.maximum(lived, 1e-12)
+    coming = np.minimum(pace * later / days, 1.0)
+    some = np.where(np.isfinite(falls), falls, 0.0)
+    hit = np.minimum(pace * u * some / days, 1.0) * coming
     age = (view.unsettled if view.unsettled.size else view.age)[at]
     span = np.where(held, age, 0.0) + later
     variance = pace**2 * u * span + u * lived**2 / watched
-    alive, alone, more = shared(alive, lived, variance, pace * u)
+    alive, alone, more = shared(alive, lived, variance, hit)
     spans = watched / np.maximum(span, 1.0) + PRIOR
     more = np.minimum(more / np.sqrt(1.0 - 2.0 / spans), np.sqrt(alive * (1.0 - alive)))
-    bunch = np.broadcast_to(u, span.shape) / np.maximum(span, 1.0)
-    return Fates(alive, alone, np.maximum(swing, more), falls, bunch)
+    bunch = np.broadcast_to(u / later if later > 0 else 0.0, span.shape)
+    ahead = some * coming
+    before = falls - ahead
+    return Fates(alive, alone, np.maximum(swing, more), before, ahead, bunch)
 
 
 def lived_by(view: View, at: slice, later: float, pace: Floats | float = 1.0) -> Floats:

@@ -17,7 +17,8 @@ both still fresh with the chance
 
 that of one page if they always change together (q = 1), and that of two which share
 nothing but B if they never do. What is stale varies far more than if each page changed
-by itself.
+by itself. Only what is to come hits pages at once unseen: what came before was seen on
+those of them that were fetched since, and exposures go by that.
 """
 
 import numpy as np
@@ -145,10 +146,10 @@ def shared(
     ``alive`` is the chance after just ``lived`` days, so that the rate is
     r = -ln(alive) / lived. If the days lived have this variance v and are Gamma
     distributed, E exp(-c r B) = L(c) = (1 + c r v / lived) ** (-lived^2 / v). Pages hit
-    at once with the chance q, ``together`` times r and at most 1, are both fresh with
-    the chance L(2 - q). Second is the variance that each page has of its own,
-    L(1) - L(2 - q); third the standard deviation of what it shares with its group:
-    L(2 - q) - L(1)^2 squared. With q = 1 it shares everything.
+    ``together`` with the chance q are both fresh with the chance L(2 - q). Second is
+    the variance that each page has of its own, L(1) - L(2 - q); third the standard
+    deviation of what it shares with its group: L(2 - q) - L(1)^2 squared. With q = 1 it
+    shares everything.
 
     >>> one = np.ones(1)
     >>> [float(x[0].round(4)) for x in shared(np.exp(-one), one, one)]  # 1/2, 1/6, 1/12
@@ -160,7 +161,7 @@ def shared(
     days, spread = np.where(some, lived, 1.0), np.where(some, variance, 1.0)
     falls = np.where(some, -np.log(np.where(some, alive, 1.0)), 0.0)  # r lived
     shape = days**2 / spread
-    both = 2.0 - np.minimum(together * falls / days, 1.0)
+    both = 2.0 - together
     once, twice = (np.exp(-shape * np.log1p(c * falls / shape)) for c in (1.0, both))
     mean = np.where(some, once, alive)
     alone = np.where(some, np.maximum(once - twice, 0.0), alive * (1.0 - alive))

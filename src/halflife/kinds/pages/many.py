@@ -149,7 +149,7 @@ def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
     mean, alone, shared, together = np.zeros(n), np.zeros(n), np.zeros(n), 0.0
     of = owned.code if pairs is None else pairs.of
     size = n if pairs is None else pairs.source.size
-    swung, touched = np.zeros(size), np.zeros((3, size))
+    swung, touched = np.zeros(size), np.zeros((4, size))
     for at, survival in parts(view):
         code, weight = owned.code[at], view.weight[at]
         fate = fates(view, at, survival, later)
