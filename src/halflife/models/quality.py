@@ -130,7 +130,8 @@ def untouched(sums: Floats) -> Floats:
     some = bunch > 1e-9
     k = 1.0 / np.where(some, bunch, 1.0)
     hit: Floats = np.where(some, k * np.log1p(-np.expm1(-ahead / k)), ahead)
-    return -before - hit
+    found: Floats = -before - hit
+    return found
 
 
 def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
