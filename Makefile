@@ -102,7 +102,7 @@ experiments: setup  ## print every figure that takes minutes (docs/figures.md)
 	$(BIN)/python -m lab.turns --items 1000000 --looks 10 --json | tee out/turns.json
 	$(BIN)/python -m lab.bench fit | tee out/fit.json
 	$(BIN)/python -m lab.bench index | tee out/index.json
-	$(BIN)/python -m lab.bench learn --seeds 20 | tee out/learn.json
+	$(BIN)/python -m lab.bench learn --seeds 8 | tee out/learn.json
 	$(BIN)/python lab/benchmarks/kill9.py --kills 100 --scrapy $(BENCH)/bin/python | tee out/kill9.json
 	$(BIN)/python lab/benchmarks/fetch.py --scrapy $(BENCH)/bin/python | tee out/fetch.json
 

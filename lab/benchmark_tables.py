@@ -37,6 +37,55 @@ def allocate(told: Told) -> str:
     return table(["figure", "value"], list(figures.items()))
 
 
+def out_of_core(told: Told) -> str:
+    """Return what a plan from Parquet files takes, and how exact it is."""
+    (row,) = told["rows"]
+    figures = {
+        "processor seconds of all processes, reading and writing included": (
+            f"{row['processor_seconds']:.1f}"
+        ),
+        "memory of all processes, MB": f"{row['peak_mb']:.0f}",
+        "KKT residual, relative": f"{row['kkt_residual']:.0e}",
+        "budget missed by, relative": f"{row['budget_error']:.0e}",
+    }
+    return table(["figure", "value"], list(figures.items()))
+
+
+def listings(told: Told) -> str:
+    """Return how often forecasts of each recorded listing came true."""
+    head = ["source", "metric", "forecasts", "coverage", "error", "width", "best rival"]
+    rows = [
+        [
+            *(row["source"], row["metric"], f"{row['n']}", f"{row['coverage']:.3f}"),
+            *(f"{row['mae']:.4f}", f"{row['width']:.3f}"),
+            f"{row['rival']} {row['rival_mae']:.4f}",
+        ]
+        for row in told["rows"]
+    ]
+    return table(head, rows)
+
+
+def one_budget(told: Told) -> str:
+    """Return what one price does with a budget, beside fixed splits."""
+    splits = ("one_price", "hindsight_split", "equal_shares", "one_interval")
+    head = ["requests a day", "one price", "best split", "equal shares", "one interval"]
+    head += ["one price less best split", "less equal shares"]
+    rows = [
+        [
+            f"{row['budget']:.0f}",
+            *(f"{row['quality'][name]:.4f}" for name in splits),
+            *(_points(row[f"less_{name}"]) for name in splits[1:3]),
+        ]
+        for row in told["rows"]
+    ]
+    return table(head, rows)
+
+
+def _points(found: Told) -> str:
+    mean, low, high = (f"{100 * found[part]:+.2f}" for part in ("mean", "low", "high"))
+    return f"{mean} [{low}, {high}]"
+
+
 def learn(told: Told) -> str:
     """Return what policies reach that begin with nothing."""
     best = sorted(told["rows"], key=lambda row: -row["freshness"]["mean"])
@@ -159,6 +208,9 @@ def first_minutes(told: Told) -> str:
 
 TABLES: dict[str, Render] = {
     "allocate": allocate,
+    "out-of-core": out_of_core,
+    "objects": listings,
+    "one": one_budget,
     "learn": learn,
     "fetch": fetch,
     "kill9": kill9,

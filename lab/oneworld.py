@@ -107,12 +107,13 @@ class Worlds:
         sites = _sites(self.recording, rng, self.pages)
         return [*sites, *self.fixed, *_texts(self.weekly, rng)]
 
-    def every(self, rng: Generator, step: int = 1) -> Iterator[Part]:
+    def every(self, rng: Generator, step: int = 1, *, first: int = 0) -> Iterator[Part]:
         """Yield the sources of the folder, each of weight 1; every ``step``-th."""
-        for name in site_names(self.recording)[::step].tolist():
+        some = slice(first, None, step)
+        for name in site_names(self.recording)[some].tolist():
             yield site_part(self.recording, name, rng, self.pages, 1.0)
-        yield from self.fixed[::step]
-        for site in self.weekly.sites[::step]:
+        yield from self.fixed[some]
+        for site in self.weekly.sites[some]:
             part = text_part(self.weekly, site, 1.0)
             if part is not None:
                 yield part

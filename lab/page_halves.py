@@ -19,7 +19,7 @@ was cut short goes on. The log also tells how many variants were ever tried.
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,11 +47,24 @@ Record: TypeAlias = dict[str, Any]
 NONE: Floats = np.zeros(1)
 
 
-def made(*, rounds: int = 16, **belief: Any) -> Strategy:  # noqa: ANN401
+class Unmeasured(Neighbours):
+    """Pages of which nobody knows how long they are."""
+
+    def measure(self, lengths: Mapping[str, float]) -> None:
+        """Take no note of lengths."""
+
+
+def made(
+    *,
+    rounds: int = 16,
+    lengths: bool = False,
+    **belief: Any,  # noqa: ANN401
+) -> Strategy:
     """Return the champion with other settings of its belief, or other rounds."""
     policy = InRounds(Bold("freshness", patience=PATIENCE), rounds)
+    kind = Neighbours if lengths else Unmeasured
     return Strategy(
-        policy, lambda: Hinted(Neighbours(**belief), announced=False), "a variant"
+        policy, lambda: Hinted(kind(**belief), announced=False), "a variant"
     )
 
 
@@ -59,7 +72,8 @@ VARIANTS: dict[str, Callable[[], Strategy]] = {
     "before": partial(made, rounds=4, near=NONE),
     "rounds": partial(made, near=NONE),
     "near names": partial(made, rounds=4),
-    "rounds and near names": made,  # the champion, as it is now
+    "rounds and near names": made,
+    "these and lengths": partial(made, lengths=True),  # the champion, as it is now
 }
 
 

@@ -53,10 +53,32 @@ PRINTED = {
         "halflife bench allocate --items 1000000 --json",
         "a million pages, lognormal rates and Pareto weights",
     ),
+    "weibull": PrintedFigure(
+        "halflife bench allocate --items 1000000 --shape weibull --json",
+        "a million pages with Weibull lifetimes, lognormal rates and Pareto weights",
+    ),
+    "out-of-core": PrintedFigure(
+        "halflife bench allocate --items 100000000 --out-of-core --json",
+        "100 million items with rates, weights and costs in 100 Parquet files",
+    ),
+    "large-fit": PrintedFigure(
+        "python lab/scale/fit.py --items 10000000 --json",
+        "10 million items with 10 observations each, in files",
+    ),
+    "fit": PrintedFigure(
+        "python -m lab.bench fit", "100 000 pages with 20 observations each"
+    ),
+    "lifetimes": PrintedFigure(
+        "python -m lab.bench lifetimes",
+        "50 000 lifetimes, of which 47 530 were seen by daily looks of a year",
+    ),
+    "index": PrintedFigure(
+        "python -m lab.bench index", "10 000 pages whose rates are known"
+    ),
     "learn": PrintedFigure(
-        "python -m lab.bench learn --seeds 20",
-        "20 populations of 2000 pages",
-        list(range(20)),
+        "python -m lab.bench learn --seeds 8",
+        "8 populations of 2000 pages",
+        list(range(8)),
     ),
     "fetch": PrintedFigure(
         "python lab/benchmarks/fetch.py --repeats 5 --scrapy PYTHON",

@@ -29,7 +29,13 @@ from halflife.cli import main as halflife
 from halflife.recordings import histories
 from halflife.study.league import picture
 from halflife.worlds.make import make
-from lab import independent_pages, resumed_league, world_summary, world_tolerances
+from lab import (
+    independent_pages,
+    result_histories,
+    resumed_league,
+    world_summary,
+    world_tolerances,
+)
 from lab.entries import ENTRIES, EntryRules, table
 from lab.result_commands import PRINTED, PrintedFigure
 from lab.result_pages import MEASURED, UNMEASURED, rendered
@@ -37,7 +43,8 @@ from lab.result_tables import TABLES
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/league.md", "docs/figures.md", "docs/comparison.md",
-         "docs/worlds.md", "docs/neighbours.md")  # fmt: skip
+         "docs/worlds.md", "docs/neighbours.md", "docs/objects-study.md",
+         "docs/one-budget.md", "docs/scrapy.md")  # fmt: skip
 # Pages of which every table is checked for figures that no result file has.
 CHECKED = ("README.md", "docs/league.md", "docs/figures.md", "docs/comparison.md")
 PICTURE = "docs/league.svg"
@@ -192,6 +199,21 @@ def _printed(figure: PrintedFigure, _: Errand) -> Payload:
     return figure.measure()
 
 
+def listings(errand: Errand) -> Payload:
+    """Hold forecasts of recorded listings to what came."""
+    return result_histories.listings(_folder(errand))
+
+
+def forecasts(errand: Errand) -> Payload:
+    """Hold the bounds of recorded listings to what came, by days ahead."""
+    return result_histories.forecasts(_folder(errand), sys.stderr.write)
+
+
+def one_budget(errand: Errand) -> Payload:
+    """Share one budget between recorded sources of every kind."""
+    return result_histories.one_budget(_folder(errand), sys.stderr.write)
+
+
 def _folder(errand: Errand) -> Path:
     if errand.data is None:
         raise ValueError("this figure needs recorded histories")
@@ -199,7 +221,7 @@ def _folder(errand: Errand) -> Path:
 
 
 def _hashes(paths: Sequence[Path]) -> dict[str, str]:
-    return {path.name: resumed_league.digest([path]) for path in paths}
+    return {path.name: result_histories.file_hash(path) for path in paths}
 
 
 FIGURES: dict[str, BookFigure] = {
@@ -209,6 +231,11 @@ FIGURES: dict[str, BookFigure] = {
     "made-league": BookFigure("make league ONLY=made-league", made_league),
     "entries": BookFigure("python -m lab.entries", crawlers),
     "league": BookFigure("make league ONLY=league DATA=DIR", recorded_league, "sites"),
+    "objects": BookFigure("python -m lab.objects DIR/objects", listings, "objects"),
+    "forecasts": BookFigure(
+        "python -m lab.forecast_halves DIR/objects", forecasts, "objects"
+    ),
+    "one": BookFigure("python -m lab.one DIR OUT", one_budget, "objects"),
     **{
         name: BookFigure(one.command, partial(_printed, one))
         for name, one in PRINTED.items()
@@ -217,11 +244,8 @@ FIGURES: dict[str, BookFigure] = {
 # Figures of the book that no result file has yet: what they state was printed by these
 # commands before results were kept. Some of them are times, which need a quiet machine.
 LATER: dict[str, str] = {
-    "out-of-core": "halflife bench allocate --items 100000000 --out-of-core --json",
     "league-others": "make league ONLY=league DATA=DIR",
     "page-halves": "python -m lab.page_halves DIR",
-    "objects": "make experiments-objects DATA=DIR",
-    "one": "make experiments-one DATA=DIR",
 }
 
 

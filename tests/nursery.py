@@ -53,6 +53,12 @@ class Nursery:
         answer = json.loads(self._mother.stdout.readline())
         return Ended(**answer)
 
+    def race(self, folders, *words):
+        """Start a command in several folders at once; ``end`` says who ended next."""
+        orders = [{"folder": str(f), "words": [str(w) for w in words]} for f in folders]
+        self._mother.stdin.write(json.dumps(orders).encode() + b"\n")
+        self._mother.stdin.flush()
+
     def run(self, folder, *words, **how):
         """Run a command and wait for it."""
         self.begin(folder, *words, **how)
@@ -100,12 +106,36 @@ def watcher(order, pid):
     return strace
 
 
-def serve(order):
-    """Run one command in a child; return how it ended."""
-    ready, go = os.pipe()
+def begun(order, ready):
+    """Return the process of a child that waits for a byte."""
     pid = os.fork()
     if not pid:
         child(order, ready)
+    return pid
+
+
+def ended(order, status):
+    folder = Path(order["folder"])
+    said = [(folder / name).read_text(errors="replace") for name in ("out", "err")]
+    return {"code": os.waitstatus_to_exitcode(status), "out": said[0], "err": said[1]}
+
+
+def serve_all(orders):
+    """Run commands in children at once; yield how each ended, the first one first."""
+    ready, go = os.pipe()
+    running = {begun(order, ready): order for order in orders}
+    os.write(go, b"!" * len(orders))
+    while running:
+        pid, status = os.waitpid(-1, 0)
+        yield ended(running.pop(pid), status)
+    os.close(ready)
+    os.close(go)
+
+
+def serve(order):
+    """Run one command in a child; return how it ended."""
+    ready, go = os.pipe()
+    pid = begun(order, ready)
     traced = order["harm"] or order["trace"]
     strace = watcher(order, pid) if traced else None
     os.write(go, b"!")
@@ -114,9 +144,7 @@ def serve(order):
         strace.communicate()
     os.close(ready)
     os.close(go)
-    folder = Path(order["folder"])
-    said = [(folder / name).read_text(errors="replace") for name in ("out", "err")]
-    return {"code": os.waitstatus_to_exitcode(status), "out": said[0], "err": said[1]}
+    return ended(order, status)
 
 
 def preload():
@@ -132,8 +160,10 @@ def preload():
 def main():
     preload()
     for line in sys.stdin:
-        sys.stdout.write(json.dumps(serve(json.loads(line))) + "\n")
-        sys.stdout.flush()
+        order = json.loads(line)
+        for done in serve_all(order) if isinstance(order, list) else [serve(order)]:
+            sys.stdout.write(json.dumps(done) + "\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +19,8 @@ HOME = Path("/usr/lib/postgresql")
 USER = "postgres"  # the server refuses to run as root
 FRESH = count(1)
 GUARDED = "guarded"  # a user that is asked for its password; all others are trusted
+PREFIX = "hl-pg-"
+LEFT = 600.0  # seconds after its last word in which a server has surely begun
 FOLLOW = ["setpriv", "--pdeathsig", "INT", "--"]  # it ends with the tests, however
 
 
@@ -34,7 +36,8 @@ def running():
 
     It does not wait for the disk: what is killed here is its client, never the machine.
     """
-    folder = Path(tempfile.mkdtemp(prefix="hl-pg-"))  # a socket's path must be short
+    _sweep()
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))  # a socket's path must be short
     root, place = os.geteuid() == 0, programs()
     who = {"user": USER, "group": USER, "extra_groups": []} if root else {}
     if root:
@@ -59,6 +62,15 @@ def running():
             server.wait(30)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep():
+    """Remove what is left of servers that ended with tests that were killed."""
+    for log in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/log"):
+        with suppress(OSError):
+            ended = not (log.parent / "data/postmaster.pid").exists()
+            if ended and time.time() - log.stat().st_mtime > LEFT:
+                shutil.rmtree(log.parent, ignore_errors=True)
 
 
 def _wait(folder, server):

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from halflife.config import Config
 from halflife.engine import bootstrap, logs
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Service
+from halflife.engine.service import Outside, Service, ServiceRhythm
 from halflife.engine.signals import Stop
 
 BEGAN = 20_000.0
+# It turns as always, but looks after its settings and judges sources less often.
+CALM = ServiceRhythm(slice=60.0, judged=300.0)
 HOME = 'allow = ["127.0.0.0/8"]\n'
 
 
@@ -37,7 +39,7 @@ class Play:
     stop: object = None
     audits: bool = False
     reach: object = None
-    rhythm: object = None
+    rhythm: object = CALM
     naps: int = 0
 
     def __call__(self):
@@ -65,10 +67,9 @@ class Play:
         self.stop.sleep = sleep
         told = lambda report: self.results.append((self.now, report.result))  # noqa: E731
         outside = Outside(clock=self, told=told, audits=self.audits)
+        outside.rhythm = self.rhythm
         if self.reach is not None:
             outside.reach = self.reach
-        if self.rhythm is not None:
-            outside.rhythm = self.rhythm
         handler = logs.set_up(as_json=True, stream=self.events)
         try:
             with bootstrap.writing(config) as store:

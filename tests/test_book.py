@@ -78,6 +78,13 @@ def test_the_title_of_a_decision_says_what_was_decided(title, page):
     assert head == f"# {title}"
 
 
+@pytest.mark.parametrize("page", [page for _, page in DECISIONS])
+def test_a_decision_begins_with_the_question_that_it_answers(page):
+    paragraph = (DOCS / "decisions" / page).read_text().split("\n\n")[1]
+    assert paragraph.startswith("**Question.** ")
+    assert paragraph.endswith("?")
+
+
 @cache
 def made():
     return reference.pages()
@@ -189,3 +196,83 @@ def test_the_first_changes_for_newcomers_are_still_to_be_made():
     assert "X-Robots-Tag" not in links
     assert "ics" not in records.FORMATS
     assert not (ROOT / "src/halflife/watchlists/bookmarks.py").exists()
+
+
+PACKAGE = ROOT / "src/halflife"
+ARCHITECTURE = (DOCS / "architecture.md").read_text()
+
+
+def rows_of(heading):
+    """Return the cells of the table below a heading of the architecture's page."""
+    part = ARCHITECTURE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines[1:]]
+
+
+def test_the_architecture_names_modules_that_exist():
+    for names, holds in rows_of("Packages"):
+        packages = re.findall(r"`([\w/]+)`", names)
+        places = [ROOT, PACKAGE, *(PACKAGE / name for name in packages)]
+        places += [ROOT / name for name in packages if name.startswith("lab")]
+        files = re.findall(r"`([\w/<>]+(?:\.py|/))`", holds)
+        for file in [*packages, *files]:
+            found = [(place / file, place / f"{file}.py") for place in places]
+            assert any(path.exists() for pair in found for path in pair), file
+
+
+def test_the_architecture_names_every_package():
+    named = {
+        word.split("/")[0]
+        for names, _ in rows_of("Packages")
+        for word in re.findall(r"`([\w/]+)`", names)
+    }
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert packages - named == set()
+
+
+@pytest.mark.parametrize("heading", ["Nouns", "Protocols", "The parts of a store"])
+def test_the_architecture_says_where_its_names_are_defined(heading):
+    last = []
+    for names, modules, _ in rows_of(heading):
+        last = re.findall(r"`([\w/]+\.py)`", modules) or last
+        text = "".join((PACKAGE / module).read_text() for module in last)
+        for name in re.findall(r"[A-Z]\w+", names.partition("(")[0].partition(".")[0]):
+            assert re.search(rf"^class {name}\b|^{name}\b.* = ", text, re.MULTILINE), (
+                name,
+                last,
+            )
+
+
+GROUPS = {f"halflife.policies.{kind}" for kind in ("listing", "form", "search")}
+
+
+def test_pages_name_files_and_names_that_exist():
+    places = (ROOT, PACKAGE, DOCS, PACKAGE / "stores", PACKAGE / "kinds", ROOT / "lab")
+    pages = {*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"}
+    for page in pages - {DOCS / "comparison.md"}:  # it names files of other programs
+        text = page.read_text()
+        for path in re.findall(r"`((?:[\w-]+/)+[\w-]+\.py)(?:::\w+)?`", text):
+            assert any((place / path).exists() for place in places), (page.name, path)
+        for name in set(re.findall(r"`((?:halflife|lab)(?:\.\w+)+)`", text)) - GROUPS:
+            there = name.endswith((".toml", ".db")) or defined(name)
+            assert there, (page.name, name)
+
+
+def defined(name):
+    """Say whether a dotted name is a module of ours, or defined in one."""
+    base = ROOT if name.startswith("lab") else ROOT / "src"
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        folder = base.joinpath(*parts[:end])
+        for path in (folder.with_suffix(".py"), folder / "__init__.py"):
+            if path.is_file():
+                rest = parts[end : end + 1]
+                return all(re.search(rf"\b{one}\b", path.read_text()) for one in rest)
+    return False
+
+
+def test_a_name_that_does_not_exist_is_found():
+    assert defined("halflife.allocation.allocate")
+    assert defined("halflife.market.share")
+    assert not defined("halflife.allocation.alocate")
+    assert not defined("lab.nothing")

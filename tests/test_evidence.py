@@ -11,7 +11,7 @@ from halflife.core.gap_bins import class_length, classes
 from halflife.core.hint_claims import by_kind
 from halflife.core.history import History
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Looks, Seen
 from store_cases import KEYS, batched, fold, hinted, observations, state, tallies
 from store_looks import absent, failed, hint, present
 
@@ -267,3 +267,40 @@ def test_each_kind_of_hint_is_counted_by_its_own_claims():
     assert by_kind(after.hinted().hints)[:, 0].tolist() == [2, 1, 0, 0]
     many = [hint("a", 5.1 + n, modified=5.1 + n) for n in range(40)]
     assert by_kind(evidence_of(*looks, *many).hints)[:, 0].tolist() == [32, 1, 0, 0]
+
+
+@given(before=observations(), after=observations())
+def test_one_value_may_stand_for_a_column_until_another_is_written(before, after):
+    whole = evidence_of(*before)
+    columns = {name: room.copy() for name, room in whole._room.items()}
+    for name, room in columns.items():
+        if (room == room[0]).all():
+            columns[name] = np.broadcast_to(room[:1], room.size)
+    small = Evidence(whole.keys, columns)
+    small.restore_groups(whole.groups)
+    small.digest.long.update(whole.digest.long)
+    wanted = Evidence(whole.keys, {n: room.copy() for n, room in whole._room.items()})
+    wanted.restore_groups(whole.groups)
+    wanted.digest.long.update(whole.digest.long)
+    for one in (small, wanted):
+        fold(one, [Looks.of(after)])
+    assert state(small) == state(wanted)
+    assert hinted(small) == hinted(wanted)
+    if not any(look.seen is Seen.FAILED for look in (*before, *after)):
+        assert small.failures.strides == (0,)  # nothing but 0 was ever written
+
+
+def test_what_is_derived_is_made_once_until_something_is_added():
+    evidence, asked = evidence_of(present("a", 1.0)), []
+
+    def looks(given):
+        asked.append(given)
+        return int(given.looks.sum())
+
+    assert [evidence.derived(looks) for _ in range(3)] == [1, 1, 1]
+    assert len(asked) == 1
+    fold(evidence, [Looks.of([present("a", 2.0)])])
+    assert evidence.derived(looks) == 2
+    evidence.add([Item("later")])
+    assert evidence.derived(looks) == 2
+    assert len(asked) == 3

@@ -75,6 +75,39 @@ def test_sites_are_moved_to_end_at_the_same_moment(tmp_path):
     assert recording.died.tolist() == [np.inf, np.inf, 5.0]
 
 
+def test_a_page_is_as_long_as_in_the_last_snapshot_before_the_window(tmp_path):
+    day, days, end = 86400, 10.0, 100
+    pages = ["grown", "new", "unknown", "last"]
+    parquet.write_table(
+        pa.table(
+            {
+                "site": ["s"] * 4,
+                "page": pages,
+                "created_at": [0] * 4,
+                "deleted_at": pa.array([None] * 4, pa.int64()),
+            }
+        ),
+        tmp_path / "pages.parquet",
+    )
+    changes = {"site": ["s"], "page": ["last"], "timestamp": [end * day], "kind": ["M"]}
+    parquet.write_table(pa.table(changes), tmp_path / "changes.parquet")
+    assert load(tmp_path, days=days).recording.length.size == 0
+    # The window begins on day 90: after snapshot 2, of day 84, and before 3, of day 91.
+    sites = {"site": ["s"], "window_start": [70 * day]}
+    parquet.write_table(pa.table(sites), tmp_path / "sites.parquet")
+    texts = {
+        "site": ["s"] * 5,
+        "page": ["grown", "grown", "grown", "new", "last"],
+        "week_from": [0, 2, 3, 3, 0],
+        "week_to": [1, 2, 4, 4, 4],
+        "n_tokens": [1, 2, 3, 9, 7],
+    }
+    parquet.write_table(pa.table(texts), tmp_path / "docs_weekly.parquet")
+    recording = load(tmp_path, days=days).recording
+    assert recording.lengths() == {"s/grown": 2.0, "s/last": 7.0}
+    assert recording.take(np.array([3, 0])).length.tolist() == [7.0, 2.0]
+
+
 def read_one_by_one(pages, changes, days):
     """Keys, groups, ends and changes of each page, by walking through the rows."""
     end_of, row_of, died = {}, {}, []

@@ -20,6 +20,7 @@ from halflife.market.target_rule import (
     ONCE,
     TENSE,
     TIMES,
+    WARY,
     WINDOW,
     Goal,
     Past,
@@ -344,8 +345,30 @@ def test_a_mean_that_was_missed_by_as_much_again_is_mended_at_once():
     assert not wants(Past(), now, Goal(0.9))
 
 
+@pytest.mark.parametrize(
+    ("past", "ahead", "risked"),
+    [
+        (Past(), 1.0, 0.5 * 0.02),  # of 0.04 a part was lent as missed
+        (Past(days=970.0), 1.0, 0.5 * (0.04 - 0.02 * 30 / 1000)),
+        (Past(days=100.0, missed=6.0), 1.0, 0.3 * 0.1 * 0.05),  # a tenth is left
+        (Past(days=100.0, missed=6.0), 0.5, 0.3 * 0.2 * 0.05),
+        (Past(days=100.0, missed=6.0), 0.01, 0.3 * 0.8 * 0.05),  # no more than that
+    ],
+)
+def test_a_round_risks_half_of_what_is_spare_and_less_of_what_is_left(
+    past, ahead, risked
+):
+    goal, sides = Goal(0.95, 0.95), set()
+    for left in np.geomspace(1e-4, 0.2, 60).tolist():
+        now = TargetRound(100.0, left, left, 0.0, left, 0.0, 1.0, ahead=ahead)
+        found = risk(past, now, goal.level)
+        assert wants(past, now, goal) == (found.miss - found.least > risked)
+        sides.add(wants(past, now, goal))
+    assert sides == {False, True}
+
+
 def test_the_risk_of_a_round_is_a_part_of_what_is_spare():
-    assert 0 < BOLD < 1
-    assert BOLD * Past().spare(Goal(0.9, 0.95)) < 0.01
+    assert 0 < WARY < BOLD < 1
+    assert BOLD * Past().spare(Goal(0.9, 0.95)) < 0.011
     assert target_rule.LOT < 0.1
     assert inf > WINDOW > LENT

@@ -129,7 +129,7 @@ def test_a_run_reports_each_mutation_and_ends_with_what_was_killed(tmp_path):
         "--jobs",
         "1",
         "--modules",
-        "*.gap_bins",
+        "*.core.ranking",
         "--report",
     ]
     done = subprocess.run(
@@ -142,7 +142,7 @@ def test_a_run_reports_each_mutation_and_ends_with_what_was_killed(tmp_path):
     assert (told["killed"], told["of"], told["seed"]) == (killed, of, 5)
     assert told["drawn"] == len(told["mutants"]) == 3
     for row in told["mutants"]:
-        assert row["file"] == "src/halflife/core/gap_bins.py"
+        assert row["file"] == "src/halflife/core/ranking.py"
         assert row["verdict"] in {"killed", "survived", "timeout", "equivalent"}
         assert row["line"] > 0
         assert row["before"] != row["after"]

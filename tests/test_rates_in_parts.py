@@ -10,7 +10,7 @@ from halflife.core.history import Gaps
 from halflife.executors.local import InProcess
 from halflife.models.empirical_bayes import EmpiricalBayesRate, Posterior
 from halflife.models.poisson import GammaSurvival
-from halflife.models.rates_in_parts import fit_prior_in_parts, fit_rates
+from lab.rates.rates_in_parts import fit_prior_in_parts, fit_rates
 
 
 @dataclass

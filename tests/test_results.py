@@ -1,6 +1,8 @@
 """Every figure in the tables of the book is that of a result file."""
 
+import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 import league_folder
 from halflife.bench import league
 from halflife.recordings.histories import load
-from lab import results, resumed_league
+from lab import result_histories, results, resumed_league
 from lab.result_commands import PRINTED, PrintedFigure
 from lab.result_pages import (
     END,
@@ -18,6 +20,7 @@ from lab.result_pages import (
     looked_up,
     marks,
     rendered,
+    unbacked_claims,
     unbacked_rows,
     wrong_marks,
 )
@@ -48,13 +51,20 @@ def test_no_table_claims_a_figure_without_a_result(page):
     assert list(unbacked_rows((ROOT / page).read_text())) == []
 
 
+def test_every_figure_of_the_figures_names_a_result_or_the_command_that_prints_it():
+    text = (ROOT / "docs/figures.md").read_text()
+    assert list(unbacked_claims(text)) == []
+    for heading in re.findall(r"^## (.+)$", text, re.MULTILINE):
+        assert heading.count("`") >= 2, "a heading names the command of its section"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_result_says_how_it_was_measured_or_that_it_was_not(path):
     told = json.loads(path.read_text())
     assert told["figure"] == path.stem
     assert told["command"]
     if told["status"] == UNMEASURED:
-        assert path.stem in {*results.LATER, *PRINTED}
+        assert path.stem in {*results.LATER, *results.FIGURES}
         assert "rows" not in told
         return
     assert told["status"] == MEASURED
@@ -117,11 +127,67 @@ def test_rows_without_a_mark_are_found():
     assert list(unbacked_rows("| 3 sites | `0.5` |\n")) == []
 
 
+def test_sentences_that_claim_a_figure_of_nowhere_are_found():
+    claim = "It takes 1.6 s, and keeps 92 %."
+    assert list(unbacked_claims(f"## A\n{claim}\n")) == [claim]
+    assert list(unbacked_claims(f"## A: `make x`\n{claim}\n")) == []
+    mark = "<!-- result: x.json table=t -->"
+    table = f"{mark}\n| 0.5 |\n{END}\n"
+    assert list(unbacked_claims(f"## A: `make x`\n{table}\n{claim}\n")) == [claim]
+    own = f"`python -m lab.y`: {claim}"
+    assert list(unbacked_claims(f"## A\n{table}\n{own}\n")) == []
+    marked = f"{claim}<!-- result: x.json#rows as .0f -->"
+    assert list(unbacked_claims(f"## A\n{table}\n{marked}\n")) == []
+    points = f"- {claim}\n- {own}"
+    assert list(unbacked_claims(f"## A\n{points}\n")) == [f"- {claim}"]
+    assert list(unbacked_claims("## A\nWith 95 % bounds, on 73 sites.\n")) == []
+
+
+def test_coverage_counts_as_near_within_two_points_where_something_is_lost():
+    rows = [
+        {"metric": metric, "coverage": coverage, "mae": mae}
+        for metric, coverage, mae in (
+            ("precision", 0.93, 0.01),
+            ("precision", 0.971, 0.01),
+            ("precision", 1.0, 0.0),
+            ("recall", 0.95, 0.01),
+        )
+    ]
+    assert result_histories.within(rows) == {
+        "precision": {"sources": 2, "within": 1, "above": 1},
+        "recall": {"sources": 1, "within": 1, "above": 0},
+    }
+
+
+def test_what_was_read_is_known_by_its_place_and_its_hash(tmp_path):
+    (tmp_path / "objects" / "a").mkdir(parents=True)
+    (tmp_path / "objects" / "a" / "x.parquet").write_bytes(b"x")
+    (place, digest), *more = result_histories.hashes(
+        tmp_path, "objects/*/*.parquet", "sites/*"
+    ).items()
+    assert place == "objects/a/x.parquet"
+    assert digest == hashlib.sha256(b"x").hexdigest()
+    assert not more
+
+
+def test_names_of_a_study_become_names_that_a_page_can_point_at():
+    row = {"budget": 30.0, "less equal shares": {"mean": 0.02}}
+    plain = result_histories.plain(row)
+    assert looked_up(plain, "less_equal_shares.mean as 100*+.1f") == "+2.0"
+
+
 def test_tables_are_made_again_and_the_rest_of_a_page_is_left_alone(folder):
     page = f"before\n<!-- result: x.json table=t -->\nold\n{END}\nafter 1.5\n"
+    page += "<!-- result: later.json table=t -->\nnot measured\n" + END
     made = rendered(page, folder, {"t": lambda told: f"| {told['rows'][1]['mean']} |"})
     assert made == page.replace("old", "| 0.5 |")
     assert rendered(made, folder, {"t": lambda _: "| 0.5 |"}) == made
+
+
+def test_marked_figures_are_renewed_and_others_are_left_alone(folder):
+    assert rendered(GOOD, folder, {}) == GOOD
+    stale = GOOD.replace("92.1", "11.5").replace("0.4]", "7]")
+    assert rendered(f"On 3 sites: {stale}", folder, {}) == f"On 3 sites: {GOOD}"
 
 
 def test_figures_and_paths_are_read_as_they_are_written():
@@ -168,7 +234,7 @@ def test_figures_that_need_recorded_histories_are_left_alone_without(tmp_path, c
     )
     assert "league: needs recorded histories" in capsys.readouterr().err
     assert not (tmp_path / "league.json").exists()
-    told = json.loads((tmp_path / "one.json").read_text())
+    told = json.loads((tmp_path / "page-halves.json").read_text())
     assert told["status"] == UNMEASURED
     assert results.main(["--only", "nothing"]) == 2
 
@@ -183,8 +249,13 @@ def test_what_a_command_prints_becomes_rows_and_a_table():
     assert f"| processor seconds | {row['processor_seconds']:.2f} |\n" in shown
 
 
-def test_every_figure_that_a_command_prints_has_a_table_and_a_real_command():
-    assert set(PRINTED) <= set(TABLES)
+def test_every_result_is_shown_on_a_page():
+    texts = [(ROOT / page).read_text() for page in results.PAGES]
+    shown = {Path(mark.file).stem for text in texts for mark in marks(text)}
+    assert shown == {*results.FIGURES, *results.LATER}
+
+
+def test_every_figure_that_a_command_prints_has_a_real_command():
     for one in PRINTED.values():
         script = one.command.split()[1]
         assert not script.endswith(".py") or (ROOT / script).is_file()

@@ -260,7 +260,8 @@ def test_changes_before_a_start_are_counted_as_the_rate_has_them():
     before, k = pages.changes.copy(), pages.shape
     pages.shape = 1.0
     belief.recount(np.zeros((4, 9)), np.ones(9))  # nothing is new
-    assert (pages.changes.tolist(), pages.shape) == (before.tolist(), k)
+    after = belief._pages
+    assert (after.changes.tolist(), after.shape) == (before.tolist(), k)
 
 
 def test_the_belief_of_the_settings_knows_which_items_are_maps(tmp_path):

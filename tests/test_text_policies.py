@@ -8,12 +8,12 @@ from halflife.bench.textreplay import TextTerms, replay
 from halflife.core.errors import UsageError
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts import Refreshes, Samples, SummaryShelf, best
-from halflife.policies.texts.bayes import Bayes, _odds, _products, _sums, by_class
+from halflife.policies.texts.bayes import Bayes, _odds, _products, _sums, odds_of
 from halflife.policies.texts.drift_index import LearnedDrift, drift_index, learn, power
-from halflife.policies.texts.lessons import KAPPA, Lessons
+from halflife.policies.texts.lessons import FULL, KAPPA, Lessons
 from halflife.policies.texts.names import RULES, named
 from halflife.policies.texts.samples import PRICE, DatabaseSampling
-from halflife.policies.texts.survival import by_lives, by_survival
+from halflife.policies.texts.survival import by_lives
 from halflife.policies.texts.turns import RefreshFrequencies, naive
 from text_worlds import databases, world_of
 
@@ -98,8 +98,8 @@ def test_a_database_is_judged_by_the_others_alone():
     after = Lessons(tuple(found), 10, 0.01).survival()
     assert after.rate[0] == before.rate[0]
     assert after.rate[5] != before.rate[5]
-    odds = by_class(Lessons(tuple(found), 10, 0.01)).odds[0]
-    old = by_class(Lessons((one, *found[1:]), 10, 0.01)).odds[0]
+    odds = odds_of(Lessons(tuple(found), 10, 0.01))[0]
+    old = odds_of(Lessons((one, *found[1:]), 10, 0.01))[0]
     assert odds == pytest.approx(old, rel=1e-6)
 
 
@@ -109,7 +109,7 @@ def test_survival_finds_who_drifts_faster():
     lives = lessons.survival(KAPPA)
     chance = lives.alive(np.full(rates.size, 8.0))
     assert np.corrcoef(np.log(rates), chance)[0, 1] < -0.8
-    assert by_survival(lessons, 10.0).frequency.sum() == pytest.approx(4.0)
+    assert by_lives(lessons.survival(FULL), 10.0).frequency.sum() == pytest.approx(4.0)
 
 
 def test_models_are_fitted_once_for_all_starts():
@@ -123,7 +123,7 @@ def test_models_are_fitted_once_for_all_starts():
 
 def test_bayes_learns_that_old_summaries_have_changed():
     rates = np.tile([0.0006, 0.001, 0.0015, 0.002], 5)
-    policy = by_class(Lessons(databases(rates, seed=5), 10, 0.015))
+    policy = Bayes(odds_of(Lessons(databases(rates, seed=5), 10, 0.015)), bounded=True)
     assert (policy.odds[:, 2] < 0).all()
     assert (policy.odds[:, 25] > 0).all()
     free = Bayes(policy.odds, bounded=False)
@@ -134,7 +134,7 @@ def test_bayes_learns_that_old_summaries_have_changed():
 
 
 def test_bayes_without_examples_of_change_does_not_know():
-    policy = by_class(Lessons(databases([0.001] * 5), 10, 99.0))
+    policy = Bayes(odds_of(Lessons(databases([0.001] * 5), 10, 99.0)), bounded=True)
     assert (policy.odds == 0).all()
 
 

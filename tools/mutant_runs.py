@@ -82,19 +82,23 @@ class Run:
     """One fork that runs test files, or single tests, against a mutation or watched."""
 
     def __init__(
-        self, tests: Mapping[str, float], changed: dict[str, CodeType]
+        self,
+        tests: Mapping[str, float],
+        changed: dict[str, CodeType],
+        *,
+        watched: bool = False,
     ) -> None:
         """Begin; each test, or file of them, has its limit in seconds of CPU time.
 
-        ``changed`` are the modules that tests are to see otherwise than they are: one
-        if it is a mutation, else all, marked.
+        ``changed`` are the modules that tests are to see otherwise than they are: a
+        mutation, or, where a run is watched, those that are marked.
         """
         self.limit = sum(tests.values())
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by poll
         self._began = time.monotonic()
         self.process = os.fork()
         if self.process == 0:
-            _run(tests, changed, self._said.fileno())
+            _run(tests, changed, self._said.fileno(), watched=watched)
 
     def poll(self) -> Outcome | None:
         """Return the outcome, or None while the run goes on."""
@@ -114,9 +118,14 @@ class Run:
         return Outcome("failed" if failing else "passed", failed, cpu, entered)
 
 
-def _run(tests: Mapping[str, float], changed: dict[str, CodeType], write: int) -> None:
+def _run(
+    tests: Mapping[str, float],
+    changed: dict[str, CodeType],
+    write: int,
+    *,
+    watched: bool,
+) -> None:
     """Run the tests, say what happened, and end the process."""
-    watched = len(changed) > 1
     notes = Watch() if watched else Notes(tests)
     fine = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
     try:

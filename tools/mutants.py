@@ -163,8 +163,8 @@ def _watched(cases: list[Case], options: argparse.Namespace) -> Clean:
         if kept.get(str(file), {}).get("digest") != _digest(file)
     ]
     _say(f"{len(waiting)} test files are run without a mutation first")
-    modules = mark_modules(_chosen_modules(["*"])) if waiting else {}
-    for file, outcome in _pool(waiting, modules, options.jobs):
+    marks = mark_modules(_marked(cases, options)) if waiting else {}
+    for file, outcome in _pool(waiting, marks, options.jobs):
         failing = outcome.failed or [str(file)] * (outcome.verdict != "passed")
         tests = outcome.entered
         kept[str(file)] = {
@@ -182,6 +182,12 @@ def _watched(cases: list[Case], options: argparse.Namespace) -> Clean:
     return clean
 
 
+def _marked(cases: list[Case], options: argparse.Namespace) -> list[str]:
+    """Return the modules to watch: all, where a later run may ask for another."""
+    drawn = sorted({case.mutation.module for case in cases})
+    return _chosen_modules(["*"]) if options.watched else drawn
+
+
 def _passing(kept: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
     """Return the files without a failure; the others are run again next time.
 
@@ -195,14 +201,14 @@ def _digest(file: Path) -> str:
 
 
 def _pool(
-    files: list[Path], modules: dict[str, CodeType], jobs: int
+    files: list[Path], marks: dict[str, CodeType], jobs: int
 ) -> Iterator[tuple[Path, Outcome]]:
     """Yield the outcome of each file as it comes in."""
     waiting, running = list(reversed(files)), {}
     while waiting or running:
         while waiting and len(running) < jobs:
             file = waiting.pop()
-            running[file] = Run({str(file): CLEAN_LIMIT}, modules)
+            running[file] = Run({str(file): CLEAN_LIMIT}, marks, watched=True)
         for file, run in list(running.items()):
             outcome = run.poll()
             if outcome is not None:

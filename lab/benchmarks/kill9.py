@@ -38,6 +38,7 @@ import psycopg.sql
 HERE = Path(__file__).parent
 PAGES = 500
 CONCURRENCY = 16
+LOOK = 0.01  # seconds between two counts of requests; in that time come eight or so
 SPARE = 60  # requests of the budget beyond one for each page
 
 CONFIG = """\
@@ -226,7 +227,7 @@ def trial(
     """
     process = job.start()
     while process.poll() is None and sum(asked(address).values()) < after:
-        time.sleep(0.002)
+        time.sleep(LOOK)
     time.sleep(wait)
     job.strike(process)
     process.communicate(timeout=300)

@@ -26,7 +26,10 @@ from halflife.bench.population import rates_and_weights
 from halflife.core.history import Gaps
 from halflife.executors import executor_named
 from halflife.models.empirical_bayes import EmpiricalBayesRate, Posterior
-from halflife.models.rates_in_parts import fit_prior_in_parts, fit_rates
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from lab.rates.rates_in_parts import fit_prior_in_parts, fit_rates
 
 ITEMS = 32 * 8192  # in a part
 

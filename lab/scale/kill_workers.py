@@ -3,23 +3,23 @@
     python lab/scale/kill_workers.py --rounds 50 --json
     python lab/scale/kill_workers.py --rounds 50 --cut --restart-server --json
 
-A round is one kill of a random worker among several that sync many pages of many hosts
-(loopback addresses) on one PostgreSQL; another worker is started in its place. With
-``--cut`` a round may instead end all connections to the database, with
-``--restart-server`` stop the server, as if it crashed or in order, and start it again.
-When a sync is complete the next one begins, with a store of its own, until there were
-so many rounds or ``--within`` seconds are over; the last sync is left to finish.
+Several workers sync many pages of many hosts (loopback addresses) with one PostgreSQL
+server. In each round one worker, drawn at random, is killed and another is started.
+With ``--cut`` a round may instead close all connections to the database; with
+``--restart-server`` it may stop the server, by a crash or in order, and start it again.
+When a sync is complete the next one begins with a new store, until ``--rounds`` rounds
+are done or ``--within`` seconds have passed; the last sync is allowed to finish.
 
-Workers run a copy of the package that is made at the start, so that whoever edits it
-meanwhile changes nothing. After each sync the log of the sites is compared with the
-store, and with a list of what was acknowledged that a trigger kept:
+Workers run a copy of the package that is made at the start, so edits during the run
+have no effect. After each sync the log of the sites is compared with the store and with
+a list, kept by a trigger, of what workers acknowledged:
 
 - ``lost``: answers that a worker had acknowledged and that are not in the store;
 - ``unfinished``: pages that were not fetched in the time given, none of them lost;
 - ``repeated``: requests for a page beyond the first, less those that a killed worker,
   or one whose lease ran out, may have had in flight;
-- ``overspent``: requests beyond the budget, or that the ledger was not charged with;
-- ``too_fast``: requests that came sooner after another than the delay of their host.
+- ``overspent``: requests beyond the budget, or that were not charged to the ledger;
+- ``too_fast``: requests that came sooner after another than their host's delay allows.
 """
 
 import argparse

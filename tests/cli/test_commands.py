@@ -66,17 +66,15 @@ NOT_RUN = {
     "make test-servers": "it installs servers; make test-servers is its own run",
     'halflife allocate "postgresql://planner@db/work?schema=shop&table=items" '
     "--budget 20000000 --out plan/ --keep url": (
-        "it needs PostgreSQL; tests/test_item_tables.py plans such tables"
+        "tests/cli/test_postgres.py runs it, where there is a PostgreSQL"
     ),
     'halflife store copy halflife.db "postgresql://halflife@db/work?schema=shop"': (
-        "it needs PostgreSQL; tests/cli/test_postgres.py copies both ways"
+        "as above"
     ),
     'halflife store copy "postgresql://halflife@db/work?schema=shop" halflife.db': (
         "as above"
     ),
-    "pg_dump --format=custom --schema=shop --file=shop.dump work": (
-        "PostgreSQL's own program, on the machine of the database"
-    ),
+    "pg_dump --format=custom --schema=shop --file=shop.dump work": "as above",
     "pg_restore --clean --if-exists --dbname=work shop.dump": "as above",
     "pip install 'halflife[dlt]' duckdb": "a published package; make setup has both",
     "python examples/dlt/pipeline.py halflife.toml copy.duckdb": (

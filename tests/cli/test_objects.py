@@ -264,4 +264,6 @@ def test_schedules_are_compared_on_a_set_source(cars, asked, told):
     assert held["syncs"] <= every["syncs"]
     assert held["recall"] <= every["recall"] + 1e-9
     assert all(0 <= row["below"] <= 1 for row in rows.values())
-    assert "fixed in hindsight" in told("replay", "cars")[1]
+    dated = write_snapshots(cars / "dated", list(spells()), range(24))
+    assert told("import", "snapshots", dated, "--key", "id", "--as", "few")[0] == 0
+    assert "fixed in hindsight" in told("replay", "few")[1]

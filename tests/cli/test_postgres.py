@@ -1,17 +1,25 @@
 """The verbs on a store in PostgreSQL."""
 
 import json
+import os
+import shlex
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
+import psycopg
 import pytest
 
+import postgres_server
 import postgres_store
+from console_blocks import commands
 from halflife import cli
 from halflife.config import Config
 from halflife.engine.bootstrap import clock
 from halflife.stores.owner import Owner
 from halflife.stores.postgres.store import PostgresStore
 
+DOCS = Path(__file__).parents[2] / "docs"
 SETTINGS = """
 store = "{store}"
 [budget]
@@ -150,3 +158,69 @@ def test_a_password_that_is_changed_during_a_sync_loses_nothing(
         assert status["budget"]["spent"] >= len(server.asked)
         _, out, _ = told(project, capsys, "changes", "--since", "0", "--json")
         assert sorted(json.loads(n)["kind"] for n in out.splitlines()) == ["new"] * 2
+
+
+@pytest.fixture
+def work():
+    """A database ``work`` as the book has it, with its two users; yield its host."""
+    server = postgres_store.connect()
+    server.execute("CREATE ROLE halflife LOGIN")
+    server.execute("CREATE ROLE planner LOGIN")
+    server.execute("CREATE DATABASE work OWNER halflife")
+    yield postgres_store.folder()
+    server.execute("DROP DATABASE work WITH (FORCE)")
+    server.execute("DROP ROLE halflife")
+    server.execute("DROP ROLE planner")
+
+
+def run(command, host):
+    """Run a command of the book; the database is on this machine."""
+    first, *words = shlex.split(command.replace("@db/work?", f"@/work?host={host}&"))
+    if first == "halflife":
+        assert cli.main(words) == 0
+        return
+    program = postgres_server.programs() / first
+    there = {**os.environ, "PGHOST": str(host), "PGUSER": "halflife"}
+    subprocess.run([program, *words], check=True, capture_output=True, env=there)
+
+
+def test_the_book_moves_a_store_there_and_back_and_restores_a_backup(
+    project, server, work, capsys, monkeypatch
+):
+    monkeypatch.chdir(project.parent)
+    there, back, dump, restore = (
+        one
+        for one in commands((DOCS / "postgres.md").read_text())
+        if one.startswith(("halflife store copy", "pg_"))
+    )
+    file = project.parent / "halflife.db"
+    with_store(project, file.name)
+    assert told(project, capsys, "sync")[0] == 0
+    run(there, work)
+    run(dump, work)
+    with psycopg.connect(host=str(work), user="halflife", dbname="work") as lost:
+        lost.execute("DELETE FROM shop.observation")
+    run(restore, work)
+    file.unlink()
+    run(back, work)
+    assert told(project, capsys, "verify")[0] == 0
+    _, out, _ = told(project, capsys, "changes", "--since", "0", "--json")
+    assert [json.loads(one)["kind"] for one in out.splitlines()] == ["new"] * 2
+
+
+def test_the_book_plans_a_table(work, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (command,) = (
+        one
+        for one in commands((DOCS / "scale.md").read_text())
+        if "postgresql://" in one
+    )
+    with psycopg.connect(host=str(work), user="halflife", dbname="work") as db:
+        db.execute("CREATE SCHEMA shop")
+        db.execute("CREATE TABLE shop.items (url text, rate real)")
+        db.execute("INSERT INTO shop.items VALUES ('a', 0.1), ('b', 2.0)")
+        db.execute("GRANT USAGE ON SCHEMA shop TO planner")
+        db.execute("GRANT SELECT ON shop.items TO planner")
+    smaller = command.replace("--budget 20000000", "--budget 1")
+    run(f"{smaller} --executor in-process", work)
+    assert list((tmp_path / "plan").glob("*.parquet"))

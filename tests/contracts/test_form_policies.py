@@ -216,7 +216,13 @@ class TestEveryFormPolicy:
                 reported=done.reported,
                 search=done.search,
             )
-        if policy.job == "new":
-            assert len(held.records) >= 36
-        else:
-            assert len(found & table(30).keys()) >= 15
+            if far_enough(policy, held, found):
+                break
+        assert far_enough(policy, held, found)
+
+
+def far_enough(policy, held, found):
+    """Say whether it got nearly as far as can be; neither number ever falls."""
+    if policy.job == "new":
+        return len(held.records) >= 36
+    return len(found & table(30).keys()) >= 15

@@ -215,16 +215,25 @@ async def ask_hosts(gate, evil, hosts):
         await gate.get(url, Coins(), access=HOME)
 
 
-def test_no_more_connections_are_kept_than_allowed_however_many_hosts_there_are():
+async def until(holds):
+    """Wait until something holds; a server learns late that it was hung up on."""
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+def test_no_more_connections_are_kept_than_allowed_however_many_hosts_there_are(
+    monkeypatch,
+):
+    monkeypatch.setattr(wire, "_IDLE", 60.0)  # so it is their number that closes them
+
     async def scene():
         async with Evil("0.0.0.0") as evil, make_gate(idle=10) as gate:
             await ask_hosts(gate, evil, 60)
-            await asyncio.sleep(0.05)
-            return gate._wire.idle, len(evil._tasks)
+            await until(lambda: gate._wire.idle <= 10 and len(evil._tasks) <= 10)
+            return gate._wire.idle
 
-    kept, held_by_server = asyncio.run(scene())
-    assert 1 <= kept <= 10
-    assert held_by_server <= 10
+    assert asyncio.run(scene()) >= 1
 
 
 def test_connections_that_nobody_uses_are_closed(monkeypatch):
@@ -233,12 +242,9 @@ def test_connections_that_nobody_uses_are_closed(monkeypatch):
     async def scene():
         async with Evil("0.0.0.0") as evil, make_gate() as gate:
             await ask_hosts(gate, evil, 20)
-            async with asyncio.timeout(10):
-                while gate._wire.idle:
-                    await asyncio.sleep(0.02)
-            return len(evil._tasks)
+            await until(lambda: not gate._wire.idle and not evil._tasks)
 
-    assert asyncio.run(scene()) == 0
+    asyncio.run(scene())
 
 
 def test_a_closed_port_is_unreachable_and_counts_against_the_host():

@@ -1,13 +1,9 @@
 """Five programs want to sync the same source at once: one does, the others say so."""
 
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-
-import pytest
-
 from fault_points import count
 from halflife.config import Config
 from halflife.engine import bootstrap
-from nursery import STATE, Nursery
+from nursery import STATE
 
 ROUNDS, RIVALS = count(50, 2), 5
 SETTINGS = """\
@@ -21,32 +17,17 @@ pages = ["{url}/"]
 """
 
 
-@pytest.fixture(scope="module")
-def rivals():
-    nurseries = [Nursery() for _ in range(RIVALS)]
-    yield nurseries
-    for nursery in nurseries:
-        nursery.close()
-
-
-def race(rivals, folders, server):
+def race(nursery, folders, server):
     """Let all sync at once; the winner's server waits until the others have ended."""
     server.go.clear()
-    with ThreadPoolExecutor(RIVALS) as pool:
-        running = {
-            pool.submit(rival.run, folder, "sync", "--config", folders[0] / "h.toml")
-            for rival, folder in zip(rivals, folders, strict=True)
-        }
-        ended = set()
-        while len(ended) < RIVALS - 1:
-            done, running = wait(running, timeout=60, return_when=FIRST_COMPLETED)
-            ended |= done
-        server.go.set()
-        return [one.result() for one in ended | running]
+    nursery.race(folders, "sync", "--config", folders[0] / "h.toml")
+    losers = [nursery.end() for _ in range(RIVALS - 1)]
+    server.go.set()
+    return [*losers, nursery.end()]
 
 
 def test_of_five_syncs_at_once_one_applies_and_the_others_exit_with_7(
-    server, rivals, tmp_path
+    server, nursery, tmp_path
 ):
     server.pages["/"] = ("text/plain", b"one")
     for number in range(ROUNDS):
@@ -56,7 +37,7 @@ def test_of_five_syncs_at_once_one_applies_and_the_others_exit_with_7(
         settings = folders[0] / "h.toml"
         settings.write_text(SETTINGS.format(url=server.url))
         server.asked.clear()
-        ended = race(rivals, folders, server)
+        ended = race(nursery, folders, server)
         assert sorted(one.code for one in ended) == [0, 7, 7, 7, 7]
         assert all("is being synced by process" in e.err for e in ended if e.code == 7)
         assert sorted(server.asked) == ["/", "/robots.txt"]

@@ -342,12 +342,12 @@ def test_an_old_file_is_backed_up_and_brought_up_to_date(old, monkeypatch):
     assert stat.S_IMODE(Path(f"{old}.backup-v1").stat().st_mode) == 0o600
 
 
-def test_a_failing_step_leaves_the_file_at_the_step_before(old, monkeypatch):
+def test_a_failing_step_leaves_the_file_as_it_was(old, monkeypatch):
     monkeypatch.setattr(schema, "STEPS", (first_steps, rename_step, failing_step))
     for _ in range(2):
         with pytest.raises(StoreError):
             SqliteStore.open(old)
-        assert tables(old) == (["new"], 2)
+        assert tables(old) == (["old"], 1)
     assert tables(f"{old}.backup-v1") == (["old"], 1)
     last = lambda db: None  # noqa: E731
     monkeypatch.setattr(schema, "STEPS", (first_steps, rename_step, last))
@@ -367,6 +367,18 @@ def test_nobody_sees_a_new_file_half_made(path):
         schema.upgrade(db, (first_steps, spy, rename_step, spy))
     assert seen == [0, 0]
     assert tables(path) == (["new"], 4)
+
+
+def test_nobody_sees_an_old_file_between_two_versions(old, monkeypatch):
+    seen = []
+
+    def spy(_):
+        seen.append(tables(old))
+
+    monkeypatch.setattr(schema, "STEPS", (first_steps, rename_step, spy))
+    SqliteStore.open(old).close()
+    assert seen == [(["old"], 1)]
+    assert tables(old) == (["new"], 3)
 
 
 def test_reading_does_not_upgrade(old, monkeypatch):

@@ -14,7 +14,7 @@ KILLS = count(12, 3)
 
 
 def test_a_killed_sync_loses_nothing_and_does_not_overspend():
-    loses_nothing(KILLS)
+    loses_nothing(KILLS, "--pages", str(count(500, 150)))
 
 
 def test_with_postgres_neither_kills_nor_cut_connections_lose_anything():

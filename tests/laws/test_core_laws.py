@@ -12,7 +12,7 @@ from halflife.core import notebook
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
 from halflife.core.errors import UsageError
-from halflife.core.evidence import LONGEST, Evidence, rounds
+from halflife.core.evidence import LONGEST, Evidence
 from halflife.core.filters import parse
 from halflife.core.fingerprints import WIDTH, Fingerprints
 from halflife.core.forecast import Forecast
@@ -31,7 +31,7 @@ from halflife.core.object_store import (
     Version,
     spells_of,
 )
-from halflife.core.observation import Looks
+from halflife.core.observation import Looks, rounds
 from halflife.core.plan import Plan
 from halflife.core.tracker import Tracker
 from store_looks import absent, failed, hint, present

@@ -1,10 +1,17 @@
 """The price of a request: by hand on the table of ages."""
 
+import math
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
+from halflife.allocation.budget_series import frequencies
+from halflife.core.value_curve import Worth
+from halflife.market import share
 from halflife.market.price import AGES, asked, gains, long_run, reached
-from halflife.models.poisson import Exponential
+from halflife.models.poisson import Exponential, GammaSurvival
 
 
 def spent(dense, price):
@@ -13,7 +20,8 @@ def spent(dense, price):
         if dense[k] >= price:
             if k == 0:
                 return 1.0 / AGES[0]
-            part = (price - dense[k - 1]) / (dense[k] - dense[k - 1])
+            first, last = (math.log(max(x, 1e-300)) for x in dense[k - 1 : k + 1])
+            part = (math.log(max(price, 1e-300)) - first) / (last - first)
             return 1.0 / (AGES[k - 1] * (AGES[k] / AGES[k - 1]) ** part)
     return 0.0
 
@@ -23,7 +31,7 @@ def total(gain, cost, many, price):
     return sum(c * m * spent(np.maximum.accumulate(g) / c, price) for g, c, m in rows)
 
 
-def test_a_gain_is_reached_between_two_ages_by_its_share_in_the_logarithm():
+def test_a_gain_is_reached_between_two_ages_as_if_it_grew_like_a_power():
     rng = np.random.default_rng(4)
     dense = np.cumsum(rng.integers(0, 3, (6, AGES.size)), axis=1).astype(float)
     dense[5] = 4.0  # it never grows
@@ -90,3 +98,55 @@ def test_a_budget_for_everything_at_each_turn_has_no_price():
 )  # fmt: skip
 def test_less_is_asked_for_the_more_is_saved(saved, most, said):
     assert asked(4.0, saved, most) == pytest.approx(said)
+
+
+STEP = 1.5  # from one point of a curve to the next
+POINTS = np.concatenate([[0.0], 1e-3 * STEP ** np.arange(30.0)])
+
+
+def curve(rate, survival, points=POINTS):
+    """Return what requests buy at pages, fetched as if their rates were known."""
+    often = frequencies(rate, points)
+    every = 1.0 / np.maximum(often, 1e-9)
+    fresh = (survival.lasting(every) / every).mean(axis=1)
+    return Worth("pages", "freshness", 1.0, points, fresh, fresh, fresh)
+
+
+@given(
+    rate=st.lists(st.floats(0.01, 3.0), min_size=1, max_size=8).map(np.array),
+    budget=st.floats(0.01, 20.0),
+)
+def test_the_price_of_pages_whose_rates_are_known_is_a_slope_of_their_curve(
+    rate, budget
+):
+    n, law = rate.size, Exponential(rate)
+    price = long_run(gains(law, n) / n, np.ones(n), budget, np.ones(n))
+    worth = curve(rate, law)
+    less, more = (share([worth], budget * by).price for by in (1.0 / STEP, STEP))
+    # What the table of ages leaves open, and no more.
+    assert more * 0.997 <= price <= less * 1.003
+
+
+def test_rates_taken_for_known_buy_a_little_less_than_prices_say():
+    """Ten pages change three times a day; of twenty others little is known.
+
+    A curve of schedules that take rates for known gives the ten no request until one at
+    the others gains less than 1 / (30 x 2.89) = 0.01154. By what is believed, those
+    gain less than the ten would from 87.4 / 86.4 of that on, 0.01167: until then the
+    curve lies below the best there is, and its slope from there on may be less than
+    the price.
+    """
+    shape = np.repeat([87.4, 0.25], [10, 20])
+    rate = np.repeat([2.89, 0.0083], [10, 20])
+    law = GammaSurvival(shape, shape / rate)
+    table, each = gains(law, 30) / 30, np.ones(30)
+    drawn = curve(rate, law, np.array([0.0, 1.36, 1.99, 2.91, 4.27, 6.25, 9.15]))
+    price, slope = long_run(table, each, 4.5, each), share([drawn], 4.5 / STEP).price
+    assert slope == pytest.approx(0.01161, rel=1e-3)
+    assert 1.001 * slope < price < 1.01 * slope
+    # No schedule buys more than prices say, whatever it takes for known.
+    budgets = np.geomspace(0.05, 40.0, 60)
+    prices = [long_run(table, each, b, each) for b in budgets]
+    paid = np.diff(budgets) * [(a + b) / 2.0 for a, b in pairwise(prices)]
+    bought = np.diff(curve(rate, law, np.array([0.0, *budgets])).at(budgets))
+    assert (np.cumsum(bought) <= 1.003 * np.cumsum(paid)).all()

@@ -5,7 +5,7 @@ import pytest
 
 from halflife.models import recall_curve
 from halflife.models.recall_curve import LEAST, PER_DOUBLING, _below, _learn, recall
-from halflife.models.setquality import forecast
+from halflife.models.setquality import forecast, recall_ahead
 from set_lives import grown
 
 
@@ -54,9 +54,9 @@ def test_what_is_known_is_not_forecast_again(world, monkeypatch):
 
     def noted(collection, now, ahead, confidence):
         asked.append((now, [round(a, 9) for a in ahead], confidence))
-        return forecast(collection, now, ahead, confidence)
+        return recall_ahead(collection, now, ahead, confidence)
 
-    monkeypatch.setattr(recall_curve, "forecast", noted)
+    monkeypatch.setattr(recall_curve, "recall_ahead", noted)
     known = {}
     recall(world, np.array([2.0]), 0.9, known)
     assert asked == [(24.0, [2.0, round(2.0 * 2**0.5, 9)], 0.9)]

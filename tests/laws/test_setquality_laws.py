@@ -20,6 +20,7 @@ from halflife.models.setquality import (
     forecast,
     quality_band,
     quality_bounds,
+    recall_ahead,
     versions,
     when,
 )
@@ -333,3 +334,15 @@ def test_only_the_latest_looks_count_and_what_was_there_then(monkeypatch):
     whole = forecast(world, 25.0, [2.0])
     assert whole.status == "ok"
     assert isinstance(whole.recall, Band)
+
+
+def test_recall_alone_is_the_recall_of_the_forecast(world):
+    looks = np.arange(4.0)
+    empty = collection(looks, np.zeros(3), np.full(3, 2.5))
+    one = collection([0.0], np.full(4, -1.0), np.full(4, 9.0))
+    for source in (world, world.until(5.0), collection([], [], []), one, empty):
+        for ahead in ([0.0, 0.3], [1.0, 30.0, 4.0]):
+            whole = forecast(source, 36.5, ahead, 0.8).recall
+            alone = recall_ahead(source, 36.5, ahead, 0.8)
+            for mine, theirs in zip(alone, whole, strict=True):
+                np.testing.assert_array_equal(mine, theirs)

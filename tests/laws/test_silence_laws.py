@@ -74,13 +74,15 @@ def test_silence_is_worth_nothing_before_it_was_seen_and_something_always_escape
 
 @pytest.mark.parametrize("worth", [(), (0.3,), (2.0, 0.1)])
 @pytest.mark.parametrize("share", [1.0, 0.2])
-def test_the_slope_of_changes_is_their_difference_and_never_above_one(worth, share):
+def test_what_changes_are_beyond_the_expected_falls_as_its_slope_says(worth, share):
     one = Heard(share, sum(worth), sum(-math.expm1(-w) for w in worth))
     x, step = np.geomspace(0.01, 40.0, 60), 1e-4
-    rise = (one.changes(x + step) - one.changes(x - step)) / (2.0 * step)
-    assert one.slope(x) == pytest.approx(rise, rel=1e-4, abs=1e-6)
-    assert (one.slope(x) > 0.0).all()
-    assert (one.slope(x) <= share + 1e-9).all()
+    beyond, slope = one.beyond(x)
+    assert beyond == pytest.approx(one.changes(x) - share * x - one.true, abs=1e-9)
+    rise = (one.beyond(x + step)[0] - one.beyond(x - step)[0]) / (2.0 * step)
+    assert slope == pytest.approx(rise, rel=1e-4, abs=1e-6)
+    assert (slope <= 0.0).all()
+    assert (slope >= -0.5 * share).all()
 
 
 def view_of(n):

@@ -20,7 +20,14 @@ from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play, fullest, ledger
 
-QUARTERS = ServiceRhythm(shortest=900.0, longest=900.0, slice=900.0, judged=86400.0)
+
+def every(minutes):
+    """Return the rhythm of a service that turns so seldom, and judges hardly ever."""
+    turn = 60.0 * minutes
+    return ServiceRhythm(turn, turn, turn, turn, judged=86400.0)
+
+
+QUARTERS, HALVES, HOURS = every(15), every(30), every(60)
 HEAD = "[budget]\nrequests = {}\nmode = {!r}\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
 
@@ -100,7 +107,7 @@ def test_what_never_changes_is_hardly_asked_for_once_it_was_seen(write, server):
     for mode in ("targets", "quality"):
         server.asked.clear()
         path = write(*parts, mode=mode, requests=240)
-        Play(path, rhythm=QUARTERS).run(0.6)
+        Play(path, rhythm=HALVES).run(0.6)
         used[mode] = len(server.asked)
     assert used["quality"] > 120
     assert used["targets"] < 0.3 * used["quality"]
@@ -156,7 +163,7 @@ def two_days(write, server, target):
         right = [held[page] == server.pages[page] for page in held if page[1] == "p"]
         seen.append((play.now - BEGAN, np.mean(right)))
 
-    Play(path, rhythm=QUARTERS).run(2.0, watch)
+    Play(path, rhythm=HALVES).run(2.0, watch)
     at, fresh = np.array(seen).T
     charges = [(at - BEGAN, n) for at, n in ledger(path)]
     second = sum(n for at, n in charges if at > 1.0)
@@ -214,7 +221,7 @@ def test_a_level_is_kept_also_where_other_sources_gain_more(write, server):
     ):
         parts = pages(server, "p", 40), listing(server, f"weight = 0.001\n{said}")
         path = write(*parts, requests=240, mode="quality")
-        play = Play(path, rhythm=QUARTERS).run(1.5, turn_over)
+        play = Play(path, rhythm=HALVES).run(1.5, turn_over)
         looked = [at for at, one in play.results if getattr(one, "listed", 0)]
         late = [at for at in looked if at > BEGAN + 0.25]
         gaps.append(np.diff([BEGAN + 0.25, *late, play.now]).max() * 24)
@@ -230,7 +237,7 @@ def test_an_age_is_kept_also_where_other_pages_gain_more(write, server):
     late = 'weight = 0.001\ntarget = "age p95 <= 3 h"\n'
     parts = pages(server, "p", 40), pages(server, "calm", 2, late)
     path = write(*parts, requests=480, mode="quality")
-    play = Play(path, rhythm=QUARTERS).run(1.5, each)
+    play = Play(path, rhythm=every(20)).run(1.5, each)
     with sqlite3.connect(path.with_suffix(".db")) as db:
         rows = db.execute(
             "SELECT item.key, at FROM observation JOIN item ON item.id = item"
@@ -261,7 +268,7 @@ def test_targets_beyond_the_budget_are_told_once_and_the_budget_holds(write, ser
     each = changing(server, "p", 40, 0.002)
     target = 'target = "freshness >= 0.95 with confidence 0.95"\n'
     path = write(pages(server, "p", 40, target), requests=120)
-    play = Play(path, rhythm=QUARTERS).run(2.1, each)
+    play = Play(path, rhythm=HOURS).run(2.1, each)
     (said,) = play.named("targets beyond the budget")
     assert said["level"] == "warning"
     assert said["budget"] == 120

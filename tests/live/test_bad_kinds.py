@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import sys
 from math import nan
 
@@ -18,6 +19,7 @@ from halflife.kinds.page_view import PageRequest, PageView, TableColumn
 from halflife.kinds.protocol import Description, Errand, Reading, Report
 from halflife.kinds.registry import kind_named
 from halflife.stores.notes.fault import FAULT
+from listening import answering
 from service_parts import BEGAN, Play as Played, ledger
 
 BAD = '''
@@ -102,10 +104,10 @@ PURE = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def bad(tmp_path, monkeypatch):
-    """The plug-in, installed; what it does is decided by the test."""
-    site = tmp_path / "site"
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory):
+    """The plug-in, installed."""
+    site = tmp_path_factory.mktemp("site")
     info = site / "halflife_bad-1.0.dist-info"
     info.mkdir(parents=True)
     (site / "bad_kind.py").write_text(BAD)
@@ -113,22 +115,56 @@ def bad(tmp_path, monkeypatch):
         "Metadata-Version: 2.1\nName: halflife-bad\nVersion: 1.0\n"
     )
     (info / "entry_points.txt").write_text("[halflife.kinds]\nbad = bad_kind:KIND\n")
-    monkeypatch.syspath_prepend(site)
-    monkeypatch.delitem(sys.modules, "bad_kind", raising=False)
-    kind_named.cache_clear()
-    import bad_kind  # noqa: PLC0415  (it is installed only now)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(site)
+        import bad_kind  # noqa: PLC0415  (it is installed only now)
 
-    yield bad_kind.BROKEN
+        yield bad_kind.BROKEN
+        patch.delitem(sys.modules, "bad_kind")
     kind_named.cache_clear()
+
+
+@pytest.fixture
+def bad(plugin):
+    """What the plug-in does; decided by the test."""
+    yield plugin
+    plugin.clear()
+    kind_named("bad")._faults.clear()
+
+
+@pytest.fixture(scope="module")
+def server():
+    with answering() as found:
+        for name in ("good", "ill"):
+            rows = [{"id": i, "name": f"{name} {i}"} for i in range(5)]
+            found.pages[f"/{name}"] = "application/json", json.dumps(rows).encode()
+        yield found
 
 
 @pytest.fixture
 def path(bad, server, tmp_path):
     """Settings with a good source and one of the bad kind."""
-    for name in ("good", "ill"):
-        rows = [{"id": i, "name": f"{name} {i}"} for i in range(5)]
-        server.pages[f"/{name}"] = "application/json", json.dumps(rows).encode()
-    where = tmp_path / "halflife.toml"
+    server.asked.clear()
+    return write(tmp_path, server)
+
+
+@pytest.fixture(scope="module")
+def kept(plugin, server, tmp_path_factory):
+    """A folder in which both sources were kept for a while."""
+    folder = tmp_path_factory.mktemp("kept")
+    Play(write(folder, server)).run(0.1)
+    return folder
+
+
+@pytest.fixture
+def known(path, kept):
+    """The same settings, and what that while has shown."""
+    shutil.copytree(kept, path.parent, dirs_exist_ok=True)
+    return path
+
+
+def write(folder, server):
+    where = folder / "halflife.toml"
     where.write_text(
         "[budget]\nrequests = 480\n[fetch]\ndelay = 0.0\n"
         + "".join(
@@ -161,10 +197,9 @@ def test_the_bad_kind_is_a_good_one_unless_told_otherwise(path):
 
 
 @pytest.mark.parametrize("method", [*PURE, "open", "reader"])
-def test_whatever_a_kind_raises_others_go_on_and_it_is_named(bad, path, method):
-    Play(path).run(0.1)
+def test_whatever_a_kind_raises_others_go_on_and_it_is_named(bad, known, method):
     bad[method] = RuntimeError("a bug")
-    play = Play(path, now=BEGAN + 1.0).run(0.2)
+    play = Play(known, now=BEGAN + 1.0).run(0.1)
     assert good_looks(play)
     asked = method not in {"incomplete", "was_seen", "steps", "describe", "measure",
                            "stand", "count", "level", "wanted", "worth"}  # fmt: skip
@@ -189,10 +224,9 @@ def test_whatever_a_kind_raises_others_go_on_and_it_is_named(bad, path, method):
         ("silence", RuntimeError()),
     ],
 )
-def test_what_cannot_be_so_is_taken_for_not_known(bad, path, method, answer):
-    Play(path).run(0.1)
+def test_what_cannot_be_so_is_taken_for_not_known(bad, known, method, answer):
     bad[method] = answer
-    play = Play(path, now=BEGAN + 1.0).run(0.2)
+    play = Play(known, now=BEGAN + 1.0).run(0.1)
     assert good_looks(play)
     assert any(event["trouble"].startswith(method) for event in named(play))
 
@@ -285,11 +319,9 @@ def fetch(path):
         )
 
 
-def test_work_that_asks_for_more_than_its_grant_is_stopped(bad, path, server):
-    Play(path).run(0.1)
+def test_work_that_asks_for_more_than_its_grant_is_stopped(bad, known, server):
     bad["spends"] = True
-    server.asked.clear()
-    play = Play(path, now=BEGAN + 1.0).run(0.05)
+    play = Play(known, now=BEGAN + 1.0).run(0.05)
     asked = server.asked.count("/ill")
     turns = [e for e in play.named("worked") if "ill" in e["sources"]]
     assert 0 < asked <= 15 * max(len(turns), 1)
@@ -315,10 +347,10 @@ def test_a_report_of_fewer_requests_than_were_sent_is_corrected(bad, path, serve
     assert "it reports 1 request, and 2 were sent" in named(play)[0]["trouble"]
 
 
-def test_status_and_doctor_name_a_kind_that_fails(bad, path, tmp_path):
+def test_status_and_doctor_name_a_kind_that_fails(bad, known):
     from halflife.cli import main  # noqa: PLC0415
 
-    Play(path).run(0.1)
+    path = known
     bad["offers"] = RuntimeError("a bug")
     Play(path, now=BEGAN + 1.0).run(0.1)
     config = Config.load(path)

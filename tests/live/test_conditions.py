@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from alert_parts import jobs, listing, pages, standing
 from form_worlds import behind, cars
 from halflife.alerts import AlarmKind
+from halflife.alerts.machine import raised
 from halflife.alerts.rules import Severity, judge, span
 from halflife.config import Config
 from halflife.core.item import Item
@@ -20,6 +21,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
 from halflife.engine.loop import LEASE
 from halflife.engine.quality_forecast import quality
+from halflife.engine.service import ServiceRhythm
 from halflife.engine.source_health import HealthJudge, lateness, refill, whole
 from halflife.engine.wallet import Wallet
 from halflife.kinds.listing import runner as listing_runner
@@ -266,12 +268,13 @@ def test_an_age_is_foretold_missed_and_met_again_by_the_service(write, server):
     told = []
 
     def watch(play):
-        found = standing(path)
-        told.extend((play.now, k, t) for (_, k), t in found.items() if k not in seen)
-        seen.update(kind for _, kind in found)
+        found = {a.kind: a.text for a in raised(play.service.store.outbox.alarms())}
+        told.extend((play.now, k, t) for k, t in found.items() if k not in seen)
+        seen.update(found)
 
     seen = set()
-    play = Play(path).run(2.5 * HOUR, watch)
+    often = ServiceRhythm(slice=20.0)
+    play = Play(path, rhythm=often).run(2.5 * HOUR, watch)
     assert not told
     del server.pages["/jobs.json"]
     play.run(2.5 * HOUR, watch)
@@ -309,7 +312,7 @@ def test_settings_that_cannot_be_used_are_told_until_they_can(write, server):
             found.append({(a.source, a.kind): a.text for a in alarms})
             path.write_text(config or path.read_text())
 
-    play = Play(path).run(HOUR, change)
+    play = Play(path, rhythm=ServiceRhythm()).run(HOUR, change)
     said = found[0]["", "settings"]
     assert said.startswith("the new settings cannot be used, so the old ones stay in")
     assert "unknown key" in said

@@ -165,6 +165,23 @@ def test_a_held_answer_is_asked_for_again_after_an_hour(tmp_path):
     assert not any(result.change.gone for result in run.reports if result.change)
 
 
+def test_a_held_listing_with_a_target_is_asked_for_less_and_less_often(tmp_path):
+    def emptied(now):
+        return {} if now > BEGAN + 0.5 else steady(now)
+
+    head = '[budget]\nrequests = 480\nper = "day"\nmode = "targets"\n'
+    lines = 'target = "recall >= 0.9 with confidence 0.95"'
+    world = recorded_source.listing(emptied, 100)
+    run = kept(tmp_path, lines, 6.0, world, head=head)
+    held = [
+        at for at, result in zip(run.fetches, run.reports, strict=True) if result.held
+    ]
+    hours = 24.0 * np.diff(held)
+    assert hours[:5] == pytest.approx([1.0, 2.0, 4.0, 8.0, 16.0], rel=0.1)
+    assert (hours[5:] >= 24.0 - 1e-6).all()  # at last once a day
+    assert len(held) <= 11  # 132 if it were each hour
+
+
 def test_a_listing_that_fails_is_left_alone_longer_each_time(tmp_path):
     def broken(asked, now):
         del asked, now

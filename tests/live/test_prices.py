@@ -106,8 +106,9 @@ def test_the_price_is_that_of_the_shares_in_the_long_run(store, tmp_path, reques
     pace = config.budget.pace
     price = prices.long_run(appraiser, config.source, pace)
     near = [share(worths, times * pace).price for times in (0.7, 1.4)]
-    # Curves are lines between few points: a slope is known to a percent or so.
-    assert 0.99 * near[1] <= price <= 1.01 * near[0]
+    # A curve is that of schedules that take rates for known, so it may rise by less
+    # than what is believed is worth (laws/test_price_laws.py has an example).
+    assert near[1] <= price <= 1.003 * near[0]
 
 
 def test_what_nobody_has_looked_at_has_no_price(tmp_path):

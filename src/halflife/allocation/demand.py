@@ -86,14 +86,15 @@ class Demand(NamedTuple):
         straight = np.clip(moved, -_STRAIGHT, _STRAIGHT)
         np.multiply(known.frequency, np.exp(straight), out=frequency)
         steep = np.flatnonzero(np.abs(moved) > _STRAIGHT)
-        part = self._take(steep)
+        part = self.take(steep)
         some = np.empty(steep.size)
         part.at(price, some)
         frequency[steep] = some
         spent = frequency * self.cost
         return float(spent.sum()), -float(spent @ known.slope)
 
-    def _take(self, rows: Ints) -> Self:
+    def take(self, rows: Ints) -> Self:
+        """Return the demand of some items alone."""
         return self._replace(
             first=self.first[rows],
             pace=self.pace[rows],

@@ -119,7 +119,7 @@ def _host_prices(demand: Demand, host: Ints, cap: Floats) -> tuple[Floats, Float
     if not limited.size:
         return frequency, price
     place = np.searchsorted(limited, host[rows])
-    mine = _some(demand, rows)
+    mine = demand.take(rows)
 
     def looks(log_price: Floats) -> Floats:
         out = np.empty(rows.size)
@@ -170,19 +170,10 @@ def _spend(
         if rest <= 0:
             break
         frequency = capped.copy()
-        others = _some(demand, np.flatnonzero(~full))
+        others = demand.take(np.flatnonzero(~full))
         frequency[~full], price = settle(others, rest, float(np.log(price)))
         # What the full hosts leave over may lower the price until others are full.
         fuller = full | (own[host] > price)
         if (fuller == full).all():
             break
     return frequency, price
-
-
-def _some(demand: Demand, rows: Ints) -> Demand:
-    return demand._replace(
-        first=demand.first[rows],
-        pace=demand.pace[rows],
-        cost=demand.cost[rows],
-        shape=demand.shape[rows],
-    )

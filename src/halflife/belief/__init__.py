@@ -1,5 +1,6 @@
 """From what we saw to what we believe."""
 
+from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -32,6 +33,15 @@ class Piecemeal(Protocol):
 
     def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
         """Return what we believe of the items at these rows, as learned last."""
+        ...
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A belief to which the lengths of pages say something."""
+
+    def measure(self, lengths: Mapping[str, float]) -> None:
+        """Take note of how long pages are, by their names; the first length counts."""
         ...
 
 

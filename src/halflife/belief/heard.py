@@ -9,6 +9,8 @@ from halflife.core.evidence import Evidence
 from halflife.core.hint_claims import by_kind
 from halflife.models.bursts import at_least_one
 
+_MOST_LOAD = 700.0  # exp of more is no number
+
 
 class Heard(NamedTuple):
     """What hints had said before looks, one row each.
@@ -36,17 +38,20 @@ class Heard(NamedTuple):
         known = self.true / -np.expm1(-np.maximum(silent, 1e-9) - self.load)
         return np.asarray(at_least_one(silent, self.load) + known)
 
-    def slope(self, expected: Floats) -> Floats:
-        """Return how much ``changes`` grows with what is expected, from 0 to 1.
+    def beyond(self, expected: Floats) -> tuple[Floats, Floats]:
+        """Return ``changes`` less share x + true, and how much that grows with x.
 
-        >>> Heard(1.0, 0.0, 0.0).slope(np.array([0.0, 1.0, 50.0])).round(3)
-        array([0.5  , 0.661, 1.   ])
+        It is (share x + true) / (exp(share x + load) - 1), which falls from 1 to 0,
+        and never by more than half of the share of x.
+
+        >>> more, slope = UNHEARD.beyond(np.array([0.0, 1.0, 800.0]))
+        >>> more.round(3) + 0.0, slope.round(3) + 0.0
+        (array([1.   , 0.582, 0.   ]), array([-0.5  , -0.339,  0.   ]))
         """
-        silent = np.maximum(self.share * expected, 1e-4)
-        q = -np.expm1(-silent - self.load)
-        return np.asarray(
-            self.share * (1.0 - (silent + self.true) * (1.0 / q - 1.0)) / q
-        )
+        silent = np.maximum(self.share * expected, 1e-9)
+        grown = np.expm1(np.minimum(silent + self.load, _MOST_LOAD))
+        more = (silent + self.true) / grown
+        return more, self.share * ((1.0 - more) / grown - more)
 
 
 UNHEARD = Heard(1.0, 0.0, 0.0)
@@ -63,8 +68,8 @@ class Hearsay(Protocol):
     def meanwhile(self) -> tuple[Floats, Floats]:
         """Return the changes announced since the latest look at each item.
 
-        And the days in which all changes would have been: where only a part of them is
-        announced, that part of the days that maps have told of.
+        And the days in which all changes would have been seen: the days since that look
+        that maps cover, times the share of changes that maps announce.
         """
         ...
 

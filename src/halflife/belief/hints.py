@@ -11,18 +11,18 @@ e = t + (b + t) (exp(k s / shape) - 1).
 
 Silence is evidence too (``models.silence``). A belief whose rates count all changes, as
 ``Neighbours`` does, would take what maps announce for silent changes as well. So if a
-share q of a page's changes goes unannounced, and maps have told of a share c of the
-time since it was seen, its exposure is q c + 1 - c of what that belief says; a page
-that no map dates has q = 1.
+share q of a page's changes goes unannounced, and maps cover a share c of the time
+since it was fetched, its exposure is q c + 1 - c of what that belief says; a page
+without dates in any map has q = 1.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
-from halflife.belief import Belief, Piecemeal
+from halflife.belief import Belief, Measured, Piecemeal
 from halflife.belief.heard import Heard, changed_gaps
 from halflife.belief.neighbours import Neighbours
 from halflife.core.append_log import GapLog
@@ -121,6 +121,11 @@ class Hinted:
         if self._counts_all:
             self._weigh_silence(evidence, self._view)
         return self._told(silent, self._view)
+
+    def measure(self, lengths: Mapping[str, float]) -> None:
+        """Let the other belief know how long pages are, by their names."""
+        if isinstance(self.inner, Measured):
+            self.inner.measure(lengths)
 
     @property
     def _counts_all(self) -> bool:
@@ -323,8 +328,8 @@ class Silent(Evidence):
     def meanwhile(self) -> tuple[Floats, Floats]:
         """Return the changes announced since the latest look at each item.
 
-        And the days in which all changes would have been: where only a part of them is
-        announced, that part of the days that maps have told of.
+        And the days in which all changes would have been seen: the days since that look
+        that maps cover, times the share of changes that maps announce.
         """
         return self._meanwhile
 

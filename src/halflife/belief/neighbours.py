@@ -3,14 +3,15 @@
 Rates are pooled from the outside in (``belief.page_rates``). How busy sites and folders
 were, day by day, is learned by ``models.bursts``, and how busy pages with near names
 were since a page was seen by ``belief.near_pages``; the view tells both as the exposure
-of each page. A page that is gone is believed to come back as seldom as others did.
+of each page. Long pages change more often (``belief.page_lengths``). A page that is
+gone is believed to come back as seldom as others did.
 
 How far sites and folders are to be trusted, and how far near names, is learned from how
 well they foretell (``belief.trust``). Where pages change independently of each other,
 both go to 0 and the exposure to the age.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -18,14 +19,10 @@ from typing import Any
 import numpy as np
 
 from halflife.belief import days_since, view_of
-from halflife.belief.heard import (
-    UNHEARD,
-    ChangedGaps,
-    Heard,
-    Hearsay,
-    changed_gaps,
-)
+from halflife.belief.earlier_changes import count_changes, earlier_changes
+from halflife.belief.heard import UNHEARD, Hearsay, changed_gaps
 from halflife.belief.near_pages import NearPages, NewLooks, wider
+from halflife.belief.page_lengths import Classes, PageLengths
 from halflife.belief.page_rates import PageRates, Rows
 from halflife.belief.trust import TrustPosterior
 from halflife.core.arrays import Bools, Floats, Ints
@@ -38,7 +35,6 @@ from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
-COUNTS = 5  # steps in which changes seen before are counted
 REFIT = 1.25  # learn the shape again when looks have grown by this factor
 BLOCK = 65_536  # items that are viewed at once, where there are many
 _COLUMNS: dict[str, Any] = {  # of a view, that are worked out
@@ -63,6 +59,7 @@ class NeighbourMemory:
         pages: Names of pages of which near pages told most.
         near: Changes expected and seen of pages near to them, one above the other.
         near_trust: As ``trust``, for near pages.
+        lengths: Classes of the lengths of pages, by their numbers in the store.
 
     """
 
@@ -73,6 +70,7 @@ class NeighbourMemory:
     pages: tuple[str, ...] = ()
     near: Floats = field(default_factory=lambda: np.zeros((2, 0)))
     near_trust: tuple[float, ...] = ()
+    lengths: Classes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
 
 class Neighbours:
@@ -103,6 +101,7 @@ class Neighbours:
         self._hearsay: Hearsay | None = None
         self._folders: dict[str, int] = {}
         self._moved = False
+        self._lengths = PageLengths()
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return what we believe at ``now``; looks since ``since`` are this turn's."""
@@ -118,6 +117,7 @@ class Neighbours:
         if self._of is not whole:
             self._start(whole, now)
         self._grow(whole)
+        self._weigh_lengths(whole)
         self._bursts.reach(now)
         self._follow(whole)
         self._moved = self._moved or self._hearsay is not None
@@ -194,30 +194,27 @@ class Neighbours:
 
     def _start(self, evidence: Evidence, now: float) -> None:
         """Begin anew: what was seen so far counts, but not when."""
-        self._of, self._bursts, self._folders = evidence, self._make(), {}
-        self._moved = True
-        none = np.zeros(0, dtype=np.intp)
-        self._pages = PageRates(none, none, np.zeros(0), np.zeros(0))
-        self._gone, self._trust, self._fitted = (
-            np.array(GONE),
-            TrustPosterior(self._degrees),
-            0,
-        )
+        lengths = self._known_lengths()
+        self._of, self._bursts = evidence, self._make()
+        begun = evidence.derived(earlier_changes)
+        self._folders = dict(begun.folders)
+        self._pages, self._around, self._moved = begun.pages, begun.around, False
+        self._counted = begun.rows, begun.counted
+        self._before = evidence.batches, evidence.hinted().item.size
+        self._gone = np.array(GONE)
+        self._trust = TrustPosterior(self._degrees)
         self._near, self._near_trust = NearPages(), TrustPosterior(self._near_degrees)
-        few = np.zeros(0, dtype=np.int32)
-        self._last, self._looks, self._changes = np.zeros(0), few, few
-        self._absent = np.zeros(0, dtype=np.bool_)
+        n = len(evidence)
+        self._last, self._absent = np.empty(n), np.empty(n, dtype=np.bool_)
+        self._looks, self._changes = np.empty((2, n), dtype=np.int32)
         first = float(evidence.last_at.max(initial=-np.inf))
         self._bursts.reach(min(now, first) if np.isfinite(first) else now)
-        self._grow(evidence)
-        self._before = evidence.batches, evidence.hinted().item.size
-        gaps = evidence.gaps()
-        self._pages.lived += np.bincount(
-            gaps.item, gaps.length * gaps.tally, len(evidence)
-        )
-        self._counted = np.zeros(0, dtype=np.int32), np.zeros(0)
-        self._count(changed_gaps(evidence, None), 1.0)
-        self._fitted = int(evidence.looks.sum()) - len(evidence)
+        self._bursts.place(self._pages.site, self._pages.folder)
+        self._near.grow(n)
+        self._fitted = int(evidence.looks.sum()) - n
+        self._lengths.begin(lengths, evidence)
+        self._weigh_lengths(evidence)
+        self._learn_exponents()
         if self._memory is not None:
             self._recall(self._memory, evidence)
         self._note(evidence)
@@ -230,45 +227,22 @@ class Neighbours:
         if self._of is not None:
             wide = np.ones(len(self._of))
             wide[: share.size] = share
-            self._count(changed_gaps(self._of, worth, *self._before), wide)
+            gaps = changed_gaps(self._of, worth, *self._before)
+            pages, (rows, counted) = self._own_pages(), self._counted
+            pages.changes[rows] -= counted
+            rows, counted = count_changes(pages, gaps, wide)
+            pages.changes[rows] += counted
+            self._counted = rows, counted
+            self._learn_spread()
 
-    def _count(self, gaps: ChangedGaps, share: Floats | float) -> None:
-        """Count the changes of gaps that were there before the first call.
-
-        How many a gap stands for depends on the rate, and that on how many there were:
-        the rate at which both agree is found by Newton's method. What is around pages
-        is taken from a simpler count, of one change for half of the gap, or for all of
-        it if a hint ended it.
-        """
-        pages, n = self._pages, self._pages.site.size
-        part = share[gaps.item] if isinstance(share, np.ndarray) else share
-        heard = Heard(part, gaps.load, gaps.true)
-        since, (known, counted) = pages.changes.copy(), self._counted
-        since[known] -= counted
-        half = 0.5 * np.exp(-gaps.load) * gaps.tally * gaps.length
-        simple = replace(
-            pages,
-            changes=since + np.bincount(gaps.item, gaps.tally, n),
-            lived=pages.lived - np.bincount(gaps.item, half, n),
-        )
-        # Of very many pages few have such gaps; nothing of the others is counted.
-        rows, place = np.unique(gaps.item, return_inverse=True)
-        lent = pages.lived[rows] + pages.shape / simple.around().at(rows)
-        rate, before = (simple.changes[rows] + pages.shape) / lent, since[rows]
-        del simple
-        for _ in range(COUNTS):
-            expected = rate[place] * gaps.length
-            each, slope = heard.changes(expected), heard.slope(expected) * gaps.length
-            found = before + np.bincount(place, gaps.tally * each, rows.size)
-            fall = lent - np.bincount(place, gaps.tally * slope, rows.size)
-            rate = np.maximum(
-                rate + (found + pages.shape - lent * rate) / fall, 0.1 * rate
-            )
-        found = lent * rate - pages.shape
-        pages.changes[:] = since
-        pages.changes[rows] = found
-        self._counted = rows.astype(np.int32), found - before
-        self._around, self._moved = pages.fit(), False
+    def _own_pages(self) -> PageRates:
+        """Return what is counted of pages, to be written to."""
+        pages = self._pages
+        if not pages.changes.flags.writeable:  # others go by it, too
+            changes, lived = pages.changes.copy(), pages.lived.copy()
+            self._pages = replace(pages, changes=changes, lived=lived)
+            self._around = replace(self._around, pages=self._pages)
+        return self._pages
 
     def recollect(self, memory: NeighbourMemory | None) -> None:
         """Go on, when called next, from what an earlier belief had learned."""
@@ -290,6 +264,7 @@ class Neighbours:
             names_at(self._of.keys, told),
             np.stack([near.expected[told], near.seen[told]]),
             tuple(self._near_trust.likely.tolist()),
+            self._known_lengths(),
         )
 
     def _recall(self, memory: NeighbourMemory, evidence: Evidence) -> None:
@@ -332,8 +307,38 @@ class Neighbours:
         """Learn how much pages differ, if much was seen since it was done last."""
         looks = int(evidence.looks.sum()) - len(evidence)
         if looks > REFIT * self._fitted:
-            self._around, self._moved = self._pages.fit(), False
+            self._learn_spread()
             self._fitted = looks
+
+    def _learn_spread(self) -> None:
+        """Learn how much pages differ, and how much of that their lengths tell."""
+        self._around, self._moved = self._pages.fit(), False
+        self._learn_exponents()
+
+    def _learn_exponents(self) -> None:
+        """Learn how much the lengths of pages tell, if any are known."""
+        pages = self._pages
+        if pages.prone is not None:
+            self._lengths.fit(pages, pages.around())
+            self._pages = replace(pages, prone=self._lengths.prone(pages.site))
+            self._around, self._moved = self._pages.around(), False
+
+    def measure(self, lengths: Mapping[str, float]) -> None:
+        """Take note of how long pages are, by their names; the first length counts."""
+        self._lengths.measure(lengths)
+
+    def _known_lengths(self) -> Classes:
+        """Return the lengths of pages, as they are kept."""
+        if self._of is not None:
+            return self._lengths.kept(self._of)
+        return np.zeros(0, np.uint8) if self._memory is None else self._memory.lengths
+
+    def _weigh_lengths(self, evidence: Evidence) -> None:
+        """Take in what was measured since the last call."""
+        moved, pages = self._lengths.follow(evidence), self._pages
+        prone = self._lengths.prone(pages.site) if moved else None
+        if prone is not None:
+            self._pages, self._moved = replace(pages, prone=prone), True
 
     def _look_around(self) -> None:
         """Find out what is around pages, if anything was counted since."""
@@ -355,7 +360,7 @@ class Neighbours:
         self._pages = replace(
             pages,
             site=evidence.group,
-            folder=np.concatenate([pages.folder, new]) if known else new,
+            folder=np.concatenate([pages.folder, new]),
             changes=wider(pages.changes, n),
             lived=wider(pages.lived, n),
         )
@@ -405,8 +410,9 @@ class Neighbours:
             place = evidence.keys, self._pages.folder
             self._near.learn(looks, place, evidence.last_at, self._bursts)
             counted = np.where(changed, heard.changes(rate * lived), 0.0)
-            self._pages.changes[here] += counted
-            self._pages.lived[here] += lived
+            pages = self._own_pages()
+            pages.changes[here] += counted
+            pages.lived[here] += lived
             self._moved = True
 
     @property

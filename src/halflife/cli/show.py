@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from halflife.core.wording import (
+    finite,
     number,
     span as span,  # noqa: PLC0414  (others ask for it here)
 )
@@ -47,7 +48,7 @@ def note(text: str) -> None:
 def emit(answer: Mapping[str, object], *, one_line: bool = False) -> None:
     """Write the result as one JSON object; what is not a number becomes null."""
     indent = None if one_line else 2
-    say(json.dumps(_finite(answer), allow_nan=False, indent=indent))
+    say(json.dumps(finite(answer), allow_nan=False, indent=indent))
     sys.stdout.flush()
 
 
@@ -60,16 +61,6 @@ def body(raw: bytes, text: str) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(raw)
     sys.stdout.buffer.flush()
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return value
 
 
 def figure(mean: float, low: float, high: float) -> dict[str, float]:

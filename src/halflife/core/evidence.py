@@ -22,9 +22,9 @@ the truth. The counts of an item are the bytes of one number, those of the first
 lowest.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,9 @@ from halflife.core.hint_claims import by_kind, claims, kinds_of
 from halflife.core.history import Gaps
 from halflife.core.item import Item
 from halflife.core.keys import Keys, Places
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Looks, Seen, rounds
+
+Made = TypeVar("Made")
 
 APART = 1.0 / 24.0  # days between claims that count as two
 MOST_HINTS = 32  # more of one kind since one look say no more
@@ -67,6 +69,7 @@ _BLANK: dict[str, tuple[type[np.generic], object]] = {
 }
 FOLDED = tuple(_BLANK)[4:]  # the columns that looks change
 CLAIMED = ("claimed", "claimed_feed", "claimed_hub", "claimed_push")
+_OWN = frozenset({"number", "group", "digest"})  # columns that are written to directly
 _LISTED = (
     "gap_class",
     "gap_tally",
@@ -133,7 +136,8 @@ class Fold:
 class Evidence:
     """The fold of all looks at a set of items; row ``i`` of each column is item ``i``.
 
-    With ``columns`` it begins as it was saved: all of them, each of its own kind.
+    With ``columns`` it begins as it was saved: all of them, each of its own kind. One
+    that has the same value everywhere may take the room of one value.
 
     Attributes:
         number: The items' numbers in the store that keeps them; -1 if it has none.
@@ -187,8 +191,12 @@ class Evidence:
         self._code: dict[str, int] = {}
         self._gaps: GapLog[Gaps] = GapLog(Gaps._make, _PLAIN)
         self._hinted: GapLog[HintedGaps] = GapLog(HintedGaps._make, _HINTED)
-        self._room: dict[str, NDArray[Any]] = dict(columns or {})
+        self._room = {
+            name: np.require(room, requirements="W") if name in _OWN else room
+            for name, room in (columns or {}).items()
+        }
         self._long: dict[bytes, str] = {}
+        self._derived: dict[Callable[[Evidence], Any], Any] = {}
         self._resize(len(self))
 
     @classmethod
@@ -248,6 +256,7 @@ class Evidence:
     def reweigh(self, rows: Sequence[int], weight: Sequence[float]) -> None:
         """Set the weight of items; views made before keep the one they saw."""
         if not np.array_equal(self.weight[rows], weight):
+            self._derived.clear()
             self._room["weight"] = self._room["weight"].copy()
             self.weight = self._room["weight"][: len(self)]
             self.weight[rows] = weight
@@ -265,7 +274,7 @@ class Evidence:
         codes = [code.setdefault(name, len(code)) for name in names]
         self.groups = tuple(code) if len(code) > len(self.groups) else self.groups
         self.group[rows] = np.array(codes, dtype=np.int32)[place]
-        self.weight[rows], self.cost[rows] = weight, cost
+        self.put(rows, {"weight": weight, "cost": cost})
 
     def restore(self, **columns: Sequence[Any] | NDArray[Any]) -> None:
         """Set columns as they were saved; arrays of the right kind are not copied."""
@@ -276,13 +285,26 @@ class Evidence:
             self._room[name] = np.require(values, kind, ["C", "W"])
         self._resize(len(self))
 
+    def put(self, rows: Ints, columns: Mapping[str, Any]) -> None:
+        """Set columns at some rows, as they are saved or folded."""
+        self._derived.clear()
+        for name, values in columns.items():
+            if not self._room[name].flags.writeable:
+                if (self._room[name][rows] == values).all():
+                    continue
+                self._room[name] = self._room[name].copy()
+                setattr(self, name, self._room[name][: len(self)])
+            getattr(self, name)[rows] = values
+
     def restore_groups(self, names: Sequence[str]) -> None:
         """Set the names of the groups as they were saved."""
+        self._derived.clear()
         self.groups = tuple(names)
         self._code = {name: i for i, name in enumerate(names)}
 
     def restore_gaps(self, item: Ints, number: Ints, tally: Floats) -> None:
         """Set the tally of changed gaps as it was saved; the quiet sums are known."""
+        self._derived.clear()
         self._gaps = GapLog(Gaps._make, _PLAIN)
         found = np.ones(item.size, np.bool_)
         self._gaps.add(Gaps(item, class_length(number), found, tally))
@@ -293,6 +315,7 @@ class Evidence:
         self, item: Ints, number: Ints, changed: Bools, tally: Floats, hints: Ints
     ) -> None:
         """Set the tally of gaps in which hints came as it was saved."""
+        self._derived.clear()
         self._hinted = GapLog(HintedGaps._make, _HINTED)
         self._hinted.add(HintedGaps(item, class_length(number), changed, tally, hints))
 
@@ -316,6 +339,15 @@ class Evidence:
         """How far the gaps go so far; a mark to hand to ``gaps`` later."""
         return len(self._gaps)
 
+    def derived(self, make: "Callable[[Evidence], Made]") -> "Made":
+        """Return what a function makes of the evidence, made anew after it has changed.
+
+        Whoever asks for it gets the same, so nobody may write to it.
+        """
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        return cast("Made", self._derived[make])
+
     def weigh(self, looks: Looks) -> Fold:
         """Return what the looks add, in their order, and change nothing yet.
 
@@ -336,8 +368,7 @@ class Evidence:
 
     def take(self, fold: Fold) -> None:
         """Make a fold part of the evidence."""
-        for name in FOLDED:
-            getattr(self, name)[fold.rows] = getattr(fold, name)
+        self.put(fold.rows, {name: getattr(fold, name) for name in FOLDED})
         if fold.gap_item.size:
             length = class_length(fold.gap_class)
             found = np.ones(length.size, np.bool_)
@@ -437,6 +468,7 @@ class Evidence:
 
     def _resize(self, size: int) -> None:
         """Let every column have ``size`` rows, with room to spare when it grows."""
+        self._derived.clear()
         for name, (kind, blank) in _BLANK.items():
             room = self._room.get(name, np.zeros(0, dtype=_dtype(kind)))
             if room.size < size:
@@ -451,18 +483,6 @@ class Evidence:
 
     def _texts(self, packed: Packed) -> Fingerprints:
         return Fingerprints(packed, self._long)
-
-
-def rounds(looks: Looks) -> list[Looks]:
-    """Split looks so that no part holds an item twice."""
-    parts: list[list[int]] = []
-    times: dict[str, int] = {}
-    for i, key in enumerate(looks.keys):
-        turn = times[key] = times.get(key, -1) + 1
-        if turn == len(parts):
-            parts.append([])
-        parts[turn].append(i)
-    return [looks.take(part) for part in parts]
 
 
 def _dtype(kind: type[np.generic]) -> np.dtype[Any]:

@@ -148,3 +148,15 @@ class Looks:
             digest=tuple(self.digest[i] for i in index),
             details=tuple(self.details[i] for i in index) if self.details else (),
         )
+
+
+def rounds(looks: Looks) -> list[Looks]:
+    """Split looks so that no part holds an item twice."""
+    parts: list[list[int]] = []
+    times: dict[str, int] = {}
+    for i, key in enumerate(looks.keys):
+        turn = times[key] = times.get(key, -1) + 1
+        if turn == len(parts):
+            parts.append([])
+        parts[turn].append(i)
+    return [looks.take(part) for part in parts]

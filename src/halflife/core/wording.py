@@ -1,6 +1,7 @@
-"""How numbers, counts and stretches of time are written for people, everywhere."""
+"""How numbers, counts and stretches of time are written, everywhere."""
 
 import math
+from collections.abc import Mapping
 
 LEAST = 1e-6  # what is closer to 0 is only said to be
 
@@ -49,3 +50,18 @@ def span(days: float) -> str:
         if days >= 1.5 * unit or (name == "min" and days >= unit):
             return f"{number(days / unit, 2)} {name}"
     return f"{days * 86400:.0f} s"
+
+
+def finite(value: object) -> object:
+    """Return a value that JSON can hold: a number that is not finite becomes None.
+
+    >>> finite({"a": [1.5, math.nan], 2: (math.inf,)})
+    {'a': [1.5, None], '2': [None]}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return value

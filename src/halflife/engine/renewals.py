@@ -14,7 +14,7 @@ from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Worth
 from halflife.market.curves import Decay, decaying
 from halflife.market.price import QUICKEST
-from halflife.models.setquality import forecast
+from halflife.models.setquality import recall_ahead
 
 DAY = 86400.0  # seconds
 FARTHEST = 365.0  # days that anything is forecast
@@ -46,8 +46,9 @@ def recall_decay(
     last = float(collection.looks[-1])
     step = float(np.median(np.diff(collection.looks)))
     ahead = spread(min(max(step / 4.0, least), 1.0), FARTHEST, HORIZONS)
-    cast = forecast(collection, last, ahead.tolist(), max(2.0 * confidence - 1.0, 0.01))
-    return Decay(ahead, cast.recall.mean, cast.recall.low)
+    both = max(2.0 * confidence - 1.0, 0.01)
+    recall = recall_ahead(collection, last, ahead.tolist(), both)
+    return Decay(ahead, recall.mean, recall.low)
 
 
 def renewed(

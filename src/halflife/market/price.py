@@ -9,6 +9,7 @@ QUICKEST = 5.0 / 86400.0  # days between two turns of the service, at least
 AGES: Floats = np.geomspace(QUICKEST, 1000.0, 52)  # days at which gains are told
 _HALVINGS = 40
 _LEAST = 1e-12
+_TINY = 1e-300  # the gain of what gains nothing, so that it has a logarithm
 
 
 def gains(survival: Survival, n: int) -> Floats:
@@ -64,15 +65,19 @@ def reached(dense: Floats, price: float) -> Floats:
     """Return the days after which each unit gains a price; ``inf`` if it never does.
 
     ``dense`` is the gain per request at ``AGES`` (units x ages), which never falls.
+    Between two of them it grows like a power of the age, as it does while few have
+    changed (with its square) or once it is a share of the age.
 
-    >>> reached(np.array([AGES, 0.0 * AGES]), 2.0).round(1)
-    array([ 2., inf])
+    >>> reached(np.array([AGES**2, 0.0 * AGES]), 2.0).round(3)
+    array([1.414,   inf])
     """
     below_price = (dense < price).sum(axis=1)
     some = np.flatnonzero(below_price < AGES.size)
     at = np.maximum(below_price[some], 1)
-    below, above = dense[some, at - 1], dense[some, at]
-    part = np.maximum(price - below, 0.0) / np.maximum(above - below, _LEAST)
+    below = np.log(np.maximum(dense[some, at - 1], _TINY))
+    above = np.log(np.maximum(dense[some, at], _TINY))
+    asked_for = np.log(max(price, _TINY))
+    part = np.maximum(asked_for - below, 0.0) / np.maximum(above - below, _LEAST)
     every = np.full(dense.shape[0], np.inf)
     every[some] = AGES[at - 1] * (AGES[at] / AGES[at - 1]) ** part
     return every

@@ -27,7 +27,8 @@ TIMES: Floats = np.concatenate([[0.02], np.geomspace(0.1, 200.0, 20)])
 AIM = 0.8  # of the share of time that may be missed, what is made use of
 TENSE = 0.1  # of the allowance, what is left when more than that was missed
 SHORTEST = 0.125  # days of a round of which most is left then
-BOLD = 0.3  # of the share of time that may still be missed, the risk of a round
+BOLD = 0.5  # of the share of time that may still be missed, the risk of a round
+WARY = 0.3  # the same of what is left when more than that was missed
 WINDOW = 100.0  # days after which what was missed counts 1/e
 HALF = 60.0  # days after which what a round has shown counts half
 SHORT, LATELY = 1.0, 10.0  # the same of busy times, and rounds that these count for
@@ -254,8 +255,9 @@ def wants(past: Past, now: TargetRound, goal: Goal) -> bool:
     """Say whether a source is to be looked at further in this round.
 
     Yes as long as that lowers the chance of a miss by more than ``BOLD`` times the
-    share of time that may still be missed; for a mean, as long as the loss to expect
-    is above what is allowed, and what was spared before.
+    share of time that may still be missed, or ``WARY`` times what is left at the least;
+    for a mean, as long as the loss to expect is above what is allowed, and what was
+    spared before.
     """
     if now.unseen <= _TIGHT:
         return False
@@ -263,7 +265,8 @@ def wants(past: Past, now: TargetRound, goal: Goal) -> bool:
     ahead = risk(past, now, goal.level)
     if goal.confidence is None:
         return spare + goal.loss <= 0 or ahead.loss > min(spare, goal.loss) + goal.loss
-    return spare <= 0 or ahead.miss - ahead.least > BOLD * spare
+    risked = max(BOLD * past.spare(goal), WARY * spare)
+    return spare <= 0 or ahead.miss - ahead.least > risked
 
 
 def closed(past: Past, now: TargetRound, goal: Goal, days: float) -> Past:

@@ -104,21 +104,18 @@ def weibull_hazard(table: LifeTable) -> tuple[Hazard, Floats]:
     """
     edges = np.append(table.edges, 1.25 * table.edges[-1])
     deaths, exposure = table.deaths[:, :-1], table.exposure[:, :-1]
-    count = deaths.sum(axis=1) + 0.5
-    best = np.full(count.size, -np.inf)
-    shape, rate = np.ones(count.size), np.zeros(count.size)
-    for k in SHAPES.tolist():
-        slope = np.diff(edges**k) / np.diff(edges)
-        guess = count / np.maximum(exposure @ slope, 1e-9)
-        likely = deaths @ np.log(slope) + count * np.log(guess)
-        better = likely > best
-        best = np.where(better, likely, best)
-        shape, rate = np.where(better, k, shape), np.where(better, guess, rate)
+    count = deaths.sum(axis=1)[:, None] + 0.5
+    slope = np.diff(edges ** SHAPES[:, None]) / np.diff(edges)
+    guess = count / np.maximum(exposure @ slope.T, 1e-9)
+    likely = deaths @ np.log(slope).T + count * np.log(guess)
+    best = likely.argmax(axis=1)
+    shape, rate = SHAPES[best], guess[np.arange(best.size), best]
     mean = _mean_rate(table)
     old = (table.deaths[:, -1:] + 0.5) / (table.exposure[:, -1:] + 0.5 / mean)
 
     def summed(age: Floats) -> Floats:
-        return rate[:, None] * age ** shape[:, None]
+        total: Floats = rate[:, None] * age ** shape[:, None]
+        return total
 
     return summed, old
 

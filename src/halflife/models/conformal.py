@@ -11,6 +11,7 @@ the past scores and a few scores lent by Student's t: with no past the lent ones
 decide, and they are wide.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -28,6 +29,7 @@ _SPREADS = 1e-4, 4.0  # within which c**2 is learned
 _LARGEST_LOG = 300.0  # the square of exp of it is a float
 _POINTS = 199
 _ROWS = 256  # that are sorted at a time
+_NEAR = np.array([0.4, 0.6])  # their mean is a calmer median
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def dispersion(scored: Scored, prior: Floats) -> Floats:
     """
     m = (scored.size * scored.guess)[scored.order]
     x = (scored.size * scored.found)[scored.order]
-    excess, square = _running((x - m) ** 2 - m), _running(m**2)
+    excess, square = running_sums((x - m) ** 2 - m), running_sums(m**2)
     seen = np.maximum(excess, 0.0) / np.maximum(square, 1e-12)
     share = scored.cycles / (scored.cycles + CYCLES)
     squared = (1.0 - share) * prior + share * seen[scored.told]
@@ -155,11 +157,13 @@ def lent_quantiles(
     ``cycle`` values of the past are worth a cycle. The median is taken with more lent:
     a steady bias is taken out of the forecast, a passing one hardly.
     """
-    found = row_quantiles(past, LENT * cycle, lend, levels)
-    if (levels == MEDIAN).any():
-        near = np.array([0.4, 0.6])
-        calm = row_quantiles(past, LENT_MIDDLE * cycle, lend, near)
-        found[:, levels == MEDIAN] = calm.mean(axis=1)[:, None]
+    middle = levels == MEDIAN
+    asked = [(LENT * cycle, levels)]
+    if middle.any():
+        asked.append((LENT_MIDDLE * cycle, _NEAR))
+    found, *calm = _row_quantiles(past, lend, asked)
+    for near in calm:
+        found[:, middle] = near.mean(axis=1)[:, None]
     return found
 
 
@@ -175,22 +179,38 @@ def row_quantiles(
     >>> row_quantiles(past, 2.0, np.array([2.0]), np.array([0.2, 0.5, 0.9]))
     array([[1., 2., 3.]])
     """
-    levels = np.broadcast_to(levels, (past.shape[0], levels.shape[-1]))
-    out = np.empty(levels.shape)
-    lend = np.broadcast_to(lend, (past.shape[0], lend.shape[-1]))
-    each = np.broadcast_to(np.asarray(lent) / lend.shape[1], past.shape[0])
-    for begin in range(0, past.shape[0], _ROWS):
+    return _row_quantiles(past, lend, [(lent, levels)])[0]
+
+
+def _row_quantiles(
+    past: Floats, lend: Floats, asked: Sequence[tuple[Floats | float, Floats]]
+) -> list[Floats]:
+    """Return the same for each pair of how much is lent and levels; sorted once."""
+    many, own = past.shape
+    lend = _rows(lend, many)
+    each = [
+        np.broadcast_to(np.asarray(lent) / lend.shape[1], many) for lent, _ in asked
+    ]
+    found = [np.empty((many, levels.shape[-1])) for _, levels in asked]
+    for begin in range(0, many, _ROWS):
         rows = slice(begin, begin + _ROWS)
         values = np.concatenate([past[rows], lend[rows]], axis=1)
-        weight = np.isfinite(values).astype(np.float64)
-        weight[:, past.shape[1] :] = each[rows, None]
         order = np.argsort(values, axis=1)
-        total = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
-        least = levels[rows].T[:, :, None] * total[:, -1:]
-        at = np.stack([(total < one).sum(axis=1) for one in least], axis=1)
-        at = np.take_along_axis(order, np.minimum(at, order.shape[1] - 1), axis=1)
-        out[rows] = np.take_along_axis(values, at, axis=1)
-    return out
+        row = np.arange(order.shape[0])[:, None]
+        values = values[row, order]
+        is_lent, counted = order >= own, np.isfinite(values).astype(np.float64)
+        for out, share, (_, levels) in zip(found, each, asked, strict=True):
+            weight = np.where(is_lent, share[rows, None], counted)
+            total = np.cumsum(weight, axis=1)
+            least = _rows(levels, many)[rows] * total[:, -1:]
+            at = (total[:, :, None] < least[:, None, :]).sum(axis=1)
+            out[rows] = values[row, np.minimum(at, order.shape[1] - 1)]
+    return found
+
+
+def _rows(values: Floats, many: int) -> Floats:
+    """Return the same row so many times; rows stay as they are."""
+    return np.broadcast_to(values, (many, values.shape[-1]))
 
 
 def mixed_quantiles(past: Floats, lent: float, tail: float) -> tuple[float, float]:
@@ -239,5 +259,7 @@ def inside(low: Floats, high: Floats, truth: Floats) -> Bools:
     return (low - 1e-9 <= truth) & (truth <= high + 1e-9)
 
 
-def _running(values: Floats) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(values)])
+def running_sums(values: Floats) -> Floats:
+    """Return sums of the first 0, 1, .. values along the last axis."""
+    zero = np.zeros((*values.shape[:-1], 1))
+    return np.concatenate([zero, np.cumsum(values, axis=-1)], axis=-1)

@@ -117,12 +117,12 @@ def roll(
     first, *others = coefficients.T.copy()
     past, ahead = list(recent.T.copy()), np.zeros(steps.size)
     total = np.zeros(steps.size)
-    for done in range(whole):
+    for share in np.clip(steps - np.arange(whole)[:, None], 0.0, 1.0):
         ahead = first
         for one, lag in zip(others, lags, strict=True):
             ahead = ahead + one * past[-lag]
         ahead = np.minimum(ahead, 0.0)
-        total += ahead * np.minimum(np.maximum(steps - done, 0.0), 1.0)
+        total += ahead * share
         past.append(ahead)
     return total + ahead * np.maximum(steps - whole, 0.0)
 

@@ -74,6 +74,15 @@ class Experts:
         As known at each look, from the last ``window`` days: a = deaths / exposure
         and m = arrivals / time (papers/000, s. 3); half an event is lent to both.
         """
+        if window not in self._rates:
+            self._rates[window] = self._counted(window)
+        return self._rates[window]
+
+    @cached_property
+    def _rates(self) -> dict[float, tuple[Floats, Floats, Floats]]:
+        return {}
+
+    def _counted(self, window: float) -> tuple[Floats, Floats, Floats]:
         looks, turn = self.census.looks, self.census.turnover
         here = np.arange(looks.size)
         begin = np.searchsorted(looks, looks - window)

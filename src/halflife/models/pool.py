@@ -12,7 +12,13 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.models.census import METRICS, MOST, RECALL, Census, CopyOutcome
-from halflife.models.conformal import DISPERSION, Calibrated, Scored, dispersion
+from halflife.models.conformal import (
+    DISPERSION,
+    Calibrated,
+    Scored,
+    dispersion,
+    running_sums,
+)
 from halflife.models.experts import LAST, POOL, Experts
 from halflife.models.quantile_mixture import Mixture
 
@@ -21,6 +27,7 @@ AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
 FIRST = 14  # looks before the first forecast that is scored
 CORRECTED = 5.0  # cycles of being right that a correction has to outweigh
 GROWTH = 5.0  # log of how much larger a source may become within one horizon
+MEASURES = range(len(METRICS) + 1)  # and newcomers
 SHARPNESS, HALF = 8.0, 10.0  # of the weights, and the cycles at which it is half
 
 
@@ -152,11 +159,22 @@ class Horizon:
         """How many usual steps between looks each forecast reaches."""
         return self.outcome.ahead / self.study.census.step
 
-    @cached_property
+    @property
     def ready(self) -> tuple[Mixture, ...]:
         """All of them: precision, recall and newcomers."""
-        measures = [self.mixture(m) for m in range(len(METRICS))]
-        return (*measures, self.newcomers())
+        return tuple(self.measure(m) for m in MEASURES)
+
+    def measure(self, measure: int) -> Mixture:
+        """Return one of them; it is made once."""
+        made = self._measures
+        if measure not in made:
+            new = measure >= len(METRICS)
+            made[measure] = self.newcomers() if new else self.mixture(measure)
+        return made[measure]
+
+    @cached_property
+    def _measures(self) -> dict[int, Mixture]:
+        return {}
 
 
 def corrected(raw: Floats, ready: Scored) -> Floats:
@@ -165,8 +183,8 @@ def corrected(raw: Floats, ready: Scored) -> Floats:
     Several cycles of being exactly right are added to both.
     """
     lent = CORRECTED * (ready.cycle + 1.0) * raw
-    found = _running(ready.found[ready.order])[ready.told]
-    guess = _running(raw[:, ready.order])[:, ready.told]
+    found = running_sums(ready.found[ready.order])[ready.told]
+    guess = running_sums(raw[:, ready.order])[:, ready.told]
     ratio = np.clip((found + lent) / (guess + lent), 0.2, 5.0)
     return np.minimum(raw * ratio, MOST)
 
@@ -179,15 +197,9 @@ def weights(guesses: Floats, ready: Scored) -> Floats:
     """
     order = ready.order
     wrong = np.abs(np.exp(-guesses[:, order]) - np.exp(-ready.found[order]))
-    mean = _running(wrong)[:, ready.told] / np.maximum(ready.told, 1)
+    mean = running_sums(wrong)[:, ready.told] / np.maximum(ready.told, 1)
     mean = mean + 1e-9 + 0.02 * mean.mean(axis=0)
     power = SHARPNESS * ready.cycles / (ready.cycles + HALF)
     share = (mean / mean.min(axis=0)) ** -power
     out: Floats = share / share.sum(axis=0)
     return out
-
-
-def _running(values: Floats) -> Floats:
-    """Return sums of the first 0, 1, .. values along the last axis."""
-    zero = np.zeros((*values.shape[:-1], 1))
-    return np.concatenate([zero, np.cumsum(values, axis=-1)], axis=-1)

@@ -15,7 +15,7 @@ one alone in the end. Losses are of the quality itself, e^-loss.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from halflife.models.conformal import (
     Scored,
     latest,
     lent_quantiles,
+    running_sums,
 )
 
 SCORES, PAST, BLOCKS = MEMBERS = "scores", "past", "blocks"
@@ -107,7 +108,7 @@ class Mixture:
         guess, known = s.guess[looks], np.minimum(looks, self.steps.size)
         ahead = self.ahead[looks]
         sums = block_sums(self.steps, known, length) * (ahead / length)[:, None]
-        usual = ahead * _running(self.steps)[known] / np.maximum(known, 1)
+        usual = ahead * running_sums(self.steps)[known] / np.maximum(known, 1)
         sums *= np.sqrt(guess / np.maximum(usual, _LEAST))[:, None]
         # All draws together count as the cycles that were seen.
         cycle = OWN * DRAWS * length / np.maximum(known, _LEAST)
@@ -122,7 +123,7 @@ class Mixture:
         end = np.searchsorted(s.later[grid], looks, side="right")
         begin = max(0, int(end.min(initial=grid.size)) - PAID)
         paid = self._paid(grid[begin : int(end.max(initial=0))], levels)
-        total = _running(np.moveaxis(paid, 1, -1))
+        total = running_sums(np.moveaxis(paid, 1, -1))
         first = np.maximum(end - PAID, 0)
         sums = total[..., end - begin] - total[..., first - begin]
         mean = np.moveaxis(sums / np.maximum(end - first, 1), -1, 1) + _LEAST
@@ -169,15 +170,16 @@ def block_sums(steps: Floats, known: Ints, length: int) -> Floats:
     """
     block = min(BLOCK, length)
     blocks = -(-length // block)
-    chance = np.random.default_rng(0).random((DRAWS, blocks))
-    begin = (chance * np.maximum(known - block + 1, 1)[:, None, None]).astype(np.intp)
+    begin = (_chances(blocks) * np.maximum(known - block + 1, 1)[:, None, None]).astype(
+        np.intp
+    )
     end = np.minimum(begin + block, known[:, None, None])
-    total = _running(steps)
+    total = running_sums(steps)
     sums: Floats = (total[end] - total[begin]).sum(axis=2) * (length / (block * blocks))
     return sums
 
 
-def _running(values: Floats) -> Floats:
-    """Return sums of the first 0, 1, .. values along the last axis."""
-    zero = np.zeros((*values.shape[:-1], 1))
-    return np.concatenate([zero, np.cumsum(values, axis=-1)], axis=-1)
+@cache
+def _chances(blocks: int) -> Floats:
+    """Return the same random numbers every time: the sums of a source differ little."""
+    return np.random.default_rng(0).random((DRAWS, blocks))

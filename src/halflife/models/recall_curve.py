@@ -10,7 +10,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.lifetimes import Collection
-from halflife.models.setquality import Band, forecast
+from halflife.models.setquality import Band, recall_ahead
 
 PER_DOUBLING = 2  # ages at which forecasts are made, each time the age doubles
 LEAST = -10  # the least of them is 2^(LEAST / PER_DOUBLING) steps, 1/32
@@ -34,8 +34,7 @@ def recall(
     known = {} if known is None else known
     looks = collection.looks
     if looks.size < 2:
-        unknown = forecast(collection, float(looks[-1:].sum()), ages.tolist())
-        return unknown.recall
+        return recall_ahead(collection, float(looks[-1:].sum()), ages.tolist())
     step = max(float(np.median(np.diff(looks))), 1e-9)
     below = _below(np.maximum(ages, 0.0) / step)
     _learn(collection, step, confidence, known, np.unique([below, below + 1]))
@@ -67,6 +66,6 @@ def _learn(
         return
     last = float(collection.looks[-1])
     ahead = (step * _size(np.array(new))).tolist()
-    found = forecast(collection, last, ahead, confidence).recall
+    found = recall_ahead(collection, last, ahead, confidence)
     for i, place in enumerate(new):
         known[place] = float(found.mean[i]), float(found.low[i]), float(found.high[i])

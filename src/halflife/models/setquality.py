@@ -16,7 +16,7 @@ from halflife.core.lifetimes import Collection, Lives
 from halflife.models.census import METRICS, PRECISION, RECALL, Census, CopyOutcome
 from halflife.models.conformal import DISPERSION
 from halflife.models.experts import Experts
-from halflife.models.pool import Horizon, Study
+from halflife.models.pool import MEASURES, Horizon, Study
 from halflife.models.quantile_mixture import Mixture
 
 LOOKS = 1500  # how far back a forecast looks
@@ -92,35 +92,56 @@ def forecast(
     return _told(_losses(study, days, confidence), at, census, confidence)
 
 
-def _losses(study: Study, days: Floats, confidence: float) -> Floats:
+def recall_ahead(
+    collection: Collection, now: float, ahead: Sequence[float], confidence: float = 0.95
+) -> Band:
+    """Return the recall that ``forecast`` has, in half the time."""
+    census = Census.of(_recent(collection, now))
+    at = now + np.asarray(ahead, np.float64)
+    if census.looks.size < 2 or census.size[-1] == 0:
+        return _ignorant(at, 0, confidence, "").recall
+    days = np.maximum(at - census.looks[-1], 0.0)
+    (loss,) = _losses(Study(census), days, confidence, [RECALL])
+    return quality_band(loss, int(census.size[-1]))
+
+
+def _losses(
+    study: Study, days: Floats, confidence: float, measures: Sequence[int] = MEASURES
+) -> Floats:
     """Return least, middle and most loss of precision and recall, and newcomers.
 
     Measure x (least, middle, most) x moment. Where a horizon has no past, the nearest
     that has one tells the correction and the bounds.
     """
-    losses = np.zeros((len(METRICS) + 1, 3, days.size))
+    losses = np.zeros((len(measures), 3, days.size))
     told = np.array([_with_past(study, d) if d > 0 else 0.0 for d in days.tolist()])
     for one in np.unique(told[told > 0]).tolist():
         some = np.flatnonzero(told == one)
-        losses[:, :, some] = _by_horizon(study.at(one), days[some], confidence)
+        asked = days[some], confidence, measures
+        losses[:, :, some] = _by_horizon(study.at(one), *asked)
     return losses
 
 
-def _loss(study: Study, days: float, confidence: float) -> Floats:
+def _loss(
+    study: Study, days: float, confidence: float, measures: Sequence[int] = MEASURES
+) -> Floats:
     """Return the same of one moment: measure x (least, middle, most)."""
-    return _losses(study, np.array([days]), confidence)[:, :, 0]
+    return _losses(study, np.array([days]), confidence, measures)[:, :, 0]
 
 
-def _by_horizon(horizon: Horizon, days: Floats, confidence: float) -> Floats:
+def _by_horizon(
+    horizon: Horizon, days: Floats, confidence: float, measures: Sequence[int]
+) -> Floats:
     """Return the same as the past of one horizon tells it."""
     last = horizon.study.census.looks.size - 1
-    guess = np.array([[r.scored.guess[last]] for r in horizon.ready])
+    ready = [horizon.measure(m) for m in measures]
+    guess = np.array([[one.scored.guess[last]] for one in ready])
     other = days != horizon.days
     ratio = np.ones((guess.size, days.size))
     if other.any():
-        ratio[:, other] = _further(horizon, days[other])
+        ratio[:, other] = _further(horizon, days[other])[list(measures)]
     looks = np.full(days.size, last)
-    pairs = zip(horizon.ready, guess * ratio, strict=True)
+    pairs = zip(ready, guess * ratio, strict=True)
     return np.array([one.bounds(looks, each, confidence) for one, each in pairs])
 
 
@@ -229,7 +250,7 @@ def when(
     row, sided = METRICS.index(metric), max(2.0 * confidence - 1.0, 0.01)
 
     def low(days: float) -> float:
-        _, middle, most = _loss(study, passed + days, sided)[row]
+        ((_, middle, most),) = _loss(study, passed + days, sided, [row])
         mean, low = np.exp(-middle), np.exp(-most)
         return float(max(mean - doubt * (mean - low), 0.0))
 

@@ -4,7 +4,7 @@ An address is bytes that were written by somebody else, so nothing but the param
 question is touched: order, separators and encoding of the rest stay as they are.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote, unquote_plus
 
 _SAFE = "-._~:,"  # left as they are in a value
@@ -28,19 +28,6 @@ def with_parameters(url: str, given: Mapping[str, str]) -> str:
             parts.append(_written(name, left.pop(name)))
     parts += [_written(name, value) for name, value in left.items()]
     return f"{base}?{'&'.join(parts)}"
-
-
-def without_parameters(url: str, names: Collection[str]) -> str:
-    """Return an address without the parameters of these names.
-
-    >>> without_parameters("http://a.example/?key=x&page=1", {"key"})
-    'http://a.example/?page=1'
-    """
-    base, mark, query = url.partition("?")
-    if not mark or not names:
-        return url
-    parts = [part for part in query.split("&") if _name(part) not in names]
-    return f"{base}?{'&'.join(parts)}" if parts else base
 
 
 def parameter(url: str, name: str) -> str | None:

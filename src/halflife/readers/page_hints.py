@@ -82,11 +82,11 @@ def find_hints(document: object, records: str = "") -> PageHints:
     inside = _parts(document, records)
     total = None
     if _PLAIN.fullmatch(records):
-        found = (_at(part, name) for _, part in inside for name in TOTALS)
+        found = (member(part, name) for _, part in inside for name in TOTALS)
         total = max((n for n in map(_count, found) if n is not None), default=None)
     for place, part in inside:
         for name in NEXTS:
-            link = _at(part, name)
+            link = member(part, name)
             if isinstance(link, str) and _is_address(link):
                 return PageHints(total, _path(place, name), link)
     more = next(filter(None, (_more(*one) for one in inside)), ("", ""))
@@ -133,7 +133,7 @@ def _more(place: tuple[str, ...], part: Mapping[str, object]) -> tuple[str, str]
     return None
 
 
-def _at(part: Mapping[str, object], name: str) -> object:
+def member(part: Mapping[str, object], name: str) -> object:
     """Return a member by its name, or by a path of two names."""
     if name in part:
         return part[name]

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from halflife.core.errors import UsageError
 from halflife.net.addresses import resolve
-from halflife.readers.page_hints import NEXTS, TOKENS, TOTALS, find_hints
+from halflife.readers.page_hints import NEXTS, TOKENS, TOTALS, find_hints, member
 from halflife.recognition.record_lists import quoted
 
 DEPTH = 4  # names from the root to what an answer says of its list
@@ -128,7 +128,7 @@ def find_total(answer: ListAnswer) -> TotalGuess:
     """
     for path, part in _parts(answer):
         for name in TOTALS:
-            value = _inner(part, name)
+            value = member(part, name)
             whole = isinstance(value, int) and not isinstance(value, bool)
             if whole and isinstance(value, int) and answer.size <= value < 10**12:
                 return TotalGuess(value, _joined(path, name, part))
@@ -244,7 +244,7 @@ def with_parameter(url: str, name: str, value: str) -> str:
 def _next_link(answer: ListAnswer) -> PagingGuess | None:
     for path, part in _parts(answer):
         for name in (*NEXTS, "hydra:next"):
-            link, where = _inner(part, name), _joined(path, name, part)
+            link, where = member(part, name), _joined(path, name, part)
             if isinstance(link, Mapping):
                 link, where = link.get("href"), f"{where}.href"
             if isinstance(link, str) and _is_address(link):
@@ -382,15 +382,6 @@ def _parts(
                 inner = islice(part.items(), PARTS)
                 below += [((*names, str(n)), v) for n, v in inner]
         level = [one for one in below if isinstance(one[1], Mapping)]
-
-
-def _inner(part: Mapping[str, object], name: str) -> object:
-    """Return a member by its name, or by a path of two names."""
-    if name in part:
-        return part[name]
-    outer, _, inner = name.partition(".")
-    found = part.get(outer) if inner else None
-    return found.get(inner) if isinstance(found, Mapping) else None
 
 
 def _joined(path: tuple[str, ...], name: str, part: Mapping[str, object]) -> str:

@@ -7,6 +7,10 @@ Two layouts are read:
 - a folder with ``pages.parquet`` (site, page, created_at, deleted_at) and
   ``changes.parquet`` (site, page, timestamp, kind), times in Unix seconds. Sites
   were watched at different times, so each is moved to end at the same moment.
+  Where the folder has ``sites.parquet`` (site, window_start) and
+  ``docs_weekly.parquet`` (site, page, week_from, week_to, n_tokens), a page is as
+  long as in the last weekly snapshot before the window begins; a later one would
+  tell the future.
 """
 
 import csv
@@ -24,6 +28,7 @@ from halflife.recordings.pages import Recording
 from halflife.recordings.parquet import Table, read_table
 
 SECONDS_A_DAY = 86400.0
+DAYS_A_WEEK = 7.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,27 @@ def _from_parquet(folder: Path, days: float, *, later: bool) -> Recorded:
     names = tuple(map("{}/{}".format, site, page))
     born, weight = np.where(born > 0, born, -np.inf)[rows], np.ones(rows.size)
     recording = _recording(names, item, at, weight, born, died[rows])
-    return Recorded(replace(recording, group=tuple(site)), 0.0, days)
+    length = _lengths(folder, ends, _keys(pages.take(rows)), days)
+    recording = replace(recording, group=tuple(site), length=length)
+    return Recorded(recording, 0.0, days)
+
+
+def _lengths(folder: Path, ends: Table, keys: Table, days: float) -> Floats:
+    """Return the words of each page before the window begins; nan if not known."""
+    files = folder / "sites.parquet", folder / "docs_weekly.parquet"
+    if not all(file.is_file() for file in files):
+        return np.zeros(0)
+    sites = read_table(files[0], ("site", "window_start"))
+    texts = read_table(files[1], ("site", "page", "week_from", "week_to", "n_tokens"))
+    (start,) = _days(sites, ends, ("window_start",), days)
+    week = np.append(np.floor(-start / DAYS_A_WEEK), np.nan)
+    week = week[_places(texts["site"], sites["site"])]
+    first, last = (_numbers(texts[c]) for c in ("week_from", "week_to"))
+    rows = np.flatnonzero((first <= week) & (week <= last))
+    item = _places(_keys(texts.take(rows)), keys)
+    length = np.full(len(keys) + 1, np.nan)
+    length[item] = _numbers(texts["n_tokens"])[rows]  # -1, if not known, is the last
+    return length[:-1]
 
 
 def _days(

@@ -32,6 +32,8 @@ class Recording:
         group: The group of each item, such as its site; empty if all are in one.
         hint_start: Where each item's hints begin in ``hint_at``; empty if none came.
         hint_at: When hints said that the item had just changed, true or not.
+        length: How long each item is when the recording begins, in any unit; nan
+            where nobody knows, empty if that is everywhere.
 
     """
 
@@ -44,6 +46,7 @@ class Recording:
     group: tuple[str, ...] = ()
     hint_start: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     hint_at: Floats = field(default_factory=lambda: np.zeros(0))
+    length: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -68,6 +71,7 @@ class Recording:
             group=tuple(self.group[i] for i in rows.tolist()) if self.group else (),
             hint_start=hint_start,
             hint_at=hint_at,
+            length=self.length[rows] if self.length.size else self.length,
         )
 
     def moved(self, days: float) -> "Recording":
@@ -145,6 +149,12 @@ class Recording:
             seen=np.full(rows.size, Seen.HINT, dtype=np.int8),
             digest=("",) * rows.size,
         )
+
+    def lengths(self) -> dict[str, float]:
+        """Return how long the items are of which that is known, by their names."""
+        known = np.flatnonzero(~np.isnan(self.length))
+        names = map(self.keys.__getitem__, known.tolist())
+        return dict(zip(names, self.length[known].tolist(), strict=True))
 
     def items(self) -> list[Item]:
         """Return the items of the recording."""

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from halflife.allocation import blind_bound, signal_bound
+from halflife.belief import Measured
 from halflife.core import notebook
 from halflife.core.arrays import Floats, Ints
 from halflife.core.observation import Looks
@@ -133,7 +134,10 @@ class Replay:
         everything = np.arange(len(self.recording))
         store.append(run, self.recording.looks(everything, self.begin))
         source = RecordedPageSource(self.recording)
-        loop = Loop(source, store, strategy.belief(), strategy.policy)
+        belief = strategy.belief()
+        if isinstance(belief, Measured):
+            belief.measure(self.recording.lengths())
+        loop = Loop(source, store, belief, strategy.policy)
         before = self.begin
         for now, requests in self._moments():
             copy.pass_time(now)

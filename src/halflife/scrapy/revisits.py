@@ -114,7 +114,8 @@ class Revisits:
         source = guard.guarded(self._pages, self._store, self._run, self.clock)
         few = Shortlist(believed, policy) if len(self._evidence) >= MANY else None
         loop = Loop(source, self._store, believed, policy, few)
-        return Keeper(self._config, self._store, self._run, loop, self.clock)
+        config, store, run = self._config, self._store, self._run
+        return Keeper(config, store, run, loop, self.clock, self._belief)
 
     # What the middlewares ask for.
 

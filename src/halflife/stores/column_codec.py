@@ -74,9 +74,8 @@ def column(db: Database, filed: ColumnFiles, name: str, part: int = 0) -> Array:
     query = f"SELECT kind, size, form, data FROM filed_column {_WHERE} AND part = ?"  # noqa: S608  (constants)
     kind, size, form, data = db.execute(query, (filed.id, name, part)).fetchone()
     if form == "same":
-        (value,) = np.frombuffer(data, kind)
-        # Zeros take neither time nor room until they are written to.
-        return np.full(size, value, kind) if any(data) else np.zeros(size, kind)
+        # One value stands for all, until something else is to be written.
+        return np.broadcast_to(np.frombuffer(data, kind), size)
     if form == "plain":
         return np.frombuffer(bytearray(data), kind, size)
     return _woven(zlib.decompress(data), np.dtype(kind), size)

@@ -60,9 +60,7 @@ class Stack:
         found.settle(rows, columns["weight"], columns["cost"], groups)
         columns["tried_at"] = crossed(columns["tried_at"], columns["last_at"])
         found.digest.pack(list(layer.texts))
-        for name in FOLDED:
-            column = found.digest.data if name == "digest" else getattr(found, name)
-            column[rows] = columns[name]
+        found.put(rows, {name: columns[name] for name in FOLDED})
         self._over.append((rows, columns))
         return True
 

@@ -269,19 +269,17 @@ def is_new(db: sqlite3.Connection) -> bool:
 
 
 def upgrade(db: sqlite3.Connection, steps: Sequence[Step]) -> None:
-    """Take the file through the steps it has not seen, each whole or not at all.
+    """Take the file through the steps it has not seen, all of them or none.
 
-    Several processes may try at once: each step is taken by one of them. A new file
-    takes all of them at once: nobody sees it half made and takes it for an old one.
+    Several processes may try at once: one of them takes all steps. Nobody sees a file
+    half made, takes it for one of an older version, and backs it up as such.
     """
     while version(db) < len(steps):
         db.execute("BEGIN IMMEDIATE")
         try:
-            now = version(db)
-            due = steps[now:] if is_new(db) else steps[now : now + 1]
-            for step in due:
+            for step in steps[version(db) :]:
                 step(db)
-            db.execute(f"PRAGMA user_version = {now + len(due)}")
+            db.execute(f"PRAGMA user_version = {len(steps)}")
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:

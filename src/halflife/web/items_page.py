@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from halflife.config import Config
 from halflife.core.errors import UsageError
+from halflife.core.wording import finite
 from halflife.engine import bootstrap
 from halflife.stores import item_search
 from halflife.stores.connection import Tables
@@ -253,7 +254,7 @@ def _harmless(value: object) -> object:
 def _json(rows: Iterator[ItemRow]) -> Iterator[str]:
     start = "[\n"
     for row in rows:
-        one = words.finite(_row(row, list(row.fields or ())))
+        one = finite(_row(row, list(row.fields or ())))
         yield start + json.dumps(one, allow_nan=False)
         start = ",\n"
     yield "[]\n" if start == "[\n" else "\n]\n"

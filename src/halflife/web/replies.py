@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from halflife.web import words
+from halflife.core.wording import finite
 from halflife.web.charts import ChartFigure
 from halflife.web.guard import LARGEST
 from halflife.web.pages import Answer
@@ -16,7 +16,7 @@ from halflife.web.pages import Answer
 
 def as_json(answer: Answer, status: int = 200) -> Response:
     """Return an answer as JSON; charts become their tables."""
-    text = json.dumps(words.finite(_plain(answer)), allow_nan=False, indent=1)
+    text = json.dumps(finite(_plain(answer)), allow_nan=False, indent=1)
     return Response(text, status, media_type="application/json")
 
 

@@ -218,14 +218,3 @@ def target(text: str) -> str:
         return str(one).replace("<=", "\u2264")
     said = f"{one.measure} \u2265 {exact(one.level)}"
     return f"{said} with {exact(sure)} confidence" if sure else said
-
-
-def finite(value: object) -> object:
-    """Return a value that JSON can hold: what is not a number becomes None."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(name): finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
-    return value

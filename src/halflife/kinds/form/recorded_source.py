@@ -139,9 +139,7 @@ class RecordedForm:
                 rng=rng,
                 dates=dates,
                 places=places,
-                faults=Faults(
-                    FACTOR if LYING in self.faults else 1.0, SHUFFLED in self.faults
-                ),
+                faults=self._table_faults,
             )
         return self._forms[look]
 

@@ -17,7 +17,7 @@ from halflife.kinds.pages.audit import (
     outcome,
 )
 from halflife.models.rhythm import FLAT, Rhythm
-from halflife.models.setquality import forecast as set_forecast
+from halflife.models.setquality import recall_ahead
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
@@ -88,5 +88,5 @@ def _foreseen(collection: Collection, last: float, rhythm: Rhythm) -> list[Issue
     """Return what is believed later on, after as many of the source's own days."""
     ahead = np.array(FAR)
     own = ahead if rhythm.flat else rhythm.between(np.array(last), last + ahead)
-    recall = set_forecast(collection, last, own.tolist()).recall
+    recall = recall_ahead(collection, last, own.tolist())
     return issued_at(collection.name, "recall", last, ahead, recall)

@@ -15,7 +15,7 @@ from halflife.core.value_curve import Offers
 from halflife.core.wording import span
 from halflife.engine import costs
 from halflife.engine.breakers import Breaker
-from halflife.engine.renewals import recall_decay, renewed
+from halflife.engine.renewals import renewed
 from halflife.kinds.listing import incremental, runner, schema_drift
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.settings import ListingConfig
@@ -118,7 +118,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         seen = source.name, int(known.looks.size), float(known.looks[-1])
         mark = seen, (confidence, source.weight, *cost)
         if mark not in worths:  # only another look changes it
-            decay = recall_decay(known, confidence, least)
+            decay = state.decay_within(known, confidence)
             worths[mark] = renewed(source, "recall", decay, cost, confidence)
         return Known(source, state.whole, worths[mark], pace=pace)
 

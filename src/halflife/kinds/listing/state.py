@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from math import inf
 from typing import TypeVar
 
@@ -177,13 +177,14 @@ class ListingState:
     @cached_property
     def decay(self) -> Decay | None:
         """How the copy decays after a look."""
-        known = self.known
-        if known is None:
-            return None
-        seen = self.source.name, int(known.looks.size), float(known.looks[-1])
-        if seen not in self.memo.decays:
-            self.memo.decays[seen] = recall_decay(known, 0.95, self.shortest)
-        return self.memo.decays[seen]
+        return self.decay_within(self.known, 0.95) if self.known else None
+
+    def decay_within(self, known: Collection, confidence: float) -> Decay:
+        """Return the same with other bounds; worked out once for each fetch."""
+        least = self.shortest
+        mark = int(known.looks.size), float(known.looks[-1]), least
+        make = partial(recall_decay, known, confidence, least)
+        return self._once(f"decay within {confidence}", mark, make)
 
     def knots(self, known: Collection, both: float) -> Knots:
         """Return the forecasts made since the last look; older ones are given up."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.belief import paused
+from halflife.belief import Measured, paused
 from halflife.belief.room import Roomy
 from halflife.config import Config
 from halflife.core.errors import StoreError
@@ -126,7 +126,13 @@ class Keeper:
     """Keeps the sources of one run; opened once, turned many times."""
 
     def __init__(
-        self, config: Config, store: Store, run: Run, loop: Loop, clock: Clock
+        self,
+        config: Config,
+        store: Store,
+        run: Run,
+        loop: Loop,
+        clock: Clock,
+        belief: object = None,
     ) -> None:
         self.clock = clock
         self.wallet = Wallet(store, config.budget)
@@ -151,6 +157,8 @@ class Keeper:
         self.hubs: HubDesk | None = None  # subscribes to pages, if it may
         self.keys: KeyDesk | None = None  # proves who pushes, if they may
         self.promised: Promised | None = None  # which pages say to stay as they are
+        # To whom the lengths of pages say something.
+        self._measured = belief if isinstance(belief, Measured) else None
 
     @property
     def since(self) -> float:
@@ -217,6 +225,7 @@ class Keeper:
 
         def hear(looks: Looks) -> None:
             self._count(looks, outcome)
+            self._measure(looks)
             told(looks)
 
         granted = requests - await self._answer_callers(requests)
@@ -287,6 +296,13 @@ class Keeper:
                 if self.hubs is not None:
                     self.hubs.learn(look.key, look.at, changed=changed)
 
+    def _measure(self, looks: Looks) -> None:
+        """Let the belief know how long the pages are that were sent."""
+        sent = ((o.key, o.content) for o in looks.details)
+        lengths = {key: float(len(c.body)) for key, c in sent if c is not None}
+        if self._measured is not None and lengths:
+            self._measured.measure(lengths)
+
     def remember(self, promises: Mapping[str, PromiseMemory]) -> None:
         """Write down what is not written at every turn: there will be no other."""
         save_all(promises)
@@ -354,7 +370,7 @@ async def keeping(
             told = topics.with_topics(told, strategy, store, run.sources)
             promised = Promised(told, pages.promises)
             loop = Loop(found, store, promised, policy)
-            keeper = Keeper(config, store, run, _shortened(loop, run), clock)
+            keeper = Keeper(config, store, run, _shortened(loop, run), clock, belief)
             keeper.unread, keeper.promised, keeper.maps = unread, promised, maps
             (keeper.hubs, keeper.keys), keeper.is_remote = callers, remote is not _here
             yield keeper

@@ -155,7 +155,7 @@ class PageSnapshot:
         if memory is not None and self.now > memory.began:
             passed = max(self.now - memory.began, memory.unwatched)
             changed = self.view.changed[self._at] & ~self._unseen(memory)
-            pace = max(pace, float(self.share @ changed) / passed)
+            pace = max(pace, float(self.share[changed].sum()) / passed)
         lasts = self.goal.loss / max(pace, 1e-9)
         return max(QUARTER * lasts, min(FIRST, lasts), self.least)
 
@@ -165,14 +165,14 @@ class PageSnapshot:
 
     def _round(self, memory: TargetMemory, unseen: Bools) -> TargetRound:
         share, before = self.share, memory.chances
-        left = share[unseen]
-        stale = float(left @ self.chances()[unseen])
+        left = np.where(unseen, share, 0.0)
+        stale = float(left @ self.chances())
         changed = self.view.changed[self._at] & ~self._unseen(memory)
         return TargetRound(
             things=1.0 / max(float(share @ share), 1e-12),
             began=float(share @ before),
-            left=float(left @ before[unseen]),
-            found=float(share @ changed),
+            left=float(left @ before),
+            found=float(share[changed].sum()),
             now=stale,
             coming=max(self._loss(memory.length) - stale, 0.0),
             unseen=float(left.sum()),

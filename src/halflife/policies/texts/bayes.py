@@ -58,11 +58,6 @@ class Bayes:
         return best(np.where(shelf.age > 0, gain, 0.0), budget, rng)
 
 
-def by_class(lessons: Lessons, *, bounded: bool = True) -> Bayes:
-    """Return the policy, each database judged by what the others taught."""
-    return Bayes(odds_of(lessons), bounded=bounded)
-
-
 def odds_of(lessons: Lessons) -> Floats:
     """Return the log odds of a change, each database judged by the others alone."""
     ages = np.arange(1, lessons.kl.shape[2])

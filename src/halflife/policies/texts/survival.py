@@ -5,20 +5,10 @@ databases", TODS 2007, s. 4.4 and 5.1: maximise the mean over databases of
 f (integral of S over 0..1/f) with frequencies that add up to n / T.
 """
 
-from collections.abc import Sequence
-
 from halflife.allocation import allocate
 from halflife.core.arrays import Floats
 from halflife.models.drift import WeibullSurvival
-from halflife.policies.texts.lessons import FULL, Lessons
 from halflife.policies.texts.turns import RefreshFrequencies
-
-
-def by_survival(
-    lessons: Lessons, every: float, names: Sequence[str] = FULL
-) -> RefreshFrequencies:
-    """Return the policy with these features; ``every`` is T, in weeks."""
-    return by_lives(lessons.survival(names), every)
 
 
 def by_lives(

@@ -28,7 +28,10 @@ def _write(memory: NeighbourMemory) -> Mapping[str, Any]:
     if not memory.near_trust:
         return told
     near = {"pages": memory.pages, "near": _packed(memory.near)}
-    return {**told, **near, "near_trust": memory.near_trust}
+    told |= {**near, "near_trust": memory.near_trust}
+    if memory.lengths.size:
+        told["lengths"] = _text(memory.lengths.tobytes())
+    return told
 
 
 def _read(row: Mapping[str, Any]) -> NeighbourMemory:
@@ -47,19 +50,26 @@ def _read(row: Mapping[str, Any]) -> NeighbourMemory:
     if not near:  # written before pages near each other by name were told apart
         return told
     pages, counts = texts(row["pages"]), _unpacked(row["near"])
-    return replace(told, pages=pages, near=counts, near_trust=near)
+    lengths = np.frombuffer(_bytes(row.get("lengths", _text(b""))), dtype=np.uint8)
+    return replace(told, pages=pages, near=counts, near_trust=near, lengths=lengths)
 
 
 def _packed(table: Floats) -> Mapping[str, Any]:
     """Return numbers as text; most are 0, so they pack well."""
-    small = zlib.compress(table.astype("<f4").tobytes())
-    return {"shape": table.shape, "data": base64.b64encode(small).decode("ascii")}
+    return {"shape": table.shape, "data": _text(table.astype("<f4").tobytes())}
 
 
 def _unpacked(kept: Mapping[str, Any]) -> Floats:
-    data = zlib.decompress(base64.b64decode(kept["data"], validate=True))
-    flat = np.frombuffer(data, dtype="<f4").astype(np.float64)
+    flat = np.frombuffer(_bytes(kept["data"]), dtype="<f4").astype(np.float64)
     return flat.reshape([int(size) for size in kept["shape"]])
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data)).decode("ascii")
+
+
+def _bytes(text: str) -> bytes:
+    return zlib.decompress(base64.b64decode(text, validate=True))
 
 
 BUSY_TIMES = NoteKind("busy_times", 1, _write, _read)
