@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.belief import Belief, Measured, paused
+from halflife.belief import Measured, paused
 from halflife.belief.room import Roomy
 from halflife.config import Config
 from halflife.core.errors import StoreError
@@ -132,7 +132,7 @@ class Keeper:
         run: Run,
         loop: Loop,
         clock: Clock,
-        belief: Belief | None = None,
+        belief: object = None,
     ) -> None:
         self.clock = clock
         self.wallet = Wallet(store, config.budget)
