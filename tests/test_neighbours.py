@@ -14,9 +14,10 @@ from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Seen
+from halflife.core.view import evenly
 from halflife.engine.loop import Allowance, Loop
 from halflife.kinds.pages import belief_notes as pages_belief_notes
-from halflife.models.quality import freshness_forecast
+from halflife.models.quality import _moments, freshness_forecast
 from halflife.plugins import strategy
 from halflife.policies.champion import Bold, champion
 from halflife.policies.index import freshness
@@ -178,13 +179,13 @@ def test_how_much_pages_differ_is_learned_as_by_brute_force():
 
 
 def test_what_a_whole_site_may_have_done_widens_the_bounds(evidence):
-    view = Neighbours()(evidence, 10.0, 10.0)
+    view = dataclasses.replace(Neighbours()(evidence, 10.0, 10.0), unrest=evenly)
     sure = dataclasses.replace(view, doubt=np.zeros(len(view)))
     apart = dataclasses.replace(view, group=np.arange(len(view)))
-    wide, narrow, between = (
-        float(f.high[0] - f.low[0])
-        for f in (freshness_forecast(v, np.zeros(1)) for v in (view, sure, apart))
-    )
+    casts = [freshness_forecast(v, np.zeros(1)) for v in (view, sure, apart)]
+    width = [float(cast.high[0] - cast.low[0]) for cast in casts]
+    assert width[0] > max(width[1:])  # of twenty pages: the others may be the same
+    wide, narrow, between = (_moments(v, 20.0, 0.0)[1] for v in (view, sure, apart))
     assert wide > between > narrow
 
 

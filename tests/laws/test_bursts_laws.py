@@ -14,7 +14,7 @@ from halflife.models.bursts import (
     _Window,
     at_least_one,
 )
-from halflife.models.unrest import unrest
+from halflife.models.unrest import by_group
 
 PAGES = np.arange(8)
 SITES = np.array([0, 0, 0, 0, 1, 1, 2, 2])
@@ -97,7 +97,8 @@ def test_what_was_restored_goes_on_like_what_was_never_left():
         assert both[0] == pytest.approx(both[1])
         doubts = [one.doubt(PAGES, since, now) for one in (bursts, again)]
         assert doubts[0] == pytest.approx(doubts[1])
-        assert bursts.unrest() == pytest.approx(again.unrest())
+        for one, other in zip(bursts.unrest(), again.unrest(), strict=True):
+            assert one == pytest.approx(other)
         seen = [
             one.learn(PAGES, since, np.full(PAGES.size, now), PAGES % 2 == 1, rate)
             for one in (bursts, again)
@@ -168,13 +169,16 @@ def test_unrest_is_that_of_the_latest_bins():
     kept = bursts.kept()
     assert kept.sites.shape[2] > TOLD_BINS
     expected, seen = kept.sites[:, :, -TOLD_BINS:]
-    found = unrest(expected, seen, 1.0, fewest=FEW_SPANS)
-    assert found > 0
-    assert bursts.unrest() == (pytest.approx(found), TOLD_BINS)
+    days, pace = by_group(expected, seen, 1.0, fewest=FEW_SPANS)
+    assert days.max() > 0
+    found = bursts.unrest()
+    assert found.days == pytest.approx(days)
+    assert found.pace == pytest.approx(np.sqrt(pace))
+    assert found.watched == TOLD_BINS
     fresh, now = learned(5, begin=0.0, step=2.0)
     bins = fresh.kept().sites.shape[2]
     assert bins == int(now / 2) + 1
-    assert fresh.unrest()[1] == 2 * bins
+    assert fresh.unrest().watched == 2 * bins
 
 
 def test_amounts_are_dealt_to_bins_by_the_part_that_a_stretch_covers():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,9 +30,28 @@ class Survival(Protocol):
         ...
 
 
-def evenly() -> tuple[float, float]:
+class Unrest(NamedTuple):
+    """How unevenly groups of items change; each a number, or a column of groups.
+
+    Attributes:
+        days: The unrest in days (``models.unrest``); 0 if a group changes at even odds.
+        watched: The days by which that and rates are told.
+        pace: Days that the items of a group live in a day to come.
+
+    """
+
+    days: float | Floats = 0.0
+    watched: float | Floats = inf
+    pace: float | Floats = 1.0
+
+    def of(self, group: Ints) -> "Unrest":
+        """Return the same of items that belong to these groups."""
+        return Unrest(*(x[group] if isinstance(x, np.ndarray) else x for x in self))
+
+
+def evenly() -> Unrest:
     """Return that groups do not change unevenly at all, which is known for ever."""
-    return 0.0, inf
+    return Unrest()
 
 
 def unfiled() -> None:
@@ -71,9 +90,7 @@ class View:
             goes: the age, made longer by hints and by changes seen nearby.
         doubt: Standard deviation of the exposure, in days.
         room: Requests that the item's host will take in this turn; ``inf`` if any.
-        unrest: Tells how unevenly groups change, in days, and the days by which that
-            and rates are told (see ``models.unrest``); worked out when it is asked for.
-            Each is a number, or a column where items are believed in different ways.
+        unrest: Tells how unevenly groups change; worked out when it is asked for.
         topics: Tells which topics the items are filed under, if a policy asked for
             that (``Strategy.needs_topics``); worked out when it is asked for.
         calendar: Tells how unevenly time passes, for forecasts; None if evenly.
@@ -99,7 +116,7 @@ class View:
     exposure: Floats
     doubt: Floats
     room: Floats
-    unrest: Callable[[], tuple[float | Floats, float | Floats]] = evenly
+    unrest: Callable[[], Unrest] = evenly
     topics: Callable[[], Categories | None] = unfiled
     calendar: Calendar | None = None
     unsettled: Floats = field(default_factory=lambda: np.zeros(0))

@@ -29,7 +29,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.models.unrest import unrest
+from halflife.core.view import Unrest
+from halflife.models.unrest import BELIEVED, by_group
 
 BIN = 1.0  # days
 MOST_BINS = 512  # remembered; before that all groups count as busy as usual
@@ -197,17 +198,14 @@ class Bursts:
         between = self._between(self._doubt, self._site_of[rows], since, now)
         return np.sqrt(np.maximum(between, 0.0))
 
-    def unrest(self) -> tuple[float, float]:
-        """Return how unevenly sites change, and the days by which that is told.
-
-        By the latest bins, of some of the sites if there are many.
-        """
-        first = max(self._bins - TOLD_BINS, 0)
+    def unrest(self) -> Unrest:
+        """Return how unevenly sites change, and how fast; by the latest bins."""
+        some = slice(max(self._bins - TOLD_BINS, 0), self._bins)
         level, every = self._sites, self._sites.seen.shape[0] // MOST_SITES + 1
-        some = slice(None, None, every), slice(first, self._bins)
-        both = level.expected[some], level.seen[some]
-        days = (self._bins - first) * self.step
-        return unrest(*both, self.step, fewest=FEW_SPANS), days
+        both = level.expected[:, some], level.seen[:, some]
+        found, pace = by_group(*both, self.step, fewest=FEW_SPANS, some=every)
+        days = (some.stop - some.start) * self.step
+        return Unrest(found, days, pace**BELIEVED)
 
     def learn(
         self,

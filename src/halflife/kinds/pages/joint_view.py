@@ -10,7 +10,7 @@ from halflife.config import SourceConfig
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.plan import Plan
-from halflife.core.view import View, unfiled
+from halflife.core.view import Unrest, View, unfiled
 from halflife.kinds.protocol import NEVER_SEEN
 from halflife.models.mixed_survival import Parted
 from halflife.policies.valuation import falling, freshness_days
@@ -41,7 +41,8 @@ def joined_view(
 ) -> View:
     """Return views of parts of the evidence as one view of all of it.
 
-    Groups come from the evidence, so that a host is one group whoever fetches from it.
+    Groups come from the evidence, so that a host is one group whoever fetches from it;
+    it is as uneven as is believed of its pages in the mean.
     """
     n = len(evidence)
     columns: dict[str, Any] = {}
@@ -51,12 +52,13 @@ def joined_view(
             columns[field.name] = _scattered(values, rows, n)
     unrest = [view.unrest for view in views]
 
-    def both() -> tuple[Floats, Floats]:
-        told = [each() for each in unrest]
+    def both() -> Unrest:
+        told = [each().of(view.group) for each, view in zip(unrest, views, strict=True)]
         pairs = zip(told, rows, strict=True)
-        wide = [[np.broadcast_to(x, r.size) for x in pair] for pair, r in pairs]
-        u, watched = (_scattered(each, rows, n) for each in zip(*wide, strict=True))
-        return u, watched
+        wide = [[np.broadcast_to(x, r.size) for x in one] for one, r in pairs]
+        columns = [_scattered(each, rows, n) for each in zip(*wide, strict=True)]
+        many = np.maximum(np.bincount(evidence.group), 1)
+        return Unrest(*(np.bincount(evidence.group, c) / many for c in columns))
 
     return replace(
         views[0],

@@ -382,10 +382,11 @@ def _later(view: View, gap: Floats, later: float) -> View:
     passed = view.age + later
     again = np.isfinite(gap) & (passed >= gap)
     since = np.fmod(np.where(again, passed, 0.0), np.where(again, gap, 1.0))
+    pace = view.unrest().of(view.group).pace
     return replace(
         view,
         age=np.where(again, since, passed),
-        exposure=np.where(again, since, view.exposure + later),
+        exposure=np.where(again, pace * since, view.exposure + pace * later),
         doubt=np.where(again, 0.0, view.doubt),
         calendar=None,  # it goes by the days since the last look, up to now
     )

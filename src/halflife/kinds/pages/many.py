@@ -16,7 +16,15 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Worth
 from halflife.core.view import View
-from halflife.models.quality import beta_bounds, fates, parts
+from halflife.models.quality import (
+    beta_bounds,
+    equal_items,
+    fates,
+    parts,
+    touches,
+    untouched,
+    whole_items,
+)
 
 POINTS = 24  # of a curve
 LOWEST, HIGHEST = 1e-5, 0.9999  # prices of a look, as shares of the highest
@@ -68,19 +76,30 @@ def forecasts(
     """
     whole = owned.total(owned.view.weight)
     view = owned.view
-    pairs = _pairs(owned) if np.any(view.unrest()[0] > 0) or view.doubt.any() else None
-    mean, variance = (np.zeros((owned.n + 1, ahead.size)) for _ in range(2))
+    pairs = (
+        _pairs(owned) if np.any(view.unrest().days > 0) or view.doubt.any() else None
+    )
+    mean, variance, calm = (np.zeros((owned.n + 1, ahead.size)) for _ in range(3))
     for i, later in enumerate(ahead.tolist()):
         moments = _moments(owned, pairs, later)
         mean[:, i], variance[:, i] = _shares(moments, whole)
+        calm[:, i] = moments.calm
     mean = np.minimum(mean, 1.0)
     variance = np.minimum(variance, mean * (1.0 - mean))
     low, high = beta_bounds(mean.ravel(), variance.ravel(), confidence)
     low, high = low.reshape(mean.shape), high.reshape(mean.shape)
+    low, high = whole_items(low, high, _sizes(owned))
+    high = np.where(calm > (1.0 - confidence) / 2.0, 1.0, high)
     together = Forecast(
         "freshness", owned.view.now + ahead, mean[-1], low[-1], high[-1], confidence
     )
     return Casts(mean[:-1], low[:-1], high[:-1]), together
+
+
+def _sizes(owned: OwnedPages) -> Floats:
+    """Return how many pages each source has, and all have: a row a source."""
+    sums = (owned.total(owned.view.weight**power) for power in (1, 2))
+    return equal_items(*(np.append(each, each.sum()) for each in sums))[:, None]
 
 
 class _Pairs(NamedTuple):
@@ -113,6 +132,7 @@ class _Moments(NamedTuple):
         alone: The sum of w^2 S (1 - S).
         shared: What groups add as a whole.
         together: The same for all pages.
+        calm: The chance that nothing changed of each source, and of all.
 
     """
 
@@ -120,24 +140,33 @@ class _Moments(NamedTuple):
     alone: Floats
     shared: Floats
     together: float
+    calm: Floats
 
 
 def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
     """Return the sums some days later, over all pages, some of them at a time."""
     view, n = owned.view, owned.n
     mean, alone, shared, together = np.zeros(n), np.zeros(n), np.zeros(n), 0.0
-    swung = np.zeros(0 if pairs is None else pairs.source.size)
+    of = owned.code if pairs is None else pairs.of
+    size = n if pairs is None else pairs.source.size
+    swung, touched = np.zeros(size), np.zeros((4, size))
     for at, survival in parts(view):
         code, weight = owned.code[at], view.weight[at]
         fate = fates(view, at, survival, later)
         mean += np.bincount(code, weight * fate.alive, n)
         alone += np.bincount(code, weight**2 * fate.alone, n)
+        touched += touches(fate, weight > 0, of[at], size)
         if pairs is not None:
-            swung += np.bincount(pairs.of[at], weight * fate.swing, swung.size)
+            swung += np.bincount(of[at], weight * fate.swing, size)
+    calm = untouched(touched)
+    every = float(calm.sum())
     if pairs is not None:
         shared += np.bincount(pairs.source, swung**2, n)
         together = float(np.sum(np.bincount(pairs.group, swung) ** 2))
-    return _Moments(mean, alone, shared, together)
+        calm = np.bincount(pairs.source, calm, n).astype(np.float64)
+        groups = [np.bincount(pairs.group, each) for each in touched]
+        every = float(untouched(np.stack(groups)).sum())
+    return _Moments(mean, alone, shared, together, np.exp(np.append(calm, every)))
 
 
 def _shares(moments: _Moments, whole: Floats) -> tuple[Floats, Floats]:
