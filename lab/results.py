@@ -211,7 +211,8 @@ def forecasts(errand: Errand) -> Payload:
 
 def one_budget(errand: Errand) -> Payload:
     """Share one budget between recorded sources of every kind."""
-    return result_histories.one_budget(_folder(errand), sys.stderr.write)
+    kept = WORK / "one"
+    return result_histories.one_budget(_folder(errand), kept, sys.stderr.write)
 
 
 def _folder(errand: Errand) -> Path:
