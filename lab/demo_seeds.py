@@ -44,6 +44,20 @@ def played(path: Path | None) -> dict[int, Row]:
     return {row["seed"]: row for row in map(json.loads, lines)}
 
 
+def play_all(
+    seeds: Sequence[int], log: Path | None, options: Options | None = None
+) -> list[Row]:
+    """Keep the site for every seed that the log lacks; return the rows of all."""
+    known, rows = played(log), []
+    for seed in seeds:
+        row = known.get(seed) or play(replace(options or Options(), seed=seed))
+        rows.append(row)
+        if log and seed not in known:
+            with log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+    return rows
+
+
 def summary(rows: Sequence[Row]) -> Row:
     """Return how often the bounds held, and how far off the means were."""
     true = np.array([row["true"] for row in rows])
@@ -59,7 +73,10 @@ def summary(rows: Sequence[Row]) -> Row:
     return {
         "seeds": len(rows),
         "held": int(held[0]),
-        "coverage": [float(part[0]) for part in share],
+        "coverage": {
+            name: float(part[0])
+            for name, part in zip(("share", "low", "high"), share, strict=True)
+        },
         "above": int((true > high).sum()),
         "below": int((true < low).sum()),
         "off": float(off.mean()),
@@ -72,11 +89,11 @@ def summary(rows: Sequence[Row]) -> Row:
 
 def words(found: Row) -> str:
     """Return a summary as a sentence or two."""
-    share, low, high = found["coverage"]
+    part = found["coverage"]
     return (
-        f"The bounds held on {found['held']} of {found['seeds']} seeds: {share:.3f} "
-        f"[{low:.3f}, {high:.3f}]; the truth was above them {found['above']} times, "
-        f"below {found['below']}.\n"
+        f"The bounds held on {found['held']} of {found['seeds']} seeds: "
+        f"{part['share']:.3f} [{part['low']:.3f}, {part['high']:.3f}]; the truth was "
+        f"above them {found['above']} times, below {found['below']}.\n"
         f"True minus believed: {found['off']:+.4f} (standard error "
         f"{found['off_error']:.4f}); width of the bounds {found['width']:.3f}; "
         f"freshness {found['freshness']:.4f}.\n"
@@ -93,14 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--log", type=Path)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
-    known, rows = played(given.log), []
-    options = Options(pages=given.pages, days=given.days)
-    for seed in range(given.first, given.first + given.seeds):
-        row = known.get(seed) or play(replace(options, seed=seed))
-        rows.append(row)
-        if given.log and seed not in known:
-            with given.log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+    seeds = range(given.first, given.first + given.seeds)
+    rows = play_all(seeds, given.log, Options(pages=given.pages, days=given.days))
     found = summary(rows)
     said = json.dumps({**found, "rows": rows}) + "\n" if given.json else words(found)
     sys.stdout.write(said)

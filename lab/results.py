@@ -30,6 +30,7 @@ from halflife.recordings import histories
 from halflife.study.league import picture
 from halflife.worlds.make import make
 from lab import (
+    demo_seeds,
     independent_pages,
     result_histories,
     resumed_league,
@@ -52,6 +53,7 @@ WORK = ROOT / "out"
 MADE_SEED, MADE_SIZE = 1, 0.2
 LIKE = ((("sites", "texts", "jobs", "cars", "papers"), 1.0),
         (("vacancies", "prices", "outages", "ranking"), 0.3))  # fmt: skip
+DEMO_SEEDS = range(1, 101)
 CRAWLED = ((4, "site01", 20), (3, "site00", 8), (6, "site01", 24))  # a day
 SOME = ("champion", "uniform", "nutch-adaptive", "age", "freshness", "oracle")
 Payload: TypeAlias = dict[str, Any]
@@ -176,6 +178,14 @@ def demo(_: Errand) -> Payload:
     return {"seed": 1, "data": data, "printed": "\n".join(kept), "rows": []}
 
 
+def demo_bounds(_: Errand) -> Payload:
+    """Keep the demo's site for a hundred seeds, and hold its bounds to the truth."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    rows = demo_seeds.play_all(DEMO_SEEDS, WORK / "demo-seeds.jsonl")
+    data = {"kind": "made", "part": f"{len(rows)} sites of the demo"}
+    return {"seed": [*DEMO_SEEDS], "data": data, "rows": [demo_seeds.summary(rows)]}
+
+
 def crawlers(_: Errand) -> Payload:
     """Let crawlers of several makes keep the same sites, each for 20 days."""
     rows = []
@@ -211,7 +221,8 @@ def forecasts(errand: Errand) -> Payload:
 
 def one_budget(errand: Errand) -> Payload:
     """Share one budget between recorded sources of every kind."""
-    return result_histories.one_budget(_folder(errand), sys.stderr.write)
+    kept = WORK / "one"
+    return result_histories.one_budget(_folder(errand), kept, sys.stderr.write)
 
 
 def _folder(errand: Errand) -> Path:
@@ -226,6 +237,7 @@ def _hashes(paths: Sequence[Path]) -> dict[str, str]:
 
 FIGURES: dict[str, BookFigure] = {
     "demo": BookFigure("halflife demo --seed 1", demo),
+    "demo-seeds": BookFigure("python -m lab.demo_seeds --seeds 100", demo_bounds),
     "worlds": BookFigure("python -m lab.world_tolerances DIR", worlds),
     "independent-pages": BookFigure("python -m lab.independent_pages", independent),
     "made-league": BookFigure("make league ONLY=made-league", made_league),

@@ -175,8 +175,8 @@ class Project(fleet.Fleet):
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """Three workers on a project of six listings and a page, until the module ends."""
+    address = postgres_store.fresh()  # it skips, and must before a socket is opened
     folder, site = tmp_path_factory.mktemp("fleet"), Site()
-    address = postgres_store.fresh()
     go = threading.Event()
     with ExitStack() as stack:
         for server in site.servers.values():
