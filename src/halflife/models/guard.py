@@ -159,4 +159,4 @@ def log_pmf(n: int, mean: float, dispersion: float) -> Floats:
     ways = ways - lazy_scipy.gammaln(n - k + 1.0)
     law: Floats = ways + lazy_scipy.betaln(k + a, n - k + b) - lazy_scipy.betaln(a, b)
     law -= law.max()
-    return law - np.log(np.exp(law).sum())
+    return law - float(np.log(np.exp(law).sum()))
