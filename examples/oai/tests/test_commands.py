@@ -23,7 +23,7 @@ from processes import wait_for
 from replay.worlds import papers, settings
 
 HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 6 * 3600.0)
-DAYS = 2.5
+DAYS = 1.25
 
 
 class Program:
@@ -81,7 +81,7 @@ def installed(site):
 
 @pytest.fixture(scope="module")
 def kept(site, tmp_path_factory):
-    """A repository that was kept for two and a half days until now."""
+    """A repository that was kept for thirty hours until now."""
     ask = Program(tmp_path_factory.mktemp("kept"), site)
     began = time.time() / 86400.0 - DAYS
     part, url = papers(began), "http://papers.invalid"

@@ -158,4 +158,5 @@ def log_pmf(n: int, mean: float, dispersion: float) -> Floats:
     ways = lazy_scipy.gammaln(n + 1.0) - lazy_scipy.gammaln(k + 1.0)
     ways = ways - lazy_scipy.gammaln(n - k + 1.0)
     law: Floats = ways + lazy_scipy.betaln(k + a, n - k + b) - lazy_scipy.betaln(a, b)
-    return law - float(lazy_scipy.logsumexp(law))
+    law -= law.max()
+    return law - float(np.log(np.exp(law).sum()))
