@@ -99,14 +99,16 @@ class PageLengths:
 
     def prone(self, site: Ints) -> Floats | None:
         """Return how often pages change by their length; None if it says nothing."""
-        known = self.of > 0
-        if not known.any():
+        known = np.flatnonzero(self.of)  # of very many pages perhaps a few
+        if not known.size:
             return None
-        power = np.exp2(self.exponent[site] * (self.of / _OCTAVE))
-        count = np.bincount(site, known)
-        mean = np.bincount(site, known * power) / np.maximum(count, 1.0)
-        relative = power / np.maximum(mean, 1e-300)[site]
-        return np.where(known, np.clip(relative, 1.0 / LARGEST, LARGEST), 1.0)
+        place = site[known]
+        power = np.exp2(self.exponent[place] * (self.of[known] / _OCTAVE))
+        mean = np.bincount(place, power) / np.maximum(np.bincount(place), 1)
+        relative = power / np.maximum(mean, 1e-300)[place]
+        prone = np.ones(self.of.size)
+        prone[known] = np.clip(relative, 1.0 / LARGEST, LARGEST)
+        return prone
 
     def fit(self, pages: PageRates, around: RatesAround) -> None:
         """Learn the exponent of each site from what was counted of its pages.
