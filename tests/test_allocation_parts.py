@@ -175,7 +175,7 @@ def test_who_has_a_floor_pays_no_less_than_it():
     held = demand_of("harmonic", n=40, floor=floor)
     frequency, slope = np.empty(40), np.empty(40)
     held.at(0.5, frequency, slope)
-    by_hand = [demand_of("harmonic", n=40)._take(np.array([i])) for i in range(40)]
+    by_hand = [demand_of("harmonic", n=40).take(np.array([i])) for i in range(40)]
     for i, one in enumerate(by_hand):
         alone = np.empty(1)
         one.at(max(0.5, floor[i]), alone)

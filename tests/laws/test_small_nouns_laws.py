@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.core.categories import Categories
 from halflife.core.lifetimes import Collection, Lives
-from halflife.core.view import evenly
+from halflife.core.view import Unrest, evenly
 from halflife.policies.laws import unseen_view
 from halflife.policies.planner import taken
 
@@ -40,4 +40,4 @@ def test_some_rows_keep_their_topics():
 
 
 def test_groups_change_evenly_until_somebody_knows_better():
-    assert evenly() == (0.0, inf)
+    assert evenly() == Unrest(days=0.0, watched=inf, pace=1.0)
