@@ -8,13 +8,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lab import forecast_halves, objects, one, resumed_league
+from halflife.bench import league
+from halflife.recordings import histories
+from lab import forecast_halves, objects, one, page_halves, resumed_league
 from lab.oneworld import Worlds
 
 Payload: TypeAlias = dict[str, Any]
 
 CONFIDENCE = 0.95
 CHOSEN = "settings were chosen while looking at them"
+SPLITS = 1  # of sites into halves; ten would take an hour
+HALVED = ("rounds and near names", "these and lengths")
+HALVED_BUDGETS = (0.005, 0.02)
 PAPER = "exponential"  # the model of the paper, with bounds of its own
 
 
@@ -98,6 +103,41 @@ def forecasts(data: Path, note: Callable[[str], object]) -> Payload:
             zip(("mean", "low", "high"), whole["of_before"], strict=True)
         ),
         "held_out": float(np.mean([row["winkler_of_before"] for row in held])),
+        "rows": rows,
+    }
+
+
+def halved_pages(data: Path, work: Path) -> Payload:
+    """Return how page policies do on the half of the sites they were not chosen on.
+
+    Replays are kept in ``work``, so a measurement that was cut short goes on.
+    """
+    rules = league.LeagueRules(HALVED_BUDGETS, 1)
+    recorded = histories.load(data / "sites", days=league.DAYS)
+    log = page_halves.Log.read(work / "page-halves.jsonl")
+    everybody = [page_halves.UNIFORM, *HALVED]
+    page_halves.fill(recorded, rules, everybody, SPLITS, log)
+    rows = [
+        {
+            "variant": row.name.replace(" ", "_"),
+            "budget": share,
+            "of_uniform": row.ratio,
+            "wins": row.wins,
+            "gain": dict(
+                zip(("mean", "low", "high"), row.gain or (0.0,) * 3, strict=True)
+            ),
+        }
+        for share in HALVED_BUDGETS
+        for row in page_halves.table(log, HALVED, SPLITS, HALVED_BUDGETS, share)
+    ]
+    files = [f"sites/{name}" for name in resumed_league.PAGE_FILES]
+    return {
+        "seed": 0,
+        "data": {
+            "kind": "recorded",
+            "part": f"both halves of {SPLITS} random split of 73 sites",
+            "sha256": hashes(data, *files),
+        },
         "rows": rows,
     }
 

@@ -143,6 +143,17 @@ def _fresh(rows: Sequence[Mapping[str, Any]]) -> float:
     return float(sum(row["freshness"] for row in rows) / len(rows))
 
 
+def halves(told: Mapping[str, Any]) -> str:
+    """Return what page policies leave of ``uniform``'s staleness on halves of sites."""
+    text = _head(["", "budget", "of `uniform`'s staleness", "gain, points", "wins"])
+    for row in told["rows"]:
+        gain = _interval(row["gain"], "+.2f") if row["wins"] else ""
+        name = row["variant"].replace("_", " ")
+        cells = [f"{row['budget']:.1%}", f"{row['of_uniform']:.3f}", gain, row["wins"]]
+        text += _line([name, *cells])
+    return text
+
+
 TABLES: dict[str, Render] = {
     "standings": standings,
     "champion": champion,
@@ -150,5 +161,6 @@ TABLES: dict[str, Render] = {
     "losses": losses,
     "likeness": likeness,
     "entries": entries,
+    "page-halves": halves,
     **benchmark_tables.TABLES,
 }

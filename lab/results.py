@@ -225,6 +225,12 @@ def one_budget(errand: Errand) -> Payload:
     return result_histories.one_budget(_folder(errand), kept, sys.stderr.write)
 
 
+def halved_pages(errand: Errand) -> Payload:
+    """Play page policies on halves of the recorded sites."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    return result_histories.halved_pages(_folder(errand), WORK)
+
+
 def _folder(errand: Errand) -> Path:
     if errand.data is None:
         raise ValueError("this figure needs recorded histories")
@@ -247,6 +253,9 @@ FIGURES: dict[str, BookFigure] = {
     "forecasts": BookFigure(
         "python -m lab.forecast_halves DIR/objects", forecasts, "objects"
     ),
+    "page-halves": BookFigure(
+        "python -m lab.page_halves DIR/sites --splits 1", halved_pages, "sites"
+    ),
     "one": BookFigure("python -m lab.one DIR OUT", one_budget, "objects"),
     **{
         name: BookFigure(one.command, partial(_printed, one))
@@ -257,7 +266,6 @@ FIGURES: dict[str, BookFigure] = {
 # commands before results were kept. Some of them are times, which need a quiet machine.
 LATER: dict[str, str] = {
     "league-others": "make league ONLY=league DATA=DIR",
-    "page-halves": "python -m lab.page_halves DIR",
 }
 
 

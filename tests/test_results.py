@@ -234,7 +234,7 @@ def test_figures_that_need_recorded_histories_are_left_alone_without(tmp_path, c
     )
     assert "league: needs recorded histories" in capsys.readouterr().err
     assert not (tmp_path / "league.json").exists()
-    told = json.loads((tmp_path / "page-halves.json").read_text())
+    told = json.loads((tmp_path / "league-others.json").read_text())
     assert told["status"] == UNMEASURED
     assert results.main(["--only", "nothing"]) == 2
 
