@@ -37,7 +37,7 @@ class Piecemeal(Protocol):
 
 
 @runtime_checkable
-class Measured(Protocol):
+class LengthAware(Protocol):
     """A belief to which the lengths of pages say something."""
 
     def measure(self, lengths: Mapping[str, float]) -> None:

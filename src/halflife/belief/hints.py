@@ -22,7 +22,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from halflife.belief import Belief, Measured, Piecemeal
+from halflife.belief import Belief, LengthAware, Piecemeal
 from halflife.belief.heard import Heard, changed_gaps
 from halflife.belief.neighbours import Neighbours
 from halflife.core.append_log import GapLog
@@ -124,7 +124,7 @@ class Hinted:
 
     def measure(self, lengths: Mapping[str, float]) -> None:
         """Let the other belief know how long pages are, by their names."""
-        if isinstance(self.inner, Measured):
+        if isinstance(self.inner, LengthAware):
             self.inner.measure(lengths)
 
     @property

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from halflife.allocation import blind_bound, signal_bound
-from halflife.belief import Measured
+from halflife.belief import LengthAware
 from halflife.core import notebook
 from halflife.core.arrays import Floats, Ints
 from halflife.core.observation import Looks
@@ -135,7 +135,7 @@ class Replay:
         store.append(run, self.recording.looks(everything, self.begin))
         source = RecordedPageSource(self.recording)
         belief = strategy.belief()
-        if isinstance(belief, Measured):
+        if isinstance(belief, LengthAware):
             belief.measure(self.recording.lengths())
         loop = Loop(source, store, belief, strategy.policy)
         before = self.begin

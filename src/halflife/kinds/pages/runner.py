@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.belief import Measured, paused
+from halflife.belief import LengthAware, paused
 from halflife.belief.room import Roomy
 from halflife.config import Config
 from halflife.core.errors import StoreError
@@ -158,7 +158,7 @@ class Keeper:
         self.keys: KeyDesk | None = None  # proves who pushes, if they may
         self.promised: Promised | None = None  # which pages say to stay as they are
         # To whom the lengths of pages say something.
-        self._measured = belief if isinstance(belief, Measured) else None
+        self._measured = belief if isinstance(belief, LengthAware) else None
 
     @property
     def since(self) -> float:
