@@ -123,7 +123,7 @@ def test_a_run_reports_each_mutation_and_ends_with_what_was_killed(tmp_path):
     report = tmp_path / "report.json"
     options = [
         "--count",
-        "2",
+        "3",
         "--seed",
         "5",
         "--jobs",
@@ -140,7 +140,7 @@ def test_a_run_reports_each_mutation_and_ends_with_what_was_killed(tmp_path):
     killed, of = map(int, re.fullmatch(r"killed (\d+) of (\d+)", last).groups())
     told = json.loads(report.read_text())
     assert (told["killed"], told["of"], told["seed"]) == (killed, of, 5)
-    assert told["drawn"] == len(told["mutants"]) == 2
+    assert told["drawn"] == len(told["mutants"]) == 3
     for row in told["mutants"]:
         assert row["file"] == "src/halflife/core/ranking.py"
         assert row["verdict"] in {"killed", "survived", "timeout", "equivalent"}

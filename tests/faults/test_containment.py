@@ -316,12 +316,12 @@ def test_one_hostile_page_does_not_cripple_the_others_in_a_service(
 ):
     urls = [u for u in furnish(server, "body") if "/ok" in u]
     healthy = f'[[source]]\nname = "docs"\n{HOME}pages = {json.dumps(urls)}\n'
-    path = write(healthy, requests='1200\nper = "hour"')
+    path = write(healthy, requests='3600\nper = "hour"')
     alone = Play(path).run(0.006)
     looks = sum(r.total("looks") for _, r in alone.results)
     path.with_name("halflife.db").unlink()
     sick = f'[[source]]\nname = "sick"\n{HOME}pages = ["{server.url}/xKeyError"]\n'
-    path = write(sick, healthy, requests='1200\nper = "hour"')
+    path = write(sick, healthy, requests='3600\nper = "hour"')
     inject(monkeypatch, "halflife.readers.page_text:digest")
     play = Play(path).run(0.006)
     beside = sum(r.sources["docs"].looks for _, r in play.results)
