@@ -35,7 +35,7 @@ class Unrest(NamedTuple):
 
     Attributes:
         days: The unrest in days (``models.unrest``); 0 if a group changes at even odds.
-        watched: The days by which that and rates are told.
+        watched: Days of observations from which that and rates were learned.
         pace: Days that the items of a group live in a day to come.
 
     """

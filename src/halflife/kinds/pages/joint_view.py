@@ -41,8 +41,8 @@ def joined_view(
 ) -> View:
     """Return views of parts of the evidence as one view of all of it.
 
-    Groups come from the evidence, so that a host is one group whoever fetches from it;
-    it is as uneven as is believed of its pages in the mean.
+    Groups come from the evidence, so that a host is one group for all sources that
+    fetch from it; its unrest is the mean of what is believed of its pages.
     """
     n = len(evidence)
     columns: dict[str, Any] = {}
