@@ -142,7 +142,7 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     and its pace p, did since their last look and will do, and how well its usual pace
     is known from the days watched. Of what is to come, p later of the e days, much hits
     them at once: with the chance q = p u r, at most 1 (``models.unrest``). The unrest
-    itself was learned from n spans as long as this one, ``PRIOR`` included, so what they
+    itself was learned from n spans as long as this one, ``PRIOR`` included; what they
     share has the variance of Student's t with n degrees of freedom, n / (n - 2) times
     as much. Where maps tell of changes the age counts for less (``View.unsettled``).
     Where it is in doubt what the group did, even without unrest, they swing by
