@@ -35,7 +35,7 @@ from halflife.core.object_store import Listing
 from halflife.engine.wallet import Wallet, WindowPurse
 from halflife.kinds.listing.kind import ListingKind
 from halflife.kinds.listing.settings import ListingConfig
-from halflife.kinds.whole import Alone
+from halflife.kinds.whole import SingleSourceWorker
 from halflife.net.access import Access
 from halflife.config.values import Cidr
 from halflife.engine import network

@@ -3,7 +3,7 @@
 import pytest
 
 from halflife.kinds.listing.settings import ListingConfig
-from halflife.kinds.whole import learned
+from halflife.kinds.whole import update_memory
 from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal, Past, Whole
 from halflife.models.rhythm import FLAT
@@ -31,7 +31,7 @@ def told(tmp_path):
             memory = TargetMemory()
             for some in [outcomes] if at_once else [[one] for one in outcomes]:
                 Forecasts(store).record(some)
-                memory = learned(
+                memory = update_memory(
                     Forecasts(store).settled(JOBS.name, memory.told),
                     GOAL,
                     NOW,

@@ -1,4 +1,4 @@
-"""The sources of one kind, for verbs that only make sense for that kind."""
+"""The sources of one kind, for commands that apply to that kind only."""
 
 from typing import TypeVar
 
@@ -12,20 +12,20 @@ def of_kind(
     config: Config,
     settings: type[Settings],
     names: list[str] | None,
-    said: str,
-    unsaid: str,
+    mismatch: str,
+    missing: str,
 ) -> list[Settings]:
-    """Return the sources of a kind, of those named; raise ``UsageError`` if none is.
+    """Return the named sources of a kind; raise ``UsageError`` if there are none.
 
-    A source that is named and is of another kind is a mistake too. ``said`` is what it
-    cannot do, ``unsaid`` what to do if there is none.
+    A named source of another kind is an error too. ``mismatch`` says what such a source
+    cannot do, ``missing`` what to do if there is none.
     """
     chosen = config.named(names or ())
     wrong = [source.name for source in chosen if not isinstance(source, settings)]
     if names and wrong:
         kind = settings.model_fields["kind"].default
-        raise UsageError(f"{wrong[0]!r} {said}; its kind is not {kind}")
+        raise UsageError(f"{wrong[0]!r} {mismatch}; its kind is not {kind}")
     found = settings.among(chosen)
     if not found:
-        raise UsageError(unsaid)
+        raise UsageError(missing)
     return found

@@ -1,4 +1,4 @@
-"""The worker of a kind, contained: whatever it raises becomes its report."""
+"""The worker of a kind, contained: its exceptions become reports."""
 
 import asyncio
 import logging
@@ -24,11 +24,11 @@ _OURS = "halflife.kinds.contain"  # modules that stand between a kind and the en
 
 
 class ContainedWorker:
-    """Works at a group of sources; whatever that raises becomes its report.
+    """Works at a group of sources; exceptions become its report.
 
     Args:
         group: The sources.
-        account: What is sent in their name.
+        account: Counts the requests sent for them.
 
     """
 
@@ -40,7 +40,7 @@ class ContainedWorker:
     async def enter(
         self, kind: Kind[Any, Any], desk: Desk, stack: AsyncExitStack
     ) -> None:
-        """Hold what the work needs until the stack ends, as far as the kind can."""
+        """Open the worker of the kind until the stack ends; keep its failure."""
         try:
             held = kind.open(desk, self._group)
             self._worker = await held.__aenter__()
@@ -72,7 +72,7 @@ class ContainedWorker:
         return await self._done(self._worker.sync(errand), self._account.sent)
 
     async def work(self, requests: int) -> Report:
-        """Spend up to so many requests."""
+        """Spend up to ``requests`` requests."""
         if self._worker is None:
             return self._report(self._closed)
         before = self._account.sent
@@ -83,27 +83,27 @@ class ContainedWorker:
             self._account.limit = inf
 
     async def _done(self, work: Awaitable[Report], before: int) -> Report:
-        """Return the report; what it says of requests is what was sent."""
+        """Return the report, with the number of requests really sent."""
         try:
             report: object = await work
         except Exception as error:
             if is_meant(error):
                 raise
-            said = str(failure(error, self._group[0].where))
-            return self._report(said, self._account.sent - before)
+            trouble = str(failure(error, self._group[0].where))
+            return self._report(trouble, self._account.sent - before)
         sent = self._account.sent - before
-        said = laws.bad_report(report, self._names, sent)
+        trouble = laws.bad_report(report, self._names, sent)
         if not isinstance(report, Report) or report.group != self._names:
-            return self._report(f"{MARK}: {said}", sent)
-        if not said:
+            return self._report(f"{MARK}: {trouble}", sent)
+        if not trouble:
             return report
-        log(self._group, "report", said)
+        log(self._group, "report", trouble)
         return replace(report, requests=sent)
 
-    def _report(self, said: str, sent: int = 0) -> Report:
+    def _report(self, trouble: str, sent: int = 0) -> Report:
         """Return the report on work that ended in an error of its kind."""
-        log(self._group, "work", said)
-        text, names = f"{said}; kind {self._group[0].kind!r}", self._names
+        log(self._group, "work", trouble)
+        text, names = f"{trouble}; kind {self._group[0].kind!r}", self._names
         return Report(
             names,
             sent,
@@ -115,15 +115,15 @@ class ContainedWorker:
         )
 
     def ease(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
         try:
             if self._worker is not None:
                 self._worker.ease()
-        except Exception as error:  # noqa: BLE001  (it may be anybody's code)
+        except Exception as error:  # noqa: BLE001  (code of any plug-in)
             log(self._group, "ease", blame(error))
 
     async def keep(self) -> None:
-        """Hold on to the sources; ends only if our own state says they are lost."""
+        """Keep the leases; return only if our own state says they are lost."""
         try:
             if self._worker is not None:
                 await self._worker.keep()
@@ -135,18 +135,18 @@ class ContainedWorker:
 
 
 def is_meant(error: Exception) -> bool:
-    """Say whether an error is meant for whoever called, or is one of our own state."""
+    """Say whether an error is meant for the caller, or is one of our own state."""
     purpose = isinstance(error, HalflifeError) and not isinstance(error, SourceError)
     return purpose or is_own_state(error)
 
 
 def charged(store: Store, names: frozenset[str]) -> int:
-    """Return the requests that the ledger was charged with for any of some sources."""
+    """Return the requests charged to the ledger for any of these sources."""
     return sum(n for run, n in store.charged_here.items() if not names.isdisjoint(run))
 
 
 def blame(error: Exception) -> str:
-    """Return an exception in a line: its name, and where a kind raised it."""
+    """Return an exception in a line: its name, and where the kind raised it."""
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     lines = [line for _, line in walk_tb(error.__traceback__)]
     names = [str(frame.f_globals.get("__name__", "?")) for frame in frames]
@@ -155,8 +155,8 @@ def blame(error: Exception) -> str:
     return f"{type(error).__name__} in {names[place]}, line {lines[place]}"
 
 
-def log(group: Sequence[SourceConfig], method: str, said: str) -> None:
-    """Write down what a kind failed at."""
+def log(group: Sequence[SourceConfig], method: str, trouble: str) -> None:
+    """Log how a kind failed."""
     names = "+".join(source.name for source in group)
-    fields = {"source": names, "kind": group[0].kind, "trouble": f"{method}: {said}"}
+    fields = {"source": names, "kind": group[0].kind, "trouble": f"{method}: {trouble}"}
     logs.event("kind failed", level=logging.ERROR, fields=fields)

@@ -1,9 +1,9 @@
-"""Containment: what goes wrong in a kind harms no source of another kind.
+"""Containment: faults of one kind harm no source of another kind.
 
-Whatever a kind raises, or says that cannot be so (``laws``), is written down with the
-kind's name and answered with what is said of a source of which nothing is known. Such a
-source is not worked at until its kind says something usable again. Only errors of our
-own state pass, and those that are meant for whoever called.
+What a kind raises, and answers that break its contract (``laws``), are logged with the
+kind's name and replaced by the answer for an unknown source. Such a source is not
+worked at until its kind answers properly again. Only errors of our own state pass, and
+those that are meant for the caller.
 """
 
 from collections.abc import (
@@ -63,8 +63,8 @@ class ContainedState:
 
     Attributes:
         source: Its settings.
-        state: What its kind knows of it; None if it could not say.
-        offers: How many offers were made; None if nobody asked.
+        state: The state that its kind read; None if that failed.
+        offers: The number of its offers; None if they were not requested.
 
     """
 
@@ -73,12 +73,12 @@ class ContainedState:
     offers: int | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (of its kind)
-        """Return what the state itself has; whoever looks inside sees that."""
+        """Return an attribute of the state itself."""
         return getattr(self.state, name)
 
 
 class ContainedKind(Kind[SourceConfig, ContainedState]):
-    """A kind whose faults stay its own.
+    """A kind whose faults are contained.
 
     Args:
         kind: The kind.
@@ -92,7 +92,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
             setattr(self, attribute, getattr(kind, attribute))
 
     def fault(self, source: str) -> str:
-        """Return what is wrong with what is said of a source; empty if nothing is."""
+        """Return what is wrong with the answers on a source; empty if nothing is."""
         return next((t for (n, _), t in self._faults.items() if n == source), "")
 
     def _ask(
@@ -103,17 +103,17 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         call: Callable[[], Answer],
         wrong: Callable[[Answer], str] = lambda _: "",
     ) -> Answer:
-        """Return what a method says, or what is said if nothing is known."""
+        """Return the answer of a method, or the neutral one if it fails."""
         try:
             answer = call()
-            said = wrong(answer)
+            trouble = wrong(answer)
         except Exception as error:
             if isinstance(error, StoreError) or is_own_state(error):
                 raise
-            answer, said = neutral, blame(error)
+            answer, trouble = neutral, blame(error)
         for source in sources:
-            self._note(source, method, said)
-        return neutral if said else answer
+            self._note(source, method, trouble)
+        return neutral if trouble else answer
 
     def _of(
         self,
@@ -124,25 +124,25 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         wrong: Callable[[Any], str] = lambda _: "",
         **named: Any,  # noqa: ANN401
     ) -> Answer:
-        """Return what a method says of a state; nothing is asked if there is none."""
+        """Return the answer of a method on a state; the neutral one without a state."""
         if held.state is None:
             return neutral
-        asked = getattr(self._kind, method)
+        call = getattr(self._kind, method)
         return self._ask(
             [held.source],
             method,
             neutral,
-            lambda: asked(held.state, *given, **named),
+            lambda: call(held.state, *given, **named),
             wrong,
         )
 
-    def _note(self, source: SourceConfig, method: str, said: str) -> None:
-        """Remember what is wrong, and write it down when it is new."""
+    def _note(self, source: SourceConfig, method: str, trouble: str) -> None:
+        """Remember what is wrong, and log it when it is new."""
         place = source.name, method
-        if said:
-            text = f"kind {source.kind!r}: {method}: {said}"
+        if trouble:
+            text = f"kind {source.kind!r}: {method}: {trouble}"
             if self._faults.get(place) != text:
-                log([source], method, said)
+                log([source], method, trouble)
             self._faults[place] = text
         else:
             self._faults.pop(place, None)
@@ -150,7 +150,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def states(
         self, reading: Reading, sources: Sequence[SourceConfig]
     ) -> Mapping[str, ContainedState]:
-        """Read what is known of sources."""
+        """Read the states of sources."""
         names = {source.name for source in sources}
         none: dict[str, Any] = {}
         found = self._ask(
@@ -171,7 +171,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return self._of(state, "quality", none, sure, ahead, looks=looks, wrong=wrong)
 
     def worth(self, state: ContainedState, confidence: float) -> Known:
-        """Return what requests buy in the long run."""
+        """Return the value of requests in the long run."""
         neutral = Known(state.source, 1.0, None, "its kind does not say")
         found = self._of(state, "worth", neutral, confidence, wrong=laws.bad_known)
         if found.worth is not None:
@@ -179,25 +179,25 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return replace(found, why=self.fault(state.source.name) or found.why)
 
     def offers(self, state: ContainedState) -> Offers:
-        """Return what could be done now."""
+        """Return the possible fetches now."""
         none = Offers((state.source.name,), np.zeros(0, np.intp), *np.zeros((2, 0)))
         found = self._of(state, "offers", none, wrong=laws.bad_offers)
         state.offers = len(found)
         return found
 
     def together(self, source: SourceConfig, usual: str) -> str | None:
-        """Return what sources that are worked at together have in common."""
+        """Return the key that sources which are fetched together share."""
         none: str | None = None
         call = lambda: self._kind.together(source, usual)  # noqa: E731
         return self._ask([source], "together", none, call)
 
     def measure(self, source: SourceConfig) -> str:
-        """Return what the quality of a source is called."""
+        """Return the name of the quality measure of a source."""
         call = lambda: self._kind.measure(source)  # noqa: E731
         return self._ask([source], "measure", "quality", call)
 
     def describe(self, state: ContainedState) -> Description:
-        """Return what there is to say of the source, and what its kind fails at."""
+        """Return what reports show of the source, and how its kind fails."""
         name = state.source.name
         neutral = Description(self.measure(state.source))
         found = self._of(state, "describe", neutral, wrong=laws.bad_description)
@@ -205,12 +205,12 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return replace(found, why=said, note=said) if said else found
 
     def steps(self, state: ContainedState, most: int) -> list[Step]:
-        """Return what would be fetched next."""
+        """Return the next fetches."""
         none: list[Step] = []
         return self._of(state, "steps", none, most, wrong=laws.bad_steps)
 
     def ages(self, state: ContainedState, *, some: bool = False) -> Floats:
-        """Return the days since the last look, one for each offer."""
+        """Return the days since the last fetch, one for each offer."""
         none = np.zeros(0 if some else state.offers or 0)
 
         def wrong(found: Floats) -> str:
@@ -220,7 +220,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return self._of(state, "ages", none, some=some, wrong=wrong)
 
     def prospects(self, state: ContainedState) -> Prospects | None:
-        """Return what renewing things buys, the older they are."""
+        """Return the gain of renewing items by their age."""
         none: Prospects | None = None
         return self._of(state, "prospects", none, wrong=laws.bad_prospects)
 
@@ -239,14 +239,14 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def first_cost(
         self, reading: Reading, group: Sequence[SourceConfig], room: int
     ) -> float:
-        """Return the requests of the first look; 0 if nobody can say."""
+        """Return the requests of a first fetch; 0 if unknown."""
         call = lambda: self._kind.first_cost(reading, group, room)  # noqa: E731
         return self._ask(group, "first_cost", 0.0, call, laws.bad_number)
 
     def read_with(
         self, source: SourceConfig, alike: Sequence[SourceConfig]
     ) -> Sequence[SourceConfig]:
-        """Return the sources that are read with one; at least that one itself."""
+        """Return the sources that are read with one, itself included."""
         call = lambda: self._kind.read_with(source, alike)  # noqa: E731
         wrong = lambda found: laws.bad_sources(found, source, alike)  # noqa: E731
         return self._ask([source], "read_with", (source,), call, wrong)
@@ -254,7 +254,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def settled(
         self, store: Store, source: SourceConfig, since: float
     ) -> Sequence[Issued]:
-        """Return the forecasts that its stand to a target learns from."""
+        """Return the forecasts from which its target control learns."""
         call = lambda: self._kind.settled(store, source, since)  # noqa: E731
         return self._ask([source], "settled", (), call)
 
@@ -264,20 +264,20 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return self._ask([source], "was_seen", True, call)  # noqa: FBT003
 
     def recorded(self, store: Store, source: SourceConfig) -> Any:  # noqa: ANN401
-        """Return what a store knows of a source; whoever asks hears what is wrong."""
+        """Return the stored history of a source; its errors are the caller's."""
         return self._kind.recorded(store, source)
 
     def recordings(self, folder: Path) -> Any:  # noqa: ANN401
-        """Return the histories in a folder; whoever asks hears what is wrong."""
+        """Return the histories in a folder; errors are the caller's."""
         return self._kind.recordings(folder)
 
     def incomplete(self, store: Store, source: SourceConfig) -> str:
-        """Return why the last answer was not all there is."""
+        """Return why the last answer was incomplete."""
         call = lambda: self._kind.incomplete(store, source)  # noqa: E731
         return self._ask([source], "incomplete", "", call)
 
     def gone(self, store: Store, source: SourceConfig) -> Mapping[str, float]:
-        """Return the addresses of items that are gone."""
+        """Return the addresses of items that no longer exist."""
         none: Mapping[str, float] = {}
         return self._ask([source], "gone", none, lambda: self._kind.gone(store, source))
 
@@ -287,7 +287,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return self._ask((), "sync_cost", 0.0, call, laws.bad_number)
 
     def queries(self, reading: Reading, source: SourceConfig, most: int) -> list[Step]:
-        """Return the queries that would be asked next."""
+        """Return the next queries."""
         none: list[Step] = []
         call = lambda: self._kind.queries(reading, source, most)  # noqa: E731
         return self._ask([source], "queries", none, call, laws.bad_steps)
@@ -295,18 +295,18 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def own_table(
         self, reading: Reading, sources: Sequence[SourceConfig]
     ) -> PageTable | None:
-        """Return the table of its own that ``status`` has."""
+        """Return its own table in ``status``."""
         none: PageTable | None = None
         call = lambda: self._kind.own_table(reading, sources)  # noqa: E731
         return self._ask(sources, "own_table", none, call, laws.bad_table)
 
     def read_until(self, store: Store, source: SourceConfig) -> float:
-        """Return when what was newer was read last; ``-inf`` if it is read whole."""
+        """Return when newer items were last read; ``-inf`` if it is read whole."""
         call = lambda: self._kind.read_until(store, source)  # noqa: E731
         return self._ask([source], "read_until", -inf, call)
 
     def lifetimes(self, store: Store, source: SourceConfig) -> Collection | None:
-        """Return the lifetimes of its objects if its forecasts follow from these."""
+        """Return the lifetimes of its objects if its forecasts follow from them."""
         none: Collection | None = None
         call = lambda: self._kind.lifetimes(store, source)  # noqa: E731
         return self._ask([source], "lifetimes", none, call)
@@ -322,48 +322,48 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return self._ask(sources, "panorama", none, call, wrong)
 
     def page(self, asked: PageRequest[SourceConfig]) -> PageView:
-        """Return what the page of a source shows; nothing more if it cannot say."""
+        """Return what the page of a source shows; empty if the kind fails."""
         call = lambda: self._kind.page(asked)  # noqa: E731
         return self._ask([asked.source], "page", PageView(), call, laws.bad_page)
 
     def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
-        """Return the quality that keys of this kind alone ask for."""
+        """Return the target and confidence in settings of this kind alone."""
         none: tuple[float, float | None] | None = None
         call = lambda: self._kind.level(source)  # noqa: E731
         return self._ask([source], "level", none, call)
 
     def wanted(self, source: SourceConfig) -> float | None:
-        """Return the quality that is good enough."""
+        """Return the quality that suffices."""
         none: float | None = None
         call = lambda: self._kind.wanted(source)  # noqa: E731
         return self._ask([source], "wanted", none, call)
 
     def least(self, state: ContainedState) -> float:
-        """Return the days between two reads, at least."""
+        """Return the shortest time between two reads, in days."""
         return self._of(state, "least", 0.0, wrong=laws.bad_number)
 
     def is_scheduled(self, source: SourceConfig) -> bool:
-        """Say whether its policy says when it is fetched."""
+        """Say whether its policy decides when it is fetched."""
         call = lambda: self._kind.is_scheduled(source)  # noqa: E731
         return self._ask([source], "is_scheduled", False, call)  # noqa: FBT003
 
     def due(self, state: ContainedState) -> float:
-        """Return the moment by which its policy has it fetched."""
+        """Return the time at which its policy wants it fetched."""
         return self._of(state, "due", inf, wrong=laws.bad_number)
 
     def parts(self, state: ContainedState) -> Floats:
-        """Return the age in days of each part that a target of ages counts."""
+        """Return the age in days of each part that a target on ages counts."""
         wrong = lambda found: laws.bad_column("parts", found)  # noqa: E731
         return self._of(state, "parts", np.zeros(0), wrong=wrong)
 
     def gaps(self, state: ContainedState) -> Floats:
-        """Return the usual days between two looks at each of these parts."""
+        """Return the usual days between two fetches of each of these parts."""
         size = self.parts(state).size
         wrong = lambda found: laws.bad_column("gaps", found, size)  # noqa: E731
         return self._of(state, "gaps", np.full(size, inf), wrong=wrong)
 
     def looks(self, state: ContainedState) -> Floats:
-        """Return when the source was read lately."""
+        """Return the times of the latest reads of the source."""
         wrong = lambda found: laws.bad_column("looks", found)  # noqa: E731
         return self._of(state, "looks", np.zeros(0), wrong=wrong)
 
@@ -380,7 +380,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return self._ask([source], "covers", none, call)
 
     def recognise(self, answer: TrialAnswer) -> Sequence[SourceGuess]:
-        """Return how an answer could be kept; not at all if the kind fails at it."""
+        """Return how an answer could be kept; nothing if the kind fails."""
         none: Sequence[SourceGuess] = ()
         call = lambda: tuple(self._kind.recognise(answer))  # noqa: E731
         return self._ask((), "recognise", none, call)
@@ -388,14 +388,14 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def confirm(
         self, guess: SourceGuess, first: TrialAnswer, second: TrialAnswer
     ) -> SourceGuess:
-        """Return a guess with what the second page says; as it was if that fails."""
+        """Return a guess updated with the second page; unchanged if that fails."""
         call = lambda: self._kind.confirm(guess, first, second)  # noqa: E731
         return self._ask((), "confirm", guess, call)
 
     def breaker(
         self, source: SourceConfig, old: Breaker, report: Report, now: float
     ) -> Breaker:
-        """Return for how long a source that failed is left alone."""
+        """Return the updated breaker of a source."""
         call = lambda: self._kind.breaker(source, old, report, now)  # noqa: E731
         neutral = super().breaker(source, old, report, now)
         return self._ask([source], "breaker", neutral, call, laws.bad_breaker)
@@ -406,21 +406,21 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return self._ask([source], "faults", (), call)
 
     def advice(self, store: Store, source: SourceConfig) -> Sequence[tuple[str, str]]:
-        """Return what its settings could do better."""
+        """Return how its settings could be improved."""
         call = lambda: self._kind.advice(store, source)  # noqa: E731
         return self._ask([source], "advice", (), call)
 
     def keep_faults(
         self, store: Store, group: Sequence[SourceConfig], faults: Mapping[str, str]
     ) -> None:
-        """Write down the answers of a group that could not be handled."""
+        """Save which answers of a group could not be handled."""
         call = lambda: self._kind.keep_faults(store, group, faults)  # noqa: E731
         self._ask(group, "keep_faults", None, call)
 
     def silence(
         self, state: ContainedState, breaker: Breaker, now: float
     ) -> tuple[int, float]:
-        """Return the failures since the last good look, and the days since then."""
+        """Return the failures since the last good fetch, and the days since then."""
         neutral = super().silence(state, breaker, now)
         return self._of(state, "silence", neutral, breaker, now)
 
@@ -436,7 +436,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     async def open(
         self, desk: Desk, group: Sequence[SourceConfig]
     ) -> AsyncIterator[Worker]:
-        """Hold all that it takes to work; what cannot be opened reports so."""
+        """Hold all that the work needs; a failure to open becomes the report."""
         names = tuple(source.name for source in group)
         paid = partial(charged, desk.store, frozenset(names))
         account = Account(paid, sent=paid())

@@ -1,4 +1,4 @@
-"""What all kinds together make of an answer: how it could be kept, ranked."""
+"""Guesses of all kinds on how an answer could be kept as a source, ranked."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,17 +14,17 @@ PACKAGES = {b"OAI-PMH": ("oai", "OAI-PMH repository", "halflife-oai")}
 
 
 def recognise(answer: TrialAnswer) -> list[SourceGuess]:
-    """Return how an answer could be kept, the likeliest first."""
-    found: list[SourceGuess] = []
-    for kind in _kinds():  # a kind that builds on another may say the same again
-        found += [guess for guess in kind.recognise(answer) if guess not in found]
-    known = {guess.kind for guess in found}
-    found += [guess for guess in _not_installed(answer) if guess.kind not in known]
-    return sorted(found, key=lambda guess: -guess.score)
+    """Return how an answer could be kept, the most likely way first."""
+    guesses: list[SourceGuess] = []
+    for kind in _kinds():  # a kind that builds on another may repeat its guesses
+        guesses += [guess for guess in kind.recognise(answer) if guess not in guesses]
+    named = {guess.kind for guess in guesses}
+    guesses += [guess for guess in _not_installed(answer) if guess.kind not in named]
+    return sorted(guesses, key=lambda guess: -guess.score)
 
 
 def _kinds() -> Iterator[ContainedKind]:
-    """Return each kind once; one that cannot be loaded says so elsewhere."""
+    """Return each kind once; the registry reports one that cannot be loaded."""
     seen: list[ContainedKind] = []
     for name in kinds():
         try:

@@ -1,7 +1,7 @@
-"""What a kind of source may say besides, each with a default.
+"""Optional methods of a kind of source, each with a default.
 
-The defaults are those of a source that is read whole and keeps records. A kind
-overrides what differs; the protocol (``kinds.protocol``) has what every kind must say.
+The defaults suit a source that is read whole and keeps records. A kind overrides what
+differs; the protocol (``kinds.protocol``) has the methods that every kind needs.
 """
 
 import math
@@ -26,13 +26,13 @@ Source = TypeVar("Source", bound=SourceConfig)
 
 
 class Hooks(Generic[Source]):
-    """What a kind may say besides what it must.
+    """The optional methods of a kind.
 
     Attributes:
         terms: On what terms requests are granted.
         not_synced: Why ``sync`` does not fetch it, in words; empty if it does.
-        known_as: What answers of ``audit`` call the kind; empty: as the settings do.
-        answer_keys: The settings that say how its answers are read.
+        known_as: The name of the kind in answers of ``audit``; empty: its own name.
+        answer_keys: The settings that decide how its answers are read.
 
     """
 
@@ -44,9 +44,9 @@ class Hooks(Generic[Source]):
     # Sources that belong together.
 
     def together(self, source: Source, usual: str) -> str | None:
-        """Return what sources that are worked at together have in common.
+        """Return the key that sources which are fetched together share.
 
-        None if it is worked at alone. ``usual`` is the policy that the settings name
+        None if it is fetched alone. ``usual`` is the policy that the settings name
         for all.
         """
         del source, usual
@@ -57,12 +57,12 @@ class Hooks(Generic[Source]):
         del alike
         return (source,)
 
-    # How an address that somebody wants to add could be kept.
+    # How an address that a user wants to add could be kept.
 
     def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
-        """Return how an answer to a first request could be kept, the likeliest first.
+        """Return how an answer to a first request could be kept, most likely first.
 
-        It reads nothing but the answer, which is that of a stranger.
+        It uses nothing but the answer, which is untrusted.
         """
         del answer
         return ()
@@ -70,16 +70,16 @@ class Hooks(Generic[Source]):
     def confirm(
         self, guess: "SourceGuess", first: "TrialAnswer", second: "TrialAnswer"
     ) -> "SourceGuess":
-        """Return a guess of its own with what the second page of the list says."""
+        """Return one of its guesses, updated with the second page of the list."""
         del first, second
         return guess
 
-    # What the store knows of a source besides its state.
+    # What the store has on a source besides its state.
 
     def settled(
         self, store: "Store", source: Source, since: float
     ) -> "Sequence[Issued]":
-        """Return the forecasts that its stand to a target learns from."""
+        """Return the forecasts from which its target control learns."""
         return store.forecasts.settled(source.name, since)
 
     def count(self, store: "Store", source: Source) -> int | None:
@@ -88,7 +88,7 @@ class Hooks(Generic[Source]):
         return None
 
     def gone(self, store: "Store", source: Source) -> Mapping[str, float]:
-        """Return the addresses of items that are gone, and when that was seen."""
+        """Return the addresses of items that no longer exist, and since when."""
         del store, source
         return {}
 
@@ -102,7 +102,7 @@ class Hooks(Generic[Source]):
     def breaker(
         self, source: Source, old: "Breaker", report: "Report", now: float
     ) -> "Breaker":
-        """Return for how long a source that failed is left alone from now on."""
+        """Return the updated breaker: how long a failing source is left alone."""
         if report.held:
             return old.held(now)
         if report.trouble and not report.partly:
@@ -110,24 +110,24 @@ class Hooks(Generic[Source]):
         return old.fine(now)
 
     def faults(self, store: "Store", source: Source) -> Sequence[str]:
-        """Return why answers could not be handled when last fetched, one an item."""
-        said = FAULT.load(store, source.name)
-        return (said,) if said else ()
+        """Return why answers could not be handled in the last fetch, one an item."""
+        fault = FAULT.load(store, source.name)
+        return (fault,) if fault else ()
 
     def advice(self, store: "Store", source: Source) -> "Sequence[tuple[str, str]]":
-        """Return what its settings could do better: what was seen, and what to do."""
+        """Return how its settings could be improved: the observation, the advice."""
         del store, source
         return ()
 
     def keep_faults(
         self, store: "Store", group: Sequence[Source], faults: Mapping[str, str]
     ) -> None:
-        """Write down the answers of a group that could not be handled, by source."""
+        """Save which answers of a group could not be handled, by source."""
         for name in (source.name for source in group if source.name in faults):
             if FAULT.load(store, name) != faults[name]:
                 FAULT.save(store, faults[name], name)
 
-    # What verbs and the page show.
+    # What commands and the page show.
 
     def sync_cost(self, steps: "Sequence[Step]") -> float:
         """Return the requests of a sync that begins with these steps.
@@ -138,33 +138,33 @@ class Hooks(Generic[Source]):
         return 0.0 if self.not_synced else float(sum(step.requests for step in steps))
 
     def queries(self, reading: "Reading", source: Source, most: int) -> "list[Step]":
-        """Return the queries that would be asked next; none if it is read whole."""
+        """Return the next queries; none if the source is read whole."""
         del reading, source, most
         return []
 
     def own_table(
         self, reading: "Reading", sources: Sequence[Source]
     ) -> "PageTable | None":
-        """Return the table of its own that ``status`` has; None: one for all kinds."""
+        """Return its own table in ``status``; None: it uses that of all kinds."""
         del reading, sources
         return None
 
     def lifetimes(self, store: "Store", source: Source) -> "Collection | None":
-        """Return the lifetimes of its objects if its forecasts follow from these."""
+        """Return the lifetimes of its objects if its forecasts follow from them."""
         del store, source
         return None
 
     def read_until(self, store: "Store", source: Source) -> float:
-        """Return when what was newer was read last; ``-inf`` if it is read whole."""
+        """Return when newer items were last read; ``-inf`` if it is read whole."""
         del store, source
         return -math.inf
 
     def panorama(
         self, reading: "Reading", sources: Sequence[Source], ahead: "Floats"
     ) -> "Panorama | None":
-        """Return all its sources at once, with the quality so many days ahead.
+        """Return all its sources at once, with the quality ``ahead`` days from now.
 
-        For kinds whose sources are quicker to describe together; None: one by one.
+        For kinds whose sources are faster to describe together; None: one by one.
         """
         del reading, sources, ahead
         return None

@@ -10,12 +10,12 @@ from halflife.grouping.places import folder
 from halflife.kinds.page_view import Row
 
 SHOWN = 10  # groups, the largest first
-MOST = 50  # values of an attribute that tell groups apart
+MOST = 50  # distinct values, at most, of an attribute that groups objects
 MANY = 20_000  # pages; of more, their folders are not listed
 
 
 def of_pages(keys: Sequence[str], rate: Floats, stale: Floats) -> list[Row]:
-    """Return the folders in which most pages lie; nothing if there is only one."""
+    """Return the folders with the most pages; nothing if there is only one."""
     if not 1 < len(keys) <= MANY:
         return []
     names, code = np.unique([folder(key, 1) for key in keys], return_inverse=True)
@@ -34,16 +34,16 @@ def of_pages(keys: Sequence[str], rate: Floats, stale: Floats) -> list[Row]:
     ]
 
 
-def of_objects(known: Collection, attribute: str) -> tuple[str, list[Row]]:
-    """Return what tells groups of objects apart, and the largest groups.
+def of_objects(collection: Collection, attribute: str) -> tuple[str, list[Row]]:
+    """Return the attribute that groups objects, and the largest groups.
 
-    The attribute that the settings name, or else the one with the fewest values.
+    That is the attribute of the settings, or else the one with the fewest values.
     """
-    name = attribute or _telling(known)
-    column = known.lives.attributes.get(name)
-    if column is None or not known.looks.size:
+    name = attribute or _grouping_attribute(collection)
+    column = collection.lives.attributes.get(name)
+    if column is None or not collection.looks.size:
         return "", []
-    lives, last = known.lives, float(known.looks[-1])
+    lives, last = collection.lives, float(collection.looks[-1])
     names, code = np.unique([str(value) for value in column], return_inverse=True)
     there, ended = lives.present(last), lives.ended
     lived = np.minimum(lives.gone_by, last) - lives.first_seen
@@ -62,14 +62,14 @@ def of_objects(known: Collection, attribute: str) -> tuple[str, list[Row]]:
 
 
 def _sums(code: Ints, chosen: Bools) -> Ints:
-    found: Ints = np.bincount(code[chosen], minlength=int(code.max(initial=-1)) + 1)
-    return found
+    sums: Ints = np.bincount(code[chosen], minlength=int(code.max(initial=-1)) + 1)
+    return sums
 
 
-def _telling(known: Collection) -> str:
-    """Return the attribute with the fewest values, but two of them at least."""
+def _grouping_attribute(collection: Collection) -> str:
+    """Return the attribute with the fewest values, but at least two."""
     best, fewest = "", MOST + 1
-    for name, column in known.lives.attributes.items():
+    for name, column in collection.lives.attributes.items():
         values = {str(value) for value in column[: MOST * 200].tolist()}
         if 2 <= len(values) < fewest:
             best, fewest = name, len(values)

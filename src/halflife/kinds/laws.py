@@ -1,4 +1,4 @@
-"""What must hold of all that a kind of source says, ours or a plug-in's.
+"""The rules that answers of a kind of source must obey, ours or a plug-in's.
 
 Each function returns what is wrong with an answer, in words; empty if nothing is.
 """
@@ -22,13 +22,13 @@ _TIGHT = 1e-6  # by which a bound may be missed: sums are not exact
 
 
 def bad_column(name: str, found: object, size: int | None = None) -> str:
-    """Return what is wrong with a column of numbers from 0 on; ``inf`` is one."""
+    """Return what is wrong with a column of numbers >= 0; ``inf`` is allowed."""
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind != "f":
-        return f"{name} is no column of numbers"
+        return f"{name} is not a column of numbers"
     if size is not None and found.size != size:
         return f"{name} has {found.size} numbers, not {size}"
     if np.isnan(found).any():
-        return f"{name} has a number that is none"
+        return f"{name} contains NaN"
     return f"{name} is negative" if found.size and found.min() < -_TIGHT else ""
 
 
@@ -45,22 +45,22 @@ def _bad_shares(mean: Floats, low: Floats, high: Floats, size: int) -> str:
 
 
 def bad_quality(found: object, ahead: Floats) -> str:
-    """Return what is wrong with a forecast for some days ahead."""
+    """Return what is wrong with a forecast for the days ``ahead``."""
     if found is None:
         return ""
     if not isinstance(found, Forecast):
-        return "it is no forecast"
+        return "it is not a Forecast"
     return bad_column("at", found.at, ahead.size) or _bad_shares(
         found.mean, found.low, found.high, ahead.size
     )
 
 
 def bad_known(found: object) -> str:
-    """Return what is wrong with what requests buy."""
+    """Return what is wrong with the value of requests."""
     if not isinstance(found, Known):
-        return "it is no Known"
+        return "it is not a Known"
     if not (isfinite(found.whole) and found.whole > 0):
-        return f"the requests of a whole look are {found.whole}"
+        return f"the requests of a full read are {found.whole}"
     return "" if found.worth is None else _bad_worth(found.worth)
 
 
@@ -68,38 +68,38 @@ def _bad_worth(worth: Worth) -> str:
     size = worth.requests.size
     wrong = bad_column("requests", worth.requests)
     if wrong or not np.isfinite(worth.requests).all():
-        return wrong or "requests are without end"
+        return wrong or "requests are infinite"
     wrong = _bad_shares(worth.quality, worth.low, worth.high, size)
     if not wrong and np.any(np.diff(worth.quality) < -_TIGHT):
-        return "more requests buy less"
+        return "more requests give less quality"
     return wrong
 
 
 def bad_offers(found: object) -> str:
-    """Return what is wrong with what could be done now."""
+    """Return what is wrong with offers."""
     if not isinstance(found, Offers):
-        return "they are no Offers"
+        return "they are not Offers"
     size = len(found)
     wrong = bad_column("cost", found.cost) or bad_column("gain", found.gain, size)
     if wrong:
         return wrong
     if found.source.size != size or np.any(found.source >= len(found.sources)):
-        return "an offer is of no source"
+        return "an offer names no source"
     if not np.isfinite(found.gain).all():
-        return "a gain is without end"
+        return "a gain is infinite"
     fine = np.isfinite(found.cost).all() and np.all(found.cost > 0)
-    return "" if fine else "an offer costs nothing, or without end"
+    return "" if fine else "the cost of an offer is not a positive number"
 
 
 def bad_description(found: object) -> str:
-    """Return what is wrong with what is said of a source."""
+    """Return what is wrong with the description of a source."""
     if not isinstance(found, Description):
-        return "it is no Description"
+        return "it is not a Description"
     if found.items < 0 or found.gone < 0:
-        return "it counts less than nothing"
+        return "a count is negative"
     if isnan(found.last) or found.last == inf:
-        return "nobody knows when it was fetched"
-    return "a rate is negative or without end" if not _is_rate(found.rate) else ""
+        return "the time of the last fetch is not a number"
+    return "a rate is negative or infinite" if not _is_rate(found.rate) else ""
 
 
 def _is_rate(rate: float) -> bool:
@@ -107,25 +107,25 @@ def _is_rate(rate: float) -> bool:
 
 
 def bad_steps(found: object) -> str:
-    """Return what is wrong with what would be fetched next."""
+    """Return what is wrong with planned fetches."""
     if not isinstance(found, Sequence) or not all(isinstance(s, Step) for s in found):
-        return "they are no Steps"
+        return "they are not Steps"
     odd = [s for s in found if s.requests < 0 or not (isfinite(s.gain) and s.gain >= 0)]
-    return f"{odd[0].what}: a cost or gain is negative or without end" if odd else ""
+    return f"{odd[0].what}: a cost or gain is negative or infinite" if odd else ""
 
 
 def bad_prospects(found: object) -> str:
-    """Return what is wrong with what renewing buys."""
+    """Return what is wrong with the gains of renewing."""
     if found is None:
         return ""
     if not isinstance(found, Prospects):
-        return "they are no Prospects"
+        return "they are not Prospects"
     if (
         found.gain.ndim != 2
         or not np.isfinite(found.gain).all()
         or found.gain.min() < 0
     ):
-        return "a gain is negative or without end"
+        return "a gain is negative or infinite"
     size = found.gain.shape[0]
     return bad_column("cost", found.cost, size) or bad_column("many", found.many, size)
 
@@ -135,10 +135,10 @@ def bad_stand(found: object) -> str:
     if found is None:
         return ""
     if not (isinstance(found, tuple) and len(found) == 2):
-        return "it is no Stand with a Memory"
+        return "it is not a Stand with a TargetMemory"
     stand, memory = found
     if not (isinstance(stand, Stand) and isinstance(memory, TargetMemory)):
-        return "it is no Stand with a Memory"
+        return "it is not a Stand with a TargetMemory"
     if not (isfinite(stand.asked) and stand.asked >= 0):
         return f"the requests it asks for are {stand.asked}"
     odd = (
@@ -148,9 +148,9 @@ def bad_stand(found: object) -> str:
 
 
 def bad_number(found: object) -> str:
-    """Return what is wrong with a number from 0 on; ``inf`` is one."""
+    """Return what is wrong with a number >= 0; ``inf`` is allowed."""
     if not isinstance(found, int | float | np.number) or isinstance(found, bool):
-        return "it is no number"
+        return "it is not a number"
     return f"it is {found}" if not found >= 0 else ""
 
 
@@ -165,8 +165,8 @@ def bad_sources(
 
 
 def bad_breaker(found: object) -> str:
-    """Return what is wrong with how long a source is left alone."""
-    return "" if isinstance(found, Breaker) else "it is no Breaker"
+    """Return what is wrong with a breaker."""
+    return "" if isinstance(found, Breaker) else "it is not a Breaker"
 
 
 def bad_table(found: object) -> str:
@@ -176,17 +176,17 @@ def bad_table(found: object) -> str:
     whole = isinstance(found, PageTable) and all(
         isinstance(r, dict) for r in found.rows
     )
-    return "" if whole else "it is no Table"
+    return "" if whole else "it is not a PageTable"
 
 
 def bad_page(found: object) -> str:
     """Return what is wrong with what a page shows."""
     if not isinstance(found, PageView):
-        return "it is no PageView"
+        return "it is not a PageView"
     keys = {column.key for column in found.columns}
     if any(not keys <= row.keys() for row in found.items):
         return "an item lacks a column"
-    return "" if 1 <= found.number <= found.pages else "its pages are miscounted"
+    return "" if 1 <= found.number <= found.pages else "its page number is impossible"
 
 
 def bad_panorama(found: object, names: AbstractSet[str]) -> str:
@@ -198,12 +198,12 @@ def bad_panorama(found: object, names: AbstractSet[str]) -> str:
 
 
 def bad_report(found: object, group: tuple[str, ...], sent: int) -> str:
-    """Return what is wrong with a report on work that sent so many requests."""
+    """Return what is wrong with a report on work that sent ``sent`` requests."""
     if not isinstance(found, Report):
-        return "it is no Report"
+        return "it is not a Report"
     if found.group != group:
         return f"it is on {'+'.join(found.group)}"
     if found.requests != sent:
         return f"it reports {count(found.requests, 'request')}, and {sent} were sent"
     counts = (found.found, *found.failures.values())
-    return "it counts less than nothing" if min(counts) < 0 else ""
+    return "a count is negative" if min(counts) < 0 else ""

@@ -1,4 +1,4 @@
-"""What the page of a source of objects shows: of a listing, or of a form."""
+"""The page of a source of objects: a listing or a form."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from halflife.models.hindsight import past_recall
 
 SHOWN = 25  # objects
 DRAWN = 90  # gaps between full syncs that are drawn one by one
-FEW = 5  # full syncs below which forecasts say little of their own
+FEW = 5  # with fewer full syncs forecasts rest mostly on the prior
 COLUMNS = (
     TableColumn("item", "object", "address"),
     TableColumn("about", "about"),
@@ -29,32 +29,32 @@ GROUP_COLUMNS = (
 
 
 def page(
-    known: Collection, about: Description, now: float, group: str, method: str
+    collection: Collection, about: Description, now: float, group: str, method: str
 ) -> PageView:
-    """Return what came and went, and what is there.
+    """Return the page of its objects: present ones, arrivals, updates and departures.
 
-    ``group`` is the attribute that tells groups of objects apart, if the settings name
-    one; ``method`` says how forecasts are made, in a sentence.
+    ``group`` is the attribute that groups objects, if the settings name one;
+    ``method`` says how forecasts are made, in a sentence.
     """
-    by, rows = item_groups.of_objects(known, group)
-    lives, looks = known.lives, known.looks
+    by, rows = item_groups.of_objects(collection, group)
+    lives, looks = collection.lives, collection.looks
     seen = lives.present(float(looks[-1])) if looks.size else ~lives.ended
     there = np.flatnonzero(seen)[:SHOWN].tolist()
     view = PageView(
         columns=COLUMNS,
-        items=_some(known, there),
+        items=_rows(collection, there),
         parts=LinkedParts(by, GROUP_COLUMNS, rows),
     )
-    if not looks.size:  # it was never read whole: nobody knows what came and went
+    if not looks.size:  # without a full read no arrivals or departures are known
         return view
     came = lives.first_seen[lives.first_seen > looks[0]]
     gone = lives.gone_by[lives.ended]
-    moments = {"arrived": came, "gone": gone, "updated": known.changed_at}
+    moments = {"arrived": came, "gone": gone, "updated": collection.changed_at}
     days = last_days(float(looks[0]), _end(float(looks[-1]), now))
     counts = {name: daily(at, days) for name, at in moments.items()}
     return replace(
         view,
-        card=[*_card(known, about), *([method] if method else ())],
+        card=[*_card(collection, about), *([method] if method else ())],
         timelines=[Timeline("Objects that came and went", counts, days)],
         past=past_recall(
             looks, lives.first_seen, lives.last_seen, min(now, looks[-1]) - DAYS, DRAWN
@@ -63,7 +63,7 @@ def page(
 
 
 def _end(last: float, now: float) -> float:
-    """Return the moment up to which days are counted: nothing is known of later ones.
+    """Return the end of the timeline: the last fetch if it is long ago.
 
     >>> _end(7.5, 20.0), _end(7.5, 90.0)
     (20.0, 7.5)
@@ -71,28 +71,29 @@ def _end(last: float, now: float) -> float:
     return now if now - last < DAYS else last
 
 
-def _some(known: Collection, rows: Sequence[int]) -> list[Row]:
-    names = list(known.lives.attributes)[:4]
+def _rows(collection: Collection, rows: Sequence[int]) -> list[Row]:
+    names = list(collection.lives.attributes)[:4]
     return [
         {
-            "item": known.lives.keys[i],
-            "first_seen": float(known.lives.first_seen[i]),
-            "last_look": float(known.lives.last_seen[i]),
+            "item": collection.lives.keys[i],
+            "first_seen": float(collection.lives.first_seen[i]),
+            "last_look": float(collection.lives.last_seen[i]),
             "about": ", ".join(
-                f"{name}: {str(known.lives.attributes[name][i])[:80]}" for name in names
+                f"{name}: {str(collection.lives.attributes[name][i])[:80]}"
+                for name in names
             ),
         }
         for i in rows
     ]
 
 
-def _card(known: Collection, about: Description) -> list[str]:
-    """Say what is believed of objects, in plain sentences."""
-    lives, looks = known.lives, known.looks
+def _card(collection: Collection, about: Description) -> list[str]:
+    """Return sentences on the objects and their rates."""
+    lives, looks = collection.lives, collection.looks
     days = float(looks[-1] - looks[0])
     ended = int(lives.ended.sum())
     spent = float(np.sum(np.minimum(lives.gone_by, looks[-1]) - lives.first_seen))
-    said = [
+    lines = [
         (
             f"{count(about.items, 'object')} are there now, known from "
             f"{count(looks.size, 'full sync')} in {span(days)} that saw "
@@ -102,25 +103,25 @@ def _card(known: Collection, about: Description) -> list[str]:
     if days > 0 and not math.isnan(about.rate):
         came = about.rate * days
         spread = 1.96 * math.sqrt(max(came, 1.0)) / days
-        said.append(
+        lines.append(
             f"Arrivals: {count(about.rate, 'object')} a day, give or take "
             f"{number(spread, 2)} (95 %)."
         )
     if ended and spent > 0:
         rate = ended / spent
-        said.append(
+        lines.append(
             f"Half of the objects are gone after {span(math.log(2.0) / rate)}; "
             f"{count(ended, 'object')} were seen to go."
         )
     elif days > 0:
         most = 3.0 / max(spent, 1e-9)
-        said.append(
+        lines.append(
             f"Prior: no object was seen to go in {span(days)}; an object is taken to "
             f"stay {span(1.0 / most)} or longer (95 % confidence)."
         )
     if looks.size < FEW:
-        said.append(
-            f"Prior: {count(looks.size, 'full sync')} tell little; until there are "
-            f"{FEW} or more, forecasts lean on what lists like this usually do."
+        lines.append(
+            f"Prior: {count(looks.size, 'full sync')} so far; until there are "
+            f"{FEW} or more, forecasts rest on what is usual for such lists."
         )
-    return said
+    return lines

@@ -1,4 +1,4 @@
-"""What a kind shows of its sources: on their pages, in tables, and of many at once.
+"""The plain values that a kind shows: on pages of sources, in tables, in overviews.
 
 A kind gives plain values; a surface writes dates, shortens text and draws.
 """
@@ -27,7 +27,7 @@ class PageTable(NamedTuple):
     """A table of ``status``.
 
     Attributes:
-        name: What a program's answer calls it.
+        name: Its key in a program's answer.
         rows: Its rows.
 
     """
@@ -41,9 +41,9 @@ class TableColumn(NamedTuple):
 
     Attributes:
         key: The key of its values in a row.
-        title: What stands above it.
+        title: Its heading.
         form: How values are written; nan and None are a dash.
-        short: What stands beside a value on a narrow screen; empty: the title.
+        short: The label of a value on a narrow screen; empty: the title.
 
     """
 
@@ -54,7 +54,7 @@ class TableColumn(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """What was counted on each of some days."""
+    """Counts for each of several days."""
 
     title: str
     counts: Mapping[str, Floats]
@@ -66,7 +66,7 @@ class LinkedParts:
     """Groups of items that behave alike.
 
     Attributes:
-        by: What tells the groups apart.
+        by: The attribute that defines the groups.
         columns: The columns besides the name of the group and its size.
         rows: A row a group, with ``group`` and ``items``.
 
@@ -79,12 +79,12 @@ class LinkedParts:
 
 @dataclass(frozen=True, slots=True)
 class QueryLog:
-    """What was asked, and what would be asked next.
+    """The queries of a source.
 
     Attributes:
-        upcoming: What would be asked next, best first.
-        tried: What was asked lately.
-        findings: What was found of how queries are answered, in words.
+        upcoming: The next queries, best first.
+        tried: The latest queries.
+        findings: How queries are answered, in words.
 
     """
 
@@ -98,18 +98,17 @@ class PageView:
     """What the page of a source shows besides its quality and its runs.
 
     Attributes:
-        card: What is believed of it, in sentences.
+        card: Facts and estimates, in sentences.
         title: What its items are called, for a heading.
         columns: The columns of the table of items.
         items: Some items, a row each.
-        number: Which page of the items this is, from 1 on.
-        pages: How many there are.
+        number: The number of this page of items, from 1 on.
+        pages: The number of pages of items.
         parts: Groups of items.
-        timelines: What was counted on each of the last days.
-        log: What is asked; None if it answers no queries.
-        failures: What failed in the latest runs.
-        past: How good the copy was up to the last read, as later reads tell; None if
-            that is not known from them.
+        timelines: Counts for each of the last days.
+        log: Its queries; None if it answers none.
+        failures: Failures of the latest runs.
+        past: Past freshness of the copy, measured by later reads; None if unknown.
 
     """
 
@@ -134,7 +133,7 @@ class FailingItem(NamedTuple):
 
 
 class RunFailure(NamedTuple):
-    """What failed in a run: the run, or when it was, why, and how many fetches."""
+    """A failure of a run: the run or its time, the reason, the number of fetches."""
 
     run: int
     at: float
@@ -146,10 +145,10 @@ class SourceStanding(NamedTuple):
     """One of many sources.
 
     Attributes:
-        about: What there is to say of it.
-        forecast: Its quality from now on; None if nothing is known of it.
-        failing: Items that could not be fetched the last time.
-        failed: Some of them.
+        about: What reports show of it besides its quality.
+        forecast: Its quality from now on; None if it is unknown.
+        failing: How many items could not be fetched the last time.
+        failed: Some of these items.
 
     """
 
@@ -160,7 +159,7 @@ class SourceStanding(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """An item that would be fetched next; ``fails`` if its last fetch failed."""
+    """An item in the plan; ``fails`` if its last fetch failed."""
 
     source: str
     item: str
@@ -174,38 +173,39 @@ class Panorama(Protocol):
 
     @property
     def standings(self) -> Mapping[str, SourceStanding]:
-        """Each source by its name."""
+        """The sources by name."""
         ...
 
     @property
     def together(self) -> Forecast | None:
-        """The quality of all of them; None if nothing is known of it."""
+        """The quality of all of them together; None if it is unknown."""
         ...
 
     @property
     def is_vast(self) -> bool:
-        """Whether it takes long to say what requests buy at each source."""
+        """Whether value curves of all sources take long to compute."""
         ...
 
     def worths(self) -> "list[Known]":
-        """Return about what requests buy at each source, without bounds."""
+        """Return approximate value curves of all sources, without bounds."""
         ...
 
     def plan(self, most: int) -> Sequence[Planned]:
-        """Return what would be fetched next for so many requests, best first."""
+        """Return the next fetches for at most ``most`` requests, best first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest(Generic[Source]):
-    """What a page is made from.
+    """The input of a page.
 
     Attributes:
-        reading: What is known.
+        reading: The input from which states are read.
         source: The source.
-        about: What there is to say of it.
+        about: What reports show of it besides its quality.
         panorama: All sources of the kind, if it has such a view.
-        number: The page of its items that is wanted, from 1 on.
+        number: The requested page of its items, from 1 on.
+
 
     """
 

@@ -1,8 +1,8 @@
-"""What a kind of source is: all that the engine asks of one, and nothing else.
+"""The protocol of a kind of source: everything that the engine asks of one.
 
 A kind reads the state of its sources once (``states``). Quality, offers, worth and the
-rest are functions of that state; they read no store, no clock and no network. ``open``
-gives the worker that does the I/O, and every piece of work comes back as a ``Report``.
+rest are functions of that state; they use no store, no clock and no network. ``open``
+gives the worker that does the I/O, and every piece of work returns a ``Report``.
 """
 
 from abc import ABC, abstractmethod
@@ -45,29 +45,29 @@ if TYPE_CHECKING:
     from halflife.net.gate import Gate
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
-NEVER_SEEN = 365.0  # quality-days that a first look buys, at most
-OVERDUE = 1.5  # times the usual gap after which no look is expected any more
+NEVER_SEEN = 365.0  # quality-days that a first fetch gains, at most
+OVERDUE = 1.5  # times the usual gap after which no further fetch is expected
 
-FEW = 3  # histories that are kept for pages
+FEW = 3  # histories cached for pages
 
 Group: TypeAlias = tuple[str, ...]
-Seen: TypeAlias = tuple[str, int, float]  # a source, its looks, and when the last was
+Seen: TypeAlias = tuple[str, int, float]  # a source, its fetches, time of the last
 Source = TypeVar("Source", bound=SourceConfig)
 State = TypeVar("State")
 
 
 @dataclass(slots=True)
 class Memo:
-    """What was worked out before and holds until the next look at a source.
+    """Cached results that hold until the next fetch of a source.
 
     Attributes:
         decays: How copies decay.
-        casts: Forecasts, by source, looks, the last look and confidence.
-        worths: What requests buy, by source, looks, the last look and what else counts.
-        filed: The topics of pages, by the sources that are kept together.
-        dues: When sources are due, by source, with what that goes by.
+        casts: Forecasts, by source, number of fetches, last fetch and confidence.
+        worths: Value curves, by source, fetches, last fetch and other inputs.
+        filed: The topics of pages, by the sources that are stored together.
+        dues: When sources are due, by source, with the inputs of that date.
         rules: What the policies of a kind learned from all of its sources.
-        histories: Histories that pages show, the latest few.
+        histories: The latest few histories that pages showed.
 
     """
 
@@ -82,7 +82,7 @@ class Memo:
     def history(
         self, name: str, read: Callable[[], Collection | None]
     ) -> Collection | None:
-        """Return a history, read once: who turns its pages asks again and again."""
+        """Return a history, read only once although each page of it needs it."""
         if name not in self.histories:
             found = read()
             if found is None:
@@ -95,14 +95,14 @@ class Memo:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the state of sources is read from.
+    """The input from which the state of sources is read.
 
     Attributes:
         config: The settings.
-        store: What is known.
+        store: The store.
         now: The time, in days.
-        memo: What was worked out before.
-        groups: Sources that are kept together.
+        memo: Cached results.
+        groups: Sources that are stored together.
 
     """
 
@@ -113,20 +113,20 @@ class Reading:
     groups: Sequence[Sequence[SourceConfig]] = ()
 
     def shortest(self, source: SourceConfig, whole: float) -> float:
-        """Return the days between two whole reads that settings allow."""
+        """Return the shortest allowed time between two full reads, in days."""
         return shortest(self.config, source, whole)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A source and what requests buy there.
+    """A source and its value curve: what requests gain there.
 
     Attributes:
         source: Its settings.
-        whole: Requests that one look at all of it takes.
-        worth: What requests buy; None if that is not known.
-        why: Why it is not.
-        pace: Requests a day that its policy spends, whatever they buy; None if the
+        whole: Requests of one full read.
+        worth: The value curve; None if it is not known.
+        why: Why it is not known.
+        pace: Requests a day that its policy spends, whatever they gain; None if the
             market decides.
 
     """
@@ -139,12 +139,12 @@ class Known:
 
 
 class Prospects(NamedTuple):
-    """What renewing things of a source buys, the older they are.
+    """The gain of renewing items of a source, as a function of their age.
 
     Attributes:
-        gain: Weighted quality-days at ``market.price.AGES`` (things x ages).
-        cost: Requests that each takes.
-        many: How many things each stands for.
+        gain: Weighted quality-days at ``market.price.AGES`` (items x ages).
+        cost: Requests of each item.
+        many: How many items each row represents.
 
     """
 
@@ -155,16 +155,16 @@ class Prospects(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What there is to say of a source besides its quality.
+    """What reports show of a source besides its quality.
 
     Attributes:
-        measure: What its quality is called.
-        items: Items that are held.
+        measure: The name of its quality measure.
+        items: Items in the copy.
         last: When it was last fetched, in days; ``-inf`` if never.
         rate: Items that arrive or change a day; nan if that is not known.
-        gone: Items that were held and are known to be gone.
-        why: Why nothing is known of its quality; empty if something is.
-        note: What else should be known of it.
+        gone: Items that were in the copy and no longer exist.
+        why: Why its quality is unknown; empty if it is known.
+        note: A further remark for the user.
 
     """
 
@@ -179,13 +179,13 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What would be fetched next.
+    """A planned fetch.
 
     Attributes:
         what: The item or query.
-        requests: Requests that it takes.
-        gain: Quality-days that it buys, by request.
-        why: Why it is worth that.
+        requests: Its cost in requests.
+        gain: Expected gain in quality-days, by request.
+        why: Why it gains that.
 
     """
 
@@ -196,35 +196,35 @@ class Step:
 
 
 class Result(Protocol):
-    """What a piece of work came to, for people and programs."""
+    """The outcome of a piece of work, for people and programs."""
 
     def row(self) -> dict[str, object]:
-        """Return it for programs."""
+        """Return it as a row for programs."""
         ...
 
     def words(self, *, trouble: bool = True) -> str:
-        """Return it in a line; without ``trouble`` not what went wrong."""
+        """Return it in a line; without ``trouble``, leave out what went wrong."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a piece of work.
+    """The report on a piece of work.
 
     Attributes:
         group: The sources that were worked at.
         requests: Requests sent.
-        result: What was seen; None if nothing could be done.
+        result: The outcome; None if nothing could be done.
         trouble: What went wrong; empty if nothing did, or only with single items.
         held: Why the answer waits for a decision; empty if it does not.
         lost: Whether our own network kept something from being sent.
         heard: Whether anything was answered, or failed for another reason.
-        partly: Whether something came of it although not all did.
-        found: Items that became known.
-        mishandled: The sources with an answer that our own code failed at, and which.
-        failures: Fetches that failed, by source; those of our own network do not.
-        section: What a program's answer calls such results; empty for pages.
-        note: What else somebody who waits should know.
+        partly: Whether some of the work succeeded although not all did.
+        found: Items that were discovered.
+        mishandled: The sources with an answer that our own code failed at, and why.
+        failures: Failed fetches by source, without those caused by our own network.
+        section: The key of such results in a program's answer; empty for pages.
+        note: A further remark for the user who waits.
         troubles: What went wrong with each source, in words that follow its name.
         run: The run that put an answer aside; 0 if none did.
 
@@ -248,22 +248,22 @@ class Report:
 
     def failed(self) -> list[str]:
         """Return what went wrong, one line for each source."""
-        lines = [f"source {name} {said}" for name, said in self.troubles.items()]
+        lines = [f"source {name} {trouble}" for name, trouble in self.troubles.items()]
         rest = (n for n in self.mishandled if n not in self.troubles)
         return [*lines, *(f"source {name}: {self.mishandled[name]}" for name in rest)]
 
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What somebody asks for who has sources fetched once.
+    """A request of a user or a program to fetch sources once.
 
     Attributes:
         most: Requests that may be spent, at most; None: what the budget has left.
-        everything: Whether all items are looked at, not those that are worth most.
-        told: Hears how many items were fetched, each time some were.
-        income: What the sources get of the requests that have come in; None: all.
-        draws: Whether somebody waits for it, so that what the window has left may be
-            spent before it has come in.
+        everything: Whether all items are fetched, not only the most valuable ones.
+        told: Receives the number of fetched items after each batch.
+        income: Share of the incoming requests that the sources get; None: all.
+        draws: Whether a user waits for it, so that requests left in the window may be
+            spent before they have come in.
 
     """
 
@@ -278,19 +278,19 @@ class Worker(Protocol):
     """Works at one group of sources."""
 
     async def sync(self, errand: Errand) -> Report:
-        """Fetch the sources once, for somebody who asked for it."""
+        """Fetch the sources once, as requested."""
         ...
 
     async def work(self, requests: int) -> Report:
-        """Spend up to so many requests."""
+        """Spend up to ``requests`` requests."""
         ...
 
     def ease(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
         ...
 
     async def keep(self) -> None:
-        """Hold on to the sources between pieces of work; ends if they are lost."""
+        """Keep the leases between pieces of work; return if they are lost."""
         ...
 
 
@@ -300,11 +300,12 @@ class Desk:
 
     Attributes:
         config: The settings.
-        store: What is known.
-        gate: The way out.
+        store: The store.
+        gate: The gate through which all requests are sent.
         clock: The time in days.
-        audits: Whether a share of requests checks what is believed.
-        remote: Makes what hands pages out to workers; None if they are fetched here.
+        audits: Whether a share of the requests audits forecasts.
+        remote: Makes the queue that gives pages to remote workers; None if they are
+            fetched here.
 
     """
 
@@ -319,14 +320,14 @@ class Desk:
 class Kind(Hooks[Source], ABC, Generic[Source, State]):
     """A kind of source; one object serves all sources of it.
 
-    What it may say besides is in ``Hooks``.
+    Optional methods are in ``Hooks``.
 
     Attributes:
         verb: The command that fetches such a source once.
-        planned_as: What a program's answer calls its steps, and what each fetches.
+        planned_as: The key of its steps in a program's answer, and that of each item.
         foreseen_by: How its forecasts are made, in a sentence.
-        checked_by: What tells whether forecasts of it came true, in words.
-        unchecked: Why nothing may have told that, in words.
+        checked_by: What verifies its forecasts, in words.
+        unchecked: Why its forecasts may be unverified, in words.
 
     """
 
@@ -340,62 +341,62 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
     def states(
         self, reading: Reading, sources: Sequence[Source]
     ) -> Mapping[str, State]:
-        """Read what is known of sources; all that follows goes by it alone."""
+        """Read the states of sources; all methods below use nothing else."""
 
     @abstractmethod
     def quality(
         self, state: State, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
-        """Return the quality so many days ahead; None if nothing is known of it.
+        """Return the quality ``ahead`` days from now; None if it is unknown.
 
-        ``sure`` is the confidence of each bound. With ``looks`` items are looked at as
-        often as they were, else nobody looks.
+        ``sure`` is the confidence of each bound. With ``looks`` items are fetched as
+        often as before, otherwise not at all.
         """
 
     @abstractmethod
     def worth(self, state: State, confidence: float) -> Known:
-        """Return what requests buy in the long run."""
+        """Return the value of requests in the long run."""
 
     @abstractmethod
     def offers(self, state: State) -> Offers:
-        """Return what could be done now, in weighted quality-days."""
+        """Return the possible fetches now, in weighted quality-days."""
 
     @abstractmethod
     def measure(self, source: Source) -> str:
-        """Return what the quality of a source is called."""
+        """Return the name of the quality measure of a source."""
 
     @abstractmethod
     def describe(self, state: State) -> Description:
-        """Return what there is to say of the source."""
+        """Return what reports show of the source besides its quality."""
 
     @abstractmethod
     def steps(self, state: State, most: int) -> list[Step]:
-        """Return what would be fetched next for so many requests, best first."""
+        """Return the next fetches for at most ``most`` requests, best first."""
 
     @abstractmethod
     def ages(self, state: State, *, some: bool = False) -> Floats:
-        """Return the days since the last look, one for each offer.
+        """Return the days since the last fetch, one for each offer.
 
-        ``inf`` where nobody has looked yet. With ``some``, of items that stand for all.
+        ``inf`` where nothing was fetched yet. With ``some``, of a sample of the items.
         """
 
     @abstractmethod
     def prospects(self, state: State) -> Prospects | None:
-        """Return what renewing things buys, the older they are; None if not known."""
+        """Return the gain of renewing items by their age; None if not known."""
 
     @abstractmethod
     def stand(
         self, state: State, goal: Goal, memory: TargetMemory, settled: Sequence[Issued]
     ) -> tuple[Stand, TargetMemory] | None:
-        """Return how the source stands to a goal, and what to remember of it.
+        """Return how the source stands to a goal, and the memory for the next time.
 
-        ``settled`` are the forecasts that got their outcomes since. None if nothing is
-        known yet.
+        ``settled`` are the forecasts that got their outcomes since. None if the state
+        is still unknown.
         """
 
     @abstractmethod
     def first_cost(self, reading: Reading, group: Sequence[Source], room: int) -> float:
-        """Return the requests of the first look at what was never tried; 0 if all was.
+        """Return the requests of a first fetch; 0 if everything was tried before.
 
         ``room`` is what the budget has left.
         """
@@ -404,73 +405,73 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
     def open(
         self, desk: Desk, group: Sequence[Source]
     ) -> AbstractAsyncContextManager[Worker]:
-        """Hold all that it takes to work at sources during the block."""
+        """Hold all that the work at sources needs during the block."""
 
     def was_seen(self, reading: Reading, source: Source) -> bool:
-        """Say whether anything of it was ever fetched."""
+        """Say whether anything of a source was ever fetched."""
         return source.name in reading.store.collections()
 
     def recorded(self, store: Store, source: Source) -> "RecordedSource | None":
-        """Return what a store knows of a source as a recording; None if too little."""
+        """Return the stored history of a source as a recording; None if too short."""
         del store, source
         return None
 
     def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
-        """Return the histories in a folder that can be played as sources of this kind.
+        """Return the histories in a folder that can be replayed as such sources.
 
-        Only names are read; none if the folder holds nothing of the kind.
+        Only names are read; none if the folder has nothing of this kind.
         """
         del folder
         return ()
 
     def incomplete(self, store: Store, source: Source) -> str:
-        """Return why the last answer was not all there is; empty if it was."""
+        """Return why the last answer was incomplete; empty if it was complete."""
         del store, source
         return ""
 
     def level(self, source: Source) -> tuple[float, float | None] | None:
-        """Return the quality that keys of this kind alone ask for, and how surely."""
+        """Return the target and confidence in settings of this kind alone."""
         del source
         return None
 
     def wanted(self, source: Source) -> float | None:
-        """Return the quality that is good enough if the settings name none."""
+        """Return the quality that suffices if the settings name no target."""
         del source
         return None
 
     def least(self, state: State) -> float:
-        """Return the days between two reads, at least."""
+        """Return the shortest time between two reads, in days."""
         del state
         return 0.0
 
     def is_scheduled(self, source: Source) -> bool:
-        """Say whether its policy, and not the market, says when it is fetched."""
+        """Say whether its policy, not the market, decides when it is fetched."""
         del source
         return False
 
     def due(self, state: State) -> float:
-        """Return the moment by which its policy has it fetched, in days.
+        """Return the time at which its policy wants it fetched, in days.
 
-        ``inf`` if the market decides. What is due is served before what is bought.
+        ``inf`` if the market decides. Due sources are served before other offers.
         """
         del state
         return inf
 
     def parts(self, state: State) -> Floats:
-        """Return the age in days of each part that a target of ages counts."""
+        """Return the age in days of each part that a target on ages counts."""
         return self.ages(state, some=True)
 
     def gaps(self, state: State) -> Floats:
-        """Return the usual days between two looks at each of these parts."""
+        """Return the usual days between two fetches of each of these parts."""
         return np.full(self.parts(state).size, inf)
 
     def looks(self, state: State) -> Floats:
-        """Return when the source was read lately, in days."""
+        """Return the times of the latest reads of the source, in days."""
         del state
         return np.empty(0)
 
     def silence(self, state: State, breaker: Breaker, now: float) -> tuple[int, float]:
-        """Return the failures since the last good look, and the days since then."""
+        """Return the failures since the last good fetch, and the days since then."""
         del state
         since = breaker.well if breaker.well > 0 else now
         return breaker.failures, max(now - since, 0.0)
@@ -484,7 +485,7 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
 
 
 def relief(looks: Floats, now: float) -> float:
-    """Return the days until a look comes, by habit; ``inf`` if none may."""
+    """Return the days until the next usual fetch; ``inf`` if none is expected."""
     if looks.size < 2:
         return inf
     gap = float(np.median(np.diff(looks)))
@@ -493,7 +494,7 @@ def relief(looks: Floats, now: float) -> float:
 
 
 def one_offer(source: SourceConfig, cost: float, gain: float) -> Offers:
-    """Return the offer of what is renewed whole."""
+    """Return the offer of a source that is renewed whole."""
     none = np.zeros(1, dtype=np.intp)
     return Offers(
         (source.name,), none, np.array([cost]), np.array([source.weight * gain])

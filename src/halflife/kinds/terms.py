@@ -1,7 +1,7 @@
-"""On what terms the engine grants requests to a kind of source.
+"""The terms on which the engine grants requests to a kind of source.
 
-They are plain values, so that a plug-in cannot fail at them. The defaults are those of
-a source that is read whole; items that are fetched one by one have terms of their own.
+They are plain values, so that a plug-in cannot fail in them. The defaults suit a source
+that is read whole; items that are fetched one by one have terms of their own.
 """
 
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ LEAST_GAIN = 1e-9  # quality-days: enough to be fetched at all, and less than an
 
 @dataclass(frozen=True, slots=True)
 class GrantTerms:
-    """How requests are granted, and what becomes of those that are left over.
+    """How requests are granted, and what happens to unused ones.
 
     Attributes:
-        is_weighed: Whether the value of a fetch is weighed against keeping requests for
-            later, also while no other source wants any.
+        is_weighed: Whether the value of a fetch is weighed against saving requests for
+            later, even while no other source wants any.
         first_fetch_is_all: Whether a group gets nothing more in the turn in which
             something of it is fetched for the first time.
-        refunds: Whether requests that were granted and not sent are paid back.
-        holds_lease: Whether the lease is held between two pieces of work; who loses
-            such a lease has to stop.
-        least_gain: Quality-days that a fetch gains at least if a target asks for it.
+        refunds: Whether granted requests that were not sent are paid back.
+        holds_lease: Whether the lease is held between two pieces of work; a worker that
+            loses such a lease has to stop.
+        least_gain: Least gain of a fetch, in quality-days, if a target asks for it.
 
     """
 
@@ -32,7 +32,7 @@ class GrantTerms:
     least_gain: float = LEAST_GAIN
 
     def refund(self, paid: float, sent: int, *, offline: bool) -> float:
-        """Return what is paid back of a grant; less than 0 if more was sent.
+        """Return the refund of a grant; less than 0 if more was sent than paid for.
 
         Requests that our own network kept from being sent are always paid back.
 
@@ -45,8 +45,8 @@ class GrantTerms:
 
 
 WHOLE = GrantTerms()
-# A policy chooses among very many items: whatever comes in is spent on the best ones,
-# new items do not keep known ones from being fetched, and none must be fetched.
+# A policy chooses among very many items: all incoming requests are spent on the best
+# ones, new items do not delay known ones, and no item must be fetched.
 BY_ITEM = GrantTerms(
     is_weighed=False,
     first_fetch_is_all=False,

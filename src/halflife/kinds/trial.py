@@ -1,9 +1,9 @@
-"""Trials: what an address answers, and what else is asked to make sure of a guess.
+"""Trials: fetch an address, guess how to keep it, and confirm the guess.
 
-A trial goes through the gate like any other request: robots.txt is obeyed, hosts are
-not hurried, and every request is paid for. It takes one request for the address itself
-(and one for robots.txt), one more if a page names the same as data, and one for the
-second page of a list.
+A trial goes through the gate like any other request: robots.txt is obeyed, rate limits
+are kept, and every request is paid for. It costs one request for the address itself
+(and one for robots.txt), one more if a page links to the same content as data, and one
+for the second page of a list.
 """
 
 import asyncio
@@ -45,18 +45,18 @@ from halflife.stores import Store
 
 GOOD = frozenset({200, 203})
 JSON = "application/json"
-SAID = 200  # characters of an answer without records that are shown
+EXCERPT = 200  # characters shown of an answer without records
 MONTH = 30.0  # days
 
 
-Asked: TypeAlias = tuple[str, bytes, str]  # the address, the body, the format wanted
+RequestKey: TypeAlias = tuple[str, bytes, str]  # the address, the body, the format
 
 
 class RecordingGate(Gate):
-    """A way out that remembers what it was answered, and asks nothing twice."""
+    """A gate that records its answers and sends no request twice."""
 
     answers: dict[str, Answer]
-    recorded: dict[Asked, Answer]
+    recorded: dict[RequestKey, Answer]
 
     async def get(self, url: str | URL, *given: Any, **named: Any) -> Answer:  # noqa: ANN401  (as it is)
         """Fetch a URL, as any gate does."""
@@ -74,23 +74,23 @@ class RecordingGate(Gate):
         """Send a request, as any gate does, unless it was answered before."""
         terms = named.get("access")
         wanted = terms.headers.get("Accept", "") if terms else ""
-        asked = str(url), payload.body or b"", wanted
-        if asked not in self.recorded:
-            self.recorded[asked] = await super().ask(url, payload, *given, **named)
-        return self.recorded[asked]
+        key = str(url), payload.body or b"", wanted
+        if key not in self.recorded:
+            self.recorded[key] = await super().ask(url, payload, *given, **named)
+        return self.recorded[key]
 
 
 @dataclass(frozen=True, slots=True)
 class TrialWish:
-    """An address that somebody wants to keep.
+    """An address that a user wants to keep.
 
     Attributes:
         url: The address.
-        name: What to call the source.
+        name: The name of the source.
         given: Settings that the source gets in any case.
-        kind: The kind that it should be of; empty for what fits best.
-        corrections: What is known better than it can be guessed.
-        question: What is asked in GraphQL; empty for a plain address.
+        kind: The kind that the user chose; empty for the best match.
+        corrections: Settings of the user that replace guesses.
+        question: The GraphQL query; empty for a plain address.
 
     """
 
@@ -102,7 +102,7 @@ class TrialWish:
     question: str = ""
 
     def source(self, guess: SourceGuess) -> SourceConfig:
-        """Return the settings of a guess; raise ``UsageError`` if they cannot be."""
+        """Return the settings of a guess; raise ``UsageError`` if they are invalid."""
         try:
             table = {"name": self.name, **self.given, **guess.settings}
             return read_source({k: v for k, v in table.items() if v not in ((), {})})
@@ -115,21 +115,21 @@ class TrialFetch:
     """A trial of one address.
 
     Attributes:
-        wish: The address, and how it is wanted.
-        guesses: How it could be kept, the likeliest first.
-        notes: What could not be made sure of.
-        recorded: What was answered; another trial that has it too costs nothing.
+        wish: The address, and how the user wants it.
+        guesses: How it could be kept, the most likely way first.
+        notes: What could not be confirmed.
+        recorded: Recorded answers; another trial that shares them costs nothing.
 
     """
 
     wish: TrialWish
     guesses: list[SourceGuess] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    recorded: dict[Asked, Answer] = field(default_factory=dict, repr=False)
+    recorded: dict[RequestKey, Answer] = field(default_factory=dict, repr=False)
 
     @property
     def best(self) -> SourceGuess | None:
-        """How it is kept: the likeliest way of the kind that is wanted."""
+        """The most likely guess of the wanted kind."""
         kind = self.wish.kind
         fitting = (g for g in self.guesses if not kind or g.kind == kind)
         return next(fitting, None)
@@ -142,18 +142,18 @@ class TrialFetch:
         )
 
     def others(self) -> list[SourceGuess]:
-        """Return the ways in which it is not kept."""
+        """Return the guesses that were not chosen."""
         return [guess for guess in self.guesses if guess is not self.best]
 
     def way_out(self, config: Config, store: Store, clock: Clock) -> RecordingGate:
-        """Return a gate that remembers what it was answered."""
+        """Return a gate that records its answers."""
         plain = network.gate(config, store, clock)
         gate = RecordingGate(plain.settings, hosts=store, clock=clock)
         gate.answers, gate.recorded = {}, self.recorded
         return gate
 
     async def fetch(self, gate: Gate, purse: Purse) -> None:
-        """Fetch the address and look at what it answers; raise ``SourceError``."""
+        """Fetch the address and examine its answer; raise ``SourceError``."""
         url = self.wish.url
         page = self.wish.source(SourceGuess("pages", "", 0.0, {"pages": (url,)}))
         access = network.access(page, page=True)
@@ -163,10 +163,10 @@ class TrialFetch:
         await self.examine(gate, purse)
 
     async def question(self, gate: Gate, purse: Purse) -> None:
-        """Ask a question in GraphQL, and look at what is answered.
+        """Send a GraphQL query, and examine its answer.
 
-        Without one, the server is asked what it has. Raise ``SourceError`` if nothing
-        usable is answered.
+        Without a query, the server is asked for its schema. Raise ``SourceError`` if
+        the answer is not usable.
         """
         if not self.wish.question:
             answer = await self._posted(gate, purse, INTROSPECTION)
@@ -176,31 +176,32 @@ class TrialFetch:
         first = await self._recognise(answer)
         self.guesses = [guess for guess in self.guesses if "graphql" in guess.settings]
         if not self.guesses:
-            said = answer.body[:SAID].decode("utf-8", "replace")
-            raise SourceError(f"{shown(url)}: its answer has no records: {said}")
+            excerpt = answer.body[:EXCERPT].decode("utf-8", "replace")
+            raise SourceError(f"{shown(url)}: its answer has no records: {excerpt}")
         if self.guesses[0].second_body:
             await self._confirm(gate, purse, self.guesses[0], first)
 
     def _chosen(self, answer: Answer) -> str:
-        """Return a question for one of the lists that a server describes."""
+        """Return a query for one of the lists that a server describes."""
         url, named = shown(self.wish.url), self.wish.corrections.records
         try:
-            found = find_questions(load_json(answer.body.decode()))
+            questions = find_questions(load_json(answer.body.decode()))
         except (ValueError, RecursionError):
-            found = []
-        if not found:
+            questions = []
+        if not questions:
             raise SourceError(f"{url}: it describes no list; give --graphql FILE")
-        asked = [one for one in found if one.records == named]
-        if len(found) > 1 and not asked:
-            names = ", ".join(one.name for one in found[1:10])
+        wanted = [question for question in questions if question.records == named]
+        if len(questions) > 1 and not wanted:
+            names = ", ".join(question.name for question in questions[1:10])
             self.notes.append(
-                f"{found[0].name!r} was taken; it has other lists: {names}; to keep "
-                f"one of them say, for example, --records '{found[1].records}'"
+                f"{questions[0].name!r} was taken; it has other lists: {names}; to "
+                f"keep one of them say, for example, --records "
+                f"'{questions[1].records}'"
             )
-        return (asked or found)[0].query
+        return (wanted or questions)[0].query
 
     async def _posted(self, gate: Gate, purse: Purse, query: str) -> Answer:
-        """Return what is answered to a question in GraphQL."""
+        """Return the answer to a GraphQL query."""
         url = self.wish.url
         table = {"kind": "listing", "url": url, "graphql": {"query": query}}
         source = self.wish.source(SourceGuess("listing", "", 0.0, table))
@@ -214,7 +215,7 @@ class TrialFetch:
         return answer
 
     async def examine(self, gate: Gate, purse: Purse) -> None:
-        """Look at what the address answered, and ask for what would confirm it."""
+        """Examine the answer of the address, and fetch what would confirm the guess."""
         answers = gate.answers if isinstance(gate, RecordingGate) else {}
         answer = answers.get(str(parse_url(self.wish.url)))
         if answer is None or answer.status not in GOOD:
@@ -233,10 +234,10 @@ class TrialFetch:
         return {guess.kind for guess in self.guesses if guess.kind != but.kind}
 
     async def _recognise(self, answer: Answer) -> TrialAnswer:
-        seen = trial_answer(answer, self.wish)
-        found = await read_in_thread(self.wish.url, guesses.recognise, seen)
-        self.guesses = sorted(found, key=lambda guess: -guess.score)
-        return seen
+        trial = trial_answer(answer, self.wish)
+        candidates = await read_in_thread(self.wish.url, guesses.recognise, trial)
+        self.guesses = sorted(candidates, key=lambda guess: -guess.score)
+        return trial
 
     async def _instead(
         self,
@@ -247,11 +248,11 @@ class TrialFetch:
         *,
         again: bool = True,
     ) -> TrialAnswer:
-        """Look at the same as data; keep that, if it has records.
+        """Fetch the same content as data; keep that, if it has records.
 
-        The data may say in turn that it can be had in a better form (``again``).
+        The data may in turn link to a better form (``again``).
         """
-        known = self.guesses
+        earlier = self.guesses
         if host_of(page.instead) != host_of(first.url):
             return first
         listing = replace(page, kind="listing", settings={"kind": "listing",
@@ -259,26 +260,26 @@ class TrialFetch:
         answer = await self._ask(gate, purse, listing, page.instead)
         if answer is None:
             return first
-        seen = await self._recognise(answer)
+        trial = await self._recognise(answer)
         further = next((guess for guess in self.guesses if guess.missing), None)
         if further is not None and further.instead and again:
-            seen = await self._instead(gate, purse, further, seen, again=False)
+            trial = await self._instead(gate, purse, further, trial, again=False)
         best = self.guesses[0] if self.guesses else None
         if best is None or not best.usable or best.score < LIKELY:
-            self.guesses = known
+            self.guesses = earlier
             return first
         why = f"{page.instead} has the same as data"
         reasons = {**best.reasons, "format": f"{best.reasons['format']}; {why}"}
         self.guesses[0] = replace(best, reasons=reasons)
-        self.guesses += [guess for guess in known if not guess.missing]
-        return seen
+        self.guesses += [guess for guess in earlier if not guess.missing]
+        return trial
 
     async def _confirm(
         self, gate: Gate, purse: Purse, guess: SourceGuess, first: TrialAnswer
     ) -> None:
-        """Ask for the second page, to see whether paging was guessed right.
+        """Fetch the second page, to check whether paging was guessed right.
 
-        If it was not, other ways are tried; if none is right, nothing is made up.
+        If it was not, the alternatives are tried; if none works, no paging is set.
         """
         better, tried = guess, False
         if guess.second:
@@ -286,21 +287,21 @@ class TrialFetch:
             tried = better is not guess and bool(better.second)
         notes = len(self.notes)
         for rival in () if tried else guess.rivals:
-            seen = await self._second(gate, purse, rival, first)
-            if seen is not rival and seen.second:
-                better, tried = seen, True
+            improved = await self._second(gate, purse, rival, first)
+            if improved is not rival and improved.second:
+                better, tried = improved, True
                 break
         if guess.rivals and not tried:
             reasons = dict(better.reasons)
             reasons["paging"] += "; other usual parameters bring no other records"
             better = replace(better, reasons=reasons)
-        del self.notes[notes:]  # what a try answered is of no interest
+        del self.notes[notes:]  # notes on failed attempts are of no interest
         self.guesses[self.guesses.index(guess)] = better
 
     async def _second(
         self, gate: Gate, purse: Purse, guess: SourceGuess, first: TrialAnswer
     ) -> SourceGuess:
-        """Return a guess with what its second page says; as it is if there is none."""
+        """Return a guess updated with its second page; unchanged if there is none."""
         if host_of(guess.second) != host_of(first.url):
             self.notes.append("its next page lies on another host and is not read")
             return guess
@@ -321,14 +322,14 @@ class TrialFetch:
         *,
         posted: bytes = b"",
     ) -> Answer | None:
-        """Return another answer of the source; None if there is none, and note why."""
+        """Return another answer of the source; None if there is none, with a note."""
         try:
             source = self.wish.source(replace(guess, missing=()))
             access = network.access(source)
             payload = Payload("POST", posted, JSON) if posted else GET
             answer = await gate.ask(parse_url(url), payload, purse, access=access)
         except (SourceError, BudgetSpent, UsageError) as error:
-            self.notes.append(f"not made sure of: {error}")
+            self.notes.append(f"not confirmed: {error}")
             return None
         if answer.status not in GOOD:
             self.notes.append(f"{shown(url)} answered {answer.status}")
@@ -337,7 +338,7 @@ class TrialFetch:
 
 
 def ask(path: Path, trial: TrialFetch) -> None:
-    """Ask an address the question of a trial, paid for and in its turn."""
+    """Send the query of a trial, paid for and within rate limits."""
     config = Config.load(path)
 
     async def visit(store: Store) -> None:
@@ -350,10 +351,10 @@ def ask(path: Path, trial: TrialFetch) -> None:
 
 
 def fetch(config: Config, trial: TrialFetch) -> None:
-    """Fetch an address and recognise what it is, paid for and in its turn.
+    """Fetch an address and recognise what it is, paid for and within rate limits.
 
-    Nothing is added, to the settings or to what is known. The lease is on a name of its
-    own, so that a service which keeps a source of the same host is not in the way.
+    Neither settings nor store get a new source. The lease has a name of its own, so
+    that it does not conflict with a service that keeps a source of the same host.
     """
     name = f"trial:{host_of(trial.wish.url)}"
 
@@ -368,7 +369,7 @@ def fetch(config: Config, trial: TrialFetch) -> None:
 
 
 def trial_answer(answer: Answer, wish: TrialWish) -> TrialAnswer:
-    """Return an answer of the network as kinds look at it."""
+    """Return an answer of the gate in the form that kinds recognise."""
     headers = {n.lower(): v for n, v in answer.headers.items()}
     if answer.etag:
         headers["etag"] = answer.etag
@@ -386,12 +387,12 @@ def trial_answer(answer: Answer, wish: TrialWish) -> TrialAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TrialCost:
-    """What a source is expected to cost.
+    """The expected cost of a source.
 
     Attributes:
-        read: Requests of one full read; None if nothing says how many.
+        read: Requests of one full read; None if it is unknown.
         month: Requests of a month with a full read a day.
-        budget: Requests of a month that the budget has.
+        budget: Requests of the budget in a month.
 
     """
 
@@ -404,30 +405,30 @@ class TrialCost:
         if self.read is None or self.month is None:
             return "nothing says how many requests a full read takes"
         share = self.month / self.budget
-        said = (
+        text = (
             f"{count(self.read, 'request')} for a full read; read once a day that is "
             f"{number(self.month)} a month, {share:.1%} of the budget"
         )
-        return said if share <= 1 else f"{said}, so it will be read less often"
+        return text if share <= 1 else f"{text}, so it will be read less often"
 
 
 def expected_cost(guess: SourceGuess, config: Config) -> TrialCost:
-    """Return what a source is expected to cost a month."""
+    """Return the expected cost of a source in a month."""
     budget = max(round(config.budget.requests * MONTH / config.budget.days), 1)
     month = None if guess.reads is None else round(guess.reads * MONTH)
     return TrialCost(guess.reads, month, budget)
 
 
 def free_name(config: Config, wanted: str, url: str, *, joins: bool = False) -> str:
-    """Return a name that no source has: the host, and its path if need be.
+    """Return a name that no source has: the host, with its path if necessary.
 
-    With ``joins`` that of a source of pages will do: pages join one another.
+    With ``joins`` the name of a source of pages is allowed: pages join one another.
 
     >>> free_name(Config(), "a.example", "http://a.example/x")
     'a.example'
     """
     pages = PagesConfig if joins else ()
-    taken = {one.name for one in config.source if not isinstance(one, pages)}
+    taken = {source.name for source in config.source if not isinstance(source, pages)}
     if wanted not in taken:
         return wanted
     path = URL(url).path.strip("/").replace("/", "-")

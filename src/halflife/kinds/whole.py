@@ -1,8 +1,8 @@
-"""What kinds of source share that are renewed whole: a listing, a form, a summary.
+"""The common part of kinds that are renewed whole: listings, forms, summaries.
 
-How the copy decays after a read tells what the next read is worth, how often the source
-is to be read, and how it stands to its target. What came of its forecasts is the
-measure by which the rule for targets becomes more careful, or less.
+The decay of the copy after a read determines the value of the next read, how often the
+source is to be read, and how it stands to its target. The outcomes of its forecasts
+decide how cautious the target rule is.
 """
 
 import asyncio
@@ -41,25 +41,25 @@ from halflife.readers.records import UNREADABLE
 from halflife.stores.forecasts import Issued
 
 AHEAD = 2.0 * TURN  # days until the next round, at most
-SLACK = 1.5  # what a source may have grown by since it was read
+SLACK = 1.5  # factor by which a source may have grown since it was read
 
 
 class Renewed(Protocol):
-    """What the state of such a source has at least."""
+    """The least that the state of such a source has."""
 
     @property
     def source(self) -> SourceConfig:
-        """Its settings."""
+        """The settings of the source."""
         ...
 
     @property
     def now(self) -> float:
-        """When it was read, in days."""
+        """When the state was read, in days."""
         ...
 
     @property
     def habit(self) -> LearnedRhythm:
-        """What is known of the hours at which it changes."""
+        """The learned hours at which the source changes."""
         ...
 
 
@@ -67,7 +67,7 @@ WholeState = TypeVar("WholeState", bound=Renewed)
 
 
 class WholeResult(Result, Protocol):
-    """What a read came to."""
+    """The outcome of a read."""
 
     @property
     def run(self) -> int:
@@ -91,12 +91,12 @@ class WholeResult(Result, Protocol):
 
     @property
     def partly(self) -> bool:
-        """Whether something came of it although not all did."""
+        """Whether some of the read succeeded although not all did."""
         ...
 
     @property
     def section(self) -> str:
-        """What a program's answer calls such results."""
+        """The key of such results in a program's answer."""
         ...
 
 
@@ -109,7 +109,7 @@ class WholeKind(Kind[Source, WholeState]):
 
     @abstractmethod
     def whole(self, state: WholeState) -> float:
-        """Return the requests that a read of all of it takes."""
+        """Return the requests of a full read."""
 
     @abstractmethod
     def shortest(self, state: WholeState) -> float:
@@ -117,12 +117,12 @@ class WholeKind(Kind[Source, WholeState]):
 
     @abstractmethod
     def standing(self, state: WholeState, goal: Goal) -> tuple[Whole, float] | None:
-        """Return how the source stands now, and the days that it may wait, at most."""
+        """Return how the source stands now, and how many days it may wait at most."""
 
     def least(self, state: WholeState) -> float:
-        """Return the days between two reads, at least.
+        """Return the shortest time between two reads, in days.
 
-        Minutes as long as nobody knows how it changes.
+        It is minutes as long as nothing is known of how the source changes.
         """
         return SOONEST if self.decay(state) is None else self.shortest(state)
 
@@ -136,12 +136,12 @@ class WholeKind(Kind[Source, WholeState]):
         return late
 
     def way(self, state: WholeState) -> str:
-        """Say how it is read next; empty if there is but one way."""
+        """Return how it is read next, in words; empty if there is only one way."""
         del state
         return ""
 
     def prospects(self, state: WholeState) -> Prospects | None:
-        """Return what a read buys, the older the copy is."""
+        """Return the gain of a read, by the age of the copy."""
         decay = self.decay(state)
         if decay is None:
             return None
@@ -156,76 +156,76 @@ class WholeKind(Kind[Source, WholeState]):
         memory: TargetMemory,
         settled: Sequence[Issued],
     ) -> tuple[Stand, TargetMemory] | None:
-        """Return how the source stands to a goal, and what to remember of it."""
-        found = self.standing(state, goal)
-        if found is None:
+        """Return how the source stands to a goal, and the memory for the next time."""
+        standing = self.standing(state, goal)
+        if standing is None:
             return None
-        now, most = found
-        memory = learned(settled, goal, now, memory, state.habit.rhythm)
+        now, most = standing
+        memory = update_memory(settled, goal, now, memory, state.habit.rhythm)
         latest = min(target_rule.longest(memory.past, goal, now), most)
         late = now.age + now.step > most or target_rule.due(memory.past, now, goal)
         asked = self.cost(state) if self.is_due(now, late=late) else 0.0
         chance = now.chance(memory.past, goal.level)
-        said = (
+        text = (
             f"{max(chance, 0.0):.1%} likely to fall below {number(goal.level, 4)}, read"
             f" {span(now.age)} ago, to be read every {span(latest)} at least"
         )
         way = self.way(state) if asked else ""
-        said = f"{said}; {way}" if way else said
+        text = f"{text}; {way}" if way else text
         name, again = state.source.name, now.step / 2.0
-        return Stand(name, asked, memory.needed, said, again), memory
+        return Stand(name, asked, memory.needed, text, again), memory
 
     @abstractmethod
     def reader(self, desk: Desk, source: Source) -> "SourceReader":
-        """Return what reads a source."""
+        """Return the reader of a source."""
 
     def open(
         self, desk: Desk, group: Sequence[Source]
     ) -> AbstractAsyncContextManager[Worker]:
-        """Hold all that it takes to work at a source during the block."""
+        """Hold all that the work at a source needs during the block."""
         (source,) = group
-        return _opened(Alone(desk, source, self.reader(desk, source)))
+        return _opened(SingleSourceWorker(desk, source, self.reader(desk, source)))
 
 
 class SourceReader(Protocol):
     """Reads one source."""
 
     async def sync(self, errand: Errand) -> WholeResult:
-        """Read the source as far as an errand and the budget go."""
+        """Read the source as far as the errand and the budget allow."""
         ...
 
     async def read(self, requests: int) -> WholeResult:
-        """Read the source with up to so many requests."""
+        """Read the source with at most ``requests`` requests."""
         ...
 
     def ease(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
         ...
 
     def audit(self, result: WholeResult) -> None:
-        """Give forecasts their outcomes, as far as what was seen tells them."""
+        """Settle the forecasts that a read verifies."""
         ...
 
 
-class Alone:
-    """Works at one source; it is held only while it is read."""
+class SingleSourceWorker:
+    """Works at one source, whose lease is held only while it is read."""
 
     def __init__(self, desk: Desk, source: SourceConfig, reader: SourceReader) -> None:
         self._desk, self._source, self._reader = desk, source, reader
 
     async def sync(self, errand: Errand) -> Report:
-        """Read it as far as the budget goes."""
-        return self._took(await self._reader.sync(errand))
+        """Read the source as far as the budget allows."""
+        return self._reported(await self._reader.sync(errand))
 
     async def work(self, requests: int) -> Report:
-        """Read it; that another does, or that all is spent, is no harm."""
+        """Read it; do nothing if it is leased elsewhere or the budget is spent."""
         try:
-            return self._took(await self._reader.read(requests))
+            return self._reported(await self._reader.read(requests))
         except (AlreadyRunning, BudgetSpent):
             return Report((self._source.name,))
 
-    def _took(self, result: WholeResult) -> Report:
-        """Keep what could not be handled, and score what was forecast."""
+    def _reported(self, result: WholeResult) -> Report:
+        """Save what could not be handled, audit forecasts, and return the report."""
         name = self._source.name
         faults.note(self._desk.store, name, result.trouble)
         if self._desk.audits:
@@ -233,11 +233,11 @@ class Alone:
         return report_on(name, result)
 
     def ease(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
         self._reader.ease()
 
     async def keep(self) -> None:
-        """Wait: between two reads there is nothing to hold on to."""
+        """Wait for ever: between two reads no lease is held."""
         await asyncio.Event().wait()
 
 
@@ -261,68 +261,69 @@ def report_on(name: str, result: WholeResult) -> Report:
         mishandled={name: trouble} if is_mishandled(trouble) else {},
         failures={name: int(bool(trouble) and not lost)},
         section=result.section,
-        troubles={name: _said(name, trouble)} if trouble else {},
+        troubles={name: _explain(name, trouble)} if trouble else {},
         run=result.run if result.held else 0,
     )
 
 
-def _said(name: str, trouble: str) -> str:
-    """Say what went wrong, and what to do if the history of a source is wrong."""
-    said = f"did not answer in full: {trouble}"
+def _explain(name: str, trouble: str) -> str:
+    """Return what went wrong, and the remedy if the stored history is wrong."""
+    text = f"did not answer in full: {trouble}"
     if UNREADABLE not in trouble:
-        return said
+        return text
     return (
-        f"{said}; if earlier answers were read wrongly too, mend its settings and "
+        f"{text}; if earlier answers were read wrongly too, correct its settings and "
         f"forget them with `halflife source reset {name}`"
     )
 
 
-def learned(
+def update_memory(
     settled: Sequence[Issued],
     goal: Goal,
     now: Whole,
     memory: TargetMemory,
     rhythm: Rhythm,
 ) -> TargetMemory:
-    """Return the memory with what came of forecasts since; of each look the latest.
+    """Return the memory with the latest outcome of a forecast at each fetch.
 
-    One that was made before the last look says nothing of the days since that look.
+    A forecast made before the previous fetch says nothing of the days since that fetch.
     """
     last: dict[float, Issued] = {}
-    for one in settled:
-        told = one.told or 0.0
-        if told > memory.told and one.made >= last.get(told, one).made:
-            last[told] = one
+    for forecast in settled:
+        at = forecast.told or 0.0
+        if at > memory.told and forecast.made >= last.get(at, forecast).made:
+            last[at] = forecast
     past, before = memory.past, memory.told
-    for told, one in sorted(last.items()):
-        if one.made >= before:
-            since = one.ahead if one.ahead > 0 else min(told - before, ROUND)
-            past = _taught(past, one, since, goal, now, rhythm)
-        before = told
+    for at, forecast in sorted(last.items()):
+        if forecast.made >= before:
+            since = forecast.ahead if forecast.ahead > 0 else min(at - before, ROUND)
+            past = _with_outcome(past, forecast, since, goal, now, rhythm)
+        before = at
     return replace(memory, past=past, told=before)
 
 
-def _taught(
-    past: Past, one: Issued, since: float, goal: Goal, now: Whole, rhythm: Rhythm
+def _with_outcome(
+    past: Past, forecast: Issued, since: float, goal: Goal, now: Whole, rhythm: Rhythm
 ) -> Past:
-    """Return the past with what came of a forecast, so many days after the last."""
-    things = now.things if one.looks is None else min(now.things, one.looks)
+    """Return the past with the outcome of a forecast, ``since`` days after the last."""
+    looks = forecast.looks
+    things = now.things if looks is None else min(now.things, looks)
     look = replace(now, things=max(things, 1.0), age=since)
-    found = 1.0 - (one.found or 0.0)
-    missed = _missed(rhythm, one.told or 0.0, since, found, goal)
-    return target_rule.looked(past, look, found, 1.0 - one.mean, goal, missed=missed)
+    loss, expected = 1.0 - (forecast.found or 0.0), 1.0 - forecast.mean
+    missed = _missed(rhythm, forecast.told or 0.0, since, loss, goal)
+    return target_rule.looked(past, look, loss, expected, goal, missed=missed)
 
 
 def _missed(
-    rhythm: Rhythm, told: float, days: float, found: float, goal: Goal
+    rhythm: Rhythm, end: float, days: float, found: float, goal: Goal
 ) -> float | None:
-    """Return the share of days that missed the level, if the loss went by a rhythm.
+    """Return the share of days that missed the level, if the loss follows a rhythm.
 
-    For a mean it is the mean loss. None of even days.
+    The mean loss if the goal is on the mean. None without a rhythm.
     """
     if rhythm.flat or not days > 0:
         return None
-    loss = found * rhythm.passed(*np.array([told - days, told]))
+    loss = found * rhythm.passed(*np.array([end - days, end]))
     return float(np.mean(loss if goal.confidence is None else loss > goal.loss))
 
 
@@ -330,7 +331,7 @@ def step_of(decay: Decay, goal: Goal, least: float) -> float:
     """Return the days until the next round: soon enough to keep the level.
 
     Half of the time in which a fresh copy loses what is allowed, but no less than
-    the settings and politeness allow, and no more than ``AHEAD``.
+    settings and politeness allow, and no more than ``AHEAD``.
     """
     least = min(least, AHEAD)
     moments = spread(least, 2.0 * AHEAD, 2 * POINTS)
@@ -342,22 +343,22 @@ def step_of(decay: Decay, goal: Goal, least: float) -> float:
 
 
 def losses(
-    decay: Decay, known: LearnedRhythm, seen: Floats, when: tuple[float, float]
+    decay: Decay, learned: LearnedRhythm, seen: Floats, when: tuple[float, float]
 ) -> tuple[float, float, float]:
     """Return the age, the loss at the next round, and that of a copy made now.
 
-    ``when`` is now, and how many days the next round is away. By effective days: none
-    of a nightly job has passed until its hour has.
+    ``when`` is now, and the days until the next round. Days are effective days: for a
+    nightly job no time passes until its hour.
     """
-    rhythm, (now, step) = known.rhythm, when
+    rhythm, (now, step) = learned.rhythm, when
     moments = np.array([now, now + step])
-    begun = np.minimum(seen, now)
-    age, then = rhythm.between(begun[:, None], moments).T
+    starts = np.minimum(seen, now)
+    age, then = rhythm.between(starts[:, None], moments).T
     later = 1.0 - float(np.mean(decay.at(then)[0]))
     fresh = 1.0 - float(decay.at(rhythm.between(moments[:1], moments[1:]))[0][0])
     return float(np.median(age)), later, fresh
 
 
-def together(known: LearnedRhythm) -> float:
-    """Return how many records change together, where there is a rhythm."""
-    return 1.0 if known.rhythm.flat else known.size
+def records_per_change(learned: LearnedRhythm) -> float:
+    """Return how many records change together; 1 without a rhythm."""
+    return 1.0 if learned.rhythm.flat else learned.size
