@@ -18,7 +18,7 @@ from halflife.engine.reload import Settings
 from halflife.engine.service import Outside, Service, ServiceRhythm
 from halflife.engine.signals import Stop
 from halflife.kinds.listing.audit import audit_set
-from halflife.kinds.listing.runner import Looked
+from halflife.kinds.listing.runner import ListingOutcome
 from halflife.kinds.protocol import Report
 from halflife.stores.table_store import TableStore
 
@@ -118,7 +118,7 @@ async def _passed(
 
             def hear(report: Report) -> None:
                 told(report)
-                if isinstance(report.result, Looked):
+                if isinstance(report.result, ListingOutcome):
                     audit_set(store, report.result.source, report.result.run)
 
             until = hands.now + passing.days

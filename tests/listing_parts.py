@@ -40,7 +40,7 @@ def read(source, api=None, *, coins=None, clock=None, sources=None, **more):
         gate = Gate(settings, hosts=Book(), clock=clock, transport=transport)
         async with gate:
             how = requests.settings(source, network.access(source))
-            return await client.look(gate, replace(how, **more), coins)
+            return await client.fetch_listing(gate, replace(how, **more), coins)
 
     listing, trouble = asyncio.run(scene())
     sent = [s._replace(at=0.0) for s in transport.sent] if transport else []

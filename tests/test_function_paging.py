@@ -29,7 +29,8 @@ def looked(source, api):
         settings = GateSettings("x", delay=0.0)
         gate = Gate(settings, hosts=Book(), clock=clock, transport=transport)
         async with gate:
-            return await function.look(gate, source, Access(robots=False), Coins())
+            access = Access(robots=False)
+            return await function.fetch_records(gate, source, access, Coins())
 
     return *asyncio.run(scene()), transport.sent
 

@@ -24,7 +24,7 @@ if source.kind == "form": pass
 if source.kind in {"listing", "form"}: pass
 if source.kind in SETS: pass
 if source.has_pages: pass
-if isinstance(result, Looked): pass
+if isinstance(result, ListingOutcome): pass
 if isinstance(done.result, upkeeping.Turned | Outcome): pass
 """
     assert sum(1 for _ in kind_tests(ast.parse(asked))) == 6

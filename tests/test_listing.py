@@ -7,7 +7,7 @@ import pytest
 
 from faults.evil import Evil, response
 from halflife.core.errors import BudgetSpent
-from halflife.kinds.listing.client import ListingSettings, look
+from halflife.kinds.listing.client import ListingSettings, fetch_listing
 from halflife.readers.records import RecordReader
 from web_parts import HOME, Coins, make_gate
 
@@ -39,7 +39,7 @@ def looked(pages, *, coins=None, reader=None, **settings):
                 **given,
             )
             async with make_gate() as gate:
-                listing, trouble = await look(gate, how, coins or Coins())
+                listing, trouble = await fetch_listing(gate, how, coins or Coins())
             return listing, trouble, [hit.path for hit in evil.hits]
 
     return asyncio.run(scene())
@@ -156,7 +156,7 @@ def test_html_pages_lead_on_by_their_links():
             reader = RecordReader("@id", "html", "p", {"name": ""}, "a.next")
             how = ListingSettings(reader, (evil.url("/jobs"),), access=HOME)
             async with make_gate() as gate:
-                return await look(gate, how, Coins())
+                return await fetch_listing(gate, how, Coins())
 
     listing, trouble = asyncio.run(scene())
     assert listing.records["2"] == {"name": "b next"}
@@ -219,7 +219,7 @@ def test_pages_that_somebody_listed_by_hand_need_no_next():
             urls = (evil.url("/jobs"), evil.url("/jobs/2"))
             how = ListingSettings(RecordReader("id", "json", "jobs"), urls, access=HOME)
             async with make_gate() as gate:
-                return await look(gate, how, Coins())
+                return await fetch_listing(gate, how, Coins())
 
     listing, trouble = asyncio.run(scene())
     assert (len(listing.records), listing.complete, trouble) == (3, True, "")

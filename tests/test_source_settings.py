@@ -285,7 +285,8 @@ make = {}
 def test_what_was_learned_of_answers_outlives_an_upgrade():
     # As version 0.1.0 wrote them into state files, before kinds had their own settings.
     known = ["81027c9dca983ea1", "e604f792aff155db", "d8f72edbb124bb3f"]
-    assert [schema_drift._made(one) for one in Config.parse(READ).source] == known
+    sources = Config.parse(READ).source
+    assert [schema_drift._settings_mark(one) for one in sources] == known
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,7 @@ def test_what_was_learned_of_answers_outlives_an_upgrade():
 def test_what_was_learned_of_answers_is_void_when_they_are_read_differently(change):
     before, after = READ, READ.replace(*change)
     marks = [
-        [schema_drift._made(one) for one in Config.parse(text).source]
+        [schema_drift._settings_mark(one) for one in Config.parse(text).source]
         for text in (before, after)
     ]
     assert marks[0] != marks[1]

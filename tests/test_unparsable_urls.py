@@ -9,7 +9,7 @@ from halflife.core.errors import HalflifeError, SourceError, UsageError
 from halflife.core.observation import Seen
 from halflife.core.request import Fetch
 from halflife.kinds.form.description import described
-from halflife.kinds.listing.client import ListingSettings, look
+from halflife.kinds.listing.client import ListingSettings, fetch_listing
 from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.kinds.pages.links import read_links, spelled
 from halflife.kinds.search.answers import AnswerReader
@@ -79,7 +79,7 @@ def test_a_next_page_that_is_no_url_ends_a_listing_with_a_reason(text):
         reader = RecordReader(format="json", records="items", key="id", next="next")
         settings = ListingSettings(reader, (url,), access=HOME)
         async with make_gate() as gate:
-            return await look(gate, settings, Coins())
+            return await fetch_listing(gate, settings, Coins())
 
     with running({"/": f'{{"items": [{{"id": 1}}], "next": "{text}"}}'}) as site:
         listing, trouble = asyncio.run(scene(site.url + "/"))

@@ -14,7 +14,7 @@ from halflife.engine import scheduler
 from halflife.engine.fleet import report_codec
 from halflife.engine.fleet.source_handout import LOST, SourceHandout, _report
 from halflife.engine.workers import WorkGrant, is_handed_out
-from halflife.kinds.listing.runner import Looked
+from halflife.kinds.listing.runner import ListingOutcome
 from halflife.kinds.protocol import Report
 from halflife.kinds.whole import report_on
 from halflife.market.offers import TakenOffers
@@ -245,7 +245,7 @@ def test_two_projects_of_a_database_hand_out_apart(out):
 
 
 def test_a_report_arrives_as_it_was_but_for_its_result():
-    looked = Looked("a", 3, 2, 7, trouble="a.test: answered 503")
+    looked = ListingOutcome("a", 3, 2, 7, trouble="a.test: answered 503")
     report = report_on("a", looked)
     found = report_codec.unpack(report_codec.pack(report))
     assert found.result.row() == looked.row()

@@ -43,7 +43,7 @@ from halflife.engine.service import Outside, Service
 from halflife.engine.signals import Stop
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing.audit import audit_set
-from halflife.kinds.listing.runner import Looked
+from halflife.kinds.listing.runner import ListingOutcome
 from halflife.kinds.protocol import Report
 
 DAY = 86400.0
@@ -220,7 +220,7 @@ class Soak:
             def told(report: Report) -> None:
                 result = report.result
                 self.notes.results[type(result).__name__] += 1
-                if isinstance(result, Looked):
+                if isinstance(result, ListingOutcome):
                     audit_set(store, result.source, result.run)
 
             outside = Outside(clock=self, told=told, audits=True)

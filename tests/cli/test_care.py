@@ -374,7 +374,7 @@ def test_the_doctor_names_sources_that_have_moved_or_look_different(here, asked)
         for records in (rows, lost, lost):
             moves = {"jobs": {"https://j.example/": "https://new.example/jobs"}}
             redirects.note(store, type("Gate", (), {"moves": moves}), [jobs])
-            listing_schema_drift.look(store, cars, Listing(now, records))
+            listing_schema_drift.note_listing(store, cars, Listing(now, records))
         failing = Breaker(2, now, now, "c.example: it answered 500")
         breakers.remember(store, "cars", failing)
     found = asked("doctor")[1]["results"]

@@ -8,7 +8,7 @@ import pytest
 from halflife.config import Config
 from halflife.core.search import Document
 from halflife.engine import audit_report
-from halflife.kinds.listing.audit import read_off
+from halflife.kinds.listing.audit import interpolated_forecast
 from halflife.kinds.search import selection as search_selection
 from halflife.kinds.search.audit import HORIZONS, audit_summary
 from halflife.stores import summaries
@@ -133,16 +133,17 @@ def casts(*ahead):
 
 
 def test_a_forecast_is_read_off_between_two():
-    found = read_off(casts(4.0, 1.0), 13.0)
+    found = interpolated_forecast(casts(4.0, 1.0), 13.0)
     assert (found.made, found.ahead) == (10.0, 3.0)
     assert found.mean == pytest.approx(0.7)
     assert (found.low, found.high) == pytest.approx((0.4, 0.85))
-    soon = read_off(casts(1.0, 4.0), 10.5)
+    soon = interpolated_forecast(casts(1.0, 4.0), 10.5)
     assert soon.mean == pytest.approx(0.95)  # just after it is made a copy is whole
 
 
 def test_nothing_is_read_off_where_nobody_forecast():
-    assert read_off([], 13.0) is None
-    assert read_off(casts(1.0), 13.0) is None
-    assert read_off(casts(1.0), 10.0) is None
-    assert read_off(casts(1.0), 11.05).mean == pytest.approx(0.9)  # a little late
+    assert interpolated_forecast([], 13.0) is None
+    assert interpolated_forecast(casts(1.0), 13.0) is None
+    assert interpolated_forecast(casts(1.0), 10.0) is None
+    late = interpolated_forecast(casts(1.0), 11.05)  # by a little
+    assert late.mean == pytest.approx(0.9)

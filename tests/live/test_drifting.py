@@ -249,7 +249,7 @@ def test_what_is_remembered_outlives_the_program(tmp_path):
         'key = "id"\n'
     ).source[0]
     with SqliteStore.open(tmp_path / "s.db", create=True) as store:
-        listing_schema_drift.heard(store, source, columns({"a": {"n": 1}}), 1.0)
+        listing_schema_drift.note_answers(store, source, columns({"a": {"n": 1}}), 1.0)
         first = listing_schema_drift.recall(store, source, listing_schema_drift.ANSWERS)
     with SqliteStore.open(tmp_path / "s.db") as store:
         assert (

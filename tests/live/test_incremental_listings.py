@@ -177,7 +177,7 @@ def test_a_pass_that_breaks_off_is_asked_for_again(copy):
 def test_a_whole_pass_that_breaks_off_is_not_taken_for_whole(copy):
     copy.api.broken = 4
     copy.sync()
-    assert incremental.remembered(copy.store, copy.source) is None
+    assert incremental.last_progress(copy.store, copy.source) is None
     copy.api.broken = None
     copy.clock.now += HOUR
     looked, asked = copy.sync()
@@ -194,7 +194,7 @@ def test_an_empty_answer_says_that_nothing_is_newer(copy):
         "",
         "",
     )
-    assert incremental.remembered(copy.store, copy.source).at == copy.clock.now
+    assert incremental.last_progress(copy.store, copy.source).at == copy.clock.now
 
 
 def test_the_greatest_value_of_a_field_may_say_how_far_it_is_known():

@@ -132,7 +132,7 @@ def test_what_forecasts_say_of_a_moment_between_theirs_goes_by_the_rhythm():
         Issued("jobs", "recall", BEGAN, 1.0, 0.9, 0.8, 1.0),
     ]
     said = [
-        listing_audit.read_off(casts, BEGAN + hour * HOUR, rhythm).mean
+        listing_audit.interpolated_forecast(casts, BEGAN + hour * HOUR, rhythm).mean
         for hour in (3.0, 3.5, 4.0, 12.0)
     ]
     assert said == pytest.approx([1.0, 0.95, 0.9, 0.9])

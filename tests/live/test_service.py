@@ -79,7 +79,7 @@ def test_every_kind_is_kept_and_the_budget_holds_in_every_window(
     office[0].asked = 0
     play = Play(path).run(1.2 / 24)
     kinds = {type(result).__name__ for _, result in play.results}
-    assert kinds == {"SyncOutcome", "Looked", "Summarized", "Turned"}
+    assert kinds == {"SyncOutcome", "ListingOutcome", "Summarized", "Turned"}
     charges = ledger(path)
     assert fullest(charges, 1 / 24) <= 150
     sent = len(server.asked) + len(shop[0].log) + office[0].asked

@@ -203,7 +203,7 @@ def test_sources_of_which_little_is_known_say_so(config, tmp_path):
         found = {s.name: new.known(s) for s in config.source}
         assert all(one.worth is None for one in found.values())
         assert found["docs"].why == "no page was fetched yet"
-        assert found["jobs"].why == "it was never looked at"
+        assert found["jobs"].why == "it was never fetched"
         assert found["words"].why == "there is no summary yet"
         assert found["shop"].why == "nothing of it was read yet"
         first = new.offers(config.source)

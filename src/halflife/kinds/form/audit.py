@@ -23,7 +23,7 @@ from halflife.kinds.form.runner import Turned
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import WebForm
 from halflife.kinds.listing import runner as listing_runner
-from halflife.kinds.listing.runner import Looked
+from halflife.kinds.listing.runner import ListingOutcome
 from halflife.kinds.pages.audit import (
     AHEAD,
     NOW,
@@ -220,7 +220,7 @@ async def turn(
     if left is None or left > 0:
         turned = await runner.sync(former, source, most=left)
     else:
-        turned = Turned(Looked(source.name, 0), TurnResult({}, stop=CHECKED))
+        turned = Turned(ListingOutcome(source.name, 0), TurnResult({}, stop=CHECKED))
     if not first:
         spent = await audit(former, source, checks, rng)
     looked = replace(turned.looked, requests=turned.requests + spent)

@@ -24,7 +24,7 @@ from halflife.kinds.form.quality import form_ages, form_quality
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing import schema_drift
 from halflife.kinds.listing.kind import RECENT
-from halflife.kinds.listing.runner import Looked
+from halflife.kinds.listing.runner import ListingOutcome
 from halflife.kinds.listing.state import age_of
 from halflife.kinds.protocol import (
     NEVER_SEEN,
@@ -42,8 +42,8 @@ from halflife.kinds.whole import (
     WholeKind,
     WholeResult,
     losses,
+    records_per_change,
     step_of,
-    together,
 )
 from halflife.market.curves import Decay
 from halflife.market.target_rule import Goal, Whole
@@ -293,7 +293,8 @@ class FormKind(WholeKind[FormConfig, FormState]):
         seen = np.array([copy.last] if new else list(copy.seen.values()))
         step = step_of(decay, goal, state.shortest)
         lost = losses(decay, state.habit, seen, (state.now, step))
-        return Whole(max(things / together(state.habit), 1.0), *lost, step), inf
+        units = max(things / records_per_change(state.habit), 1.0)
+        return Whole(units, *lost, step), inf
 
     def looks(self, state: FormState) -> Floats:
         """Return when it was asked lately."""
@@ -312,7 +313,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
         self, reading: Reading, source: FormConfig, breaker: Breaker
     ) -> tuple[Sequence[str], Sequence[str]]:
         """Return what its answers lack now, and what is new about them."""
-        return schema_drift.told(reading.store, source, breaker, reading.now)
+        return schema_drift.report(reading.store, source, breaker, reading.now)
 
     def reader(self, desk: Desk, source: FormConfig) -> "FormReader":
         """Return what asks a form."""
@@ -328,7 +329,7 @@ class FormReader:
         self._owed = 0.0  # checks; fractions add up
         self._short = 0  # what all went into redirects the last time
 
-    async def sync(self, errand: Errand) -> "runner.Turned | Looked":
+    async def sync(self, errand: Errand) -> "runner.Turned | ListingOutcome":
         """Ask once, for somebody who wants it; a share of it goes into checks."""
         former, source = self._asker(), self._source
         share = self._desk.config.audit.share if self._desk.audits else 0.0
@@ -337,7 +338,7 @@ class FormReader:
                 checks = audit.usual(former, source, errand.most, share)
                 return (await audit.turn(former, source, errand.most, checks))[0]
         except SourceError as error:
-            return Looked(source.name, 0, trouble=str(error))
+            return ListingOutcome(source.name, 0, trouble=str(error))
 
     def _asker(self) -> client.Former:
         desk = self._desk

@@ -27,7 +27,7 @@ from halflife.kinds.listing import (
     runner as listing_runner,
     schema_drift as listing_schema_drift,
 )
-from halflife.kinds.listing.runner import Looked
+from halflife.kinds.listing.runner import ListingOutcome
 from halflife.kinds.listing.schema_drift import TOTAL
 from halflife.models.rhythm import Rhythm
 from halflife.queries.first_crawl import crawling, first_crawl
@@ -72,7 +72,7 @@ class Turned:
 
     """
 
-    looked: Looked
+    looked: ListingOutcome
     kept: TurnResult
 
     @property
@@ -311,7 +311,7 @@ class _Notes:
         self.desk: WebForm | None = None
         self.crawl: Crawling | None = None
         self._search: Crawling | None = None
-        self.looked: Looked | None = None
+        self.looked: ListingOutcome | None = None
         self._former, self._source, self._loop = former, source, loop
         self._copy = copy
         self._fresh: dict[str, Attributes] = {}
@@ -353,7 +353,7 @@ class _Notes:
         """Write down the whole of it, or put it aside if it is not credible."""
         store, source, spent = self._former.store, self._source, self._former.spent
         _remember(store, source, kept, self._former.clock())
-        looked = Looked(source.name, run.id, spent, trouble=kept.trouble)
+        looked = ListingOutcome(source.name, run.id, spent, trouble=kept.trouble)
         if kept.records or kept.absent or self._ends(kept):
             tracked = listing_runner.tracker(store, source)
             at, note = self._now(tracked), "" if kept.left else kept.stop
@@ -363,13 +363,15 @@ class _Notes:
                     store, run, source, listing, spent, kept.trouble
                 )
             else:  # only the end of what was read before: an answer without records
-                looked = listing_runner.believe(store, run, tracked, listing, looked)
+                looked = listing_runner.save_listing(
+                    store, run, tracked, listing, looked
+                )
             if not looked.held:
                 shown = rhythms.TurnRecords(at, listing.records, listing.absent)
                 wanted = wish(source)
                 rhythms.learn(store, source.name, self._copy, wanted, shown)
         if self._told.records and source.total:
-            listing_schema_drift.heard(
+            listing_schema_drift.note_answers(
                 store, source, {TOTAL: self._told}, self._former.clock()
             )
         if self.crawl is not None and not looked.held:

@@ -1,4 +1,4 @@
-"""Checking forecasts of set sources: every look at one shows what came of them."""
+"""Audit of forecasts for listings: every full fetch shows their outcomes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,15 +21,15 @@ from halflife.models.setquality import recall_ahead
 from halflife.stores import Store
 from halflife.stores.forecasts import Issued
 
-FAR = (*AHEAD, 30.0)  # days of which forecasts are made; looks may be weeks apart
+FAR = (*AHEAD, 30.0)  # days ahead of forecasts; fetches may be weeks apart
 
 
 def audit_set(store: Store, source: str, run: int) -> int:
-    """Score the forecasts that the latest look at a set source tells of.
+    """Score the forecasts that the latest fetch of a listing verifies.
 
-    The look is the audit: it shows all objects. Return how many forecasts got their
-    outcome: those that are due, and what the look before said of just this moment.
-    What is believed of the copy from now on is written down.
+    The fetch is the audit: it shows all objects. Return how many forecasts got their
+    outcome: those that are due, and the one interpolated to just this time. Save
+    forecasts for the time from now on.
     """
     if source not in store.collections():
         return 0
@@ -37,55 +37,67 @@ def audit_set(store: Store, source: str, run: int) -> int:
     if collection.looks.size < 2:
         return 0
     before, last = collection.looks[-2:].tolist()
-    kept, rng = store.forecasts, np.random.default_rng(run)
-    due, missed = due_at(kept, source, last)
-    some = [*due, *kept.settled(source, last)]
-    read = None
-    if not any(abs(one.made - before) <= BRIEF for one in some):
-        waiting = [f for f in kept.waiting(source) if abs(f.made - before) <= BRIEF]
-        read = read_off(waiting, last, rhythms.rhythm(store, source))
-    told = []
-    for cast in [*due, *([read] if read else [])]:
+    forecasts, rng = store.forecasts, np.random.default_rng(run)
+    due, missed = due_at(forecasts, source, last)
+    earlier = [*due, *forecasts.settled(source, last)]
+    interpolated = None
+    if not any(abs(forecast.made - before) <= BRIEF for forecast in earlier):
+        waiting = [
+            f for f in forecasts.waiting(source) if abs(f.made - before) <= BRIEF
+        ]
+        interpolated = interpolated_forecast(
+            waiting, last, rhythms.rhythm(store, source)
+        )
+    settled = []
+    for cast in [*due, *([interpolated] if interpolated else [])]:
         synced = collection.looks[collection.looks <= cast.made + BRIEF]
         if synced.size:
             _, recall = collection.quality(float(synced[-1]), last)
-            told.append(outcome(cast, last, recall, np.inf, rng))
+            settled.append(outcome(cast, last, recall, np.inf, rng))
     with store.together():
-        kept.settle(one for one in told if one.id)
-        kept.record(one for one in told if not one.id)
-        kept.drop(missed)
+        forecasts.settle(forecast for forecast in settled if forecast.id)
+        forecasts.record(forecast for forecast in settled if not forecast.id)
+        forecasts.drop(missed)
         rhythm = rhythms.rhythm(store, source)
-        issue(kept, source, _foreseen(collection, last, rhythm))
-    return len(told)
+        issue(forecasts, source, _forecasts(collection, last, rhythm))
+    return len(settled)
 
 
-def read_off(
+def interpolated_forecast(
     waiting: Sequence[Issued], now: float, rhythm: Rhythm = FLAT
 ) -> Issued | None:
-    """Return what forecasts made at one moment say of another between theirs.
+    """Return the forecast for a time between those of given forecasts.
 
-    A line between the two nearest of them, by days as the rhythm has them; just after
-    it is made a copy is whole. None if there is no forecast as far ahead.
+    It interpolates linearly between the two nearest, in effective days of the rhythm; a
+    new copy has quality 1. None if no forecast reaches that far ahead.
     """
-    casts = sorted(waiting, key=lambda one: one.ahead)
+    casts = sorted(waiting, key=lambda forecast: forecast.ahead)
     if not casts:
         return None
     days = now - casts[0].made
-    after = [one for one in casts if one.ahead >= days - LATE * one.ahead]
+    after = [
+        forecast for forecast in casts if forecast.ahead >= days - LATE * forecast.ahead
+    ]
     if days <= BRIEF or not after:
         return None
     made = np.array(casts[0].made)
-    own = rhythm.between(made, made + np.array([0.0, *(one.ahead for one in casts)]))
+    own = rhythm.between(
+        made, made + np.array([0.0, *(forecast.ahead for forecast in casts)])
+    )
     passed = float(rhythm.between(made, np.array(now)))
     mean, low, high = (
-        float(np.interp(passed, own, [1.0, *(getattr(one, name) for one in casts)]))
+        float(
+            np.interp(
+                passed, own, [1.0, *(getattr(forecast, name) for forecast in casts)]
+            )
+        )
         for name in ("mean", "low", "high")
     )
     return replace(after[0], id=0, ahead=days, mean=mean, low=low, high=high)
 
 
-def _foreseen(collection: Collection, last: float, rhythm: Rhythm) -> list[Issued]:
-    """Return what is believed later on, after as many of the source's own days."""
+def _forecasts(collection: Collection, last: float, rhythm: Rhythm) -> list[Issued]:
+    """Return forecasts of recall, by effective days of the rhythm."""
     ahead = np.array(FAR)
     own = ahead if rhythm.flat else rhythm.between(np.array(last), last + ahead)
     recall = recall_ahead(collection, last, own.tolist())

@@ -1,4 +1,4 @@
-"""Listings over the web: all their pages, as one look at a set source."""
+"""Listings over the web: all their pages, read as one fetch."""
 
 from collections.abc import AsyncGenerator, Mapping, Set as AbstractSet
 from contextlib import aclosing
@@ -20,10 +20,10 @@ from halflife.kinds.listing.pagination import (
     AddressPlace,
     ListingRequest,
     NextLink,
-    Once,
     PageAnswer,
     PageNumber,
     Paging,
+    SinglePage,
     link_of,
     total_of,
 )
@@ -48,22 +48,23 @@ from halflife.recordings.snapshots import REFUSED
 
 @dataclass(frozen=True, slots=True)
 class ListingSettings:
-    """What a listing is, and how it is asked.
+    """How a listing is requested and read.
 
     Attributes:
         reader: Where the records of a page are.
-        urls: The pages it begins with; each may lead on to others.
+        urls: The first pages; each may lead to others.
         page_url: An address with ``{n}`` in it, for pages that are counted from 1
             until one has nothing new.
-        access: On what terms its host is asked.
+        access: The terms of access to its host.
         max_pages: Pages that are read at most.
-        complete: Whether all pages together list everything there is.
-        request: What is sent with each request beside its address.
-        parameters: What the addresses that it begins with hold beside what is written.
-        paging: How it goes on; by ``page_url`` or the reader's ``next`` if None.
-        total: Where an answer says how many records there are.
-        total_header: The header that says it.
-        newer: Whether it is asked only for what is newer: that is never all of it.
+        complete: Whether all pages together list every object.
+        request: What each request has besides its address.
+        parameters: Parameters that are added to the first addresses.
+        paging: The way of paging; by ``page_url`` or the reader's ``next`` if None.
+        total: Where an answer reports the number of records.
+        total_header: The header that reports it.
+        newer: Whether only newer records are requested: such an answer is never
+            complete.
 
     """
 
@@ -82,19 +83,19 @@ class ListingSettings:
 
     @property
     def way(self) -> Paging:
-        """How it goes on from page to page."""
+        """The way of paging."""
         if self.paging is not None:
             return self.paging
         if self.page_url:
             return PageNumber(AddressPlace(self.page_url))
-        return NextLink(self.reader.next) if self.reader.next else Once()
+        return NextLink(self.reader.next) if self.reader.next else SinglePage()
 
     def firsts(self) -> list[ListingRequest]:
-        """Return the requests that it begins with."""
+        """Return the requests for the first pages."""
         urls = self.urls or ((self.page_url,) if self.page_url else ())
         first = self.way.first
-        begun = [first(replace(self.request, url=url)) for url in urls]
-        return [replace(r, url=self._with_parameters(r.url)) for r in begun]
+        requests = [first(replace(self.request, url=url)) for url in urls]
+        return [replace(r, url=self._with_parameters(r.url)) for r in requests]
 
     def _with_parameters(self, url: str) -> str:
         given = self.parameters.items()
@@ -109,21 +110,21 @@ class _NotFound(Unreachable):
 
 @dataclass(slots=True)
 class ListingWalk:
-    """What was read so far, page by page.
+    """The pages read so far.
 
     Attributes:
-        records: The objects, by key; of double ones the first.
+        records: The objects by key, the first one of each key.
         pages: Pages read.
         refused: Records that could not be used.
-        keyless: Those of them that had no key.
+        keyless: Refused records that had no key.
         duplicates: Records whose key came before.
-        doubled: Those of them whose key came before on the same page.
+        doubled: Duplicates on the same page as the first.
         trouble: Why not everything was read; empty if it was.
-        note: What was put aside on the first page with anything to say.
+        note: The note of the first page that has one.
         kind: The format of the pages; they all have the same.
         total: The most records that any page reported; 0 if none did.
-        broken: What is wrong with a line that could not be read; empty if none was.
-        beyond: What speaks of a page that nobody reads; None if nothing does.
+        broken: The first line that could not be read, in words; empty if none.
+        unread: The sign of a next page that was not read; None if there is none.
 
     """
 
@@ -138,14 +139,14 @@ class ListingWalk:
     kind: str = ""
     total: int = 0
     broken: str = ""
-    beyond: "_Beyond | None" = None
+    unread: "_UnreadPage | None" = None
 
     def add(self, page: RecordPage) -> int:
         """Add a page; return how many of its records are new."""
-        known = len(self.records)
+        before = len(self.records)
         for key, record in page.records.items():
             self.records.setdefault(key, record)
-        new = len(self.records) - known
+        new = len(self.records) - before
         self.pages += 1
         self.refused += page.refused
         self.keyless += page.keyless
@@ -161,9 +162,9 @@ class ListingWalk:
         return new
 
     def listing(self, at: float, *, complete: bool, newer: bool = False) -> Listing:
-        """Return what was read as one look; what is ``newer`` is never all of it."""
-        few = self.refused <= REFUSED * (len(self.records) + self.refused)
-        whole = complete and few and not self.trouble
+        """Return the listing read; one of ``newer`` records is never complete."""
+        usable = self.refused <= REFUSED * (len(self.records) + self.refused)
+        whole = complete and usable and not self.trouble
         return Listing(
             at,
             self.records,
@@ -175,7 +176,7 @@ class ListingWalk:
         )
 
     def missing(self) -> str:
-        """Say what the pages themselves show to be missing; empty if nothing is.
+        """Return what the pages show to be missing, in words; empty if nothing is.
 
         A key that comes on two pages shows that the list moved while it was read, so
         it does not make up for another record; one that comes twice on one page does.
@@ -185,63 +186,67 @@ class ListingWalk:
         read = len(self.records) + self.refused + self.doubled
         if self.total > read:
             how = (
-                f"{self.beyond.said}: {self.beyond.advice}"
-                if self.beyond
+                f"{self.unread.sign}: {self.unread.advice}"
+                if self.unread
                 else "say with paging, next or urls where the others are"
             )
             return (
                 f"it reports {count(self.total, 'record')} and {read} were read; {how}"
             )
-        if self.beyond:
-            return f"{self.beyond.said}, which was not read; {self.beyond.advice}"
+        if self.unread:
+            return f"{self.unread.sign}, which was not read; {self.unread.advice}"
         return ""
 
 
-class _Beyond(NamedTuple):
-    """What speaks of a page that nobody reads, and how to read it."""
+class _UnreadPage(NamedTuple):
+    """The sign of a next page that the settings do not read, and how to read it."""
 
-    said: str
+    sign: str
     advice: str
 
 
-def _beyond(
-    asked: ListingRequest,
+def _unread_page(
+    request: ListingRequest,
     hints: PageHints,
     answer: PageAnswer,
     settings: ListingSettings,
-) -> _Beyond | None:
-    """Return what an answer says of a next page; the settings name none."""
-    if _is_left(asked.url, hints.next, settings):
-        write = f"write next = {_quoted(hints.next_at)} in its settings"
-        return _Beyond(f"it has a next page, at {hints.next_at!r}", write)
-    if _is_left(asked.url, link_of(answer.headers, "next"), settings):
-        write = 'write paging = {kind = "header"} in its settings'
-        return _Beyond("it has a next page, in the header Link", write)
+) -> _UnreadPage | None:
+    """Return the sign of a next page in an answer without paging."""
+    if _is_left(request.url, hints.next, settings):
+        advice = f"write next = {_quoted(hints.next_at)} in its settings"
+        return _UnreadPage(f"it has a next page, at {hints.next_at!r}", advice)
+    if _is_left(request.url, link_of(answer.headers, "next"), settings):
+        advice = 'write paging = {kind = "header"} in its settings'
+        return _UnreadPage("it has a next page, in the header Link", advice)
     if not hints.more_at or len(settings.urls) > 1:
         return None
     if not hints.parameter:
-        write = "say with paging how to ask for it (docs/listings.md)"
-        return _Beyond(f"it says at {hints.more_at!r} that it has a next page", write)
-    write = (
+        advice = "say with paging how to ask for it (docs/listings.md)"
+        return _UnreadPage(
+            f"it says at {hints.more_at!r} that it has a next page", advice
+        )
+    advice = (
         f'write paging = {{kind = "cursor", at = {_quoted(hints.more_at)}, '
         f"parameter = {_quoted(hints.parameter)}}} in its settings"
     )
-    return _Beyond(f"it has a token for its next page, at {hints.more_at!r}", write)
+    return _UnreadPage(
+        f"it has a token for its next page, at {hints.more_at!r}", advice
+    )
 
 
 def _quoted(path: str) -> str:
     return f"'{path}'" if '"' in path else f'"{path}"'
 
 
-async def look(
+async def fetch_listing(
     gate: Gate, settings: ListingSettings, purse: Purse
 ) -> tuple[Listing | None, str]:
-    """Read all pages of a listing; return what they list, and what went wrong.
+    """Read all pages of a listing; return the listing, and what went wrong.
 
     Each page is paid for. A page that fails leaves the listing incomplete, and so do
     fewer records than a page reports, a next page that is not followed, or a line
     that cannot be read; if the first page fails, there is no listing. Raise
-    ``BudgetSpent`` if there is nothing to pay the first one with.
+    ``BudgetSpent`` if the first page cannot be paid.
     """
     at, walk = gate.clock(), ListingWalk()
     first = settings.page_url or next(iter(settings.urls), "")
@@ -268,24 +273,24 @@ async def look(
 async def _pages(
     gate: Gate, settings: ListingSettings, purse: Purse, walk: ListingWalk
 ) -> AsyncGenerator[int]:
-    """Read page after page into the walk; yield how many new records each had."""
+    """Read page after page; yield how many new records each had."""
     for first in settings.firsts():
-        part = _Part(settings, walk)
-        asked: ListingRequest | None = first
-        while asked is not None:
-            part.check(asked)
+        sequence = _PageSequence(settings, walk)
+        request: ListingRequest | None = first
+        while request is not None:
+            sequence.check(request)
             try:
-                page, answer = await _page(gate, settings, purse, asked, walk)
+                page, answer = await _page(gate, settings, purse, request, walk)
             except _NotFound:
-                if not (settings.way.counts and part.pages):
+                if not (settings.way.counts and sequence.pages):
                     raise
                 break  # some servers answer 404 to the page after the last one
             yield walk.add(page)
-            asked = part.following(asked, page, answer)
+            request = sequence.following(request, page, answer)
 
 
-class _Part:
-    """What was read beginning at one address."""
+class _PageSequence:
+    """The pages read from one first address on."""
 
     def __init__(self, settings: ListingSettings, walk: ListingWalk) -> None:
         self._settings, self._walk = settings, walk
@@ -296,55 +301,55 @@ class _Part:
         self._last: AbstractSet[str] = frozenset()
         self.pages = self.rows = 0
 
-    def check(self, asked: ListingRequest) -> None:
-        """Raise if the same was asked before: it would go on for ever."""
-        if asked.mark in self._seen:
-            again = self._seen[asked.mark]
+    def check(self, request: ListingRequest) -> None:
+        """Raise if the request was sent before: paging would never end."""
+        if request.mark in self._seen:
+            again = self._seen[request.mark]
             raise SourceError(
-                f"{shown(asked.url)}: its pages lead in a circle: page "
+                f"{shown(request.url)}: its pages lead in a circle: page "
                 f"{len(self._seen)} leads back to page {again}"
             )
-        self._seen[asked.mark] = len(self._seen) + 1
+        self._seen[request.mark] = len(self._seen) + 1
 
     def following(
-        self, asked: ListingRequest, page: RecordPage, answer: PageAnswer
+        self, request: ListingRequest, page: RecordPage, answer: PageAnswer
     ) -> ListingRequest | None:
         """Return the request for the next page; None at the end."""
         settings, way = self._settings, self._settings.way
         self.pages += 1
         self.rows += page.rows
         total = self._total(page, answer)
-        if isinstance(way, Once) and self._walk.beyond is None:
-            self._walk.beyond = _beyond(asked, page.hints, answer, settings)
+        if isinstance(way, SinglePage) and self._walk.unread is None:
+            self._walk.unread = _unread_page(request, page.hints, answer, settings)
         if not way.counts:
-            return way.following(asked, answer)
+            return way.following(request, answer)
         if total is not None and self.rows >= total:
             return None
-        return None if self._is_over(asked, page) else way.following(asked, answer)
+        return None if self._is_over(request, page) else way.following(request, answer)
 
-    def _is_over(self, asked: ListingRequest, page: RecordPage) -> bool:
-        """Say whether a counted list is over: its last page comes again, or its first.
+    def _is_over(self, request: ListingRequest, page: RecordPage) -> bool:
+        """Say whether a counted list is over: it repeats its last page, or its first.
 
-        A page of records that are known is not enough: if others came in front while it
-        was read, the list goes on after it. Raise if the second page is the first one
-        again: then it is not known whether it goes on.
+        A page of known records alone is not the end: if records were inserted in front
+        while the list was read, it goes on after that page. Raise if the second page
+        repeats the first: then the end is unknown.
         """
-        here, known = page.records.keys(), len(self._keys)
+        here, before = page.records.keys(), len(self._keys)
         first, last = self._first, self._last
         self._keys |= here
         self._first, self._last = first or frozenset(here), here
-        if self.pages == 1 or not here or len(self._keys) > known:
+        if self.pages == 1 or not here or len(self._keys) > before:
             return False
         if self.pages == 2 and here == first:
             raise SourceError(
-                f"{shown(asked.url)}: it answers with its first page again, so that "
+                f"{shown(request.url)}: it answers with its first page again, so that "
                 "there may be others that are not read; check how it is paged, or say "
                 "with total where it reports the number of its records"
             )
         return here <= last or here == first
 
     def _total(self, page: RecordPage, answer: PageAnswer) -> int | None:
-        """Return how many records the settings say that it reports."""
+        """Return the total that the page reports where the settings say."""
         settings, where = self._settings, shown(answer.url)
         if not (settings.total or settings.total_header):
             return None
@@ -360,7 +365,7 @@ class _Part:
 
 
 def _whole(value: object) -> int | None:
-    """Return a number of records; None if it is none."""
+    """Return a number of records; None if the value is not one."""
     if isinstance(value, str):
         text = value.strip().replace(",", "")
         return int(text) if text.isascii() and text.isdigit() else None
@@ -369,7 +374,7 @@ def _whole(value: object) -> int | None:
 
 
 def _is_left(url: str, link: str, settings: ListingSettings) -> bool:
-    """Say whether a next page is one that nobody reads."""
+    """Say whether a link leads to a page that is not read."""
     if not link:
         return False
     try:
@@ -383,13 +388,13 @@ async def _page(
     gate: Gate,
     settings: ListingSettings,
     purse: Purse,
-    asked: ListingRequest,
+    request: ListingRequest,
     walk: ListingWalk,
 ) -> tuple[RecordPage, PageAnswer]:
     if walk.pages >= settings.max_pages:
         raise SourceError(f"it has more than {count(settings.max_pages, 'page')}")
-    url = parse_url(asked.url)
-    where, payload = shown(str(url)), asked.payload()
+    url = parse_url(request.url)
+    where, payload = shown(str(url)), request.payload()
     try:
         answer = await gate.ask(url, payload, purse, access=settings.access)
     except SourceError as error:
@@ -415,16 +420,16 @@ async def _page(
 
 
 def _why(answer: Answer) -> str:
-    """Return what a refusal says of its reason; empty if it says nothing."""
+    """Return the reason in a refusal; empty if it has none."""
     try:
-        said = error_text(load_json(answer.body.decode())) if answer.body else ""
+        reason = error_text(load_json(answer.body.decode())) if answer.body else ""
     except (ValueError, RecursionError):
         return ""
-    return f": {said}" if said else ""
+    return f": {reason}" if reason else ""
 
 
 def _check_kind(page: RecordPage, reader: RecordReader, walk: ListingWalk) -> None:
-    """Raise if an answer came in a format in which the list is not."""
+    """Raise if an answer has the wrong format."""
     if walk.kind and page.kind != walk.kind:
         raise SourceError(f"it answered {page.kind} after {walk.kind}")
     blank = page.kind == "html" and not (page.records or page.refused)

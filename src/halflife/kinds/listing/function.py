@@ -6,8 +6,8 @@
             for record in page.json()["jobs"]:
                 yield record
 
-The function asks through its session, which pays for each request, waits for its turn
-at the host and obeys robots.txt. What it yields is kept like any listing.
+The function sends requests through its session, which pays for each, keeps rate limits
+and obeys robots.txt. Its records are kept like any listing.
 """
 
 import importlib
@@ -36,9 +36,9 @@ from halflife.kinds.listing.client import ListingWalk
 from halflife.kinds.listing.pagination import (
     ListingRequest,
     NextLink,
-    Once,
     PageAnswer,
     Paging,
+    SinglePage,
 )
 from halflife.kinds.listing.request_settings import PagingConfig
 from halflife.kinds.listing.requests import way_of
@@ -49,7 +49,7 @@ from halflife.readers.expressions import compiled
 from halflife.readers.records import MOST, RecordReader
 from halflife.readers.text import to_text
 
-MOST_PAGES = 10_000  # of one call of ``pages``, whatever the answers say
+MOST_PAGES = 10_000  # limit of one call of ``pages``
 
 _PAGING: TypeAdapter[Any] = TypeAdapter(PagingConfig)
 
@@ -58,7 +58,7 @@ Records: TypeAlias = AsyncIterator[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back for one request of a function."""
+    """The answer to one request of a function."""
 
     status: int
     url: str
@@ -67,7 +67,7 @@ class Response:
 
     @classmethod
     def of(cls, answer: Answer) -> "Response":
-        """Return an answer of the gate as functions see it."""
+        """Return an answer of the gate in the form that functions get."""
         headers = CIMultiDict(answer.headers)
         headers.popall("Set-Cookie", None)
         headers["Content-Type"], headers["ETag"] = answer.content_type, answer.etag
@@ -78,7 +78,7 @@ class Response:
         return to_text(self.headers["Content-Type"], self.body)
 
     def json(self) -> Any:  # noqa: ANN401  (JSON is anything)
-        """Return the body as JSON; raise ``SourceError`` if it is none."""
+        """Return the body as JSON; raise ``SourceError`` if it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
@@ -86,19 +86,19 @@ class Response:
 
 
 class Session:
-    """The only way out for a function: it pays, waits and is polite.
+    """The only way for a function to send requests: paid for and rate-limited.
 
     Args:
-        gate: The way out.
+        gate: The gate.
         purse: Pays for every request.
-        access: On what terms the source is asked.
+        access: The terms of access to the source.
 
     """
 
     def __init__(self, gate: Gate, purse: Purse, access: Access) -> None:
         self._gate, self._purse, self._access = gate, purse, access
         self.requests = 0
-        self.partial = False  # whether there was more than it was to read
+        self.partial = False  # whether the list had more pages than the limit
 
     @property
     def now(self) -> float:
@@ -107,7 +107,7 @@ class Session:
 
     @property
     def left(self) -> int:
-        """Requests that can still be paid for."""
+        """Requests that the budget still allows."""
         return self._purse.left
 
     async def get(
@@ -128,12 +128,12 @@ class Session:
         return await self._ask(ListingRequest(url, "POST", body, form), headers)
 
     async def _ask(
-        self, asked: ListingRequest, headers: Mapping[str, str] | None = None
+        self, request: ListingRequest, headers: Mapping[str, str] | None = None
     ) -> Response:
         self.requests += 1
         answer = await self._gate.ask(
-            asked.url,
-            asked.payload(),
+            request.url,
+            request.payload(),
             self._purse,
             access=self._access,
             headers=headers,
@@ -154,50 +154,50 @@ class Session:
     ) -> AsyncIterator[Response]:
         """Fetch page after page of a JSON API.
 
-        ``next`` is a JMESPath: where a page says how it goes on, as a link. Another
-        way is given as ``paging``, with the keys that the settings have:
+        ``next`` is a JMESPath to the link to the next page. Another way of paging is
+        given as ``paging``, with the keys of the settings:
         ``{"kind": "cursor", "at": "meta.next", "parameter": "after"}``. Where pages or
         records are counted, ``records`` says where the records are; the list ends with
-        a page without any, or with one that is the page before again. A ``body`` is
+        a page without any, or with one that repeats the page before. A ``body`` is
         sent as JSON with each request.
 
-        Raise ``SourceError`` if the pages lead in a circle. If a list goes on after the
-        ``most`` pages, what was read is not taken for all of it.
+        Raise ``SourceError`` if the pages lead in a circle. If a list goes on after
+        ``most`` pages, the listing counts as incomplete.
         """
         way = _way(next, paging)
         method = "GET" if body is None else "POST"
-        asked: ListingRequest | None = way.first(ListingRequest(url, method, body))
+        request: ListingRequest | None = way.first(ListingRequest(url, method, body))
         seen: set[tuple[str, str, str]] = set()
         last = b""
-        while asked is not None:
-            if asked.mark in seen:
-                where = shown(asked.url)
+        while request is not None:
+            if request.mark in seen:
+                where = shown(request.url)
                 raise SourceError(f"{where}: its pages lead in a circle")
             if len(seen) >= most:
                 self.partial = True
                 return
-            seen.add(asked.mark)
-            page = await self._ask(asked)
+            seen.add(request.mark)
+            page = await self._ask(request)
             if way.counts and page.body == last:
-                _check_end(asked, len(seen))
+                _check_end(request, len(seen))
                 return
             last = page.body
             yield page
-            asked = way.following(asked, _answer(page, records))
+            request = way.following(request, _answer(page, records))
 
 
-def _check_end(asked: ListingRequest, number: int) -> None:
-    """Raise if the page that came twice in a row is the first one."""
+def _check_end(request: ListingRequest, number: int) -> None:
+    """Raise if the repeated page is the first one."""
     if number == 2:
         raise SourceError(
-            f"{shown(asked.url)}: it answers with its first page again; check how it "
+            f"{shown(request.url)}: it answers with its first page again; check how it "
             "is paged"
         )
 
 
 def _way(link: str, paging: Mapping[str, Any] | None) -> Paging:
     if paging is None:
-        return NextLink(link) if link else Once()
+        return NextLink(link) if link else SinglePage()
     try:
         return way_of(_PAGING.validate_python(dict(paging)))
     except ValidationError as error:
@@ -206,13 +206,13 @@ def _way(link: str, paging: Mapping[str, Any] | None) -> Paging:
 
 def _answer(page: Response, records: str) -> PageAnswer:
     document = page.json()
-    there = compiled(records).search(document) if records else document
-    many = len(there) if isinstance(there, list | dict) else 0
+    records_found = compiled(records).search(document) if records else document
+    size = len(records_found) if isinstance(records_found, list | dict) else 0
 
     def find(path: str) -> object:
         return compiled(path).search(document)
 
-    return PageAnswer(page.url, page.headers, many, find)
+    return PageAnswer(page.url, page.headers, size, find)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +221,8 @@ class FunctionListing:
 
     Attributes:
         function: Takes a session, yields records.
-        key: Which field names a record.
-        complete: Whether it yields everything there is.
+        key: The field that identifies a record.
+        complete: Whether it yields every object.
 
     """
 
@@ -240,8 +240,8 @@ def listing(
 ) -> Callable[[Callable[[Session], Records]], FunctionListing]:
     """Make a listing of a function that yields records.
 
-    ``key`` names the field that tells records apart. Say ``complete=False`` if a record
-    that is not yielded may still be there.
+    ``key`` names the field that identifies a record. Say ``complete=False`` if a record
+    that is not yielded may still exist.
     """
 
     def make(function: Callable[[Session], Records]) -> FunctionListing:
@@ -251,9 +251,9 @@ def listing(
 
 
 def load(name: str, folder: Path) -> FunctionListing:
-    """Return the function that ``module:function`` names; raise ``ConfigError``.
+    """Return the function named ``module:function``; raise ``ConfigError``.
 
-    Modules in the folder of the settings are found, as well as those installed.
+    Modules in the folder of the settings are found, as well as installed ones.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
@@ -263,9 +263,9 @@ def load(name: str, folder: Path) -> FunctionListing:
         sys.path.append(here)
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # noqa: BLE001  (importing runs somebody else's code)
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise ConfigError(f"python = {name!r} cannot be loaded: {said}") from None
+    except Exception as error:  # noqa: BLE001  (importing runs the user's code)
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise ConfigError(f"python = {name!r} cannot be loaded: {reason}") from None
     if not isinstance(found, FunctionListing):
         raise ConfigError(
             f"python = {name!r} is no listing; "
@@ -274,19 +274,19 @@ def load(name: str, folder: Path) -> FunctionListing:
     return found
 
 
-async def look(
+async def fetch_records(
     gate: Gate, source: FunctionListing, access: Access, purse: Purse
 ) -> tuple[Listing | None, str]:
-    """Read all records of a function; return what it listed, and what went wrong.
+    """Read all records of a function; return the listing, and what went wrong.
 
-    Whatever the function raises leaves the listing incomplete; if that was before its
-    first record there is no listing. Raise ``BudgetSpent`` if nothing could be paid.
+    An exception in the function leaves the listing incomplete; before the first record
+    there is no listing then. Raise ``BudgetSpent`` if nothing could be paid.
     """
     at, walk, session = gate.clock(), ListingWalk(), Session(gate, purse, access)
     reader, records = RecordReader(source.key, "json"), list[object]()
     try:
-        async with aclosing(source(session)) as found:  # type: ignore[type-var]
-            async for record in found:
+        async with aclosing(source(session)) as stream:  # type: ignore[type-var]
+            async for record in stream:
                 records.append(record)
                 if len(records) > MOST:
                     raise SourceError(f"it lists more than {MOST} records")  # noqa: TRY301  (as a page that fails)
@@ -296,10 +296,10 @@ async def look(
         walk.trouble = str(error)
     except HalflifeError as error:
         walk.trouble = str(error)
-    except Exception as error:  # noqa: BLE001  (it is not our code: whatever it raises)
-        said = " ".join(str(error).split())[:200]
+    except Exception as error:  # noqa: BLE001  (the user's code may raise anything)
+        reason = " ".join(str(error).split())[:200]
         name = source.function.__qualname__
-        walk.trouble = f"the function {name} failed: {type(error).__name__}: {said}"
+        walk.trouble = f"the function {name} failed: {type(error).__name__}: {reason}"
     if not records and walk.trouble:
         return None, walk.trouble
     try:

@@ -1,9 +1,9 @@
 """Listings whose groups of objects are fetched one by one, each when it is due.
 
-The request for a group shows what came, changed and is missing in that group alone. It
-is never taken for all of the list: what it lacks has gone when a full fetch lacks it
-too, and only a full fetch finds groups that nobody knew. So everything is read every
-``full_every``, and whenever that is no dearer than the groups that are due.
+The request for a group shows what arrived, changed and is missing in that group alone.
+It is never taken for the whole list: a missing object is gone only when a full fetch
+lacks it too, and only a full fetch finds new groups. So everything is read every
+``full_every``, and whenever that costs no more than the groups that are due.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from halflife.core.lifetimes import Collection
 from halflife.core.object_store import Attributes, Listing, group_text
 from halflife.core.store import NoteBook
 from halflife.kinds.listing import incremental
-from halflife.kinds.listing.client import ListingSettings, look
+from halflife.kinds.listing.client import ListingSettings, fetch_listing
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.market.stand import SOONEST
 from halflife.net.gate import Gate
@@ -27,15 +27,15 @@ from halflife.stores.notes.group_fetches import GROUP_FETCHES, GroupFetches
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """What is fetched next of a listing with groups.
+    """The next fetch of a listing with groups.
 
     Attributes:
         due: When, in days.
         values: The groups, by the value of their attribute; none for everything.
-        cost: Requests that it takes.
-        pace: Requests a day that all groups take, each at its own interval.
+        cost: Its cost in requests.
+        pace: Requests a day of all groups, each at its own interval.
         refreshed: Since when every group was fetched at least once, in days.
-        fetched: When any group was fetched last, in days.
+        fetched: When any group was last fetched, in days.
 
     """
 
@@ -48,58 +48,59 @@ class GroupPlan:
 
 
 def fetches(store: NoteBook, source: ListingConfig) -> GroupFetches:
-    """Return when single groups were fetched, under the present settings."""
-    asked = _asked(source)
+    """Return the fetches of single groups under the present settings."""
+    mark = _settings_mark(source)
     known = GROUP_FETCHES.load(store, source.name) if source.group_request else None
-    return known if known and known.asked == asked else GroupFetches(asked, {}, {})
+    return known if known and known.asked == mark else GroupFetches(mark, {}, {})
 
 
 def plan(
     source: ListingConfig,
-    known: Collection,
+    collection: Collection,
     dues: Sequence[GroupDue],
-    done: GroupFetches,
-    asked: tuple[float, int],
+    fetches: GroupFetches,
+    now_and_cost: tuple[float, int],
 ) -> GroupPlan | None:
-    """Return what is fetched next; None if there are no groups to tell apart.
+    """Return the next fetch; None if the listing has no groups.
 
-    ``asked`` are the time and the requests of a full fetch. Groups that are due at the
-    same time, or nearly, are fetched together.
+    ``now_and_cost`` are the time and the requests of a full fetch. Groups that are due
+    at nearly the same time are fetched together.
     """
     if len(dues) < 2:
         return None
-    now, whole = asked
-    last = float(known.looks[-1])
-    full, first = last + source.full_days, min(one.due for one in dues)
-    size = sum(one.size for one in dues)
-    near = [one for one in dues if one.due <= max(now, first) + SOONEST]
-    values = tuple(value for one in near for value in one.values)
-    cost = sum(_cost(one, done, whole / max(size, 1)) for one in near)
+    now, whole = now_and_cost
+    last = float(collection.looks[-1])
+    full, first = last + source.full_days, min(group.due for group in dues)
+    size = sum(group.size for group in dues)
+    near = [group for group in dues if group.due <= max(now, first) + SOONEST]
+    values = tuple(value for group in near for value in group.values)
+    cost = sum(_cost(group, fetches, whole / max(size, 1)) for group in near)
     apart = full > max(now, first) and cost < whole and all(values)
-    each = sum(
-        _cost(one, done, whole / max(size, 1)) / max(one.due - one.last, SOONEST)
-        for one in dues
+    per_day = sum(
+        _cost(group, fetches, whole / max(size, 1))
+        / max(group.due - group.last, SOONEST)
+        for group in dues
     )
-    fetched = max((times[-1] for times in done.at.values() if times), default=last)
+    fetched = max((times[-1] for times in fetches.at.values() if times), default=last)
     return GroupPlan(
         due=min(full, first),
         values=values if apart else (),
         cost=cost if apart else whole,
-        pace=min(each, whole / max(first - last, SOONEST)),
-        refreshed=min(one.last for one in dues),
+        pace=min(per_day, whole / max(first - last, SOONEST)),
+        refreshed=min(group.last for group in dues),
         fetched=max(fetched, last),
     )
 
 
-def _cost(group: GroupDue, done: GroupFetches, each: float) -> int:
-    """Return the requests of a group: what they took, or its share of a full fetch."""
-    new = max(ceil(group.size * each / len(group.values)), 1)
-    return sum(done.cost.get(value, new) for value in group.values)
+def _cost(group: GroupDue, fetches: GroupFetches, per_object: float) -> int:
+    """Return the cost of a group: of its last fetch, or its share of a full one."""
+    estimate = max(ceil(group.size * per_object / len(group.values)), 1)
+    return sum(fetches.cost.get(value, estimate) for value in group.values)
 
 
 @dataclass(slots=True)
 class _CountedPurse:
-    """A purse that counts what is paid from it."""
+    """A purse that counts the payments."""
 
     purse: Purse
     paid: int = 0
@@ -113,7 +114,7 @@ class _CountedPurse:
         self.paid += requests
 
 
-async def look_at_groups(
+async def fetch_groups(
     gate: Gate,
     how: ListingSettings,
     source: ListingConfig,
@@ -122,32 +123,34 @@ async def look_at_groups(
 ) -> tuple[Listing | None, str]:
     """Fetch some groups; return what they list, and what went wrong.
 
-    After the first group that is not read to its end no other is asked for. Raise
-    ``BudgetSpent`` if there is nothing to pay the first request with.
+    Stop after the first group that is not read to its end. Raise ``BudgetSpent`` if
+    the first request cannot be paid.
     """
     found, costs = Listing(gate.clock(), {}, complete=False), dict[str, int]()
-    trouble, read = "", False
+    trouble, any_read = "", False
     for value in values:
         payer = _CountedPurse(purse)
         try:
-            one, trouble = await look(gate, _only(how, source, value), payer)
+            listing, trouble = await fetch_listing(
+                gate, _only(how, source, value), payer
+            )
         except BudgetSpent as error:
-            if not read:
+            if not any_read:
                 raise
-            one, trouble = None, str(error)
-        if one is None:
+            listing, trouble = None, str(error)
+        if listing is None:
             break
-        read, records = True, {**found.records, **one.records}
-        found = replace(found, records=records, keyless=found.keyless + one.keyless)
-        trouble = trouble or _strange(source, value, one)
-        if trouble or not one.complete:
+        any_read, records = True, {**found.records, **listing.records}
+        found = replace(found, records=records, keyless=found.keyless + listing.keyless)
+        trouble = trouble or _strange(source, value, listing)
+        if trouble or not listing.complete:
             break
         costs[value] = payer.paid
-    return (replace(found, note=trouble, groups=costs) if read else None), trouble
+    return (replace(found, note=trouble, groups=costs) if any_read else None), trouble
 
 
 def _strange(source: ListingConfig, value: str, listing: Listing) -> str:
-    """Say that an answer lists other groups too; empty if it does not."""
+    """Return a complaint if the answer lists other groups too, else empty text."""
     rows = listing.records.values()
     other = {group_text(row.get(source.group)) for row in rows} - {value}
     if not other:
@@ -159,36 +162,36 @@ def _strange(source: ListingConfig, value: str, listing: Listing) -> str:
 
 
 def with_absent(listing: Listing, held: Mapping[str, Attributes], by: str) -> Listing:
-    """Return a listing of groups with the objects that these lack now.
+    """Return a listing of groups with the objects that are absent from them now.
 
-    ``held`` are the objects that are there as far as anybody knows, ``by`` is the
-    attribute of the groups. Those that were missing before are left to a full fetch:
-    an object may have moved to another group.
+    ``held`` are the objects believed present, ``by`` is the attribute of the groups.
+    Objects that were missing before are left to a full fetch: an object may have moved
+    to another group.
     """
-    wanted = listing.groups or {}
-    mine = {key for key, row in held.items() if group_text(row.get(by)) in wanted}
-    return replace(listing, absent=frozenset(mine - listing.records.keys()))
+    fetched = listing.groups or {}
+    expected = {key for key, row in held.items() if group_text(row.get(by)) in fetched}
+    return replace(listing, absent=frozenset(expected - listing.records.keys()))
 
 
 def note(store: NoteBook, source: ListingConfig, listing: Listing) -> None:
-    """Write down that groups were fetched."""
+    """Save when groups were fetched."""
     costs = listing.groups
     if not costs:
         return
-    done = fetches(store, source)
-    times = dict(done.at)
+    earlier = fetches(store, source)
+    times = dict(earlier.at)
     for value in costs:
         times[value] = (*times.get(value, ()), listing.at)[-REMEMBERED:]
-    made = GroupFetches(done.asked, times, {**done.cost, **costs})
-    GROUP_FETCHES.save(store, made, source.name)
+    updated = GroupFetches(earlier.asked, times, {**earlier.cost, **costs})
+    GROUP_FETCHES.save(store, updated, source.name)
 
 
 def _only(how: ListingSettings, source: ListingConfig, value: str) -> ListingSettings:
-    """Return how one group is asked for."""
+    """Return the settings to request one group."""
     name, _, pattern = source.group_request.partition("=")
-    return incremental.asking(how, name, pattern.replace("{group}", value))
+    return incremental.with_value(how, name, pattern.replace("{group}", value))
 
 
-def _asked(source: ListingConfig) -> str:
-    said = source.group_request, source.group, source.addresses, source.answer_reading
-    return fingerprint(repr(said).encode())[:16]
+def _settings_mark(source: ListingConfig) -> str:
+    keys = source.group_request, source.group, source.addresses, source.answer_reading
+    return fingerprint(repr(keys).encode())[:16]

@@ -1,8 +1,8 @@
-"""Listings that are asked only for what is newer than the last time.
+"""Incremental fetches: only what is newer than the last time is requested.
 
-Such a pass brings what came and what changed, and says nothing of what has gone: it is
-never taken for all of the list. Every so often everything is read, and that shows what
-has gone. Up to where a listing is known moves on only after a pass that went through.
+Such a pass shows what arrived and changed, but not what is gone: it is never taken for
+the whole list. From time to time everything is read, which shows what is gone. The
+position moves forward only after a pass that was completed.
 """
 
 from dataclasses import replace
@@ -17,44 +17,44 @@ from halflife.net.dates import SECONDS
 from halflife.readers.text import fingerprint
 from halflife.stores.notes.progress import PROGRESS, Progress
 
-OVERLAP = 5.0 / 1440.0  # days that are asked for again: clocks differ by minutes
+OVERLAP = 5.0 / 1440.0  # days requested again: clocks differ by minutes
 _IN_BODY = "body."
 
 
 def progress(store: NoteBook, source: ListingConfig, now: float) -> Progress | None:
-    """Return how far a listing is known; None if the next pass must read everything.
+    """Return the position in a listing; None if the next pass must read everything.
 
-    So it is at first, when the settings have changed, when the clock was set back, and
-    every ``full_every``.
+    That is so at first, when the settings have changed, when the clock was set back,
+    and every ``full_every``.
     """
-    known = remembered(store, source)
-    fresh = known and 0.0 <= now - known.full_at < source.full_days
-    return known if fresh else None
+    last = last_progress(store, source)
+    fresh = last and 0.0 <= now - last.full_at < source.full_days
+    return last if fresh else None
 
 
-def remembered(store: NoteBook, source: ListingConfig) -> Progress | None:
-    """Return what the last pass came to, under the present settings."""
-    known = PROGRESS.load(store, source.name) if source.since else None
-    return known if known and known.asked == _asked(source) else None
+def last_progress(store: NoteBook, source: ListingConfig) -> Progress | None:
+    """Return the position after the last pass under the present settings."""
+    last = PROGRESS.load(store, source.name) if source.since else None
+    return last if last and last.asked == _settings_mark(source) else None
 
 
 def newer(
-    how: ListingSettings, source: ListingConfig, known: Progress
+    how: ListingSettings, source: ListingConfig, position: Progress
 ) -> ListingSettings:
-    """Return how a listing is asked only for what is newer."""
+    """Return the settings to request only what is newer."""
     name, _, pattern = source.since.partition("=")
-    said, value = _places(source, known.last), pattern
-    for place, one in said.items():
-        value = value.replace(f"{{{place}}}", str(one))
-    alone = said.get(pattern[1:-1], value)  # in JSON a number is not its text
+    values, value = _values(source, position.last), pattern
+    for place, filled in values.items():
+        value = value.replace(f"{{{place}}}", str(filled))
+    alone = values.get(pattern[1:-1], value)  # in JSON a number is not its text
     inside = name.startswith(_IN_BODY)
-    return replace(asking(how, name, alone if inside else value), newer=True)
+    return replace(with_value(how, name, alone if inside else value), newer=True)
 
 
-def asking(how: ListingSettings, name: str, value: str | float) -> ListingSettings:
-    """Return how a listing is asked with one thing more: a parameter, or in the body.
+def with_value(how: ListingSettings, name: str, value: str | float) -> ListingSettings:
+    """Return the settings with one more value: a parameter, or a field of the body.
 
-    A name that begins with ``body.`` is a place in the body.
+    A name that begins with ``body.`` is a path in the body.
     """
     if name.startswith(_IN_BODY):
         put = TokenPlace(body=name.removeprefix(_IN_BODY)).put(how.request, value)
@@ -62,8 +62,8 @@ def asking(how: ListingSettings, name: str, value: str | float) -> ListingSettin
     return replace(how, parameters={**how.parameters, name: str(value)})
 
 
-def _places(source: ListingConfig, last: str | float) -> dict[str, str | float]:
-    """Return what stands for each place in ``since``."""
+def _values(source: ListingConfig, last: str | float) -> dict[str, str | float]:
+    """Return the value of each placeholder in ``since``."""
     if isinstance(last, str):
         return {"last": last}
     if source.since_field:
@@ -79,10 +79,10 @@ def _places(source: ListingConfig, last: str | float) -> dict[str, str | float]:
 def note(
     store: NoteBook, source: ListingConfig, listing: Listing, requests: int
 ) -> None:
-    """Write down how far a listing is known after a pass that went through."""
+    """Save the position in a listing after a completed pass."""
     if not source.since or not (listing.complete or listing.newer):
         return
-    before = remembered(store, source)
+    before = last_progress(store, source)
     last = _last(source, listing, before)
     if last is None:
         return
@@ -90,35 +90,35 @@ def note(
     cost = before.cost if before else 1
     if listing.newer and before is not None:
         full_at, cost = before.full_at, max(requests, 1)
-    made = Progress(_asked(source), last, listing.at, full_at, cost)
-    PROGRESS.save(store, made, source.name)
+    position = Progress(_settings_mark(source), last, listing.at, full_at, cost)
+    PROGRESS.save(store, position, source.name)
 
 
 def _last(
     source: ListingConfig, listing: Listing, before: Progress | None
 ) -> str | float | None:
-    """Return up to where everything is known; None if nothing says it."""
+    """Return the position up to which everything is known; None if unknown."""
     if not source.since_field:
         return listing.at
-    found = [record.get(source.since_field) for record in listing.records.values()]
-    found += [before.last] if before else []
-    return greatest(found)
+    values = [record.get(source.since_field) for record in listing.records.values()]
+    values += [before.last] if before else []
+    return greatest(values)
 
 
 def greatest(values: list[Scalar]) -> str | float | None:
-    """Return the greatest of numbers, or of texts; None if there are both or none.
+    """Return the greatest of numbers, or of texts; None if mixed or empty.
 
     >>> greatest(["2026-01-02", None, "2026-01-10"]), greatest([3, 10.5]), greatest([])
     ('2026-01-10', 10.5, None)
     """
-    some = [v for v in values if v is not None and not isinstance(v, bool) and v != ""]
-    texts = [v for v in some if isinstance(v, str)]
-    numbers = [v for v in some if not isinstance(v, str)]
+    kept = [v for v in values if v is not None and not isinstance(v, bool) and v != ""]
+    texts = [v for v in kept if isinstance(v, str)]
+    numbers = [v for v in kept if not isinstance(v, str)]
     if texts and numbers:
         return None
     return max(texts) if texts else max(numbers, default=None)
 
 
-def _asked(source: ListingConfig) -> str:
-    said = (source.since, source.since_field, source.addresses, source.answer_reading)
-    return fingerprint(repr(said).encode())[:16]
+def _settings_mark(source: ListingConfig) -> str:
+    keys = (source.since, source.since_field, source.addresses, source.answer_reading)
+    return fingerprint(repr(keys).encode())[:16]

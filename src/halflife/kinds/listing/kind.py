@@ -36,8 +36,8 @@ from halflife.kinds.whole import (
     WholeKind,
     WholeResult,
     losses,
+    records_per_change,
     step_of,
-    together,
 )
 from halflife.market import price
 from halflife.market.curves import Decay
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from halflife.recordings.relations import Relation
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
-RECENT = 6  # looks that tell how often there is one
+RECENT = 6  # fetches from which the usual interval is estimated
 
 
 class ListingKind(WholeKind[ListingConfig, ListingState]):
@@ -70,7 +70,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         "well its forecasts of past syncs came true."
     )
     checked_by = "whole looks"
-    unchecked = "no two whole looks followed each other in the last 30 days"
+    unchecked = "no two full fetches followed each other in the last 30 days"
 
     def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
         """Return how an answer could be kept as a source of this kind."""
@@ -81,7 +81,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     def confirm(
         self, guess: "SourceGuess", first: "TrialAnswer", second: "TrialAnswer"
     ) -> "SourceGuess":
-        """Return a guess with what the second page says of its paging."""
+        """Return a guess updated with the second page."""
         from halflife.kinds.listing import recognition  # noqa: PLC0415  (only `add`)
 
         return recognition.check_second(guess, first, second)
@@ -89,49 +89,55 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     def states(
         self, reading: Reading, sources: Sequence[ListingConfig]
     ) -> Mapping[str, ListingState]:
-        """Read what is known of listings."""
+        """Read the states of listings."""
         return {source.name: state_of(reading, source) for source in sources}
 
     def quality(
         self, state: ListingState, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
-        """Return the recall of the copy if nobody looks."""
+        """Return the recall of the copy without further fetches."""
         del looks  # it is read whole, or not at all
-        known = state.known
-        if known is None:
+        collection = state.known
+        if collection is None:
             return None
-        both = max(2.0 * sure - 1.0, 0.01)
-        rhythm, knots = state.habit.rhythm, state.knots(known, both)
+        two_sided = max(2.0 * sure - 1.0, 0.01)
+        rhythm, knots = state.habit.rhythm, state.knots(collection, two_sided)
         return listing_quality(
-            known, state.now, ahead, both, rhythm=rhythm, known=knots, since=state.last
+            collection,
+            state.now,
+            ahead,
+            two_sided,
+            rhythm=rhythm,
+            known=knots,
+            since=state.last,
         )
 
     def worth(self, state: ListingState, confidence: float) -> Known:
-        """Return what requests buy in the long run."""
-        source, known, least = state.source, state.known, state.shortest
+        """Return the value of requests in the long run."""
+        source, collection, least = state.source, state.known, state.shortest
         pace = state.pace
-        if known is None:
+        if collection is None:
             once = state.collection is not None and state.collection.looks.size
-            why = "it was looked at once" if once else "it was never looked at"
+            why = "it was fetched only once" if once else "it was never fetched"
             return Known(source, state.whole, None, why, pace)
         cost, worths = (state.whole, least), state.memo.worths
-        seen = source.name, int(known.looks.size), float(known.looks[-1])
+        seen = source.name, int(collection.looks.size), float(collection.looks[-1])
         mark = seen, (confidence, source.weight, *cost)
-        if mark not in worths:  # only another look changes it
-            decay = state.decay_within(known, confidence)
+        if mark not in worths:  # only another fetch changes it
+            decay = state.decay_within(collection, confidence)
             worths[mark] = renewed(source, "recall", decay, cost, confidence)
         return Known(source, state.whole, worths[mark], pace=pace)
 
     def offers(self, state: ListingState) -> Offers:
-        """Return what a fetch buys now; nothing before it is due by a schedule."""
+        """Return the gain of a fetch now; 0 before it is due by a schedule."""
         scheduled = state.policy.schedule is not None
         gain = 0.0 if scheduled and state.now < state.due else state.gain
         return one_offer(state.source, state.cost, gain)
 
     def prospects(self, state: ListingState) -> Prospects | None:
-        """Return what a fetch buys, the older the copy is.
+        """Return the gain of a fetch, by the age of the copy.
 
-        One that is fetched by a schedule takes its requests at any price.
+        A listing with a schedule gets its requests at any price.
         """
         policy, known = state.policy, state.known
         if known is None or (policy.schedule is None and policy.gain is None):
@@ -149,11 +155,11 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         return policy_of(source).schedule is not None
 
     def due(self, state: ListingState) -> float:
-        """Return the moment by which its policy has it fetched."""
+        """Return the time at which its policy wants it fetched."""
         return state.due
 
     def least(self, state: ListingState) -> float:
-        """Return the days between two fetches, at least."""
+        """Return the shortest time between two fetches, in days."""
         return SOONEST if state.known is None else state.shortest
 
     def stand(
@@ -165,50 +171,50 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     ) -> tuple[Stand, TargetMemory] | None:
         """Return how it stands to a goal.
 
-        Under a schedule it asks for a fetch when it is due; what targets of its own ask
-        for comes on top.
+        With a schedule it requests a fetch when it is due, besides those that its own
+        targets need.
         """
-        found = super().stand(state, goal, memory, settled)
-        if found is None or state.policy.schedule is None:
-            return found
-        stand, memory = found
+        standing = super().stand(state, goal, memory, settled)
+        if standing is None or state.policy.schedule is None:
+            return standing
+        stand, memory = standing
         wait = max(state.due - state.now, 0.0)
-        asked = stand.asked if state.source.targets else 0.0
+        requests = stand.asked if state.source.targets else 0.0
         again = stand.again if state.source.targets else inf
-        asked = state.cost if wait <= 0 else asked
-        said = f"{stand.said}; {state.when()}"
+        requests = state.cost if wait <= 0 else requests
+        text = f"{stand.said}; {state.when()}"
         again = min(again, wait or SOONEST)
-        return replace(stand, asked=asked, said=said, again=again), memory
+        return replace(stand, asked=requests, said=text, again=again), memory
 
     def measure(self, source: ListingConfig) -> str:
-        """Return what the quality of a listing is called."""
+        """Return the name of its quality measure."""
         del source
         return "recall"
 
     def describe(self, state: ListingState) -> Description:
-        """Return how many objects are held, and how many come."""
-        known = state.collection
-        if known is None:
-            return Description("recall", why="never looked at")
-        held, gone = int(known.in_copy().size), int(known.gone().size)
-        if not known.looks.size:
-            why = "it was never read whole" if held else "never looked at"
+        """Return how many objects the copy has, and how many arrive."""
+        collection = state.collection
+        if collection is None:
+            return Description("recall", why="never fetched")
+        held, gone = int(collection.in_copy().size), int(collection.gone().size)
+        if not collection.looks.size:
+            why = "it was never read whole" if held else "never fetched"
             return Description("recall", held, gone=gone, why=why)
-        first, last = float(known.looks[0]), float(known.looks[-1])
+        first, last = float(collection.looks[0]), float(collection.looks[-1])
         if state.known is None:
-            why = "looked at once: rates need a second look"
+            why = "fetched once: rates need a second fetch"
             return Description("recall", held, last, gone=gone, why=why)
-        came = int(np.count_nonzero(known.lives.first_seen > first))
+        came = int(np.count_nonzero(collection.lives.first_seen > first))
         rate = came / max(last - first, 1e-9)
         return Description("recall", held, last, rate, gone)
 
     def steps(self, state: ListingState, most: int) -> list[Step]:
-        """Return the one step there is: read all of it, or the groups that are due."""
+        """Return the only step: read all of it, or the groups that are due."""
         del most
-        known = state.collection
+        collection = state.collection
         why = "it was never read whole"
-        if known is not None and known.looks.size:
-            why = f"last read whole {span(state.now - float(known.looks[-1]))} ago"
+        if collection is not None and collection.looks.size:
+            why = f"last read whole {span(state.now - float(collection.looks[-1]))} ago"
         if state.source.policies:
             why = f"{why}; {state.when()}"
         what, cost = "all of it", state.expected
@@ -219,7 +225,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         return [Step(what, cost, gain, why)]
 
     def recorded(self, store: Store, source: ListingConfig) -> "RecordedSource | None":
-        """Return what was listed as a recording."""
+        """Return its history as a recording."""
         from halflife.kinds.listing.recorded_source import RecordedListing  # noqa: PLC0415  (slow)
         from halflife.recordings.registers import relation_of  # noqa: PLC0415
 
@@ -244,92 +250,94 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         return [RecordedHistory(name, load)] if is_relation(folder) else []
 
     def replayed(self, name: str, relation: "Relation") -> "RecordedListing":
-        """Return a history of objects as a source of this kind."""
+        """Return a history of objects as a recorded listing."""
         from halflife.kinds.listing.recorded_source import RecordedListing  # noqa: PLC0415  (slow)
 
         return RecordedListing(name, relation)
 
     def read_until(self, store: Store, source: ListingConfig) -> float:
-        """Return when what was newer was read last; ``-inf`` if it is read whole."""
-        done = incremental.remembered(store, source)
+        """Return when newer records were last read; ``-inf`` if it is read whole."""
+        done = incremental.last_progress(store, source)
         return -inf if done is None else done.at
 
     def lifetimes(self, store: Store, source: ListingConfig) -> Collection | None:
-        """Return the lifetimes of its objects: its forecasts follow from these."""
+        """Return the lifetimes of its objects; its forecasts follow from them."""
         known = source.name in store.collections()
         return store.collection(source.name) if known else None
 
-    def page(self, asked: "PageRequest[ListingConfig]") -> "PageView":
-        """Return what came and went, and what is there."""
+    def page(self, request: "PageRequest[ListingConfig]") -> "PageView":
+        """Return arrivals, departures and the present objects."""
         from halflife.kinds import object_page  # noqa: PLC0415
         from halflife.kinds.page_view import PageView  # noqa: PLC0415
 
-        store, source = asked.reading.store, asked.source
+        store, source = request.reading.store, request.source
         read = lambda: self.lifetimes(store, source)  # noqa: E731
-        known = asked.reading.memo.history(source.name, read)
-        if known is None:
+        collection = request.reading.memo.history(source.name, read)
+        if collection is None:
             return PageView()
-        now, group = asked.reading.now, asked.source.group
-        return object_page.page(known, asked.about, now, group, self.foreseen_by)
+        now, group = request.reading.now, request.source.group
+        return object_page.page(collection, request.about, now, group, self.foreseen_by)
 
     def incomplete(self, store: Store, source: ListingConfig) -> str:
-        """Return why the last answer was not all of the list."""
+        """Return why the last answer was incomplete."""
         known = source.name in store.collections()
         return runner.incomplete(store, source.name) if known else ""
 
     def ages(self, state: ListingState, *, some: bool = False) -> Floats:
-        """Return the days since anything of it was seen."""
+        """Return the days since any part of it was fetched."""
         del some
         age = age_of(state.collection, state.now)
         return np.array([min(age, max(state.now - state.refreshed, 0.0))])
 
     def decay(self, state: ListingState) -> Decay | None:
-        """Return how the copy decays after a look."""
+        """Return how the copy decays after a fetch."""
         return state.decay
 
     def whole(self, state: ListingState) -> float:
-        """Return the requests of a whole look."""
+        """Return the requests of a full fetch."""
         return state.whole
 
     def shortest(self, state: ListingState) -> float:
-        """Return the days between two looks that settings allow."""
+        """Return the days between two fetches that settings allow."""
         return state.shortest
 
     def standing(self, state: ListingState, goal: Goal) -> tuple[Whole, float] | None:
-        """Return how it stands; it is foreseen for as long as it was watched."""
-        known = state.collection
-        if known is None or not known.looks.size:
+        """Return how it stands; forecasts reach as far as its history is long."""
+        collection = state.collection
+        if collection is None or not collection.looks.size:
             return None
-        first, last = float(known.looks[0]), state.last
+        first, last = float(collection.looks[0]), state.last
         age = max(state.now - last, 0.0)
         most = max(min(max(last - first, FIRST), LATEST), SOONEST)
-        there = known.lives.present(float(known.looks[-1]))
+        there = collection.lives.present(float(collection.looks[-1]))
         things = max(float(np.count_nonzero(there)), 1.0)
-        if state.decay is None:  # one look tells nothing of how fast it changes
+        if state.decay is None:  # one fetch says nothing of how fast it changes
             return Whole(things, age, 0.0, 0.0, SOONEST), SOONEST
         step = step_of(state.decay, goal, state.shortest)
         lost = losses(state.decay, state.habit, np.array([last]), (state.now, step))
-        return Whole(max(things / together(state.habit), 1.0), *lost, step), most
+        return Whole(
+            max(things / records_per_change(state.habit), 1.0), *lost, step
+        ), most
 
     def level(self, source: ListingConfig) -> tuple[float, float | None] | None:
-        """Return the recall that the settings name, if they do."""
+        """Return the recall that the settings name, if any."""
         if "recall" in source.model_fields_set:
             return source.recall, source.confidence
         return None
 
     def wanted(self, source: ListingConfig) -> float | None:
-        """Return the recall that is good enough."""
+        """Return the recall that suffices."""
         return source.recall
 
     def looks(self, state: ListingState) -> Floats:
-        """Return when it was looked at lately."""
-        known = state.collection
-        return np.empty(0) if known is None else known.looks[-RECENT:]
+        """Return the times of its latest fetches."""
+        collection = state.collection
+        return np.empty(0) if collection is None else collection.looks[-RECENT:]
 
     def first_cost(
         self, reading: Reading, group: Sequence[ListingConfig], room: int
     ) -> float:
-        """Return the requests of the first look; 0 if there was one."""
+        """Return the requests of the first fetch; 0 if there was one."""
         del room
         (source,) = group
         if source.name in reading.store.collections():
@@ -340,14 +348,14 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         self, reading: Reading, source: ListingConfig, breaker: Breaker
     ) -> tuple[Sequence[str], Sequence[str]]:
         """Return what its records lack now, and what is new about them."""
-        return schema_drift.told(reading.store, source, breaker, reading.now)
+        return schema_drift.report(reading.store, source, breaker, reading.now)
 
     def reader(self, desk: Desk, source: ListingConfig) -> "ListingReader":
-        """Return what reads a listing."""
+        """Return the reader of a listing."""
         return ListingReader(desk, source, self.read(desk, source))
 
     def read(self, desk: Desk, source: ListingConfig) -> runner.Read:
-        """Return how a listing is read; a kind that reads in its own way says so."""
+        """Return how a listing is read; derived kinds may override it."""
         return runner.reading(desk.config, source, desk.store, desk.clock)
 
 
@@ -357,19 +365,19 @@ class ListingReader:
     def __init__(self, desk: Desk, source: ListingConfig, read: runner.Read) -> None:
         self._desk, self._source, self._read = desk, source, read
 
-    async def sync(self, errand: Errand) -> "runner.Looked":
-        """Look at it once, for somebody who asked for it."""
+    async def sync(self, errand: Errand) -> "runner.ListingOutcome":
+        """Fetch it once, as requested."""
         try:
             with contained(self._source.where):
-                return await self._look(errand.most)
+                return await self._fetch(errand.most)
         except SourceError as error:
-            return runner.Looked(self._source.name, 0, trouble=str(error))
+            return runner.ListingOutcome(self._source.name, 0, trouble=str(error))
 
-    async def read(self, requests: int) -> "runner.Looked":
-        """Look at it once; it may have grown since it was priced."""
-        return await self._look(int(SLACK * requests) + 2)
+    async def read(self, requests: int) -> "runner.ListingOutcome":
+        """Fetch it once; it may have grown since its cost was estimated."""
+        return await self._fetch(int(SLACK * requests) + 2)
 
-    async def _look(self, most: int | None) -> "runner.Looked":
+    async def _fetch(self, most: int | None) -> "runner.ListingOutcome":
         desk = self._desk
         return await runner.sync(
             desk.config,
@@ -382,16 +390,16 @@ class ListingReader:
         )
 
     def ease(self) -> None:
-        """Let the look end: it is short."""
+        """Let the fetch end: it is short."""
 
     def audit(self, result: WholeResult) -> None:
-        """Score the forecasts of which this look shows what came of them."""
-        assert isinstance(result, runner.Looked)
+        """Score the forecasts that this fetch verifies."""
+        assert isinstance(result, runner.ListingOutcome)
         if result.run and not (result.newer or result.groups):
             audit_set(self._desk.store, self._source.name, result.run)
 
 
-def listing_quality(  # noqa: PLR0913  (what is foreseen, and from what)
+def listing_quality(  # noqa: PLR0913  (what is forecast, and from what)
     collection: Collection,
     now: float,
     ahead: Floats,
@@ -401,11 +409,11 @@ def listing_quality(  # noqa: PLR0913  (what is foreseen, and from what)
     known: Knots | None = None,
     since: float | None = None,
 ) -> Forecast:
-    """Return the recall of a listing's copy from now on, if nobody looks.
+    """Return the recall of a listing's copy from now on without further fetches.
 
-    Days since the last look count as the source's rhythm has it, or ``since`` then, if
-    all that was newer was read later; ``known`` has the forecasts that were made since
-    that look.
+    Days since the last fetch are effective days of the source's rhythm. They count from
+    ``since`` if newer records were read after that fetch; ``known`` are cached
+    forecasts made since then.
     """
     last = float(collection.looks[-1]) if since is None else since
     at = max(now, last) + ahead

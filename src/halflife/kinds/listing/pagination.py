@@ -1,8 +1,8 @@
-"""How a list goes on: from a request and its answer to the next request.
+"""Ways of paging: from a request and its answer to the next request.
 
-Each way of paging is a small pure function of what was asked and what came back. It
-returns the next request, or None at the end of the list; it sends nothing, so any of
-them can be tried on an answer at hand.
+Each way of paging is a small pure function of a request and its answer. It returns the
+next request, or None at the end of the list; it sends nothing, so it can be tried on
+any answer.
 """
 
 import re
@@ -25,12 +25,12 @@ _LINK = re.compile(
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s";,]*))', re.IGNORECASE)
 
 Find: TypeAlias = Callable[[str], Any]
-"""What an expression finds in an answer: JMESPath in JSON, a selector in HTML."""
+"""Evaluates an expression in an answer: JMESPath in JSON, a selector in HTML."""
 
 
 @dataclass(frozen=True)
 class ListingRequest:
-    """What is asked for one page.
+    """The request for one page.
 
     Attributes:
         url: The address, with its query.
@@ -46,7 +46,7 @@ class ListingRequest:
     form: bool = False
 
     def payload(self) -> Payload:
-        """Return what is sent."""
+        """Return the method and body to send."""
         if self.body is None:
             return Payload(self.method)
         if self.form:
@@ -55,22 +55,22 @@ class ListingRequest:
 
     @property
     def mark(self) -> tuple[str, str, str]:
-        """What tells it from other requests."""
+        """A key that is different for different requests."""
         return self.method, self.url, dumps(self.body, sort_keys=True)
 
 
-PLAIN = ListingRequest("")  # what a request holds if the settings say nothing
+PLAIN = ListingRequest("")  # the request if the settings say nothing
 
 
 @dataclass(frozen=True)
 class PageAnswer:
-    """What came back, as far as it says how the list goes on.
+    """What an answer says of the next page.
 
     Attributes:
         url: Where the answer came from.
         headers: Its headers.
         records: How many records it had, usable or not.
-        find: Finds what an expression names in it.
+        find: Evaluates an expression in it.
         markup: Whether it is HTML.
 
     """
@@ -87,47 +87,47 @@ class Paging(Protocol):
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The expressions that it looks up in answers."""
+        """The expressions that it evaluates in answers."""
         ...
 
     @property
     def counts(self) -> bool:
-        """Whether the list ends with a page that has nothing, or nothing new."""
+        """Whether the list ends with a page that is empty or has nothing new."""
         ...
 
-    def first(self, asked: ListingRequest) -> ListingRequest:
+    def first(self, request: ListingRequest) -> ListingRequest:
         """Return the request for the first page."""
         ...
 
     def following(
-        self, asked: ListingRequest, answer: PageAnswer
+        self, request: ListingRequest, answer: PageAnswer
     ) -> ListingRequest | None:
         """Return the request for the next page; None at the end."""
         ...
 
 
 @dataclass(frozen=True)
-class Once:
-    """All of a list is on one page."""
+class SinglePage:
+    """The whole list is on one page."""
 
     wanted: tuple[str, ...] = ()
     counts: bool = False
 
-    def first(self, asked: ListingRequest) -> ListingRequest:
-        """Return the request as it is."""
-        return asked
+    def first(self, request: ListingRequest) -> ListingRequest:
+        """Return the request unchanged."""
+        return request
 
     def following(
-        self, asked: ListingRequest, answer: PageAnswer
+        self, request: ListingRequest, answer: PageAnswer
     ) -> ListingRequest | None:
-        """Return None: there is no other page."""
-        del asked, answer
+        """Return None: there is no next page."""
+        del request, answer
         return None
 
 
 @dataclass(frozen=True)
 class NextLink:
-    """The address of the next page stands in the answer, whole or relative.
+    """The answer contains the address of the next page, absolute or relative.
 
     >>> paging = NextLink("links.next")
     >>> answer = PageAnswer("http://a.example/jobs", find=lambda _: "?after=7")
@@ -140,24 +140,24 @@ class NextLink:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The link."""
+        """The expression of the link."""
         return (self.at,)
 
-    def first(self, asked: ListingRequest) -> ListingRequest:
-        """Return the request as it is."""
-        return asked
+    def first(self, request: ListingRequest) -> ListingRequest:
+        """Return the request unchanged."""
+        return request
 
     def following(
-        self, asked: ListingRequest, answer: PageAnswer
+        self, request: ListingRequest, answer: PageAnswer
     ) -> ListingRequest | None:
-        """Follow the link."""
+        """Return the request for the link."""
         link = answer.find(self.at)
-        return follow(asked, answer, str(link)) if link else None
+        return follow(request, answer, str(link)) if link else None
 
 
 @dataclass(frozen=True)
 class LinkHeader:
-    """The address of the next page stands in the header ``Link`` (RFC 8288).
+    """The header ``Link`` has the address of the next page (RFC 8288).
 
     >>> answer = PageAnswer("http://a.example/", {"Link": '</?p=2>; rel="next"'})
     >>> LinkHeader().following(ListingRequest("http://a.example/"), answer).url
@@ -168,53 +168,53 @@ class LinkHeader:
     counts: bool = False
     wanted: tuple[str, ...] = ()
 
-    def first(self, asked: ListingRequest) -> ListingRequest:
-        """Return the request as it is."""
-        return asked
+    def first(self, request: ListingRequest) -> ListingRequest:
+        """Return the request unchanged."""
+        return request
 
     def following(
-        self, asked: ListingRequest, answer: PageAnswer
+        self, request: ListingRequest, answer: PageAnswer
     ) -> ListingRequest | None:
-        """Follow the link of the relation."""
+        """Return the request for the link of the relation."""
         link = link_of(answer.headers, self.relation)
-        return follow(asked, answer, link) if link else None
+        return follow(request, answer, link) if link else None
 
 
 @dataclass(frozen=True)
 class TokenPlace:
-    """Where something is put in a request.
+    """A place in a request: a parameter or a field of the body.
 
     Attributes:
         parameter: The parameter of the query.
-        body: The path in the body, its names parted by dots; if there is no parameter.
+        body: Else the path in the body, its names separated by dots.
 
     """
 
     parameter: str = ""
     body: str = ""
 
-    def put(self, asked: ListingRequest, value: str | float) -> ListingRequest:
-        """Return the request with a value there."""
+    def put(self, request: ListingRequest, value: str | float) -> ListingRequest:
+        """Return the request with a value in this place."""
         if self.parameter:
             given = {self.parameter: str(value)}
-            return replace(asked, url=with_parameters(asked.url, given))
+            return replace(request, url=with_parameters(request.url, given))
         names = self.body.split(".")
-        body = _deeper(asked.body or {}, names, value)
-        return replace(asked, body=body)
+        body = _deeper(request.body or {}, names, value)
+        return replace(request, body=body)
 
-    def get(self, asked: ListingRequest) -> object:
-        """Return what stands there; None if nothing does."""
+    def get(self, request: ListingRequest) -> object:
+        """Return the value in this place; None if there is none."""
         if self.parameter:
-            return parameter(asked.url, self.parameter)
-        found: object = asked.body
+            return parameter(request.url, self.parameter)
+        value: object = request.body
         for name in self.body.split("."):
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
 
-    def number(self, asked: ListingRequest, usual: int) -> int:
-        """Return the number that stands there."""
-        found = self.get(asked)
-        return int(found) if isinstance(found, str | int) else usual
+    def number(self, request: ListingRequest, usual: int) -> int:
+        """Return the number in this place."""
+        value = self.get(request)
+        return int(value) if isinstance(value, str | int) else usual
 
 
 @dataclass(frozen=True)
@@ -223,14 +223,14 @@ class AddressPlace:
 
     template: str
 
-    def put(self, asked: ListingRequest, value: float) -> ListingRequest:
-        """Return the request for the address with a number."""
-        return replace(asked, url=self.template.replace("{n}", str(value)))
+    def put(self, request: ListingRequest, value: float) -> ListingRequest:
+        """Return the request for the address with this number."""
+        return replace(request, url=self.template.replace("{n}", str(value)))
 
-    def number(self, asked: ListingRequest, usual: int) -> int:
-        """Return the number that stands there."""
+    def number(self, request: ListingRequest, usual: int) -> int:
+        """Return the number in the address."""
         before, _, after = self.template.partition("{n}")
-        part = asked.url[len(before) : len(asked.url) - len(after)]
+        part = request.url[len(before) : len(request.url) - len(after)]
         digits = re.match(r"\d+", part or "")
         return int(digits[0]) if digits else usual
 
@@ -249,8 +249,8 @@ class Cursor:
     """A token in the answer is sent back for the next page.
 
     Attributes:
-        at: Where the token stands.
-        into: Where it is put.
+        at: Where the token is.
+        into: Where it is sent.
         more: Where the answer says whether there is another page; if empty, there is
             one as long as there is a token.
 
@@ -263,19 +263,19 @@ class Cursor:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The token, and whether there is more."""
+        """The expressions of the token, and of whether there is more."""
         return (self.at, self.more) if self.more else (self.at,)
 
-    def first(self, asked: ListingRequest) -> ListingRequest:
-        """Return the request as it is: the first page needs no token."""
-        return asked
+    def first(self, request: ListingRequest) -> ListingRequest:
+        """Return the request unchanged: the first page needs no token."""
+        return request
 
     def following(
-        self, asked: ListingRequest, answer: PageAnswer
+        self, request: ListingRequest, answer: PageAnswer
     ) -> ListingRequest | None:
-        """Send the token back.
+        """Return the request with the token.
 
-        Raise ``SourceError`` if there is more and no token, or one of no use.
+        Raise ``SourceError`` if there is more without a usable token.
         """
         if self.more and not answer.find(self.more):
             return None
@@ -291,11 +291,11 @@ class Cursor:
         plain = isinstance(token, str | int | float)
         if plain and len(str(token)) <= LONGEST and is_writable(str(token)):
             kept = token if self.into.body and isinstance(token, int) else str(token)
-            following = self.into.put(asked, kept)
-            if is_address(following.url):  # spelled for an address it may be too long
+            following = self.into.put(request, kept)
+            if is_address(following.url):  # percent-encoded it may be too long
                 return following
-        said = f"what stands at {self.at!r} is no cursor"
-        raise SourceError(f"{shown(answer.url)}: {said}")
+        problem = f"what stands at {self.at!r} is no cursor"
+        raise SourceError(f"{shown(answer.url)}: {problem}")
 
 
 @dataclass(frozen=True)
@@ -307,30 +307,30 @@ class PageNumber:
     counts: bool = True
     wanted: tuple[str, ...] = ()
 
-    def first(self, asked: ListingRequest) -> ListingRequest:
-        """Ask for the first page."""
-        return self.into.put(asked, self.start)
+    def first(self, request: ListingRequest) -> ListingRequest:
+        """Return the request for the first page."""
+        return self.into.put(request, self.start)
 
     def following(
-        self, asked: ListingRequest, answer: PageAnswer
+        self, request: ListingRequest, answer: PageAnswer
     ) -> ListingRequest | None:
-        """Ask for the page after this one, as long as there was anything on it."""
+        """Return the request for the next page; None after an empty one."""
         if not answer.records:
             return None
-        return self.into.put(asked, self.into.number(asked, self.start) + 1)
+        return self.into.put(request, self.into.number(request, self.start) + 1)
 
 
 @dataclass(frozen=True)
 class Offset:
-    """So many records are left out; the list ends with a page that has none.
+    """A number of records is skipped; the list ends with a page that has none.
 
-    What a page had is left out next, not what it was asked for: a server may give less
-    than that.
+    The number grows by the records that a page had, not by the limit: a server may
+    return fewer.
 
     Attributes:
-        into: Where the number of records to leave out is put.
-        limit: How many records are asked for; 0 to leave that to the server.
-        limit_into: Where that number is put.
+        into: Where the number of skipped records is sent.
+        limit: The number of records to request; 0 to leave that to the server.
+        limit_into: Where that limit is sent.
         start: The number of the first record.
 
     """
@@ -342,29 +342,29 @@ class Offset:
     counts: bool = True
     wanted: tuple[str, ...] = ()
 
-    def first(self, asked: ListingRequest) -> ListingRequest:
-        """Ask for the first records."""
+    def first(self, request: ListingRequest) -> ListingRequest:
+        """Return the request for the first records."""
         if self.limit:
-            asked = self.limit_into.put(asked, self.limit)
-        return self.into.put(asked, self.start)
+            request = self.limit_into.put(request, self.limit)
+        return self.into.put(request, self.start)
 
     def following(
-        self, asked: ListingRequest, answer: PageAnswer
+        self, request: ListingRequest, answer: PageAnswer
     ) -> ListingRequest | None:
-        """Ask for the records after these, as long as there were any."""
+        """Return the request for the next records; None after an empty page."""
         if not answer.records:
             return None
-        skipped = self.into.number(asked, self.start)
-        return self.into.put(asked, skipped + answer.records)
+        skipped = self.into.number(request, self.start)
+        return self.into.put(request, skipped + answer.records)
 
 
 def follow(
-    asked: ListingRequest, answer: PageAnswer, link: str
+    request: ListingRequest, answer: PageAnswer, link: str
 ) -> ListingRequest | None:
-    """Return the request for the page at a link; it must lie on the same host.
+    """Return the request for the page at a link; it must be on the same host.
 
-    The link of a button that does nothing (``#``) leads nowhere, and in HTML neither
-    does one to the page itself: so pages for people mark the last one.
+    A button that does nothing (``#``) has no next page; in HTML neither has a link to
+    the page itself, which often marks the last page.
     """
     where = shown(answer.url)
     if link.strip().startswith("#") or not link.strip():
@@ -378,11 +378,11 @@ def follow(
         raise SourceError(f"{where}: its next page lies on another host")
     if answer.markup and target == answer.url:
         return None
-    return replace(asked, url=target)
+    return replace(request, url=target)
 
 
 def is_address(url: str) -> bool:
-    """Say whether this can be asked for.
+    """Say whether this is a valid address.
 
     >>> is_address("http://a.example/"), is_address("http://a.example/" + 4096 * "a")
     (True, False)
@@ -394,21 +394,21 @@ def is_address(url: str) -> bool:
 
 
 def link_of(headers: Mapping[str, str], relation: str) -> str:
-    """Return the address that a header ``Link`` names for a relation; empty if none.
+    """Return the address in a header ``Link`` for a relation; empty if none.
 
     >>> link_of({"Link": '</2>; rel="next", </9>; rel=last'}, "last")
     '/9'
     """
     for target, rest in _LINK.findall(headers.get("Link", "")):
-        found = _REL.search(rest)
-        names = (found[1] or found[2] or "").lower().split() if found else []
+        match = _REL.search(rest)
+        names = (match[1] or match[2] or "").lower().split() if match else []
         if relation.lower() in names:
             return str(target)
     return ""
 
 
 def total_of(headers: Mapping[str, str], name: str) -> int | None:
-    """Return the number of records that a header names; None if it names none.
+    """Return the number of records in a header; None if it has none.
 
     >>> total_of({"X-Total-Count": "240"}, "X-Total-Count")
     240

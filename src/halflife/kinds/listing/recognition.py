@@ -1,4 +1,4 @@
-"""Listings recognised: where records are, what names them and how the list goes on."""
+"""Recognition of listings: where the records are, their key, and the paging."""
 
 import csv
 import re
@@ -33,16 +33,16 @@ from halflife.recognition.pagination import ListAnswer, PagingGuess, TotalGuess
 from halflife.recognition.record_keys import check_key, find_keys
 from halflife.recognition.record_lists import RecordList, at_path, find_lists
 
-LINES = 1000  # of JSON Lines or CSV by which the key is guessed
-SHOWN = 200  # characters of a value that is shown
+LINES = 1000  # of JSON Lines or CSV from which the key is guessed
+SHOWN = 200  # characters of a value in samples
 _SEPARATORS = ",;\t|"
 _VARIABLE = re.compile(r"\$(\w{1,100})\s*:")
 _WHAT = {"json": "JSON listing", "jsonl": "JSON Lines", "csv": "table (CSV)"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """Records of an answer, before anybody knows their key."""
+class _RecordsFound:
+    """The records of an answer, before their key is known."""
 
     format: str
     where: RecordList
@@ -51,7 +51,7 @@ class _Found:
 
 
 def recognise(answer: TrialAnswer) -> list[SourceGuess]:
-    """Return how an answer could be kept as a listing, the likeliest first."""
+    """Return how an answer could be kept as a listing, most likely first."""
     try:
         if is_html(answer.content_type, answer.body):
             return _html(answer)
@@ -61,7 +61,7 @@ def recognise(answer: TrialAnswer) -> list[SourceGuess]:
         found = _json(answer, document) if document is not None else None
         if document is None:
             found = _lines(answer) or _table(answer)
-    except (SourceError, RecursionError):  # no reader would read it later either
+    except (SourceError, RecursionError):  # no reader could read it either
         return []
     if found is not None:
         return [_guess(answer, found)]
@@ -91,16 +91,16 @@ def _text(answer: TrialAnswer) -> str:
         return ""
 
 
-def _json(answer: TrialAnswer, document: object) -> _Found | None:
+def _json(answer: TrialAnswer, document: object) -> _RecordsFound | None:
     given = answer.corrections.records
     if given:
         found = _searched(document, given)
-        return _Found("json", found, document, "as you said") if found else None
-    lists = [one for one in find_lists(document) if one.score > 0]
+        return _RecordsFound("json", found, document, "as you said") if found else None
+    lists = [found_list for found_list in find_lists(document) if found_list.score > 0]
     if not lists or (lists[0].size < 2 and lists[0].score < 0.3):
         return None
     best = lists[0]
-    return _Found("json", best, document, _why_there(best, lists))
+    return _RecordsFound("json", best, document, _why_there(best, lists))
 
 
 def _document(answer: TrialAnswer) -> object:
@@ -129,7 +129,7 @@ def _why_there(best: RecordList, lists: Sequence[RecordList]) -> str:
     return f"{count(best.size, 'object')} {place}{beside}".replace("objects", what, 1)
 
 
-def _lines(answer: TrialAnswer) -> _Found | None:
+def _lines(answer: TrialAnswer) -> _RecordsFound | None:
     lines = [one for one in _text(answer).split("\n", LINES + 1)[:LINES] if one.strip()]
     records: list[Mapping[str, Any]] = []
     for line in lines:
@@ -142,12 +142,12 @@ def _lines(answer: TrialAnswer) -> _Found | None:
         records.append(record)
     if len(records) < 2:
         return None
-    many = _text(answer).count("\n") + (not answer.body.endswith(b"\n"))
-    where = RecordList("", tuple(records), many)
-    return _Found("jsonl", where, None, f"each of {many} lines is a JSON object")
+    size = _text(answer).count("\n") + (not answer.body.endswith(b"\n"))
+    where = RecordList("", tuple(records), size)
+    return _RecordsFound("jsonl", where, None, f"each of {size} lines is a JSON object")
 
 
-def _table(answer: TrialAnswer) -> _Found | None:
+def _table(answer: TrialAnswer) -> _RecordsFound | None:
     text = _text(answer)
     head = text.partition("\n")[0].strip()
     separator = max(_SEPARATORS, key=head.count)
@@ -170,25 +170,25 @@ def _table(answer: TrialAnswer) -> _Found | None:
     records = tuple(dict(zip(names, row, strict=True)) for row in whole)
     size = len(rows) if len(rows) < LINES else text.count("\n")
     why = f"{len(names)} columns with a head, separated by {separator!r}"
-    return _Found("csv", RecordList("", records, size), None, why)
+    return _RecordsFound("csv", RecordList("", records, size), None, why)
 
 
-def _guess(answer: TrialAnswer, found: _Found) -> SourceGuess:
-    """Return how records are kept, with everything as their reader will read it."""
+def _guess(answer: TrialAnswer, found: _RecordsFound) -> SourceGuess:
+    """Return the guess of a source, with the records as its reader will read them."""
     key, why_key = _key(answer, found.where)
     where = found.where
     last = str(where.records[-1].get(key, "")) if where.records else ""
-    seen = ListAnswer(
+    list_answer = ListAnswer(
         answer.url, found.document, answer.headers, where.path, where.size, key, last
     )
-    total = pagination.find_total(seen)
-    goes_on = _paging(answer, seen, total.many)
-    settings = _settings(answer, found, key, goes_on) | _total(total, found)
+    total = pagination.find_total(list_answer)
+    paging = _paging(answer, list_answer, total.many)
+    settings = _settings(answer, found, key, paging) | _total(total, found)
     reasons = {
         "format": _WHAT[found.format],
         "records": found.why,
         "key": why_key,
-        "paging": goes_on.why,
+        "paging": paging.why,
     }
     if total.many is not None:
         place = f"the header {total.where}" if total.header else repr(total.where)
@@ -201,33 +201,33 @@ def _guess(answer: TrialAnswer, found: _Found) -> SourceGuess:
         reasons,
         records=found.where.size,
         total=total.many,
-        reads=pagination.pages_of(total.many, found.where.size)
-        if goes_on.second
-        else 1,
+        reads=pagination.pages_of(total.many, found.where.size) if paging.second else 1,
         hints=_hints(answer, found.where),
-        second=goes_on.second,
-        second_body=_second_body(answer, goes_on) if answer.question else b"",
+        second=paging.second,
+        second_body=_second_body(answer, paging) if answer.question else b"",
     )
     if not key and not found.where.named:
         lists = replace(guess, score=VAGUE, missing=("key",))
         return replace(lists, sample=_shown(found.where.records))
     best = _read(answer, guess)
-    return replace(best, rivals=tuple(_rivals(answer, found, best, seen, goes_on)))
+    return replace(
+        best, rivals=tuple(_rivals(answer, found, best, list_answer, paging))
+    )
 
 
 def _rivals(
     answer: TrialAnswer,
-    found: _Found,
+    found: _RecordsFound,
     guess: SourceGuess,
-    seen: ListAnswer,
-    goes_on: PagingGuess,
+    list_answer: ListAnswer,
+    paging: PagingGuess,
 ) -> Iterator[SourceGuess]:
-    """Return a guess with other ways of paging, where its own is not sure."""
+    """Return the guess with other ways of paging, where its own is uncertain."""
     if answer.question or answer.corrections.next or found.format != "json":
         return
     reads = pagination.pages_of(guess.total, found.where.size)
     kept = {k: v for k, v in guess.settings.items() if k != "paging"}
-    for way in pagination.other_ways(seen, goes_on, guess.total):
+    for way in pagination.other_ways(list_answer, paging, guess.total):
         settings = kept | {"paging": _PAGING[way.style](way)}
         reasons = {**guess.reasons, "paging": way.why}
         yield replace(
@@ -249,15 +249,17 @@ def _key(answer: TrialAnswer, where: RecordList) -> tuple[str, str]:
     return "", "no field is in every record and different in each; say it with --key"
 
 
-def _paging(answer: TrialAnswer, seen: ListAnswer, total: int | None) -> PagingGuess:
+def _paging(
+    answer: TrialAnswer, list_answer: ListAnswer, total: int | None
+) -> PagingGuess:
     given = answer.corrections.next
     if not given:
-        return pagination.find_paging(seen, total)
+        return pagination.find_paging(list_answer, total)
     return PagingGuess(pagination.NEXT_LINK, given, why="as you said")
 
 
 def _settings(
-    answer: TrialAnswer, found: _Found, key: str, goes_on: PagingGuess
+    answer: TrialAnswer, found: _RecordsFound, key: str, paging: PagingGuess
 ) -> dict[str, object]:
     """Return the table of the source."""
     settings: dict[str, object] = {
@@ -272,11 +274,11 @@ def _settings(
     if may_be_map(answer.body):  # a JSON Feed shows the latest entries only
         settings["complete"] = False
     if answer.question:
-        return settings | {"graphql": _question(answer.question, goes_on)}
-    if goes_on.style == pagination.NEXT_LINK:
-        settings["next"] = goes_on.where
-    elif goes_on.style and goes_on.second:
-        settings["paging"] = _PAGING[goes_on.style](goes_on)
+        return settings | {"graphql": _question(answer.question, paging)}
+    if paging.style == pagination.NEXT_LINK:
+        settings["next"] = paging.where
+    elif paging.style and paging.second:
+        settings["paging"] = _PAGING[paging.style](paging)
     return settings
 
 
@@ -301,37 +303,37 @@ _PAGING: dict[str, Callable[[PagingGuess], dict[str, object]]] = {
 }
 
 
-def _total(total: TotalGuess, found: _Found) -> dict[str, object]:
-    """Return where the total is, unless readers find it there by themselves."""
+def _total(total: TotalGuess, found: _RecordsFound) -> dict[str, object]:
+    """Return where the total is, unless readers find it by themselves."""
     if total.header:
         return {"total_header": total.where}
     seen = find_hints(found.document, found.where.path).total
     return {"total": total.where} if total.many not in {None, seen} else {}
 
 
-def _question(question: str, goes_on: PagingGuess) -> dict[str, object]:
-    """Return a question in GraphQL as settings, with the variable for its cursor."""
+def _question(question: str, paging: PagingGuess) -> dict[str, object]:
+    """Return a GraphQL query as settings, with the variable for its cursor."""
     table: dict[str, object] = {"query": question}
     declared = _VARIABLE.findall(question)
-    usual = [name for name in ("after", "cursor", goes_on.param) if name in declared]
-    if goes_on.style == pagination.CURSOR and usual:
-        table |= {"cursor": goes_on.where}
+    usual = [name for name in ("after", "cursor", paging.param) if name in declared]
+    if paging.style == pagination.CURSOR and usual:
+        table |= {"cursor": paging.where}
         table |= {"variable": usual[0]} if usual[0] != "after" else {}
     return table
 
 
-def _second_body(answer: TrialAnswer, goes_on: PagingGuess) -> bytes:
-    """Return what asks for the second page of an answer in GraphQL; empty if none."""
-    table = _question(answer.question, goes_on)
+def _second_body(answer: TrialAnswer, paging: PagingGuess) -> bytes:
+    """Return the body that requests the second GraphQL page; empty if none."""
+    table = _question(answer.question, paging)
     if "cursor" not in table:
         return b""
-    token = compiled(goes_on.where).search(_document(answer))
+    token = compiled(paging.where).search(_document(answer))
     variables = {str(table.get("variable", "after")): token}
     return dumps({"query": answer.question, "variables": variables}).encode()
 
 
 def _read(answer: TrialAnswer, guess: SourceGuess) -> SourceGuess:
-    """Return a guess with what its reader makes of the answer."""
+    """Return a guess with the records that its reader finds in the answer."""
     try:
         page = read_page(guess, answer)
     except (SourceError, ConfigError) as error:
@@ -350,7 +352,7 @@ def _read(answer: TrialAnswer, guess: SourceGuess) -> SourceGuess:
 def read_page(guess: SourceGuess, answer: TrialAnswer) -> RecordPage:
     """Return the records of a page as a source with the guessed settings reads them.
 
-    Raise ``SourceError`` if it cannot.
+    Raise ``SourceError`` if it cannot read them.
     """
     given = guess.settings
     fields = given.get("fields")
@@ -368,7 +370,7 @@ def read_page(guess: SourceGuess, answer: TrialAnswer) -> RecordPage:
 def check_second(
     guess: SourceGuess, first: TrialAnswer, second: TrialAnswer
 ) -> SourceGuess:
-    """Return a guess with what the second page says of its paging."""
+    """Return a guess updated with what the second page shows of its paging."""
     reasons = dict(guess.reasons)
     try:
         known = read_page(guess, first).records.keys()
@@ -390,7 +392,7 @@ def check_second(
 
 
 def _shown(records: Sequence[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
-    """Return records short enough to be shown."""
+    """Return records shortened for display."""
     return tuple(
         {str(k)[:SHOWN]: _short(v) for k, v in list(record.items())[:20]}
         for record in records[:SAMPLE]
@@ -408,14 +410,14 @@ def _hints(answer: TrialAnswer, where: RecordList) -> tuple[str, ...]:
     dated = ("updated_at", "updated", "modified", "last_modified", "updatedAt",
              "modified_at", "lastModified", "date_modified", "touched")  # fmt: skip
     named = next((name for name in dated if name in where.records[0]), "")
-    said = [f"{named!r} says when each record changed"] if named else []
-    return (*header_hints(answer), *said)
+    hints = [f"{named!r} says when each record changed"] if named else []
+    return (*header_hints(answer), *hints)
 
 
 def _arrays(answer: TrialAnswer, document: object) -> list[SourceGuess]:
-    """Return where rows that are lists can be had as objects, if that is known.
+    """Return the address that gives rows as objects instead of lists, if known.
 
-    Datasette before 1.0 answers so unless it is asked for another shape.
+    Datasette before 1.0 returns lists unless another shape is requested.
     """
     if not isinstance(document, Mapping):
         return []
@@ -430,7 +432,7 @@ def _arrays(answer: TrialAnswer, document: object) -> list[SourceGuess]:
 
 
 def _html(answer: TrialAnswer) -> list[SourceGuess]:
-    """Return how a web page could be kept as a list of what it links to."""
+    """Return how a web page could be kept as a list of its links."""
     given = answer.corrections
     text = to_text(answer.content_type, answer.body)
     found = trees.ask("repeated", text)
@@ -449,10 +451,10 @@ def _html(answer: TrialAnswer) -> list[SourceGuess]:
     }
     where = given.next or best["next"]
     settings |= {"next": where} if where else {}
-    asked = "as you said" if given.records else f"{best['size']} alike, with links"
+    origin = "as you said" if given.records else f"{best['size']} alike, with links"
     reasons = {
         "format": "list in a web page",
-        "records": f"{best['records']!r}: {asked}",
+        "records": f"{best['records']!r}: {origin}",
         "key": "as you said" if given.key else "the address that each links to",
         "paging": f"{where!r} leads to the next page" if where else "no next page",
     }

@@ -1,7 +1,7 @@
-"""The ways in which a recorded listing is paged: what it answers, and how it is asked.
+"""The ways of paging of recorded listings: their answers, and their settings.
 
-Every way of paging that settings can name has its counterpart here, so that a replay
-sends what a live source is sent.
+Every way of paging in the settings has its counterpart here, so that a replay sends the
+same requests as a live source.
 """
 
 import json
@@ -20,8 +20,8 @@ class RecordedPaging(NamedTuple):
     """A way of paging.
 
     Attributes:
-        settings: What is written into the settings, beside the address and the key.
-        answer: Returns the answer to a request, of all records and so many on a page.
+        settings: Lines for the settings, besides the address and the key.
+        answer: Returns the answer to a request, from all records and the page size.
 
     """
 
@@ -33,71 +33,71 @@ def _part(rows: Rows, begin: int, size: int) -> tuple[list[dict[str, object]], b
     return list(rows[begin : begin + size]), begin + size < len(rows)
 
 
-def _from(asked: RecordedRequest, begin: int) -> URL:
-    """Return the same address from another record on."""
-    return asked.url.update_query({"from": str(begin)})
+def _from(request: RecordedRequest, begin: int) -> URL:
+    """Return the same address for the page that starts at a record."""
+    return request.url.update_query({"from": str(begin)})
 
 
-def _asked(asked: RecordedRequest) -> dict[str, Any]:
-    return dict(json.loads(asked.body or b"{}"))
+def _body_of(request: RecordedRequest) -> dict[str, Any]:
+    return dict(json.loads(request.body or b"{}"))
 
 
-def _link(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
-    begin = int(asked.url.query.get("from", "0"))
-    some, more = _part(rows, begin, size)
-    row: dict[str, object] = {"objects": some}
+def _link(request: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
+    begin = int(request.url.query.get("from", "0"))
+    page, more = _part(rows, begin, size)
+    row: dict[str, object] = {"objects": page}
     if more:
-        row["next"] = _from(asked, begin + size).raw_path_qs
+        row["next"] = _from(request, begin + size).raw_path_qs
     return as_json(row)
 
 
-def _header(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
-    begin = int(asked.url.query.get("from", "0"))
-    some, more = _part(rows, begin, size)
-    answer = as_json(some)
-    said = {**answer.headers, "X-Total-Count": str(len(rows))}
+def _header(request: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
+    begin = int(request.url.query.get("from", "0"))
+    page, more = _part(rows, begin, size)
+    answer = as_json(page)
+    headers = {**answer.headers, "X-Total-Count": str(len(rows))}
     if more:
-        after = _from(asked, begin + size).raw_query_string
-        said["Link"] = f'<?{after}>; rel="next", <?from=0>; rel="first"'
-    return answer._replace(headers=said)
+        after = _from(request, begin + size).raw_query_string
+        headers["Link"] = f'<?{after}>; rel="next", <?from=0>; rel="first"'
+    return answer._replace(headers=headers)
 
 
-def _cursor(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
-    begin = int(asked.url.query.get("cursor", "c0")[1:])
-    some, more = _part(rows, begin, size)
+def _cursor(request: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
+    begin = int(request.url.query.get("cursor", "c0")[1:])
+    page, more = _part(rows, begin, size)
     token = f"c{begin + size}" if more else None
-    return as_json({"objects": some, "meta": {"cursor": token, "total": len(rows)}})
+    return as_json({"objects": page, "meta": {"cursor": token, "total": len(rows)}})
 
 
-def _page(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
-    number = int(asked.url.query.get("page", "1"))
-    some, _ = _part(rows, (number - 1) * size, size)
-    return as_json({"objects": some})
+def _page(request: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
+    number = int(request.url.query.get("page", "1"))
+    page, _ = _part(rows, (number - 1) * size, size)
+    return as_json({"objects": page})
 
 
-def _offset(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
-    query = asked.url.query
+def _offset(request: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
+    query = request.url.query
     limit = min(int(query.get("limit", size)), size)
-    some, _ = _part(rows, int(query.get("offset", "0")), limit)
-    return as_json({"objects": some, "total": len(rows)})
+    page, _ = _part(rows, int(query.get("offset", "0")), limit)
+    return as_json({"objects": page, "total": len(rows)})
 
 
-def _body(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
-    if asked.method != "POST":
+def _body(request: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
+    if request.method != "POST":
         return as_json({"error": "ask with POST"}, 405)
-    begin = int(_asked(asked)["page"].get("after") or 0)
-    some, more = _part(rows, begin, size)
-    return as_json({"objects": some, "after": begin + size if more else None})
+    begin = int(_body_of(request)["page"].get("after") or 0)
+    page, more = _part(rows, begin, size)
+    return as_json({"objects": page, "after": begin + size if more else None})
 
 
-def _graphql(asked: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
-    given = _asked(asked)
-    if "objects" not in given.get("query", ""):
+def _graphql(request: RecordedRequest, rows: Rows, size: int) -> RecordedAnswer:
+    body = _body_of(request)
+    if "objects" not in body.get("query", ""):
         return as_json({"errors": [{"message": "no such field"}]})
-    begin = int(given["variables"].get("after") or 0)
-    some, more = _part(rows, begin, size)
+    begin = int(body["variables"].get("after") or 0)
+    page, more = _part(rows, begin, size)
     info = {"endCursor": str(begin + size), "hasNextPage": more}
-    return as_json({"data": {"objects": {"nodes": some, "pageInfo": info}}})
+    return as_json({"data": {"objects": {"nodes": page, "pageInfo": info}}})
 
 
 _OBJECTS = 'records = "objects"\n'

@@ -1,4 +1,4 @@
-"""A recorded listing: the objects that it named at a moment, page by page."""
+"""A recorded listing: the objects that it listed at a time, page by page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +13,12 @@ from halflife.recordings.relations import Relation, items_of
 from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store
 
-ONLY = "only"  # the parameter by which one group of objects is asked for
-PER_PAGE = 50  # objects on a page of a listing whose real pages are not known
+ONLY = "only"  # the parameter that requests one group of objects
+PER_PAGE = 50  # objects on a page of a listing whose real page size is unknown
 
 
 class _Rows(Sequence[dict[str, object]]):
-    """The objects in their order, each written when it is asked for."""
+    """The objects in their order, each converted on access."""
 
     def __init__(self, there: Mapping[str, Attributes]) -> None:
         self._there, self._keys = there, list(there)
@@ -44,36 +44,36 @@ def listing(
     paging: str = "link",
     group: str = "",
 ) -> Recorded:
-    """Return a listing at ``/objects`` of all that is there at a time.
+    """Return a listing at ``/objects`` of all objects present at a time.
 
-    With ``group`` it lists the objects with one value of that attribute, if that is
-    asked for by the parameter ``only``.
+    With ``group`` the parameter ``only`` limits it to the objects with one value of
+    that attribute.
     """
-    how = PAGINGS[paging]
+    style = PAGINGS[paging]
 
-    def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
-        if asked.url.path != "/objects":
+    def answer(request: RecordedRequest, now: float) -> RecordedAnswer:
+        if request.url.path != "/objects":
             return as_json({"error": "no such page"}, 404)
-        there, only = present(now), asked.url.query.get(ONLY)
+        objects, only = present(now), request.url.query.get(ONLY)
         if group and only is not None:
-            rows = there.items()
-            there = {k: v for k, v in rows if group_text(v.get(group)) == only}
-        return how.answer(asked, _Rows(there), per_page)
+            rows = objects.items()
+            objects = {k: v for k, v in rows if group_text(v.get(group)) == only}
+        return style.answer(request, _Rows(objects), per_page)
 
     return answer
 
 
 @dataclass(frozen=True)
 class RecordedListing:
-    """A listing whose objects come, change and go as a relation says.
+    """A listing whose objects come, change and go as in a relation.
 
     Attributes:
         name: The name of the source.
-        relation: What it listed at each look.
+        relation: What it listed at each fetch.
         per_page: Objects on a page.
-        paging: The way in which it is paged; one of ``PAGINGS``.
-        group: The attribute by which groups of its objects can be asked for; empty if
-            it is listed whole only.
+        paging: The way of paging; one of ``PAGINGS``.
+        group: The attribute by which groups of its objects can be requested; empty if
+            it can only be read whole.
 
     """
 
@@ -84,11 +84,11 @@ class RecordedListing:
     group: str = ""
     kind: str = "listing"
     measure: str = "recall"
-    _known: dict[float, dict[str, Attributes]] = field(default_factory=dict)
+    _cache: dict[float, dict[str, Attributes]] = field(default_factory=dict)
 
     @property
     def span(self) -> tuple[float, float]:
-        """The first and the last look."""
+        """The first and the last fetch."""
         return float(self.relation.looks[0]), float(self.relation.looks[-1])
 
     def items(self, now: float) -> int:
@@ -96,28 +96,28 @@ class RecordedListing:
         return len(self.present(now))
 
     def moved(self, days: float) -> Self:
-        """Return the same listing, with everything so many days later."""
-        return replace(self, relation=self.relation.moved(days), _known={})
+        """Return the same listing, shifted ``days`` later."""
+        return replace(self, relation=self.relation.moved(days), _cache={})
 
     def present(self, now: float) -> dict[str, Attributes]:
-        """Return what was there, by key, as the last look until then showed it."""
+        """Return the objects by key that the last fetch until then showed."""
         look = self.relation.look(now)
-        if look not in self._known:
-            self._known.clear()  # time goes on: what was before is not asked again
-            self._known[look] = self.relation.at(look)
-        return self._known[look]
+        if look not in self._cache:
+            self._cache.clear()  # time moves on: earlier fetches are not needed again
+            self._cache[look] = self.relation.at(look)
+        return self._cache[look]
 
-    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
-        """Return a page of the listing of a moment."""
+    def answer(self, request: RecordedRequest, now: float) -> RecordedAnswer:
+        """Return a page of the listing at a time."""
         how = self.per_page, self.paging, self.group
-        return listing(self.present, *how)(asked, now)
+        return listing(self.present, *how)(request, now)
 
     def truth(self) -> Recording:
-        """Return when its objects came, changed and went."""
+        """Return when its objects arrived, changed and departed."""
         return items_of(self.relation)
 
     def settings(self, origin: str) -> str:
-        """Return where its objects are."""
+        """Return the settings to read it."""
         apart = f'\ngroup = "{self.group}"\ngroup_request = "{ONLY}={{group}}"'
         return (
             f'kind = "listing"\nurl = "{origin}/objects"\nformat = "json"\n'
@@ -126,13 +126,13 @@ class RecordedListing:
         )
 
     def quality(self, store: Store, now: float) -> float:
-        """Return the share of what is there that the copy holds."""
-        there = self.present(now)
-        if not there:
+        """Return the share of present objects that the copy has."""
+        objects = self.present(now)
+        if not objects:
             return 1.0
         if self.name not in store.collections():
             return 0.0
         lives = store.collection(self.name).lives
         rows = np.flatnonzero(lives.gone_by == NEVER).tolist()
         held = {lives.keys[row] for row in rows}
-        return len(held & there.keys()) / len(there)
+        return len(held & objects.keys()) / len(objects)

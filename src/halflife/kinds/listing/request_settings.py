@@ -142,7 +142,7 @@ class GraphqlConfig(SettingsTable):
 
     @property
     def has_more(self) -> str:
-        """Where it says whether there is more: beside the cursor by the usual names."""
+        """Where the answer says whether there is more; by default beside the cursor."""
         if self.more or not self.cursor.endswith(".endCursor"):
             return self.more
         return f"{self.cursor.removesuffix('.endCursor')}.hasNextPage"

@@ -1,4 +1,4 @@
-"""From the settings of a listing to what is sent and how it goes on."""
+"""From the settings of a listing to its requests and its paging."""
 
 from halflife.config.values import SettingsTable
 from halflife.kinds.listing.client import ListingSettings
@@ -25,7 +25,7 @@ from halflife.readers.records import RecordReader
 
 
 def settings(source: ListingConfig, access: Access) -> ListingSettings:
-    """Return how a listing is asked and read."""
+    """Return how a listing is requested and read."""
     way = paging(source)
     link = way.at if isinstance(way, NextLink) else source.next
     wanted = way.wanted if way and not isinstance(way, NextLink) else ()
@@ -54,21 +54,21 @@ def settings(source: ListingConfig, access: Access) -> ListingSettings:
 
 
 def request(source: ListingConfig) -> ListingRequest:
-    """Return what every request holds beside its address."""
+    """Return what every request has besides its address."""
     if source.graphql:
-        asked = {"query": source.graphql.query, "variables": source.graphql.variables}
-        return ListingRequest("", "POST", asked)
+        body = {"query": source.graphql.query, "variables": source.graphql.variables}
+        return ListingRequest("", "POST", body)
     if source.body or source.method == "POST":
         return ListingRequest("", "POST", source.body, source.body_format == "form")
     return ListingRequest("")
 
 
 def paging(source: ListingConfig) -> Paging | None:
-    """Return how a listing goes on, if its settings say so by a table."""
+    """Return the way of paging, if the settings have a table for it."""
     if source.graphql and source.graphql.cursor:
-        asked = source.graphql
-        into = TokenPlace(body=f"variables.{asked.variable}")
-        return Cursor(asked.cursor, into, asked.has_more)
+        query = source.graphql
+        into = TokenPlace(body=f"variables.{query.variable}")
+        return Cursor(query.cursor, into, query.has_more)
     return None if source.paging is None else way_of(source.paging)
 
 
@@ -87,4 +87,4 @@ def way_of(given: SettingsTable) -> Paging:
             into = TokenPlace(given.parameter, given.body)
             size = TokenPlace(given.limit_parameter, given.limit_body)
             return Offset(into, given.limit, size, given.first)
-    raise TypeError(f"{type(given).__name__} is no way of paging")
+    raise TypeError(f"{type(given).__name__} is not a way of paging")

@@ -1,4 +1,4 @@
-"""Keeping set sources: look, doubt, and write down or ask."""
+"""Runs of listings: fetch, check, and save or put aside."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from halflife.kinds.listing import (
     requests,
     schema_drift,
 )
-from halflife.kinds.listing.client import look
+from halflife.kinds.listing.client import fetch_listing
 from halflife.kinds.listing.settings import CONFIRM_HOURS, ListingConfig
 from halflife.kinds.listing.state import state_of
 from halflife.kinds.protocol import Memo, Reading
@@ -36,23 +36,23 @@ from halflife.stores import Run, Staged, Store
 HOURS = 24.0
 
 Read: TypeAlias = Callable[[Gate, Purse], Awaitable[tuple[Listing | None, str]]]
-"""Reads a listing; returns what it lists, and what went wrong."""
+"""Reads a listing; returns it, and what went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What a look at a set source came to.
+class ListingOutcome:
+    """The outcome of a fetch of a listing.
 
     Attributes:
-        source: The set source.
-        run: The run that looked.
+        source: The source.
+        run: The run that fetched it.
         requests: Requests sent.
         listed: Objects listed.
-        change: What that changed.
+        change: The changes against the copy.
         trouble: What went wrong; empty if nothing did.
         held: Why the answer waits for a decision; empty if it does not.
-        newer: Whether only what is newer was asked for.
-        groups: The groups that were asked for; none if it was everything.
+        newer: Whether only newer records were requested.
+        groups: The groups that were requested; none if it was everything.
 
     """
 
@@ -68,7 +68,7 @@ class Looked:
 
     @property
     def section(self) -> str:
-        """What a program's answer calls such results."""
+        """The key of such results in a program's answer."""
         return "listings"
 
     @property
@@ -77,7 +77,7 @@ class Looked:
         return self.listed > 0
 
     def row(self) -> dict[str, object]:
-        """Return what people and programs are told."""
+        """Return it as a row for programs."""
         change = self.change
         row: dict[str, object] = {
             "source": self.source,
@@ -101,45 +101,45 @@ class Looked:
     def words(self, *, trouble: bool = True) -> str:
         """Return the same in a line.
 
-        Without ``trouble`` what went wrong is left out, for whoever tells it elsewhere;
-        the line is empty if nothing else came of it.
+        Without ``trouble`` what went wrong is left out, if it is shown elsewhere; the
+        line is empty if there is nothing else.
         """
         if self.held:
             return f"{self.source}: held: {self.held}"
         if self.trouble and not self.listed:
             return f"{self.source}: {self.trouble}" if trouble else ""
         change = self.change
-        said = (
+        text = (
             f"{self.source}: {count(self.listed, 'object')}: {change.arrived} new, "
             f"{change.updated} updated, {change.missing} missing, {change.gone} gone"
         )
         if self.newer:
-            said = (
+            text = (
                 f"{self.source}: {count(self.listed, 'newer object')}: "
                 f"{change.arrived} new, {change.updated} updated"
             )
         if self.groups:
-            said += f"; only of {', '.join(self.groups)}"
+            text += f"; only of {', '.join(self.groups)}"
         if change.unobserved:
-            said += f"; not seen: {', '.join(change.unobserved)}"
+            text += f"; not seen: {', '.join(change.unobserved)}"
         if not self.trouble:
-            return said
+            return text
         return (
-            f"{said}; incomplete: {self.trouble}" if trouble else f"{said}; incomplete"
+            f"{text}; incomplete: {self.trouble}" if trouble else f"{text}; incomplete"
         )
 
 
 def tracker(store: Store, source: SourceConfig) -> Tracker:
-    """Return what is known of a set source, ready to take the next look."""
-    known = store.collections()
-    register = store.register(source.name) if source.name in known else Register()
+    """Return a tracker with the stored state of a source."""
+    collections = store.collections()
+    register = store.register(source.name) if source.name in collections else Register()
     if not isinstance(source, ListingConfig):
         return Tracker(register, confirm=CONFIRM_HOURS / HOURS)
     return Tracker(register, group=source.group, confirm=source.confirm_hours / HOURS)
 
 
 def doubt(tracked: Tracker, listing: Listing) -> LossVerdict | None:
-    """Return what the guard holds against a listing; None if it is credible."""
+    """Return the verdict of the guard on a listing; None if it is credible."""
     held, gone, gap = tracked.losses(listing)
     if not (listing.complete or listing.absent) or not held:
         return None
@@ -148,7 +148,7 @@ def doubt(tracked: Tracker, listing: Listing) -> LossVerdict | None:
     return None if verdict.credible else verdict
 
 
-async def sync(  # noqa: PLR0913  (who reads what, and for how much)
+async def sync(  # noqa: PLR0913  (the source, its reader, and the limits)
     config: Config,
     store: Store,
     source: ListingConfig,
@@ -157,14 +157,14 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
     clock: Clock = bootstrap.clock,
     gate: Gate | None = None,
     read: Read | None = None,
-) -> Looked:
-    """Look at a set source once, as far as the budget goes.
+) -> ListingOutcome:
+    """Fetch a listing once, as far as the budget allows.
 
-    ``read`` reads it; by default that is what the settings say.
+    ``read`` reads it; by default as the settings say.
 
-    An answer that lacks more than is credible is put aside: nothing is removed,
-    and ``held`` says why. What our own network kept from being asked leaves no trace.
-    Raise ``BudgetSpent`` if nothing can be spent.
+    An answer that lacks more than is credible is put aside: nothing is removed, and
+    ``held`` says why. Requests that our own network kept from being sent leave no
+    trace. Raise ``BudgetSpent`` if nothing can be spent.
     """
     read = read or reading(config, source, store, clock)
     visitor = Visitor(config, store, clock, gate)
@@ -175,7 +175,7 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
         if listing is None:
             if not is_lost(trouble):
                 _note_failure(store, run, source, trouble, clock())
-            return Looked(source.name, run.id, purse.spent, trouble=trouble)
+            return ListingOutcome(source.name, run.id, purse.spent, trouble=trouble)
         if listing.groups is not None:
             held = tracker(store, source).held
             listing = groups.with_absent(listing, held, source.group)
@@ -183,41 +183,43 @@ async def sync(  # noqa: PLR0913  (who reads what, and for how much)
             costs.note(store, source.name, purse.spent)
         try:
             with contained(source.where):
-                looked = write(store, run, source, listing, purse.spent, trouble)
+                outcome = write(store, run, source, listing, purse.spent, trouble)
         except SourceError as error:
             _note_failure(store, run, source, str(error), clock())
-            return Looked(source.name, run.id, purse.spent, trouble=str(error))
-        if not looked.held:
+            return ListingOutcome(source.name, run.id, purse.spent, trouble=str(error))
+        if not outcome.held:
             rhythms.heard(store, source.name)
             incremental.note(store, source, listing, purse.spent)
             groups.note(store, source, listing)
-        return looked
+        return outcome
 
 
 def reading(config: Config, source: ListingConfig, store: Store, clock: Clock) -> Read:
-    """Return how a listing is read: from its addresses, or by its function.
+    """Return the reader of a listing: by its addresses, or by its function.
 
-    Where groups can be asked for, those that are due are; everything if none is.
+    Where groups can be requested, it fetches those that are due; all if none is.
     """
     if source.python:
-        made = function.load(source.python, config.path.parent)
+        listing_function = function.load(source.python, config.path.parent)
         access = network.access(source)
-        return lambda gate, purse: function.look(gate, made, access, purse)
+        return lambda gate, purse: function.fetch_records(
+            gate, listing_function, access, purse
+        )
     how, memo = requests.settings(source, network.access(source)), Memo()
 
     async def read(gate: Gate, purse: Purse) -> tuple[Listing | None, str]:
         due = _groups_due(Reading(config, store, clock(), memo), source)
         if due:
-            return await groups.look_at_groups(gate, how, source, due, purse)
-        known = incremental.progress(store, source, clock())
-        now = incremental.newer(how, source, known) if known else how
-        return await look(gate, now, purse)
+            return await groups.fetch_groups(gate, how, source, due, purse)
+        position = incremental.progress(store, source, clock())
+        settings = incremental.newer(how, source, position) if position else how
+        return await fetch_listing(gate, settings, purse)
 
     return read
 
 
 def _groups_due(reading: Reading, source: ListingConfig) -> tuple[str, ...]:
-    """Return the groups that are to be fetched now; none if everything is."""
+    """Return the groups to be fetched now; none if everything is."""
     if not source.group_request:
         return ()
     planned = state_of(reading, source).plan
@@ -227,7 +229,7 @@ def _groups_due(reading: Reading, source: ListingConfig) -> tuple[str, ...]:
 def _is_unreadable(store: Store, source: ListingConfig, listing: Listing) -> bool:
     """Say whether an empty answer may not be the list at all.
 
-    So it is as long as nothing was ever listed; afterwards the guard decides.
+    That is so until something was listed; afterwards the guard decides.
     """
     return listing.blank and not tracker(store, source).register().spells
 
@@ -240,7 +242,7 @@ def _unlike(source: ListingConfig) -> str:
 
 
 def incomplete(store: Store, name: str) -> str:
-    """Return why the last answer of a listing was not all of it; empty if it was."""
+    """Return why the last answer was incomplete; empty if it was complete."""
     snapshots = store.register(name).snapshots
     last = snapshots[-1] if snapshots else None
     return last.note if last and last.valid and not last.complete else ""
@@ -255,10 +257,10 @@ def _note_failure(
 
 
 def put_aside(store: Store, run: Run, source: SourceConfig, listing: Listing) -> None:
-    """Let a run have listed something that is not credible; it waits for a decision."""
-    looked = write(store, run, ListingConfig.of(source), listing, 3, "")
-    if not looked.held:
-        raise ValueError(f"{source.name} would believe it")
+    """Let a run list something that is not credible; it waits for a decision."""
+    outcome = write(store, run, ListingConfig.of(source), listing, 3, "")
+    if not outcome.held:
+        raise ValueError(f"{source.name} would accept it")
 
 
 def write(
@@ -268,27 +270,31 @@ def write(
     listing: Listing,
     requests: int,
     trouble: str,
-) -> Looked:
-    """Write down what was listed, or put it aside if it is not credible."""
+) -> ListingOutcome:
+    """Save a listing, or put it aside if it is not credible."""
     tracked = tracker(store, source)
     name, listed = source.name, len(listing.records)
     why = _against(store, source, tracked, listing)
     if why:
         store.stage(run, name, listing, why)
-        return Looked(name, run.id, requests, listed, held=why)
-    return believe(
-        store, run, tracked, listing, Looked(name, run.id, requests, trouble=trouble)
+        return ListingOutcome(name, run.id, requests, listed, held=why)
+    return save_listing(
+        store,
+        run,
+        tracked,
+        listing,
+        ListingOutcome(name, run.id, requests, trouble=trouble),
     )
 
 
-def believe(
-    store: Store, run: Run, tracked: Tracker, listing: Listing, looked: Looked
-) -> Looked:
-    """Write down what was listed, whatever it is."""
+def save_listing(
+    store: Store, run: Run, tracked: Tracker, listing: Listing, outcome: ListingOutcome
+) -> ListingOutcome:
+    """Save a listing without a check."""
     change = tracked.take(listing)
-    store.save_register(run, looked.source, tracked.news())
+    store.save_register(run, outcome.source, tracked.news())
     return replace(
-        looked,
+        outcome,
         listed=len(listing.records),
         change=change,
         newer=listing.newer,
@@ -299,55 +305,55 @@ def believe(
 def _against(
     store: Store, source: RecordsConfig, tracked: Tracker, listing: Listing
 ) -> str:
-    """Return why somebody has to decide on a listing; empty if nobody has to.
+    """Return why the user has to decide on a listing; empty if it is credible.
 
-    What lacks too much to be believed teaches nothing of what records look like, and
-    neither do the few that are newer.
+    A listing that lacks too much does not change the remembered columns, and neither do
+    a few newer records.
     """
     if listing.newer:
         return ""
     verdict = doubt(tracked, listing)
     if verdict is not None and listing.records:
         return verdict.why
-    drift = schema_drift.look(store, source, listing)
+    drift = schema_drift.note_listing(store, source, listing)
     return "; ".join(filter(None, (verdict.why if verdict else "", drift)))
 
 
 def accept(
     config: Config, store: Store, run: int, clock: Clock = bootstrap.clock
-) -> Looked:
-    """Believe the answer that a run put aside; raise ``UsageError`` if it did not.
+) -> ListingOutcome:
+    """Accept the answer that a run put aside; raise ``UsageError`` if it did not.
 
-    It then counts as a look like any other: what it lacks has gone when the next
-    complete look lacks it too.
+    It then counts as a normal fetch: an object that it lacks is gone when the next
+    complete fetch lacks it too.
     """
     waiting = _waiting(store, run)
     source = config.named([waiting.source])[0]
-    mine = store.begin([source.name], clock(), lease=LEASE)
+    own_run = store.begin([source.name], clock(), lease=LEASE)
     try:
-        waiting = _waiting(store, run)  # nobody else can settle it from here on
+        waiting = _waiting(store, run)  # from here on the lease protects it
         tracked = tracker(store, source)
         change = tracked.take(waiting.listing)
-        store.save_register(mine, source.name, tracked.news())
+        store.save_register(own_run, source.name, tracked.news())
         schema_drift.accept(store, source, waiting.listing)
     finally:
-        store.finish(mine, clock())
-    return Looked(source.name, run, 0, len(waiting.listing.records), change)
+        store.finish(own_run, clock())
+    return ListingOutcome(source.name, run, 0, len(waiting.listing.records), change)
 
 
 def accept_group(
     config: Config, store: Store, name: str, group: str, clock: Clock = bootstrap.clock
 ) -> int:
-    """Believe that a group that is not seen has gone; return how many objects."""
+    """Accept that a group is gone; return how many objects that are."""
     source = config.named([name])[0]
-    mine = store.begin([name], clock(), lease=LEASE)
+    own_run = store.begin([name], clock(), lease=LEASE)
     try:
         tracked = tracker(store, source)
-        found = tracked.accept(group)
-        store.save_register(mine, name, tracked.news())
+        objects = tracked.accept(group)
+        store.save_register(own_run, name, tracked.news())
     finally:
-        store.finish(mine, clock())
-    return found
+        store.finish(own_run, clock())
+    return objects
 
 
 def _waiting(store: Store, run: int) -> Staged:
@@ -355,5 +361,5 @@ def _waiting(store: Store, run: int) -> Staged:
     for waiting in staged:
         if waiting.run == run:
             return waiting
-    known = ", ".join(f"{w.run} ({w.source})" for w in staged) or "none"
-    raise UsageError(f"run {run} left nothing to decide; waiting: {known}")
+    waiting_runs = ", ".join(f"{w.run} ({w.source})" for w in staged) or "none"
+    raise UsageError(f"run {run} left nothing to decide; waiting: {waiting_runs}")

@@ -1,8 +1,8 @@
-"""Remembering what the answers of a source look like, and noticing when that changes.
+"""Schema drift: remember the columns of answers, and notice when they change.
 
-What loses nothing is told once two looks in a row have shown it, and is usual from
-then on. What loses something is not: it is told while it lasts, and an answer that
-loses a column is put aside until somebody decides.
+A harmless change is reported once two fetches in a row show it, and is usual from then
+on. A loss is reported while it lasts, and an answer that loses a column is put aside
+until the user decides.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,19 +28,19 @@ from halflife.stores.notes.answer_columns import (
     AnswerMemory,
 )
 
-RECORDS, ANSWERS = "records", "answers"  # what is looked at
+RECORDS, ANSWERS = "records", "answers"  # the two sets of columns
 NOTES = {RECORDS: RECORD_COLUMNS, ANSWERS: ANSWER_COLUMNS}
-TWICE = 2  # looks in a row that must show the same
-TOLD = 1.0  # days for which what is only new is told
-BORNE = 7.0  # days after which what nobody has to decide on counts as usual
+TWICE = 2  # fetches in a row that must show the same
+NEWS_DAYS = 1.0  # days for which a harmless change is reported
+TOLERATED_DAYS = 7.0  # days after which a loss without a decision counts as usual
 HITS, TOTAL, WORDS = "hits", "number of hits", "words of hits"
 
 
 def recall(store: NoteBook, source: SourceConfig, unit: str = RECORDS) -> AnswerMemory:
-    """Return what is remembered; nothing, if the settings have changed since."""
+    """Return the remembered columns; none if the settings have changed since."""
     kept = NOTES[unit].load(store, source.name)
-    made = _made(source)
-    return kept if kept is not None and kept.made == made else AnswerMemory(made)
+    mark = _settings_mark(source)
+    return kept if kept is not None and kept.made == mark else AnswerMemory(mark)
 
 
 def _save(
@@ -50,103 +50,111 @@ def _save(
         NOTES[unit].save(store, memory, source.name)
 
 
-def _made(source: SourceConfig) -> str:
+def _settings_mark(source: SourceConfig) -> str:
     return fingerprint(repr(source.answer_reading).encode())[:16]
 
 
-def look(store: NoteBook, source: RecordsConfig, listing: Listing) -> str:
-    """Take in what a look lists; return why somebody has to decide, if so."""
+def note_listing(store: NoteBook, source: RecordsConfig, listing: Listing) -> str:
+    """Learn the columns of a listing; return why the user must decide, if so."""
     seen, memory = columns(listing.records, listing.keyless), recall(store, source)
-    found = differences(memory.usual, seen)
+    changes = differences(memory.usual, seen)
     if memory.usual and not seen and source.records:
         text = f"nothing is found at {source.records!r}"
-        found = [SchemaDifference("records", "gone", text)]
-    _save(store, source, after(memory, seen, found, listing.at), RECORDS)
-    return "; ".join(one.text for one in found if one.holds)
+        changes = [SchemaDifference("records", "gone", text)]
+    _save(store, source, updated_memory(memory, seen, changes, listing.at), RECORDS)
+    return "; ".join(change.text for change in changes if change.holds)
 
 
-def heard(
+def note_answers(
     store: NoteBook, source: SourceConfig, seen: Mapping[str, ColumnFill], now: float
 ) -> None:
-    """Take in what the answers of a form or a search hold."""
+    """Learn the columns in the answers of a form or a search."""
     memory = recall(store, source, ANSWERS)
-    found = differences(memory.usual, seen, ANSWERS)
-    found = [one._replace(holds=False) for one in found]
-    _save(store, source, after(memory, seen, found, now), ANSWERS)
+    changes = differences(memory.usual, seen, ANSWERS)
+    changes = [change._replace(holds=False) for change in changes]
+    _save(store, source, updated_memory(memory, seen, changes, now), ANSWERS)
 
 
 def holds(
     store: NoteBook, source: SourceConfig, records: Mapping[str, Attributes]
 ) -> bool:
-    """Say whether somebody would have to decide on records; nothing is kept."""
-    found = differences(recall(store, source).usual, columns(records))
-    return any(one.holds for one in found)
+    """Say whether the user would have to decide on records; nothing is saved."""
+    changes = differences(recall(store, source).usual, columns(records))
+    return any(change.holds for change in changes)
 
 
 def accept(store: NoteBook, source: SourceConfig, listing: Listing) -> None:
-    """Take what a look lists for usual from now on."""
-    memory = AnswerMemory(_made(source))
+    """Make the columns of a listing the usual ones."""
+    memory = AnswerMemory(_settings_mark(source))
     seen = columns(listing.records, listing.keyless)
     _save(store, source, replace(memory, usual=learned({}, seen)), RECORDS)
 
 
-def after(
+def updated_memory(
     memory: AnswerMemory,
     seen: Mapping[str, ColumnFill],
-    found: Iterable[SchemaDifference],
+    changes: Iterable[SchemaDifference],
     now: float,
 ) -> AnswerMemory:
-    """Return what is remembered after one more look."""
-    found = list(found)
-    odd = {_name(one): memory.odd.get(_name(one), 0) + 1 for one in found}
-    sure = [one for one in found if odd[_name(one)] >= TWICE]
-    bad = [one for one in found if one.loses]
-    since = {_name(one): memory.since.get(_name(one), now) for one in bad}
-    borne = [one for one in bad if not one.holds and now - since[_name(one)] >= BORNE]
-    usual = {*(one for one in sure if not one.loses), *borne}
-    kept = [one for one in found if one not in usual]
-    news = [(text, at) for text, at in memory.news if now - at < TOLD]
-    news += [(one.text, now) for one in usual if not one.loses]
+    """Return the memory after one more fetch."""
+    changes = list(changes)
+    repeats = {
+        _name(change): memory.odd.get(_name(change), 0) + 1 for change in changes
+    }
+    sure = [change for change in changes if repeats[_name(change)] >= TWICE]
+    bad = [change for change in changes if change.loses]
+    since = {_name(change): memory.since.get(_name(change), now) for change in bad}
+    tolerated = [
+        change
+        for change in bad
+        if not change.holds and now - since[_name(change)] >= TOLERATED_DAYS
+    ]
+    usual = {*(change for change in sure if not change.loses), *tolerated}
+    kept = [change for change in changes if change not in usual]
+    news = [(text, at) for text, at in memory.news if now - at < NEWS_DAYS]
+    news += [(change.text, now) for change in usual if not change.loses]
     plain = {
         n: u for n, u in memory.usual.items() if n not in {o.column for o in usual}
     }
     return AnswerMemory(
         memory.made,
-        learned(plain, seen, (one.column for one in kept)),
-        {_name(one): odd[_name(one)] for one in kept},
-        {_name(one): since[_name(one)] for one in kept if one.loses},
-        tuple(one.text for one in sure if one.loses and one not in usual),
+        learned(plain, seen, (change.column for change in kept)),
+        {_name(change): repeats[_name(change)] for change in kept},
+        {_name(change): since[_name(change)] for change in kept if change.loses},
+        tuple(change.text for change in sure if change.loses and change not in usual),
         tuple(news),
     )
 
 
-def _name(one: SchemaDifference) -> str:
-    return f"{one.column}: {one.what}"
+def _name(change: SchemaDifference) -> str:
+    return f"{change.column}: {change.what}"
 
 
 def lost(
     store: NoteBook, source: SourceConfig, trouble: str, failures: int
 ) -> list[str]:
-    """Return what is lost because answers look different.
+    """Return what answers have lost.
 
-    ``trouble`` is what went wrong with the last of so many looks in a row: an answer
-    that cannot be read at all is different too.
+    ``trouble`` is what went wrong with the last of ``failures`` fetches in a row: an
+    answer that cannot be read at all is a loss too.
     """
-    said = [t for unit in (RECORDS, ANSWERS) for t in recall(store, source, unit).lost]
+    losses = [
+        t for unit in (RECORDS, ANSWERS) for t in recall(store, source, unit).lost
+    ]
     if failures >= TWICE and UNREADABLE in trouble:
-        said.append(f"{UNREADABLE}{trouble.partition(UNREADABLE)[2]}")
-    return said
+        losses.append(f"{UNREADABLE}{trouble.partition(UNREADABLE)[2]}")
+    return losses
 
 
 def new(store: NoteBook, source: SourceConfig, now: float) -> list[str]:
-    """Return what is different about answers though nothing is lost, lately."""
-    found = [recall(store, source, unit).news for unit in (RECORDS, ANSWERS)]
-    return [text for news in found for text, at in news if now - at < TOLD]
+    """Return the recent harmless changes of answers."""
+    memories = [recall(store, source, unit).news for unit in (RECORDS, ANSWERS)]
+    return [text for news in memories for text, at in news if now - at < NEWS_DAYS]
 
 
-def told(
+def report(
     store: NoteBook, source: SourceConfig, breaker: Breaker, now: float
 ) -> tuple[list[str], list[str]]:
-    """Return what is lost, and what is only new, of a source that goes so."""
-    found = lost(store, source, breaker.trouble, breaker.failures)
-    return found, new(store, source, now)
+    """Return the losses and the harmless changes of a source."""
+    losses = lost(store, source, breaker.trouble, breaker.failures)
+    return losses, new(store, source, now)

@@ -11,9 +11,9 @@ from halflife.kinds.listing.request_settings import GraphqlConfig, PagingConfig
 from halflife.market.targets import days_of
 
 LASTS = frozenset({"last", "last_date", "last_unix"})
-FULL_DAYS = 1.0  # after which what has gone is looked for by reading all of it
-GROUP_FULL_DAYS = 7.0  # the same where groups show what is missing in them
-CONFIRM_HOURS = 1.0  # between two complete looks that lack an object: it has gone
+FULL_DAYS = 1.0  # between full reads, which show what is gone
+GROUP_FULL_DAYS = 7.0  # the same where group requests show most of that
+CONFIRM_HOURS = 1.0  # between two complete fetches that lack an object until it is gone
 
 
 class ListingConfig(RecordsConfig):
@@ -153,12 +153,12 @@ class ListingConfig(RecordsConfig):
 
     @model_validator(mode="after")
     def _groups_can_be_asked_for(self) -> Self:
-        asked = self.group_request
-        if not asked:
+        pattern = self.group_request
+        if not pattern:
             return self
         if not self.group:
             raise ValueError("group_request needs group, the attribute of the groups")
-        if "{group}" not in asked or "=" not in asked or asked.startswith("="):
+        if "{group}" not in pattern or "=" not in pattern or pattern.startswith("="):
             raise ValueError(
                 "group_request must be name=value with {group} in it, such as "
                 "group_request = 'company={group}'"
@@ -172,28 +172,28 @@ class ListingConfig(RecordsConfig):
 
     @property
     def full_days(self) -> float:
-        """Days after which all of it is read, also what has not changed."""
+        """Days between reads of everything, including what has not changed."""
         usual = GROUP_FULL_DAYS if self.group_request else FULL_DAYS
         return days_of(self.full_every) if self.full_every else usual
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Every address that the settings name; of numbered pages the first."""
+        """Every address in the settings; of numbered pages the first."""
         first = (self.page_url.replace("{n}", "1"),) if self.page_url else ()
         return (*((self.url,) if self.url else ()), *self.urls, *first)
 
     @property
     def where(self) -> str:
-        """What messages name it by: its first address, or its function."""
+        """Its name in messages: its first address, or its function."""
         return next(iter(self.addresses), self.python or self.name)
 
     @property
     def answer_format(self) -> str:
-        """The format in which answers are asked for; empty if none is named."""
+        """The format that is requested; empty if none is named."""
         return self.format
 
     @property
     def answer_reading(self) -> tuple[object, ...]:
-        """What decides how answers are read."""
-        asked = (self.body, self.graphql) if self.body or self.graphql else ()
-        return self.record_reading, NO_HITS, "", "", self.addresses, *asked
+        """The settings that decide how answers are read."""
+        sent = (self.body, self.graphql) if self.body or self.graphql else ()
+        return self.record_reading, NO_HITS, "", "", self.addresses, *sent

@@ -1,4 +1,4 @@
-"""What is known of a listing, and when its policy has it fetched."""
+"""The state of a listing, and when its policy wants it fetched."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,25 +26,25 @@ from halflife.policies.listings import ListingPolicy, ListingTerms
 from halflife.policies.listings.group_dues import GroupDue, group_dues
 from halflife.stores.notes.group_fetches import GroupFetches
 
-Made = TypeVar("Made")
-_TIGHT = 1e-6  # days; a difference of two moments is not exact
+Cached = TypeVar("Cached")
+_TIGHT = 1e-6  # days; a difference of two times is not exact
 
 
 @dataclass(frozen=True)
 class ListingState:
-    """What is known of a listing.
+    """The state of a listing.
 
     Attributes:
         source: Its settings.
-        now: When it was read, in days.
-        whole: Requests of a whole look.
-        shortest: Days between two whole looks that settings allow.
-        collection: Its history; None if nobody has looked.
-        habit: What is known of the hours at which it changes.
-        memo: What was worked out before.
-        expected: Requests that the next look is expected to take.
-        refreshed: When all that is newer was read last; ``-inf`` if never. What came
-            until then is in the copy, as after a whole look.
+        now: When the state was read, in days.
+        whole: Requests of a full fetch.
+        shortest: Days between two full fetches that settings allow.
+        collection: Its history; None if it was never fetched.
+        habit: The learned hours at which it changes.
+        memo: Cached results.
+        expected: Expected requests of the next fetch.
+        refreshed: When newer records were last read; ``-inf`` if never. All arrivals
+            until then are in the copy, as after a full fetch.
         fetches: When single groups were fetched; None if they cannot be.
 
     """
@@ -62,7 +62,7 @@ class ListingState:
 
     @property
     def last(self) -> float:
-        """When the copy had everything last, but for what has gone since."""
+        """Time of the last fetch of everything, apart from departures since."""
         known = self.collection
         whole = float(known.looks[-1]) if known and known.looks.size else -inf
         groups = self.plan.refreshed if self.plan else -inf
@@ -70,15 +70,17 @@ class ListingState:
 
     @cached_property
     def plan(self) -> GroupPlan | None:
-        """What is fetched next of groups that have schedules; None if all of it is."""
+        """The next fetch of groups that have schedules; None if all is fetched."""
         known, done = self.known, self.fetches
         if known is None or done is None or self.policy.groups is None:
             return None
-        asked = self.now, max(round(self.whole), 1)
-        return groups.plan(self.source, known, self._groups(known, done), done, asked)
+        now_and_cost = self.now, max(round(self.whole), 1)
+        return groups.plan(
+            self.source, known, self._groups(known, done), done, now_and_cost
+        )
 
     def _groups(self, known: Collection, done: GroupFetches) -> tuple[GroupDue, ...]:
-        """Return when each group is due; worked out once for each fetch."""
+        """Return when each group is due; cached until the next fetch."""
         mark = int(known.looks.size), float(known.looks[-1]), self.terms
         parts = self._once("groups", mark, lambda: self._parts(known))
         given = known, self.terms, parts, done.at
@@ -86,27 +88,27 @@ class ListingState:
         return self._once("dues", fetched, lambda: group_dues(self.policy, *given))
 
     def _parts(self, known: Collection) -> list[tuple[str, ...]]:
-        made = self.policy.groups
-        return made(self.terms).groups(known) if made else []
+        policy = self.policy.groups
+        return policy(self.terms).groups(known) if policy else []
 
-    def _once(self, what: str, mark: object, make: Callable[[], Made]) -> Made:
-        """Return what was made before if it goes by the same."""
+    def _once(self, what: str, mark: object, make: Callable[[], Cached]) -> Cached:
+        """Return a cached result, computed again if its mark has changed."""
         key, rules = (what, self.source.name), self.memo.rules
         if key not in rules or rules[key][0] != mark:
             rules[key] = mark, make()
-        made: Made = rules[key][1]
-        return made
+        result: Cached = rules[key][1]
+        return result
 
     @property
     def cost(self) -> float:
-        """Requests of what is fetched next."""
+        """Requests of the next fetch."""
         return float(self.plan.cost) if self.plan else self.whole
 
     @property
     def known(self) -> Collection | None:
-        """The history if it tells how the listing changes: two looks at least."""
-        some = self.collection is not None and self.collection.looks.size > 1
-        return self.collection if some else None
+        """The history if it has at least two fetches, and so shows changes."""
+        enough = self.collection is not None and self.collection.looks.size > 1
+        return self.collection if enough else None
 
     @cached_property
     def policy(self) -> ListingPolicy:
@@ -115,7 +117,7 @@ class ListingState:
 
     @property
     def terms(self) -> ListingTerms:
-        """What its settings ask for."""
+        """The settings that policies use."""
         source = self.source
         return ListingTerms(
             source.recall,
@@ -128,9 +130,9 @@ class ListingState:
 
     @cached_property
     def due(self) -> float:
-        """The moment by which its policy has it fetched; ``inf`` if the market decides.
+        """The time at which its policy wants it fetched; ``inf`` if the market decides.
 
-        After a fetch that showed some of it only, it is tried again an hour later.
+        After a partial fetch it is tried again an hour later.
         """
         known = self.collection
         if self.policy.schedule is None:
@@ -138,9 +140,9 @@ class ListingState:
         if known is None:
             return 0.0
         if self.plan is not None:
-            seen = self.now - age_of(known, self.now)
-            partly = seen > self.plan.fetched + _TIGHT
-            return max(self.plan.due, seen + FIRST) if partly else self.plan.due
+            last_seen = self.now - age_of(known, self.now)
+            partly = last_seen > self.plan.fetched + _TIGHT
+            return max(self.plan.due, last_seen + FIRST) if partly else self.plan.due
         due, age = self._due(known), age_of(known, self.now)
         if known.looks.size:
             due += self.last - float(known.looks[-1])
@@ -148,7 +150,7 @@ class ListingState:
         return max(due, self.now - age + FIRST) if partly else due
 
     def _due(self, known: Collection) -> float:
-        """Return when it is due by the complete fetches; worked out once for each."""
+        """Return when it is due by the complete fetches; cached until the next."""
         looks, dues = known.looks, self.memo.dues
         last = float(looks[-1]) if looks.size else -inf
         mark = int(looks.size), last, name_of(self.source), self.terms
@@ -157,7 +159,7 @@ class ListingState:
         return dues[self.source.name][1]
 
     def gains(self, ages: Floats) -> Floats:
-        """Return what a fetch buys so many days after the last, in quality-days."""
+        """Return the gain of a fetch at these ages of the copy, in quality-days."""
         known, gain = self.known, self.policy.gain
         if known is not None and gain is not None:
             return np.maximum(gain(known, ages, self.terms), 0.0)
@@ -167,7 +169,7 @@ class ListingState:
 
     @cached_property
     def gain(self) -> float:
-        """What a fetch buys now; its days count as the source's rhythm has it."""
+        """The gain of a fetch now, by effective days of the source's rhythm."""
         if self.known is None:
             return NEVER_SEEN
         last = min(self.last, self.now)
@@ -176,20 +178,20 @@ class ListingState:
 
     @cached_property
     def decay(self) -> Decay | None:
-        """How the copy decays after a look."""
+        """How the copy decays after a fetch."""
         return self.decay_within(self.known, 0.95) if self.known else None
 
     def decay_within(self, known: Collection, confidence: float) -> Decay:
-        """Return the same with other bounds; worked out once for each fetch."""
+        """Return the decay with other bounds; cached until the next fetch."""
         least = self.shortest
         mark = int(known.looks.size), float(known.looks[-1]), least
         make = partial(recall_decay, known, confidence, least)
         return self._once(f"decay within {confidence}", mark, make)
 
-    def knots(self, known: Collection, both: float) -> Knots:
-        """Return the forecasts made since the last look; older ones are given up."""
+    def knots(self, known: Collection, confidence: float) -> Knots:
+        """Return the cache of forecasts since the last fetch; drop older ones."""
         looks, casts = known.looks, self.memo.casts
-        mark = known.name, int(looks.size), float(looks[-1]), both
+        mark = known.name, int(looks.size), float(looks[-1]), confidence
         for old in [m for m in casts if m[0] == mark[0] and m[1:3] != mark[1:3]]:
             del casts[old]
         return casts.setdefault(mark, {})
@@ -205,7 +207,7 @@ class ListingState:
         return self.whole / days
 
     def when(self) -> str:
-        """Say when its policy has it fetched."""
+        """Return when its policy wants it fetched, in words."""
         name, wait = name_of(self.source), self.due - self.now
         if self.policy.schedule is None:
             return f"policy {name}: when a fetch is worth its price"
@@ -218,10 +220,10 @@ class ListingState:
 
 
 def state_of(reading: Reading, source: ListingConfig) -> ListingState:
-    """Read what is known of a listing."""
+    """Read the state of a listing."""
     store, name = reading.store, source.name
     further = incremental.progress(store, source, reading.now)
-    done = incremental.remembered(store, source)
+    done = incremental.last_progress(store, source)
     whole = float(further.cost if further else costs.noted(store, source))
     collection = store.collection(name) if name in store.collections() else None
     least, habit = reading.shortest(source, whole), rhythms.learned(store, name)
@@ -240,12 +242,12 @@ def state_of(reading: Reading, source: ListingConfig) -> ListingState:
 
 
 def name_of(source: ListingConfig) -> str:
-    """Return the name of the policy that a listing goes by."""
+    """Return the name of the policy of a listing."""
     return next(iter((*source.policies, *source.usual_policies)))
 
 
 def policy_of(source: ListingConfig) -> ListingPolicy:
-    """Return the policy that a listing goes by."""
+    """Return the policy of a listing."""
     return _loaded(source.policy_group, name_of(source))
 
 
@@ -255,9 +257,9 @@ def _loaded(group: str, name: str) -> ListingPolicy:
 
 
 def age_of(collection: Collection | None, now: float) -> float:
-    """Return the days since anything of a collection was seen; ``inf`` if never."""
+    """Return the days since any object of a collection was seen; ``inf`` if never."""
     if collection is None or len(collection.lives) + collection.looks.size == 0:
         return inf
-    seen = collection.lives.last_seen.max(initial=-inf)  # also by parts of it
+    seen = collection.lives.last_seen.max(initial=-inf)  # also in partial fetches
     last = max(float(collection.looks[-1:].max(initial=-inf)), float(seen))
     return max(now - last, 0.0)

@@ -6,7 +6,7 @@ from zlib import crc32
 
 import numpy as np
 
-from halflife.kinds.listing.audit import read_off
+from halflife.kinds.listing.audit import interpolated_forecast
 from halflife.kinds.pages.audit import BRIEF, issued_at, outcome
 from halflife.kinds.search import selection
 from halflife.kinds.search.settings import SearchConfig
@@ -66,7 +66,7 @@ class _Look:
 
 def _told(store: Store, look: _Look, waiting: Sequence[Issued]) -> list[Issued]:
     """Return what was forecast for now, with whether it came true."""
-    cast = read_off(waiting, look.at)
+    cast = interpolated_forecast(waiting, look.at)
     held = None if cast is None else look.held(store, cast.made)
     if cast is None or held is None:
         return []

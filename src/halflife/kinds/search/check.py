@@ -201,7 +201,7 @@ class Checker:
             try:
                 with contained(how.url):
                     looked = await in_thread(work, self.ease)
-                    listing_schema_drift.heard(
+                    listing_schema_drift.note_answers(
                         self.store, source, heard.columns, self.clock()
                     )
                     return self._told(visit.run, kept, looked)

@@ -339,7 +339,7 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         self, reading: Reading, source: SearchConfig, breaker: Breaker
     ) -> tuple[Sequence[str], Sequence[str]]:
         """Return what its answers lack now, and what is new about them."""
-        return schema_drift.told(reading.store, source, breaker, reading.now)
+        return schema_drift.report(reading.store, source, breaker, reading.now)
 
     def reader(self, desk: Desk, source: SearchConfig) -> "SearchReader":
         """Return what summarises a database."""

@@ -308,7 +308,7 @@ class Summarizer:
             try:
                 with contained(how.url):
                     learned = await in_thread(lambda: learn(line, means), line.cancel)
-                    listing_schema_drift.heard(
+                    listing_schema_drift.note_answers(
                         self.store, source, heard.columns, self.clock()
                     )
                     return self._keep(visit.run, source, learned, line)
