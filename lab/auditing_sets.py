@@ -266,7 +266,7 @@ class _Desk:
     ) -> None:
         book, day = Forecasts(self.store), asked.now
         trust = audit_report.trust(self.store, NAME, day).factor
-        made, inner = asked.believed(), asked.believed(sure=0.5 + LEVELS[0] / 2.0)
+        made, inner = asked.forecasts(), asked.forecasts(sure=0.5 + LEVELS[0] / 2.0)
         for one, less in zip(made, inner, strict=True):
             if one.due <= DAYS:
                 truth = share_true(asked.copy.records, world.at(one.due))

@@ -19,7 +19,7 @@ from numpy.random import Generator
 
 from halflife.core.forms import Attribute, Form, Interface, Term
 from halflife.core.object_store import Attributes
-from halflife.kinds.form.tables import shaped
+from halflife.kinds.form.tables import form_attributes
 from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.form_facts import Measured
 from halflife.queries.form_probe import REQUESTS, measure
@@ -219,7 +219,7 @@ def recorded(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
     relation = load_relation(folder)
     at = float(relation.looks[-1])
     records, came = relation.at(at), relation.came(at)
-    usual = replace(CLAIM, attributes=shaped(records), page_size=2 * PAGE)
+    usual = replace(CLAIM, attributes=form_attributes(records), page_size=2 * PAGE)
     cases = {
         "none": Case(lambda m: not accused(m, usual)),
         **{name: FAULTS[name] for name in REAL},

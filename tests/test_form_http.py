@@ -26,8 +26,8 @@ from halflife.demo.forms import Hours, Office, arguments, office_of, serving, sn
 from halflife.kinds.form import client as form_client
 from halflife.kinds.form.addresses import Addresses, Place
 from halflife.kinds.form.answers import FormAnswerReader
-from halflife.kinds.form.description import described
-from halflife.kinds.form.tables import shaped
+from halflife.kinds.form.description import describe_form
+from halflife.kinds.form.tables import form_attributes
 from halflife.kinds.form.web_form import WebForm
 from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.ledger import Ledger
@@ -117,7 +117,7 @@ def test_no_value_can_change_what_else_is_asked(one: str, two: str) -> None:
     form = Interface((Attribute("a"), Attribute("b")))
     where = Addresses("http://h.example/s?fixed=1&page={page}")
     query = Query.of(Term("a", one), Term("b", two))
-    url = where.asking(form, query, 3, newest=False)
+    url = where.query_url(form, query, 3, newest=False)
     asked = dict(parse_qsl(url.raw_query_string, keep_blank_values=True))
     plain = [text.encode("utf-8", "replace").decode() for text in (one, two)]
     assert asked == {"fixed": "1", "page": "4", "a": plain[0], "b": plain[1]}
@@ -127,10 +127,10 @@ def test_what_is_too_long_is_not_sent() -> None:
     where = Addresses("http://h.example/s", lookup="http://h.example/{key}")
     long = Query.of(Term("city", "x" * 501))
     with pytest.raises(SourceError, match="too long"):
-        where.asking(Interface(ATTRIBUTES), long, 0, newest=False)
+        where.query_url(Interface(ATTRIBUTES), long, 0, newest=False)
     for key in ("", "x" * 501):
         with pytest.raises(SourceError, match="cannot be looked up"):
-            where.looking_up(key)
+            where.record_url(key)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_ranges_are_sent_as_the_form_wants_them(place: Place, sent: str) -> None
     form = Interface((Attribute("price", "range"),))
     where = Addresses("http://h.example/s", {"price": place})
     query = Query.of(within("price", 10, 50), within("price", 0, 20))
-    url = where.asking(form, query, 0, newest=False)
+    url = where.query_url(form, query, 0, newest=False)
     asked = parse_qsl(url.raw_query_string)
     assert asked == parse_qsl(sent)
 
@@ -155,7 +155,7 @@ def test_an_open_end_is_not_sent() -> None:
     form = Interface((Attribute("price", "range"),))
     where = Addresses("http://h.example/s", PLACES)
     query = Query.of(within("price", 10, float("inf")))
-    url = where.asking(form, query, 0, newest=False)
+    url = where.query_url(form, query, 0, newest=False)
     assert url.raw_query_string == "price_min=10"
 
 
@@ -164,10 +164,10 @@ def test_an_address_has_places_for_attributes_pages_and_counts() -> None:
     url = "http://h.example/{c}/s?q={q}&from={offset}&n={count}"
     where = Addresses(url, {"q": Place(join=" AND ")}, newest="sort=new")
     query = Query.of(Term("q", "red"), Term("q", "car"))
-    asked = where.asking(form, query & Term("c", "a/b"), 2, newest=True)
+    asked = where.query_url(form, query & Term("c", "a/b"), 2, newest=True)
     wanted = "http://h.example/a%2Fb/s?q=car%20AND%20red&from=40&n=20&sort=new"
     assert str(asked) == wanted
-    plain = str(where.asking(form, Query(), 0, newest=False))
+    plain = str(where.query_url(form, Query(), 0, newest=False))
     assert plain == "http://h.example//s?q=&from=0&n=20"
 
 
@@ -370,7 +370,7 @@ def test_a_place_of_the_number_of_hits_is_checked(kind: str, total: str) -> None
 def test_the_search_page_says_what_can_be_asked(office: Office, url: str) -> None:
     with urllib.request.urlopen(url, timeout=10) as answer:
         page = answer.read().decode()
-    found = described(page, url + "/")
+    found = describe_form(page, url + "/")
     assert found.url == f"{url}/search?lang=en"
     city, title, price = found.attributes
     assert (city.kind, city.values) == ("select", CITIES)
@@ -394,7 +394,7 @@ def test_of_several_forms_the_largest_that_can_be_asked_is_read() -> None:
       <input name=page><input type=number name=year><input name=maxPrice>
       <select name=size><option>S<option value="">any<option value=L>Large</select>
     </form>"""
-    found = described(page, "http://h.example/a/b")
+    found = describe_form(page, "http://h.example/a/b")
     assert found.url == "http://h.example/find"
     kinds = {a.name: (a.kind, a.values) for a in found.attributes}
     assert kinds == {
@@ -415,13 +415,13 @@ def test_of_several_forms_the_largest_that_can_be_asked_is_read() -> None:
 )
 def test_a_page_without_a_form_says_so(page: str) -> None:
     with pytest.raises(SourceError, match="no form"):
-        described(page, "http://h.example/")
+        describe_form(page, "http://h.example/")
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_a_page_or_an_error(text: str) -> None:
     try:
-        found = described(f"<form><input name=q>{text}", "http://h.example/")
+        found = describe_form(f"<form><input name=q>{text}", "http://h.example/")
     except SourceError:
         return
     assert found.attributes
@@ -472,7 +472,9 @@ def test_the_simulator_serves_a_recorded_history(tmp_path: Path) -> None:
     found = office.form.ask(Query.of(Term("year", "2003")))
     assert found.total is None
     assert {record["year"] for record in found.records.values()} == {2003}
-    kinds = {a.name: a.kind for a in shaped(load_relation(folder).at(19_800.0))}
+    kinds = {
+        a.name: a.kind for a in form_attributes(load_relation(folder).at(19_800.0))
+    }
     assert kinds == {"make": "select", "year": "range"}
     for wrong in (["--at", "soon"], ["--attributes", "colour"]):
         with pytest.raises(UsageError):

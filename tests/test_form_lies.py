@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.forms import Attribute, Query, Term
 from halflife.core.object_store import Register
-from halflife.kinds.form.value import found
+from halflife.kinds.form.value import held_share
 from halflife.queries.count_trust import CountTrust
 from halflife.queries.first_crawl import crawling, first_crawl
 from halflife.queries.form_copy import FormCopy, FormWish
@@ -41,7 +41,7 @@ def crawled(form, *, probed=False):
         reported=told,
         unseen=done.unseen,
     )
-    return len(walk.records), found(copy, FormWish("new")), done, ledger
+    return len(walk.records), held_share(copy, FormWish("new")), done, ledger
 
 
 @pytest.mark.parametrize("attributes", [RICH, WORDED, CITIES], ids=["3", "2", "1"])

@@ -25,7 +25,7 @@ if source.kind in {"listing", "form"}: pass
 if source.kind in SETS: pass
 if source.has_pages: pass
 if isinstance(result, ListingOutcome): pass
-if isinstance(done.result, upkeeping.Turned | Outcome): pass
+if isinstance(done.result, upkeeping.FormOutcome | Outcome): pass
 """
     assert sum(1 for _ in kind_tests(ast.parse(asked))) == 6
 
@@ -47,7 +47,7 @@ if isinstance(done.result, upkeeping.Turned | Outcome): pass
         "ListingConfig.of(source)",
         "of_kind(config, FormConfig, names, said, unsaid)",
         "settings.among(chosen)",
-        "from halflife.kinds.form.client import Probed\nisinstance(x, Probed)",
+        "from halflife.kinds.form.client import FormClient\nisinstance(x, FormClient)",
         "from halflife.kinds.form import settings as f\nisinstance(x, f.FormConfig)",
         "keys.get(source.kind, 'records')",
         "KEYS[source.kind]",

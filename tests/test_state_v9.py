@@ -244,9 +244,9 @@ def test_a_crawl_that_was_cut_short_goes_on(old):
         assert kept.crawl["left"]
         assert REPORTED_TOTAL.load(store, "desk").total == 72
         source = Config.load(old.with_name("halflife.toml")).source[0]
-        assert form_runner.held(store, source).crawl.left
+        assert form_runner.load_copy(store, source).crawl.left
         store.save_note("desk", FIRST_CRAWL.name, Note(1, "{"))
-        anew = form_runner.held(store, source)
+        anew = form_runner.load_copy(store, source)
         assert (anew.crawl, anew.since) == (None, inf)  # it begins anew
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from halflife.core.errors import SourceError
-from halflife.kinds.form.description import described
+from halflife.kinds.form.description import describe_form
 from halflife.readers import tree_worker, trees
 from halflife.readers.markup import MarkupQuery, select
 from halflife.readers.reader_thread import in_thread
@@ -47,8 +47,8 @@ READERS = {
         "reader.read(page.encode(), 'text/html', 'http://example.org/')",
     ),
     "form": (
-        "from halflife.kinds.form.description import described",
-        "described('<form><input name=q>' + page, 'http://example.org/')",
+        "from halflife.kinds.form.description import describe_form",
+        "describe_form('<form><input name=q>' + page, 'http://example.org/')",
     ),
     "links": (
         "from halflife.kinds.pages.links import read_links",
@@ -198,9 +198,12 @@ def test_the_main_content_is_not_looked_for_by_us():
 def test_a_form_that_is_sent_to_no_address_is_passed_over(action):
     bad = f"<form action='{action}'><input name=q><input name=r></form>"
     good = "<form action='/find'><input name=q></form>"
-    assert described(bad + good, "http://example.org/").url == "http://example.org/find"
+    assert (
+        describe_form(bad + good, "http://example.org/").url
+        == "http://example.org/find"
+    )
     with pytest.raises(SourceError, match="its action is no address"):
-        described(bad, "http://example.org/")
+        describe_form(bad, "http://example.org/")
 
 
 @pytest.mark.parametrize("kind", ["", "type=text", "type=search"])
@@ -208,7 +211,7 @@ def test_a_form_that_is_sent_to_no_address_is_passed_over(action):
 def test_words_may_be_asked_for_in_a_field_called_p(name, kind):
     """Xapian Omega calls it P."""
     page = f"<form><input {kind} name={name}><input type=hidden name=DB value=a></form>"
-    found = described(page, "http://example.org/omega")
+    found = describe_form(page, "http://example.org/omega")
     assert found.url == "http://example.org/omega?DB=a"
     assert [(a.name, a.kind) for a in found.attributes] == [(name, "keyword")]
     assert found.places[name].param == name
@@ -216,7 +219,7 @@ def test_words_may_be_asked_for_in_a_field_called_p(name, kind):
 
 def test_a_field_called_p_that_is_not_for_words_turns_pages():
     page = "<form><input name=q><input type=hidden name=p value=2></form>"
-    found = described(page, "http://example.org/")
+    found = describe_form(page, "http://example.org/")
     assert (found.url, len(found.attributes)) == ("http://example.org/", 1)
 
 

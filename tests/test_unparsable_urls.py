@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from halflife.core.errors import HalflifeError, SourceError, UsageError
 from halflife.core.observation import Seen
 from halflife.core.request import Fetch
-from halflife.kinds.form.description import described
+from halflife.kinds.form.description import describe_form
 from halflife.kinds.listing.client import ListingSettings, fetch_listing
 from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.kinds.pages.links import read_links, spelled
@@ -92,7 +92,7 @@ def test_a_next_page_that_is_no_url_ends_a_listing_with_a_reason(text):
 def test_a_form_that_is_sent_to_no_url_is_refused_with_a_reason(text):
     page = f'<form action="{text}"><input name=q>'
     try:
-        found = described(page, PAGE)
+        found = describe_form(page, PAGE)
     except SourceError as error:
         assert "no address" in str(error)  # noqa: PT017  (either way will do)
     else:

@@ -182,7 +182,7 @@ def read_description(given: Input) -> None:
 
 def read_form_page(given: Input) -> None:
     """Read what a form asks for."""
-    form_description.described(text.to_text(given.type, given.body), URL)
+    form_description.describe_form(text.to_text(given.type, given.body), URL)
 
 
 def read_form_answer(given: Input) -> None:

@@ -120,7 +120,7 @@ def test_what_was_shown_before_a_crash_is_kept(office, here, monkeypatch):
 
     async def crawl():
         with bootstrap.writing(config) as store:
-            former = form_client.Former(config, store)
+            former = form_client.FormClient(config, store)
             await form_runner.sync(former, config.source[0], most=90)
 
     with pytest.raises(Died):
@@ -133,13 +133,13 @@ def test_what_queries_brought_is_remembered(office, asked, here):
     asked("sync")
     config = Config.load(here / "halflife.toml")
     with bootstrap.reading(config) as store:
-        crawled = form_runner.tried(store, config.source[0])
+        crawled = form_runner.latest_queries(store, config.source[0])
     assert sum(row.new for row in crawled) >= 100
     everything = cars(260)
     office.form = behind(everything, everything=True, page_size=20)
     _, answer = asked("sync", "--max-requests", 30)
     with bootstrap.reading(config) as store:
-        latest = form_runner.tried(store, config.source[0])
+        latest = form_runner.latest_queries(store, config.source[0])
     now = latest[: len(answer["listings"][0]["asked"])]
     assert sum(row.new for row in now) == answer["listings"][0]["arrived"]
     assert sum(row.requests for row in now) <= 30
@@ -162,7 +162,7 @@ def divided(office, counter, here, n=200, cap=20):
 def copied(here):
     config = Config.load(here / "halflife.toml")
     with bootstrap.reading(config) as store:
-        return form_runner.held(store, config.source[0])
+        return form_runner.load_copy(store, config.source[0])
 
 
 def test_a_first_crawl_goes_on_turn_by_turn_until_all_is_read(

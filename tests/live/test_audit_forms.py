@@ -12,7 +12,7 @@ from halflife.demo.forms import Office, serving, snippet
 from halflife.engine import audit_report, bootstrap
 from halflife.kinds.form import audit as form_audit, runner as form_runner
 from halflife.kinds.form.audit import held_at
-from halflife.kinds.form.client import Former
+from halflife.kinds.form.client import FormClient
 from halflife.queries.form_copy import FormCopy
 from halflife.stores.forecasts import Forecasts
 from hand_clock import Hands
@@ -59,7 +59,7 @@ def kept(office):
     config, hands = settings(**COUNTED), Hands(100.0)
     (source,) = config.source
     with bootstrap.writing(config) as store:
-        former = Former(config, store, hands)
+        former = FormClient(config, store, hands)
         asyncio.run(form_runner.sync(former, source))
         yield former, source, office
 
@@ -133,7 +133,7 @@ def test_without_counts_drill_downs_check_a_copy(office):
     office.form = behind(some(120), everything=True, page_size=20)
     (source,) = config.source
     with bootstrap.writing(config) as store:
-        former = Former(config, store, hands)
+        former = FormClient(config, store, hands)
         asyncio.run(form_runner.sync(former, source))
         records = some(150)
         office.form = behind(records, everything=True, page_size=20)
@@ -151,7 +151,7 @@ def test_what_is_checked_is_what_a_copy_is_kept_for(office, purpose, truth):
     config, hands = settings(purpose, **COUNTED), Hands(100.0)
     (source,) = config.source
     with bootstrap.writing(config) as store:
-        former = Former(config, store, hands)
+        former = FormClient(config, store, hands)
         asyncio.run(form_runner.sync(former, source))
         changed(office, prices=20, new=20, gone=0)
         at(former, source, 102.0, 1000)
@@ -177,9 +177,9 @@ def test_nothing_is_checked_where_nothing_was_read(office):
     config = settings(**COUNTED)
     (source,) = config.source
     with bootstrap.writing(config) as store:
-        former = Former(config, store, Hands(100.0))
+        former = FormClient(config, store, Hands(100.0))
         assert at(former, source, 101.0, 5) == 0
-        assert form_audit.usual(former, source, 10, 0.5) == 0
+        assert form_audit.usual_checks(former, source, 10, 0.5) == 0
 
 
 def test_a_copy_is_known_as_it_was_held():

@@ -14,7 +14,7 @@ from halflife.kinds.listing import (
     runner as listing_runner,
     schema_drift as listing_schema_drift,
 )
-from halflife.kinds.listing.schema_drift import BORNE, after
+from halflife.kinds.listing.schema_drift import TOLERATED_DAYS, updated_memory
 from halflife.stores.notes.answer_columns import AnswerMemory
 from halflife.stores.sqlite import SqliteStore
 from search_server import corpus, serving as searching
@@ -218,11 +218,11 @@ OTHER = {
 @given(looks=st.lists(st.sampled_from(sorted(OTHER)), max_size=25))
 def test_only_what_two_looks_in_a_row_show_is_told(looks):
     """Oracle: a new column is told once, a lost one while it lasts, both after two."""
-    memory = after(AnswerMemory(), columns(PLAIN), [], 0.0)
+    memory = updated_memory(AnswerMemory(), columns(PLAIN), [], 0.0)
     known, before = False, "same"
     for n, look in enumerate(looks, 1):
         seen = columns(OTHER[look])
-        memory = after(memory, seen, differences(memory.usual, seen), 0.01 * n)
+        memory = updated_memory(memory, seen, differences(memory.usual, seen), 0.01 * n)
         assert bool(memory.lost) == (look == before == "lost")
         known = known or look == before == "new"
         assert [text for text, _ in memory.news] == ["a new column 'city'"] * known
@@ -233,13 +233,13 @@ def test_only_what_two_looks_in_a_row_show_is_told(looks):
 
 def test_what_nobody_can_decide_on_is_usual_after_a_week():
     rows = {f"k{n}": {"a": n} for n in range(50)}
-    memory = after(AnswerMemory(), columns(rows), [], 0.0)
+    memory = updated_memory(AnswerMemory(), columns(rows), [], 0.0)
     for day in range(9):
         seen = columns(rows, 10)
         found = differences(memory.usual, seen)
-        assert bool(found) == (day <= BORNE)
-        memory = after(memory, seen, found, float(day))
-        assert bool(memory.lost) == (1 <= day < BORNE)
+        assert bool(found) == (day <= TOLERATED_DAYS)
+        memory = updated_memory(memory, seen, found, float(day))
+        assert bool(memory.lost) == (1 <= day < TOLERATED_DAYS)
     assert memory.usual[KEY].share == pytest.approx(50 / 60)
 
 

@@ -26,7 +26,7 @@ def test_a_crawl_is_finished_beside_pages_that_are_kept(tmp_path, server, cap):
         Play(settings).run(0.5)
     config = Config.load(settings)
     with bootstrap.reading(config) as store:
-        copy = form_runner.held(store, config.source[1])
+        copy = form_runner.load_copy(store, config.source[1])
     assert copy.begun
     assert copy.records.keys() == cars(120).keys()
     assert fullest(ledger(settings), 1.0) <= 240

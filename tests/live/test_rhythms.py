@@ -29,7 +29,7 @@ from halflife.kinds.form import (
     runner as form_runner,
     value as form_value,
 )
-from halflife.kinds.form.client import Former
+from halflife.kinds.form.client import FormClient
 from halflife.kinds.form.quality import form_quality
 from halflife.kinds.listing import audit as listing_audit, runner as listing_runner
 from halflife.kinds.whole import AHEAD
@@ -169,15 +169,15 @@ def test_the_audit_of_a_listing_counts_the_time_since_its_hour(jobs):
 
 def test_the_checks_of_a_form_stand_for_the_time_before_and_after_a_turn(stars):
     _, store, source = stars
-    last = form_value.held(store, source).last
+    last = form_value.load_copy(store, source).last
     soon, later = (
-        form_audit.late(form_audit.ready(store, source, last + hours * HOUR))
+        form_audit.late_share(form_audit.prepare(store, source, last + hours * HOUR))
         for hours in (4.5, 20.0)
     )
     assert soon < 0.6
     assert later > 0.8
-    plain = replace(form_audit.ready(store, source, last + 0.3), rhythm=FLAT)
-    assert form_audit.late(plain) == 0.5
+    plain = replace(form_audit.prepare(store, source, last + 0.3), rhythm=FLAT)
+    assert form_audit.late_share(plain) == 0.5
 
 
 def test_a_store_without_looks_has_no_rhythm():
@@ -240,7 +240,7 @@ def stars(tmp_path_factory):
         config, hands = Config.parse(text, path), Hands()
         (source,) = config.source
         with bootstrap.writing(config) as store:
-            former = Former(config, store, hands)
+            former = FormClient(config, store, hands)
             for k in range(7 * 6 + 1):
                 hands.now = BEGAN + k / 6.0
                 office.form = behind(
@@ -284,7 +284,7 @@ def test_a_form_loses_little_until_its_hour_has_come(stars):
 
 def test_what_is_asked_of_a_form_buys_more_after_its_hour(stars):
     _, store, source = stars
-    copy = form_value.held(store, source)
+    copy = form_value.load_copy(store, source)
     before, after = (
         sum(step.gain for step in form_value.steps(store, source, at, copy))
         for at in (BEGAN + 7.0 + AHEAD, BEGAN + 7.0 + 4.0 * HOUR)

@@ -42,7 +42,7 @@ def played(requests, per_page, counts, days):
     sent = play_recorded(
         config, store, {URL: recorded_source.form(lambda _: table)}, play
     )
-    return runner.held(store, config.source[0]), sent
+    return runner.load_copy(store, config.source[0]), sent
 
 
 @pytest.mark.parametrize("counts", ["exact", "none"])

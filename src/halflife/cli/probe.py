@@ -54,7 +54,7 @@ async def _probe(
     requests: int,
     *,
     json: bool,
-) -> "tuple[list[client.Probed], Stop]":
+) -> "tuple[list[client.ProbeOutcome], Stop]":
     """Probe one form after the other, as far as the budget goes."""
     from halflife.cli import show
     from halflife.cli.in_turn import in_turn
@@ -63,15 +63,15 @@ async def _probe(
 
     stop = Stop()
     with bootstrap.writing(config) as store, stop.heard():
-        former = client.Former(config, store)
+        form_client = client.FormClient(config, store)
 
-        async def probed(source: "FormConfig") -> "client.Probed":
+        async def probed(source: "FormConfig") -> "client.ProbeOutcome":
             label = f"probing {source.name}"
             with show.progress(label, requests, quiet=json) as advance:
 
-                def told(found: "ResultPage") -> None:
-                    advance(found.requests, "")
+                def notify(page: "ResultPage") -> None:
+                    advance(page.requests, "")
 
-                return await former.probe(source, requests=requests, told=told)
+                return await form_client.probe(source, requests=requests, notify=notify)
 
-        return await in_turn(chosen, stop, probed, former.ease), stop
+        return await in_turn(chosen, stop, probed, form_client.ease), stop

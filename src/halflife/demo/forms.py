@@ -21,7 +21,7 @@ from halflife.core.errors import SourceError, UsageError
 from halflife.core.forms import Form, Interface, ResultPage
 from halflife.kinds.form.recorded_pages import KEY, form_page, results, snippet
 from halflife.kinds.form.recorded_source import query_of
-from halflife.kinds.form.tables import day, shaped
+from halflife.kinds.form.tables import form_attributes, parse_day
 from halflife.queries.table_form import Faults, Tabled
 from halflife.recordings.relations import load_relation
 
@@ -221,10 +221,10 @@ def arguments() -> argparse.ArgumentParser:
 def office_of(given: argparse.Namespace) -> Office:
     """Return the office that the arguments describe."""
     relation = load_relation(given.history)
-    at = day(given.at)
+    at = parse_day(given.at)
     records = relation.at(at)
     interface = Interface(
-        shaped(records, given.attributes),
+        form_attributes(records, given.attributes),
         page_size=given.page_size,
         cap=given.cap,
         counts=given.counts,

@@ -417,10 +417,7 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
         return None
 
     def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
-        """Return the histories in a folder that can be replayed as such sources.
-
-        Only names are read; none if the folder has nothing of this kind.
-        """
+        """Return the histories in a folder that can be replayed as such sources."""
         del folder
         return ()
 

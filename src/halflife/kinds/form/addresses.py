@@ -1,4 +1,4 @@
-"""How a query becomes the address that asks a form for it."""
+"""The address that sends a query to a form."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,24 +12,24 @@ from halflife.core.errors import SourceError, UsageError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.net.addresses import parse_url
 
-LONGEST = 500  # characters of a value or key; what records hold may be asked for
+LONGEST = 500  # characters of a value or key; some come from records
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a condition on an attribute stands in an address.
+    """How a condition on an attribute is written into an address.
 
-    A place of the same name in braces in the address comes before ``param``.
+    A placeholder of the same name in braces in the address takes precedence.
 
     Attributes:
         param: The parameter; the attribute's own name if empty.
         low: The parameter for the lower end of a range.
-        high: The parameter for its upper end; the two come before ``param``.
+        high: The parameter for its upper end; both take precedence over ``param``.
         pattern: How a range is written in one parameter.
-        join: What stands between several words.
-        step: Taken from the upper end before it is sent, for forms that include it:
-            1 for whole numbers.
+        join: The separator between several words.
+        step: Subtracted from the upper end before it is sent, for forms that include
+            it: 1 for whole numbers.
 
     """
 
@@ -41,7 +41,7 @@ class Place:
     step: float = 0.0
 
     def pairs(self, attribute: Attribute, terms: list[Term]) -> Iterator[list[str]]:
-        """Return parameters and values that ask for all of these terms."""
+        """Return the parameters and values for all of these terms."""
         name = self.param or attribute.name
         if attribute.kind == "keyword":
             yield [name, self.join.join(term.value for term in terms)]
@@ -62,7 +62,7 @@ class Place:
 
 
 def _end(number: float) -> str:
-    """Return the end of a range as it is sent; empty if it is open.
+    """Return the end of a range as text; empty if it is open.
 
     >>> _end(1e6), _end(0.5), _end(float("inf"))
     ('1000000', '0.5', '')
@@ -77,12 +77,12 @@ class Addresses:
     """The addresses of a form.
 
     Attributes:
-        url: Where it is asked; ``{page}`` or ``{offset}``, and ``{count}``, and the
-            names of attributes stand in it where their values belong. Attributes
-            without such a place become parameters.
-        places: How attributes are asked for; by their own names if not here.
-        newest: The parameter and value (``sort=date``) that bring the newest first.
-        lookup: Where a record is, with ``{key}`` in it.
+        url: The address for queries, with the placeholders ``{page}`` or ``{offset}``,
+            ``{count}``, and the names of attributes. Attributes without a placeholder
+            become parameters.
+        places: How attributes are written; under their own names if not listed.
+        newest: The parameter and value (``sort=date``) that sort the newest first.
+        lookup: The address of a record, with ``{key}`` in it.
         first_page: The number of the first page.
         first_offset: The number of the first result.
 
@@ -97,15 +97,15 @@ class Addresses:
 
     @property
     def paged(self) -> bool:
-        """Whether more than the first page can be asked for."""
+        """Whether more than the first page can be requested."""
         return "{page}" in self.url or "{offset}" in self.url
 
-    def asking(
+    def query_url(
         self, interface: Interface, query: Query, page: int, *, newest: bool
     ) -> URL:
         """Return the address of a page of results; the first is number 0.
 
-        Every value is quoted, so that none can change what else is asked. Raise
+        Every value is quoted, so that none can change the rest of the query. Raise
         ``SourceError`` for a value that is too long to be sent.
         """
         places = {
@@ -113,10 +113,10 @@ class Addresses:
             "offset": str(page * interface.page_size + self.first_offset),
             "count": str(interface.page_size),
         }
-        known = set(_PLACE.findall(self.url))
+        placeholders = set(_PLACE.findall(self.url))
         params: list[str] = []
         for name, value in self._conditions(interface, query):
-            if name in known:
+            if name in placeholders:
                 places[name] = _quoted(value)
             else:
                 params.append(f"{_quoted(name)}={_quoted(value)}")
@@ -124,16 +124,16 @@ class Addresses:
         return _with(url, [*params, *([self.newest] if newest else [])])
 
     def _conditions(self, interface: Interface, query: Query) -> Iterator[list[str]]:
-        meant: dict[str, list[Term]] = {}
+        grouped: dict[str, list[Term]] = {}
         for term in query:
-            meant.setdefault(term.attribute, []).append(term)
-        for name, terms in meant.items():
+            grouped.setdefault(term.attribute, []).append(term)
+        for name, terms in grouped.items():
             place = self.places.get(name, Place())
             if f"{{{name}}}" in self.url:
                 place = Place(name, "", "", place.pattern, place.join, place.step)
             yield from place.pairs(interface.attribute(name), terms)
 
-    def looking_up(self, key: str) -> URL:
+    def record_url(self, key: str) -> URL:
         """Return the address of a record; raise ``SourceError`` if there is none."""
         if not 0 < len(key) <= LONGEST:
             raise SourceError(f"a key of {len(key)} characters cannot be looked up")
@@ -158,4 +158,4 @@ def _parsed(url: str) -> URL:
     try:
         return parse_url(url)
     except UsageError as error:
-        raise SourceError(f"this cannot be asked for: {error}") from None
+        raise SourceError(f"the address is not valid: {error}") from None

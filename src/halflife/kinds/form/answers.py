@@ -1,4 +1,4 @@
-"""What a form answered: records, and how many there are in all."""
+"""The answers of a form: records, and the total number of hits."""
 
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +12,7 @@ from halflife.readers.markup import check_selector, first, only, select
 from halflife.readers.records import RecordPage, RecordReader
 from halflife.readers.text import is_html, to_text
 
-ITSELF = "[@]"  # JMESPath: the answer is the record
+ITSELF = "[@]"  # JMESPath: the whole answer is the record
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class FormAnswerReader:
     Attributes:
         records: Reads the records of a page of results.
         total: Where the number of hits is, as a number or in words: JMESPath for
-            JSON, a CSS selector for HTML; not told if empty.
-        one: Where the record is in the answer to a look-up; in JSON the answer
-            itself if empty, in HTML where it is on a page of results.
+            JSON, a CSS selector for HTML; empty if there is none.
+        one: Where the record is in the answer to a look-up; if empty, in JSON the
+            whole answer, in HTML the same place as on a page of results.
 
     """
 
@@ -41,10 +41,10 @@ class FormAnswerReader:
     def read(
         self, body: bytes, content_type: str, name: str
     ) -> tuple[RecordPage, int | None]:
-        """Return the records of a page, and the hits in all if it says so.
+        """Return the records of a page, and the total of hits if it has one.
 
-        A count of hits of which none is shown on the page is still told: a page
-        after the last one has it too. ``SourceError`` if it cannot be read.
+        The total is also returned if the page shows no hits: a page after the last one
+        may have it too. Raise ``SourceError`` if it cannot be read.
         """
         page = self.records.read(body, content_type, name)
         return page, self._total(body, content_type) if self.total else None
@@ -52,7 +52,7 @@ class FormAnswerReader:
     def read_one(
         self, body: bytes, content_type: str, name: str
     ) -> tuple[RecordPage, int | None]:
-        """Return the record that a look-up answered with."""
+        """Return the record in the answer to a look-up."""
         html = self._is_html(body, content_type)
         where = self.one or (self.records.records if html else ITSELF)
         reader = replace(self.records, records=where, next="")

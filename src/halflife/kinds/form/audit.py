@@ -1,8 +1,8 @@
-"""Checking the copies of databases behind forms, by records drawn at random.
+"""Audit of the copies of databases behind forms, by randomly drawn records.
 
-A turn of upkeep comes when a copy is worst and leaves it at its best. So a coin says
+A turn of upkeep comes when a copy is worst and leaves it at its best. So chance decides
 whether a turn's checks are made before or after it: over many turns they show the copy
-as it is on average, if it falls evenly in between, or at the source's hours.
+as it is on average, if it decays evenly in between, or by the source's rhythm.
 """
 
 import zlib
@@ -16,10 +16,10 @@ from halflife.core.errors import AlreadyRunning, BudgetSpent, SourceError
 from halflife.core.object_store import NEVER, Attributes, Listing, Register
 from halflife.engine import rhythms
 from halflife.engine.quality_forecast import SURE
-from halflife.kinds.form import client, runner
-from halflife.kinds.form.client import Former
+from halflife.kinds.form import runner
+from halflife.kinds.form.client import FormClient, corrected
 from halflife.kinds.form.quality import form_quality
-from halflife.kinds.form.runner import Turned
+from halflife.kinds.form.runner import FormOutcome
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import WebForm
 from halflife.kinds.listing import runner as listing_runner
@@ -44,20 +44,20 @@ from halflife.readers.containment import contained
 from halflife.stores import Run, Store
 from halflife.stores.forecasts import Issued
 
-OVER = 24  # requests by which the last draw may exceed what it was meant to take
+OVER = 24  # requests by which the last draw may exceed the limit
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What is needed to check a copy.
+    """The input of a check of a copy.
 
     Attributes:
         source: The form.
-        copy: Its copy as it is held.
-        register: All that is known of it, before anything is drawn.
+        copy: Its present copy.
+        register: The stored history, before anything is drawn.
         wish: What the copy is kept for.
         now: The time, in days.
-        rhythm: When in the day the source changes.
+        rhythm: The hours at which the source changes.
 
     """
 
@@ -70,11 +70,11 @@ class Audit:
 
     @property
     def known(self) -> bool:
-        """Whether only the records that are held matter."""
+        """Whether only the records in the copy matter."""
         return self.wish.purpose == "known"
 
     def quality(self, draws: Draws, then: float) -> tuple[float, float]:
-        """Return the quality of the copy as it was held then, and by how many looks."""
+        """Return the quality of the copy at a past time, and the number of checks."""
         differ = _plain(self.wish).measure.differ
         held = held_at(self.register, then)
         tally = draws.tally(held, lambda a, b: not differ(a, b))
@@ -83,14 +83,14 @@ class Audit:
         whole = tally.held + lacks
         return (min(true / whole, 1.0), tally.looks) if whole > 0 else (1.0, 0.0)
 
-    def believed(self, sure: float = SURE) -> list[Issued]:
-        """Return what is believed of the copy, now and later if nothing is done.
+    def forecasts(self, sure: float = SURE) -> list[Issued]:
+        """Return forecasts of the copy's quality without further requests.
 
         ``sure`` is the confidence of each bound.
         """
         ahead = np.array([NOW, *AHEAD])
-        known = self.copy, self.source, self.now
-        cast = form_quality(*known, sure, ahead, rhythm=self.rhythm)
+        state = self.copy, self.source, self.now
+        cast = form_quality(*state, sure, ahead, rhythm=self.rhythm)
         if cast is None:
             return []
         bands = cast.mean, cast.low, cast.high
@@ -98,13 +98,15 @@ class Audit:
 
 
 def _plain(wish: FormWish) -> FormWish:
-    """Return a wish by which a record is right or wrong, and nothing in between."""
-    said = ",".join(wish.measure.columns)
-    return replace(wish, measure=measure(f"changed:{said}" if said else "changed"))
+    """Return the wish with a measure by which a record is either right or wrong."""
+    columns = ",".join(wish.measure.columns)
+    return replace(
+        wish, measure=measure(f"changed:{columns}" if columns else "changed")
+    )
 
 
 def held_at(register: Register, then: float) -> dict[str, Attributes]:
-    """Return the records that were held at a moment, as they were known then."""
+    """Return the records that were in the copy at a time, as they were then."""
     held: dict[tuple[str, int], Attributes] = {}
     for spell in register.spells:
         ended = min(spell.gone_by, spell.missing_since)
@@ -117,8 +119,8 @@ def held_at(register: Register, then: float) -> dict[str, Attributes]:
     return {key: record for (key, _), record in held.items()}
 
 
-def ready(store: Store, source: FormConfig, now: float) -> Audit | None:
-    """Return what is needed to check a copy; None if there is nothing to check."""
+def prepare(store: Store, source: FormConfig, now: float) -> Audit | None:
+    """Return the input of a check; None if there is nothing to check."""
     if source.name not in store.collections():
         return None
     register = store.register(source.name)
@@ -130,115 +132,118 @@ def ready(store: Store, source: FormConfig, now: float) -> Audit | None:
 
 
 async def audit(
-    former: Former, source: FormConfig, requests: int, rng: Generator
+    client: FormClient, source: FormConfig, requests: int, rng: Generator
 ) -> int:
-    """Draw records for so many requests, or some more; return how many it took.
+    """Draw records for about ``requests`` requests; return the requests spent.
 
-    They are looks like any other, and refresh the copy. What is believed of it is
-    written down, and forecasts made earlier get their outcomes.
+    The draws refresh the copy like other fetches. New forecasts are saved, and earlier
+    ones get their outcomes.
     """
-    asked = ready(former.store, source, former.clock())
-    if asked is None or requests <= 0:
+    check = prepare(client.store, source, client.clock())
+    if check is None or requests <= 0:
         return 0
-    how = client.corrected(former.store, source)
+    how = corrected(client.store, source)
     ledgers: list[Ledger] = []
 
     def work(desk: WebForm, run: Run) -> Draws:
         del run
         ledgers.append(Ledger(desk, requests + OVER))
-        return draw(ledgers[0], asked.copy.records, rng, requests, known=asked.known)
+        return draw(ledgers[0], check.copy.records, rng, requests, known=check.known)
 
     def write(draws: Draws, run: Run) -> None:
-        _take(former, asked, ledgers[0], run)
-        _score(former.store, asked, draws, rng)
+        _take(client, check, ledgers[0], run)
+        _score(client.store, check, draws, rng)
 
     most = requests + OVER
     try:
         with contained(source.where):
-            await former.asking(source, how, work, most=most, write=write)
+            await client.run(source, how, work, most=most, write=write)
     except (AlreadyRunning, BudgetSpent):  # then another time
         return 0
     except SourceError:  # logged; the copy is kept whether or not it can be checked
-        return former.spent
-    return former.spent
+        return client.spent
+    return client.spent
 
 
-def _take(former: Former, asked: Audit, ledger: Ledger, run: Run) -> None:
-    """Take what was shown into the copy."""
-    store, source = former.store, asked.source
-    doubts = Doubts(ledger.interface, asked.copy.records)
+def _take(client: FormClient, check: Audit, ledger: Ledger, run: Run) -> None:
+    """Save the drawn records in the copy."""
+    store, source = client.store, check.source
+    doubts = Doubts(ledger.interface, check.copy.records)
     doubts.hear(ledger)
     absent = doubts.absent()
     if not ledger.seen and not absent:
         return
     last = listing_runner.tracker(store, source).last
-    at = max(former.clock(), nextafter(last, inf))
+    at = max(client.clock(), nextafter(last, inf))
     listing = Listing(
         at, dict(ledger.seen), complete=False, note=CHECKED, absent=absent
     )
-    listing_runner.write(store, run, source, listing, former.spent, ledger.trouble)
+    listing_runner.write(store, run, source, listing, client.spent, ledger.trouble)
 
 
-def _score(store: Store, asked: Audit, draws: Draws, rng: Generator) -> None:
-    """Write down what is believed, and what the draws tell of what was."""
-    kept, name, told = store.forecasts, asked.source.name, []
+def _score(store: Store, check: Audit, draws: Draws, rng: Generator) -> None:
+    """Save new forecasts, and settle those that are due by the draws."""
+    forecasts, name, settled = store.forecasts, check.source.name, []
     with store.together():
-        if made := asked.believed():
-            issue(kept, name, made)
-        due, missed = due_at(kept, name, asked.now)
+        if made := check.forecasts():
+            issue(forecasts, name, made)
+        due, missed = due_at(forecasts, name, check.now)
         for cast in due:
-            found, looks = asked.quality(draws, cast.made)
+            quality, looks = check.quality(draws, cast.made)
             if looks > 0:
-                told.append(outcome(cast, asked.now, found, looks, rng))
-        kept.settle(told)
-        kept.drop(missed)
+                settled.append(outcome(cast, check.now, quality, looks, rng))
+        forecasts.settle(settled)
+        forecasts.drop(missed)
 
 
-def usual(former: Former, source: FormConfig, most: int | None, share: float) -> int:
-    """Return the audit's share of a turn that takes as much as the last one did."""
-    tried = runner.tried(former.store, source)
-    last = max((one.at for one in tried), default=0.0)
-    taken = sum(one.requests for one in tried if one.at == last)
-    some = taken if most is None else min(taken, most)
-    return part(share, some, _chance(former, source))
+def usual_checks(
+    client: FormClient, source: FormConfig, most: int | None, share: float
+) -> int:
+    """Return the requests for checks in a turn that costs as much as the last one."""
+    tried = runner.latest_queries(client.store, source)
+    last = max((query.at for query in tried), default=0.0)
+    spent = sum(query.requests for query in tried if query.at == last)
+    requests = spent if most is None else min(spent, most)
+    return part(share, requests, _rng(client, source))
 
 
 async def turn(
-    former: Former, source: FormConfig, most: int | None, checks: int
-) -> tuple[Turned, int]:
-    """Keep a copy for so many requests, some of which check it; see the module.
+    client: FormClient, source: FormConfig, most: int | None, checks: int
+) -> tuple[FormOutcome, int]:
+    """Keep a copy with at most ``most`` requests, some of which check it.
 
-    Return what upkeep came to, the checks counted in, and what they took.
+    Return the outcome, checks included, and the requests of the checks.
     """
-    rng = _chance(former, source)
-    asked = ready(former.store, source, former.clock())
-    if checks <= 0 or asked is None:
-        return await runner.sync(former, source, most=most), 0
-    first = bool(rng.random() < late(asked))
-    spent = await audit(former, source, checks, rng) if first else 0
+    rng = _rng(client, source)
+    check = prepare(client.store, source, client.clock())
+    if checks <= 0 or check is None:
+        return await runner.sync(client, source, most=most), 0
+    first = bool(rng.random() < late_share(check))
+    spent = await audit(client, source, checks, rng) if first else 0
     left = None if most is None else most - max(spent, checks)
     if left is None or left > 0:
-        turned = await runner.sync(former, source, most=left)
+        outcome = await runner.sync(client, source, most=left)
     else:
-        turned = Turned(ListingOutcome(source.name, 0), TurnResult({}, stop=CHECKED))
+        listed = ListingOutcome(source.name, 0)
+        outcome = FormOutcome(listed, TurnResult({}, stop=CHECKED))
     if not first:
-        spent = await audit(former, source, checks, rng)
-    looked = replace(turned.looked, requests=turned.requests + spent)
-    return replace(turned, looked=looked), spent
+        spent = await audit(client, source, checks, rng)
+    looked = replace(outcome.looked, requests=outcome.requests + spent)
+    return replace(outcome, looked=looked), spent
 
 
-def late(asked: Audit) -> float:
-    """Return the share of time since the last turn that its end stands for.
+def late_share(check: Audit) -> float:
+    """Return the share of the time since the last turn for which its end stands.
 
-    Half of it if the copy falls evenly; less if it fell at an hour just before.
+    Half of it if the copy decays evenly; less if it decayed at an hour just before.
     """
-    since = min(asked.copy.last, asked.now)
-    if asked.rhythm.flat or not asked.now > since:
+    since = min(check.copy.last, check.now)
+    if check.rhythm.flat or not check.now > since:
         return 0.5
-    return float(asked.rhythm.late(*np.array([since, asked.now]))[0])
+    return float(check.rhythm.late(*np.array([since, check.now]))[0])
 
 
-def _chance(former: Former, source: FormConfig) -> Generator:
-    """Return a source of chance: the same state and moment draw the same records."""
-    moment = max(int(former.clock() * 86400.0), 0)
+def _rng(client: FormClient, source: FormConfig) -> Generator:
+    """Return a generator: the same source and time draw the same records."""
+    moment = max(int(client.clock() * 86400.0), 0)
     return np.random.default_rng([moment, zlib.crc32(source.name.encode())])

@@ -1,4 +1,4 @@
-"""What a form is believed to do: measured before its first crawl, corrected after."""
+"""The claims about a form: measured before its first crawl, corrected afterwards."""
 
 import asyncio
 from dataclasses import replace
@@ -19,33 +19,33 @@ from halflife.queries.ledger import Ledger
 from halflife.stores import Store
 from halflife.stores.notes.form_facts import FORM_FACTS
 
-SHARE = 3  # one part in so many of what may be spent probes the form first
-LEAST = 6  # requests; fewer show next to nothing
-COUNTED = "number of hits"  # what findings call it
+SHARE = 3  # the budget divided by this may be spent on measuring the form first
+LEAST = 6  # requests; fewer show almost nothing
+COUNTED = "number of hits"  # the name of this finding
 
 
 def _uncut(facts: Measured) -> Measured:
-    """Return what was found about a form that shows all results of every query.
+    """Return the facts about a form that shows all results of every query.
 
-    Numbers that are too low show when these are read to their end, and those that are
-    too high hide nothing, so both are left to the crawl.
+    Wrong totals are left to the crawl: those that are too low show when results are
+    read to their end, and those that are too high hide nothing.
     """
     if facts.counts != "lying":
         return facts
-    rest = tuple(one for one in facts.findings if one.what != COUNTED)
-    return replace(facts, counts="unknown", findings=rest)
+    findings = tuple(finding for finding in facts.findings if finding.what != COUNTED)
+    return replace(facts, counts="unknown", findings=findings)
 
 
 class FormClaims:
-    """What was found out about a form; to be asked from the thread that asks it.
+    """The measured facts about a form; used in the thread that queries it.
 
     Args:
-        store: Where findings are kept.
+        store: The store of the facts.
         source: The form.
-        loop: Where the store is at home.
+        loop: The event loop of the store.
 
     Attributes:
-        facts: What was measured; None if nothing was.
+        facts: The measurements; None if there are none.
 
     """
 
@@ -53,23 +53,23 @@ class FormClaims:
         self, store: Store, source: FormConfig, loop: asyncio.AbstractEventLoop
     ) -> None:
         self._store, self._source, self._loop = store, source, loop
-        self.facts = client.known(store, source)
+        self.facts = client.measured_facts(store, source)
 
     def measure(self, ledger: Ledger, engine: FormEngine, rng: Generator) -> None:
-        """Find out what the form does before all of it is read by its claims.
+        """Measure the form before it is read by its claims.
 
-        Its answers are not asked for again by the crawl. A part of the budget is spent
-        on it, at most; what is not found out shows while it is crawled.
+        The crawl does not repeat its queries. It costs at most a share of the budget;
+        what it does not measure shows in the crawl.
         """
         left = min(self._paid_for(engine), inf if ledger.left is None else ledger.left)
         most = int(min(REQUESTS, left // SHARE))
         terms, before = client.seeds(self._source, rng), engine.interface
-        untold = before.walks and before.counts == "none"  # nothing can be compared
-        if most < LEAST or untold or not (before.everything or terms):
+        uncounted = before.walks and before.counts == "none"  # nothing to compare
+        if most < LEAST or uncounted or not (before.everything or terms):
             return
-        try:  # a form that does not answer is not asked so many questions
+        try:  # a form that does not answer gets no further queries
             ledger.first(Query() if before.everything else Query.of(*terms[:1]))
-        except (BudgetSpent, SourceError):  # the crawl asks again, and says so
+        except (BudgetSpent, SourceError):  # the crawl tries again, and reports it
             return
         facts = form_probe.measure(ledger, terms, rng, most, brief=True)
         if facts.interface(before).cap is None:
@@ -77,19 +77,19 @@ class FormClaims:
         engine.claim(facts.interface(before))
         if engine.interface != before:
             ledger.forget()
-        if any(one.what == client.ANSWERED for one in facts.findings):
+        if any(finding.what == client.ANSWERED for finding in facts.findings):
             self._save(facts)
 
     def refute(self, engine: FormEngine, why: str) -> None:
-        """Take in that the numbers of hits are wrong."""
+        """Save that the totals of hits are wrong."""
         engine.claim(replace(engine.interface, counts="none"))
-        known = self.facts or Measured()
-        rest = [one for one in known.findings if one.what != COUNTED]
+        facts = self.facts or Measured()
+        others = [fact for fact in facts.findings if fact.what != COUNTED]
         finding = FormFinding(COUNTED, "not to be believed", why)
-        self._save(replace(known, counts="lying", findings=(finding, *rest)))
+        self._save(replace(facts, counts="lying", findings=(finding, *others)))
 
     def _paid_for(self, engine: FormEngine) -> float:
-        """Return the requests that the budget still pays for."""
+        """Return the requests that the budget still allows."""
 
         async def left() -> float:
             return engine.left

@@ -1,4 +1,4 @@
-"""Databases behind forms: asked from a thread, paid from the budget."""
+"""Databases behind forms: queried from a thread, paid from the budget."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,15 +30,15 @@ from halflife.stores import NoteBook, Run, Store
 from halflife.stores.notes.form_facts import FORM_FACTS
 
 ANSWERED = "order of results"  # a finding that every form which answered has
-WORDS = 30  # common words to begin with, for a form without choices
+WORDS = 30  # common words for the first queries to a form without choices
 
 Result = TypeVar("Result")
 
 
 def forms(config: Config, names: list[str] | None = None) -> list[FormConfig]:
-    """Return the sources behind forms; raise ``UsageError`` if there is none.
+    """Return the sources behind forms; raise ``UsageError`` if there are none.
 
-    A source that is named and is none is a mistake too.
+    A named source that is not behind a form is an error too.
     """
     none = (
         'no source is behind a form; write kind = "form" and so on into the '
@@ -48,12 +48,12 @@ def forms(config: Config, names: list[str] | None = None) -> list[FormConfig]:
 
 
 def interface(source: FormConfig) -> Interface:
-    """Return what a form can do, as the settings say."""
+    """Return the capabilities of a form according to the settings."""
     given = source.model_fields_set
     return Interface(
         attributes=tuple(
-            Attribute(name, one.kind, one.values, one.cuts)
-            for name, one in source.attributes.items()
+            Attribute(name, settings.kind, settings.values, settings.cuts)
+            for name, settings in source.attributes.items()
         ),
         page_size=source.per_page,
         cap=source.cap if "cap" in given else None,
@@ -67,7 +67,7 @@ def interface(source: FormConfig) -> Interface:
 
 
 def settings(source: FormConfig) -> FormSettings:
-    """Return how a form is asked and its answers read; or ``ConfigError``."""
+    """Return how a form is queried and its answers read; or raise ``ConfigError``."""
     places = {
         name: Place(a.param, a.low, a.high, a.pattern, a.join, a.step)
         for name, a in source.attributes.items()
@@ -96,43 +96,43 @@ def settings(source: FormConfig) -> FormSettings:
 
 
 def seeds(source: FormConfig, rng: Generator) -> list[Term]:
-    """Return terms that may find something: choices, ranges, common words."""
-    found: list[Term] = []
+    """Return terms that may have hits: choices, ranges, common words."""
+    terms: list[Term] = []
     for attribute in interface(source).attributes:
         if attribute.kind == "select":
-            some = [Term(attribute.name, value) for value in attribute.values[:WORDS]]
+            batch = [Term(attribute.name, value) for value in attribute.values[:WORDS]]
         elif attribute.kind == "range":
             cuts = attribute.cuts
-            some = [term for cut in cuts[:WORDS] for term in attribute.terms(cut)]
+            batch = [term for cut in cuts[:WORDS] for term in attribute.terms(cut)]
         else:
-            some = [Term(attribute.name, word) for word in COMMON[:WORDS]]
-        found += some
-    order = rng.permutation(len(found)).tolist()
+            batch = [Term(attribute.name, word) for word in COMMON[:WORDS]]
+        terms += batch
+    order = rng.permutation(len(terms)).tolist()
     words = {a.name for a in interface(source).attributes if a.kind == "keyword"}
-    return sorted((found[i] for i in order), key=lambda term: term.attribute in words)
+    return sorted((terms[i] for i in order), key=lambda term: term.attribute in words)
 
 
-def known(store: NoteBook, source: FormConfig) -> Measured | None:
-    """Return what was measured of a form last, if anything was."""
+def measured_facts(store: NoteBook, source: FormConfig) -> Measured | None:
+    """Return the last measurement of a form; None if it was never measured."""
     return FORM_FACTS.load(store, source.name)
 
 
 def corrected(store: Store, source: FormConfig) -> FormSettings:
-    """Return how a form is asked, less the claims that were found to be wrong."""
-    how, measured = settings(source), known(store, source)
+    """Return the form's settings with its measured capabilities."""
+    how, measured = settings(source), measured_facts(store, source)
     if measured is None:
         return how
     return replace(how, interface=measured.interface(how.interface))
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
-    """What came of probing a form.
+class ProbeOutcome:
+    """The outcome of probing a form.
 
     Attributes:
         source: The form.
-        claimed: What the settings say that it does.
-        measured: What it does.
+        claimed: Its capabilities according to the settings.
+        measured: The measured ones.
         requests: Requests that were paid for, robots.txt included.
 
     """
@@ -145,12 +145,14 @@ class Probed:
     @property
     def answered(self) -> bool:
         """Whether anything was learned."""
-        return any(one.what == ANSWERED for one in self.measured.findings)
+        return any(finding.what == ANSWERED for finding in self.measured.findings)
 
     def changes(self) -> dict[str, object]:
-        """Return what plans go by from now on, where that is not what was claimed."""
+        """Return the capabilities that differ from the settings."""
         after = self.measured.interface(self.claimed)
-        names = [one.name for one in fields(Interface) if one.name != "attributes"]
+        names = [
+            entry.name for entry in fields(Interface) if entry.name != "attributes"
+        ]
         return {
             name: getattr(after, name)
             for name in names
@@ -158,7 +160,7 @@ class Probed:
         }
 
     def row(self) -> dict[str, object]:
-        """Return what people and programs are told."""
+        """Return it as a row for programs."""
         measured = self.measured.row()
         head = {"source": self.source, "requests": self.requests}
         return {**measured, **head, "corrected": self.changes()}
@@ -175,14 +177,14 @@ class Probed:
         return lines
 
 
-class Former:
-    """Lets algorithms ask forms, one at a time.
+class FormClient:
+    """Lets algorithms query forms, one at a time.
 
     Args:
         config: The settings.
-        store: Where spending is written down.
+        store: The store, which records spending.
         clock: The time in days.
-        gate: The way out, if it is shared with others.
+        gate: The gate, if it is shared with others.
 
     """
 
@@ -195,50 +197,50 @@ class Former:
     ) -> None:
         self.store, self.clock = store, clock
         self._visitor = Visitor(config, store, clock, gate)
-        self.spent = 0  # requests paid for by what was asked last
+        self.spent = 0  # requests of the last work
         self._desk: WebForm | None = None
 
     def ease(self) -> None:
-        """Ask nothing more and wait for no answer; what was learned so far counts."""
+        """Send nothing more and wait for no answer; earlier results count."""
         if self._desk is not None:
             self._desk.cancel()
 
-    async def asking(
+    async def run(
         self,
         source: FormConfig,
         how: FormSettings,
         work: Callable[[WebForm, Run], Result],
         *,
         most: int | None = None,
-        told: Callable[[ResultPage], None] = lambda _: None,
+        notify: Callable[[ResultPage], None] = lambda _: None,
         write: Callable[[Result, Run], None] = lambda *_: None,
     ) -> Result:
-        """Return what ``work`` finds out in a thread of its own, by asking a form.
+        """Return the result of ``work``, which queries a form in its own thread.
 
-        It holds the lease on the source and pays from the budget. Raise
-        ``BudgetSpent`` if nothing can be spent; ``work`` itself gets that when the
-        budget, or ``most``, is spent. ``write`` may write down what was found while
-        the lease is still held.
+        The lease on the source is held, and the budget pays. Raise ``BudgetSpent`` if
+        nothing can be spent; ``work`` itself gets it when the budget, or ``most``, is
+        spent. ``notify`` gets every answer, in that thread. ``write`` may save the
+        result while the lease is still held.
         """
         async with self._visitor.visit(source.name, most) as visit:
             loop, purse = asyncio.get_running_loop(), visit.purse
-            desk = WebForm(FormEngine(visit.gate, how, purse), loop, told=told)
+            desk = WebForm(FormEngine(visit.gate, how, purse), loop, notify=notify)
             self._desk = desk
             try:
-                found = await in_thread(lambda: work(desk, visit.run), desk.cancel)
+                result = await in_thread(lambda: work(desk, visit.run), desk.cancel)
             finally:
                 self.spent = purse.spent
-            write(found, visit.run)
-            return found
+            write(result, visit.run)
+            return result
 
     async def probe(
         self,
         source: FormConfig,
         *,
         requests: int = REQUESTS,
-        told: Callable[[ResultPage], None] = lambda _: None,
-    ) -> Probed:
-        """Measure a form, and remember what was found."""
+        notify: Callable[[ResultPage], None] = lambda _: None,
+    ) -> ProbeOutcome:
+        """Measure a form, and save the facts."""
         how = settings(source)
 
         def work(desk: WebForm, run: Run) -> Measured:
@@ -247,8 +249,8 @@ class Former:
             ledger = Ledger(desk)
             return measure(ledger, terms, rng, requests, date=source.date)
 
-        measured = await self.asking(source, how, work, most=requests, told=told)
-        probed = Probed(source.name, how.interface, measured, self.spent)
-        if probed.answered:
+        measured = await self.run(source, how, work, most=requests, notify=notify)
+        outcome = ProbeOutcome(source.name, how.interface, measured, self.spent)
+        if outcome.answered:
             FORM_FACTS.save(self.store, measured, source.name)
-        return probed
+        return outcome

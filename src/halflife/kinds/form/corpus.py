@@ -14,11 +14,11 @@ HEAD = ("word", "count")
 
 
 def load_word_counts(path: str) -> WordCounts:
-    """Return the counts of words in a file; raise ``ConfigError``.
+    """Return the word counts in a file; raise ``ConfigError``.
 
-    A line holds a word and a number, parted by a comma or a tab, and may be the
-    heading ``word,count``. A line with no word has the number of records; without one
-    it is taken to be the largest number.
+    A line has a word and a number, separated by a comma or a tab; the heading
+    ``word,count`` is allowed. A line without a word has the number of records; without
+    such a line it is the largest count.
     """
     file = Path(path).expanduser()
     try:
@@ -31,7 +31,7 @@ def load_word_counts(path: str) -> WordCounts:
 @lru_cache(8)
 def _read(file: Path, *mark: int) -> WordCounts:
     del mark
-    found: defaultdict[str, float] = defaultdict(float)
+    counts: defaultdict[str, float] = defaultdict(float)
     size = 0.0
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
@@ -41,16 +41,16 @@ def _read(file: Path, *mark: int) -> WordCounts:
             for row in rows:
                 word, number = _row(file, rows.line_num, row)
                 if word:
-                    found[word] += number
+                    counts[word] += number
                 else:
                     size = max(size, number)
-                if len(found) > MOST:
+                if len(counts) > MOST:
                     raise ConfigError(f"corpus {file}: more than {MOST} words")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"corpus {file}: it cannot be read: {error}") from error
-    if not found:
+    if not counts:
         raise ConfigError(f"corpus {file}: it holds no word; write word,count lines")
-    return WordCounts(dict(found), max(size, *found.values(), 1.0))
+    return WordCounts(dict(counts), max(size, *counts.values(), 1.0))
 
 
 def _row(file: Path, line: int, row: list[str]) -> tuple[str, float]:
@@ -58,8 +58,8 @@ def _row(file: Path, line: int, row: list[str]) -> tuple[str, float]:
     if not any(cells) or (line == 1 and tuple(c.lower() for c in cells) == HEAD):
         return "", 0.0
     try:
-        word, said = cells
-        number = float(said)
+        word, count = cells
+        number = float(count)
     except ValueError:
         number = -1.0
     if not (isfinite(number) and number >= 0):

@@ -1,4 +1,4 @@
-"""Search pages: what their forms ask for."""
+"""Descriptions of search pages: the fields of their forms."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,11 +24,11 @@ _PAGING = frozenset({"page", "start", "offset"})
 
 @dataclass(frozen=True, slots=True)
 class DescribedForm:
-    """What the form of a search page asks for.
+    """The form of a search page.
 
     Attributes:
-        url: Where it is sent, with what it sends unseen.
-        attributes: What can be asked for.
+        url: Where it is sent, with its hidden fields.
+        attributes: The attributes that it can query.
         places: How each is sent.
 
     """
@@ -38,30 +38,30 @@ class DescribedForm:
     places: Mapping[str, Place] = field(default_factory=dict)
 
 
-def described(html: str, url: str) -> DescribedForm:
-    """Return what the form of a web page asks for; of several, the largest.
+def describe_form(html: str, url: str) -> DescribedForm:
+    """Return the form of a web page; of several, the one with most attributes.
 
     Texts are taken for keywords, choices for selects with their values, and two
     numbers whose names differ by ``min`` and ``max`` (``from`` and ``to``) for a
-    range. Raise ``SourceError`` if no form can be asked by its address alone.
+    range. Raise ``SourceError`` if no form can be queried by an address alone.
     """
     forms: list[dict[str, Any]] = trees.ask("forms", html)
-    asked = [form for form in forms if form["method"].strip().lower() == "get"]
-    read = [_form(form, url) for form in asked]
-    usable = [form for form in read if form is not None and form.attributes]
+    by_get = [form for form in forms if form["method"].strip().lower() == "get"]
+    described = [_form(form, url) for form in by_get]
+    usable = [form for form in described if form is not None and form.attributes]
     if not usable:
-        posted = "it is sent by POST" if forms and not asked else "none"
-        posted = "its action is no address" if None in read else posted
-        raise SourceError(f"it has no form that an address can ask ({posted})")
+        reason = "it is sent by POST" if forms and not by_get else "none"
+        reason = "its action is no address" if None in described else reason
+        raise SourceError(f"it has no form that an address can ask ({reason})")
     return max(usable, key=lambda form: len(form.attributes))
 
 
 def _form(form: dict[str, Any], url: str) -> DescribedForm | None:
-    """Return what a form asks for; None if what it is sent to is no address."""
+    """Return the description of a form; None if its action is not an address."""
     address = _address(form["action"], url)
     if not address:
         return None
-    unseen: list[tuple[str, str]] = []
+    hidden: list[tuple[str, str]] = []
     texts: dict[str, None] = {}
     numbers: dict[str, None] = {}
     choices: dict[str, list[str]] = {}
@@ -80,21 +80,20 @@ def _form(form: dict[str, Any], url: str) -> DescribedForm | None:
         elif kind in _TEXTS:
             texts.setdefault(name)
         elif kind == "hidden":
-            unseen.append((name, value[:LONGEST]))
-    address += f"?{urlencode(unseen, errors='replace')}" if unseen else ""
-    found = [*_selects(choices), *_keywords(texts), *_ranges(numbers)]
+            hidden.append((name, value[:LONGEST]))
+    address += f"?{urlencode(hidden, errors='replace')}" if hidden else ""
+    attributes = [*_selects(choices), *_keywords(texts), *_ranges(numbers)]
     return DescribedForm(
         address,
-        tuple(attribute for attribute, _ in found),
-        {attribute.name: place for attribute, place in found},
+        tuple(attribute for attribute, _ in attributes),
+        {attribute.name: place for attribute, place in attributes},
     )
 
 
 def _turns(name: str, kind: str, tag: str) -> bool:
-    """Say whether a field turns the pages of results.
+    """Say whether a field selects the page of results.
 
-    A text field that is called ``p`` or ``P`` takes the words to search for, as in
-    Xapian Omega.
+    A text field named ``p`` or ``P`` has the search words instead, as in Xapian Omega.
     """
     if name.lower() == "p":
         return tag == "input" and kind not in _TEXTS
@@ -102,7 +101,7 @@ def _turns(name: str, kind: str, tag: str) -> bool:
 
 
 def _address(action: str, url: str) -> str:
-    """Return where a form is sent, without a query; empty if that is no address."""
+    """Return the action of a form without a query; empty if it is not an address."""
     try:
         address = urljoin(url, action.strip()).partition("#")[0].partition("?")[0]
         parse_url(address)
@@ -113,8 +112,8 @@ def _address(action: str, url: str) -> str:
 
 def _selects(choices: Mapping[str, list[str]]) -> Iterator[tuple[Attribute, Place]]:
     for name, values in choices.items():
-        known = tuple(dict.fromkeys(values))
-        yield Attribute(_plain(name), "select", known), Place(name)
+        distinct = tuple(dict.fromkeys(values))
+        yield Attribute(_plain(name), "select", distinct), Place(name)
 
 
 def _keywords(texts: Mapping[str, None]) -> Iterator[tuple[Attribute, Place]]:
@@ -123,7 +122,7 @@ def _keywords(texts: Mapping[str, None]) -> Iterator[tuple[Attribute, Place]]:
 
 
 def _ranges(numbers: Mapping[str, None]) -> Iterator[tuple[Attribute, Place]]:
-    """Return the ranges; a number that has no other end is asked for as it is."""
+    """Return the ranges; a number without another end is a plain value."""
     ends: dict[str, dict[str, str]] = {}
     for name in numbers:
         parted = _ended(name)
@@ -137,7 +136,7 @@ def _ranges(numbers: Mapping[str, None]) -> Iterator[tuple[Attribute, Place]]:
 
 
 def _ended(name: str) -> tuple[str, str] | None:
-    """Return the attribute that a parameter is an end of, and which.
+    """Return the attribute of a range whose end a parameter is, and which end.
 
     >>> _ended("price_min"), _ended("maxPrice"), _ended("title")
     (('price', 'low'), ('price', 'high'), None)
@@ -152,6 +151,6 @@ def _ended(name: str) -> tuple[str, str] | None:
 
 
 def _plain(name: str) -> str:
-    """Return a parameter's name as an attribute's: ``filter[city]`` as ``city``."""
+    """Return the attribute name of a parameter: ``filter[city]`` is ``city``."""
     words = re.findall(r"\w+", name)
     return words[-1] if words else name

@@ -1,4 +1,4 @@
-"""Adding databases behind forms: what a search page asks for, as settings."""
+"""Adding databases behind forms: the form of a search page, as settings."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +9,7 @@ from halflife.core.budget import Purse
 from halflife.core.errors import SourceError, Unreachable
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor
-from halflife.kinds.form.description import DescribedForm, described
+from halflife.kinds.form.description import DescribedForm, describe_form
 from halflife.kinds.form.recognition import settings_of
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.search.discovery import Wanted
@@ -19,7 +19,7 @@ from halflife.readers.reader_thread import in_thread
 from halflife.readers.text import is_html, to_text
 from halflife.stores import Store
 
-MISSING = "records, key, total, {page} in form_url"  # what no search page tells
+MISSING = "records, key, total, {page} in form_url"  # not in any search page
 
 
 def add(path: Path, wanted: Wanted) -> FormConfig:
@@ -33,7 +33,7 @@ def add(path: Path, wanted: Wanted) -> FormConfig:
 
 
 def row(source: FormConfig) -> dict[str, str | int | None]:
-    """Return what people and programs are told."""
+    """Return the result of ``add`` as a row."""
     return {
         "url": source.form_url,
         "source": source.name,
@@ -48,21 +48,21 @@ def row(source: FormConfig) -> dict[str, str | int | None]:
 async def _find(config: Config, store: Store, wanted: Wanted) -> FormConfig:
     visitor = Visitor(config, store, bootstrap.clock)
     async with visitor.visit(wanted.home) as (_, gate, purse):
-        found = await _read(gate, purse, wanted)
-        return FormConfig.of(wanted.source(settings_of(found)))
+        form = await _read(gate, purse, wanted)
+        return FormConfig.of(wanted.source(settings_of(form)))
 
 
 async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> DescribedForm:
-    """Return what the form of a search page asks for."""
+    """Return the form of a search page."""
     trial: dict[str, object] = {"form_url": wanted.url, "attributes": {"x": {}}}
     access = network.access(wanted.source(trial), page=True)
     reply = await gate.get(parse_url(wanted.url), purse, access=access)
     if reply.status not in {200, 203}:
         raise Unreachable(f"{shown(wanted.url)}: it answered {reply.status}")
     if not is_html(reply.content_type, reply.body):
-        raise SourceError(f"{shown(wanted.url)}: it is no web page with a form")
+        raise SourceError(f"{shown(wanted.url)}: it is not a web page with a form")
     text = to_text(reply.content_type, reply.body)
     try:
-        return await in_thread(described, text, reply.url)
+        return await in_thread(describe_form, text, reply.url)
     except SourceError as error:
         raise SourceError(f"{shown(wanted.url)}: {error}") from None

@@ -60,23 +60,23 @@ if TYPE_CHECKING:
     from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.replay.recorded_source import RecordedHistory, RecordedSource
 
-FIRST_SHARE = 0.25  # of what is left, for the first look
-SHOWN = 10  # queries that a page lists
+FIRST_SHARE = 0.25  # share of the remaining budget for the first turn
+SHOWN = 10  # queries on a page
 
 
 @dataclass(frozen=True)
 class FormState:
-    """What is known of a database behind a form.
+    """The state of a database behind a form.
 
     Attributes:
         source: Its settings.
-        now: When it was read, in days.
-        reading: What the settings allow, and what was worked out before.
+        now: When the state was read, in days.
+        reading: The settings, and cached results.
         collection: Its history; None if nothing of it was ever read.
         copy: Its copy; None if there is none.
-        interface: What the form can do.
-        habit: What is known of the hours at which it changes.
-        turns: When it was asked lately, in days.
+        interface: The capabilities of the form.
+        habit: The learned hours at which it changes.
+        turns: The times of its latest turns, in days.
 
     """
 
@@ -91,22 +91,22 @@ class FormState:
 
     @property
     def memo(self) -> Memo:
-        """What was worked out before."""
+        """Cached results."""
         return self.reading.memo
 
     @cached_property
     def whole(self) -> float:
-        """Requests of a look at everything."""
+        """Requests of a full fetch."""
         return 1.0 if self.copy is None else value.whole(self.copy, self.source)
 
     @property
     def shortest(self) -> float:
-        """Days between two looks at everything that settings allow."""
+        """Days between two full fetches that settings allow."""
         return self.reading.shortest(self.source, self.whole)
 
     @cached_property
     def decay(self) -> Decay | None:
-        """How the copy decays after a look at everything."""
+        """How the copy decays after a full fetch."""
         copy = self.copy
         if copy is None:
             return None
@@ -118,7 +118,7 @@ class FormState:
 
 
 class FormKind(WholeKind[FormConfig, FormState]):
-    """Databases behind forms, asked query by query."""
+    """Databases behind forms, read query by query."""
 
     answer_keys = "records, key, fields and total"
     planned_as = "queries", "query"
@@ -135,13 +135,13 @@ class FormKind(WholeKind[FormConfig, FormState]):
     def states(
         self, reading: Reading, sources: Sequence[FormConfig]
     ) -> Mapping[str, FormState]:
-        """Read what is known of databases."""
+        """Read the states of databases."""
         return {source.name: _state(reading, source) for source in sources}
 
     def quality(
         self, state: FormState, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
-        """Return the share of the copy that is there and true, if nobody asks."""
+        """Return the share of records that are present and right, without queries."""
         del looks
         if state.copy is None:
             return None
@@ -151,7 +151,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
         )
 
     def worth(self, state: FormState, confidence: float) -> Known:
-        """Return what requests buy in the long run."""
+        """Return the value of requests in the long run."""
         copy, source, whole = state.copy, state.source, state.whole
         if copy is None:
             return Known(source, whole, None, "nothing of it was read yet")
@@ -162,28 +162,28 @@ class FormKind(WholeKind[FormConfig, FormState]):
         return Known(source, whole, renewed(source, measure, decay, cost, confidence))
 
     def offers(self, state: FormState) -> Offers:
-        """Return what queries buy now, best first."""
+        """Return the gains of the next queries, best first."""
         copy, source = state.copy, state.source
         if copy is None:
             return one_offer(source, 1.0, NEVER_SEEN)
         budget = state.reading.config.budget
-        # A turn that is cut short goes on with the next: a first crawl gets what comes
-        # in, and nothing waits for more requests than there will ever be.
+        # A turn that is cut short is continued by the next: a first crawl gets what
+        # comes in, and nothing waits for more requests than there will ever be.
         most = budget.requests if copy.begun else budget.hourly
-        cost, gain = value.gains(copy, self._asked(state, copy, value.PLANNED), most)
+        cost, gain = value.gains(copy, self._plan(state, copy, value.PLANNED), most)
         none = np.zeros(cost.size, dtype=np.intp)
         return Offers((source.name,), none, cost, source.weight * gain)
 
-    def _asked(self, state: FormState, copy: FormCopy, most: int) -> list[PlannedQuery]:
+    def _plan(self, state: FormState, copy: FormCopy, most: int) -> list[PlannedQuery]:
         rhythm, when = state.habit.rhythm, (state.now, most)
         return runner.planned(copy, state.interface, rhythm, state.source, when)
 
     def measure(self, source: FormConfig) -> str:
-        """Return what the quality of the copy is called."""
+        """Return the name of the quality measure of the copy."""
         return value.measure_of(source)
 
     def recorded(self, store: Store, source: FormConfig) -> "RecordedSource | None":
-        """Return what was shown as a recording."""
+        """Return the history of the copy as a recording."""
         from halflife.kinds.form.recorded_source import RecordedForm  # noqa: PLC0415  (slow)
         from halflife.recordings.registers import relation_of  # noqa: PLC0415
 
@@ -201,42 +201,42 @@ class FormKind(WholeKind[FormConfig, FormState]):
 
         return table_histories(folder)
 
-    def page(self, asked: "PageRequest[FormConfig]") -> "PageView":
-        """Return what came and went, what was asked, and what would be asked next."""
+    def page(self, request: "PageRequest[FormConfig]") -> "PageView":
+        """Return the page: objects that came and went, past and next queries."""
         from halflife.kinds import object_page  # noqa: PLC0415
         from halflife.kinds.page_view import PageView, QueryLog  # noqa: PLC0415
 
-        store, source = asked.reading.store, asked.source
-        found = client.known(store, source)
-        findings = [str(one) for one in found.findings] if found else []
-        steps = self.queries(asked.reading, source, SHOWN)
-        log = QueryLog(steps, runner.tried(store, source), findings)
+        store, source = request.reading.store, request.source
+        facts = client.measured_facts(store, source)
+        findings = [str(finding) for finding in facts.findings] if facts else []
+        steps = self.queries(request.reading, source, SHOWN)
+        log = QueryLog(steps, runner.latest_queries(store, source), findings)
         if source.name not in store.collections():
             return PageView(log=log)
-        known, now = store.collection(source.name), asked.reading.now
-        view = object_page.page(known, asked.about, now, "", self.foreseen_by)
+        collection, now = store.collection(source.name), request.reading.now
+        view = object_page.page(collection, request.about, now, "", self.foreseen_by)
         return replace(view, log=log)
 
     def sync_cost(self, steps: Sequence[Step]) -> float:
-        """Return ``inf``: a sync goes on as long as a query is worth a request."""
+        """Return ``inf``: a sync goes on as long as queries are worth their cost."""
         del steps
         return inf
 
     def queries(self, reading: Reading, source: FormConfig, most: int) -> list[Step]:
-        """Return the queries that would be asked next, best first."""
+        """Return the next queries, best first."""
         state = self.states(reading, [source])[source.name]
         return self.steps(state, most)
 
     def describe(self, state: FormState) -> Description:
-        """Return how many records are held, and how many come."""
+        """Return how many records the copy has, and how many arrive."""
         measure, copy = value.measure_of(state.source), state.copy
         if copy is None:
             never = state.collection is None
-            why = "never looked at" if never else "nothing of it was read yet"
+            why = "never fetched" if never else "nothing of it was read yet"
             return Description(measure, why=why)
         items = len(copy.records)
-        known = state.collection
-        gone = 0 if known is None else int(known.gone().size)
+        collection = state.collection
+        gone = 0 if collection is None else int(collection.gone().size)
         if not copy.begun:
             why = f"its first crawl goes on; {count(items, 'record')} read so far"
             return Description(measure, items, copy.last, gone=gone, why=why)
@@ -247,12 +247,12 @@ class FormKind(WholeKind[FormConfig, FormState]):
         return Description(measure, items, copy.last, rate, gone, note=note)
 
     def steps(self, state: FormState, most: int) -> list[Step]:
-        """Return what would be asked first, best first."""
-        asked = self._asked(state, state.copy or FormCopy.of(Register()), most)
-        return [Step(one.what, one.requests, one.gain, one.why) for one in asked]
+        """Return the next queries, best first."""
+        planned = self._plan(state, state.copy or FormCopy.of(Register()), most)
+        return [Step(q.what, q.requests, q.gain, q.why) for q in planned]
 
     def ages(self, state: FormState, *, some: bool = False) -> Floats:
-        """Return the days since anything of it was seen."""
+        """Return the days since any part of it was fetched."""
         del some
         return np.array([age_of(state.collection, state.now)])
 
@@ -263,31 +263,31 @@ class FormKind(WholeKind[FormConfig, FormState]):
         return form_ages(state.copy, state.source, state.now)
 
     def decay(self, state: FormState) -> Decay | None:
-        """Return how the copy decays after a look at everything."""
+        """Return how the copy decays after a full fetch."""
         return state.decay
 
     def whole(self, state: FormState) -> float:
-        """Return the requests of a look at everything."""
+        """Return the requests of a full fetch."""
         return state.whole
 
     def cost(self, state: FormState) -> float:
-        """Return the same in whole requests."""
+        """Return the requests of a full fetch, rounded up."""
         return float(ceil(state.whole))
 
     def shortest(self, state: FormState) -> float:
-        """Return the days between two looks at everything that settings allow."""
+        """Return the days between two full fetches that settings allow."""
         return state.shortest
 
     def standing(self, state: FormState, goal: Goal) -> tuple[Whole, float] | None:
-        """Return the mean over records, each as long after it was seen as it is.
+        """Return how it stands: the mean over records, each at its own age.
 
-        By the source's own time, in which records that change together are one thing.
+        Ages are effective days, and records that change together count as one.
         """
         copy, decay = state.copy, state.decay
         if copy is None or decay is None:
             return None
         things = float(len(copy.records))
-        if not copy.begun:  # it was not read to its end yet
+        if not copy.begun:  # its first crawl is not complete
             return Whole(things, 0.0, 1.0, 0.0, AHEAD), 0.0
         new = runner.wish(state.source).purpose == "new"
         seen = np.array([copy.last] if new else list(copy.seen.values()))
@@ -297,7 +297,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
         return Whole(units, *lost, step), inf
 
     def looks(self, state: FormState) -> Floats:
-        """Return when it was asked lately."""
+        """Return the times of its latest turns."""
         return state.turns
 
     def first_cost(
@@ -316,70 +316,70 @@ class FormKind(WholeKind[FormConfig, FormState]):
         return schema_drift.report(reading.store, source, breaker, reading.now)
 
     def reader(self, desk: Desk, source: FormConfig) -> "FormReader":
-        """Return what asks a form."""
+        """Return the reader of a form."""
         return FormReader(desk, source)
 
 
 class FormReader:
-    """Asks one form, and checks a part of its copy by records drawn at random."""
+    """Queries one form, and checks a share of its copy by randomly drawn records."""
 
     def __init__(self, desk: Desk, source: FormConfig) -> None:
         self._desk, self._source = desk, source
-        self._former: client.Former | None = None
-        self._owed = 0.0  # checks; fractions add up
-        self._short = 0  # what all went into redirects the last time
+        self._client: client.FormClient | None = None
+        self._owed = 0.0  # requests for checks; fractions add up
+        self._short = 0  # the least that a read needs if the last had only redirects
 
-    async def sync(self, errand: Errand) -> "runner.Turned | ListingOutcome":
-        """Ask once, for somebody who wants it; a share of it goes into checks."""
-        former, source = self._asker(), self._source
+    async def sync(self, errand: Errand) -> "runner.FormOutcome | ListingOutcome":
+        """Run a turn as requested; a share of it goes into checks."""
+        form_client, source = self._open_client(), self._source
         share = self._desk.config.audit.share if self._desk.audits else 0.0
         try:
             with contained(source.where):
-                checks = audit.usual(former, source, errand.most, share)
-                return (await audit.turn(former, source, errand.most, checks))[0]
+                checks = audit.usual_checks(form_client, source, errand.most, share)
+                return (await audit.turn(form_client, source, errand.most, checks))[0]
         except SourceError as error:
             return ListingOutcome(source.name, 0, trouble=str(error))
 
-    def _asker(self) -> client.Former:
+    def _open_client(self) -> client.FormClient:
         desk = self._desk
-        self._former = client.Former(desk.config, desk.store, desk.clock, desk.gate)
-        return self._former
+        self._client = client.FormClient(desk.config, desk.store, desk.clock, desk.gate)
+        return self._client
 
-    async def read(self, requests: int) -> "runner.Turned":
-        """Ask for what puts most right; a share of it goes into checks."""
-        desk, former = self._desk, self._asker()
+    async def read(self, requests: int) -> "runner.FormOutcome":
+        """Run a turn with the most valuable queries; a share goes into checks."""
+        desk, form_client = self._desk, self._open_client()
         requests, self._short = max(requests, self._short), 0
         if desk.audits:
             self._owed += desk.config.audit.share * requests
-        turned, checked = await audit.turn(
-            former, self._source, requests, int(self._owed)
+        outcome, checked = await audit.turn(
+            form_client, self._source, requests, int(self._owed)
         )
         self._owed -= checked
-        seen = turned.looked.listed or turned.kept.absent or turned.trouble
-        if turned.requests and not seen:
-            # All of it went into redirects: next time, go one further.
-            self._short = turned.requests + 1
-        return turned
+        seen = outcome.looked.listed or outcome.kept.absent or outcome.trouble
+        if outcome.requests and not seen:
+            # All of it went into redirects: allow one more request next time.
+            self._short = outcome.requests + 1
+        return outcome
 
     def ease(self) -> None:
-        """Ask nothing more."""
-        if self._former is not None:
-            self._former.ease()
+        """Send nothing more."""
+        if self._client is not None:
+            self._client.ease()
 
     def audit(self, result: WholeResult) -> None:
-        """Do nothing: what is drawn at random tells, and did so already."""
+        """Do nothing: randomly drawn records have scored the forecasts already."""
 
 
 def _state(reading: Reading, source: FormConfig) -> FormState:
     store, name = reading.store, source.name
     collection = store.collection(name) if name in store.collections() else None
-    turns = {one.at for one in runner.tried(store, source)}
+    turns = {query.at for query in runner.latest_queries(store, source)}
     return FormState(
         source=source,
         now=reading.now,
         reading=reading,
         collection=collection,
-        copy=value.held(store, source),
+        copy=value.load_copy(store, source),
         interface=client.corrected(store, source).interface,
         habit=rhythms.learned(store, name),
         turns=np.array(sorted(turns))[-RECENT:],

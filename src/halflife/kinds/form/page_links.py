@@ -1,4 +1,4 @@
-"""Where the pages of a query are, for forms that link each page to the next."""
+"""The addresses of the pages of a query, for forms that link page to page."""
 
 from collections.abc import Hashable
 
@@ -9,10 +9,10 @@ from halflife.net.addresses import check_url, host_of, parse_reference
 
 
 class PageLinks:
-    """The addresses of the pages of queries, as far as answers have told them.
+    """The addresses of the pages of queries, learned from links in answers.
 
-    A walk is whatever the pages belong to: a query and the order of its results.
-    Addresses that were handed in from before (``bookmark``) may have expired.
+    A walk is the key of a sequence of pages: a query and the order of its results.
+    Addresses from an earlier session (``bookmark``) may have expired.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class PageLinks:
         self._old: set[tuple[Hashable, int]] = set()
 
     def bookmark(self, walk: Hashable, page: int, url: URL) -> None:
-        """Take over the address of a page from an earlier session."""
+        """Add the address of a page from an earlier session."""
         self._walks.setdefault(walk, {})[page] = url
         self._old.add((walk, page))
 
@@ -29,27 +29,27 @@ class PageLinks:
         return (walk, page) in self._old
 
     def forget(self, walk: Hashable) -> None:
-        """Forget where the pages of a walk are."""
+        """Forget the pages of a walk."""
         self._walks.pop(walk, None)
         self._old = {old for old in self._old if old[0] != walk}
 
     def address(self, walk: Hashable, page: int) -> URL | None:
-        """Return where a page is; None if that is not known.
+        """Return the address of a page; None if it is unknown.
 
-        Raise ``SourceError`` if the page before it leads to no address, or elsewhere.
+        Raise ``SourceError`` if the link of the page before it is not usable.
         """
-        found = self._walks.get(walk, {}).get(page)
-        if isinstance(found, SourceError):
-            raise found
-        return found
+        entry = self._walks.get(walk, {}).get(page)
+        if isinstance(entry, SourceError):
+            raise entry
+        return entry
 
     def nearest(self, walk: Hashable, page: int) -> int:
-        """Return the last page up to this one whose address is known; 0 if none is."""
-        known = self._walks.get(walk, {})
-        return max((number for number in known if number <= page), default=0)
+        """Return the last page up to this one with a known address; 0 if none."""
+        pages = self._walks.get(walk, {})
+        return max((number for number in pages if number <= page), default=0)
 
     def note(self, walk: Hashable, page: int, url: URL, link: str) -> bool:
-        """Note where a page says that the next one is; say whether it leads on.
+        """Note the link of a page to the next one; say whether it leads on.
 
         A link to a page that was read before leads nowhere.
         """
@@ -74,7 +74,7 @@ class PageLinks:
 
 
 def next_address(url: URL, link: str) -> URL:
-    """Return the address that a page links to; it must lie on the same host."""
+    """Return the address that a page links to; it must be on the same host."""
     try:
         target = check_url(url.join(parse_reference(link)))
     except UsageError:

@@ -1,4 +1,4 @@
-"""Which policies fit a form, and one another."""
+"""Rules on which policies fit a form, and one another."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,34 +14,34 @@ REMEDIES = {
 def check_jobs(
     group: str, names: Sequence[str], purpose: str, can: Mapping[str, bool]
 ) -> None:
-    """Raise ``ValueError`` unless a form can go by these policies.
+    """Raise ``ValueError`` unless a form can use these policies.
 
     Args:
         group: The entry point group of the policies.
-        names: Their names; that they exist was checked.
+        names: Their names, which are known to exist.
         purpose: What the copy is kept for.
-        can: What the form can do, by what policies call it.
+        can: The capabilities of the form, by the names that policies use.
 
     """
-    done: dict[str, str] = {}
-    known = registered(group) if names else {}
+    chosen: dict[str, str] = {}
+    installed = registered(group) if names else {}
     for name in names:
         try:
-            policy = only(known[name]).load()
+            policy = only(installed[name]).load()
             job, needs = policy.job, policy.needs
         except (ImportError, AttributeError) as error:
             raise ValueError(f"the policy {name!r} cannot be used: {error}") from None
-        if job in done:
+        if job in chosen:
             raise ValueError(
-                f"{done[job]} and {name} are both for {job} records; name one for new "
-                "records and one for known ones"
+                f"{chosen[job]} and {name} are both for {job} records; name one for "
+                "new records and one for known ones"
             )
         if purpose not in (job, "both"):
             raise ValueError(
                 f'{name} is for {job} records; set purpose = "{job}" or "both", or '
                 f"name a policy for {purpose} records"
             )
-        done[job] = name
+        chosen[job] = name
         for need in sorted(needs):
             if not can.get(need, True):
                 raise ValueError(f"{name} {REMEDIES[need]}")

@@ -1,4 +1,4 @@
-"""How good the copy of a database behind a form is, now and later."""
+"""The quality of the copy of a database behind a form, now and later."""
 
 from dataclasses import replace
 
@@ -23,13 +23,13 @@ def form_quality(
     *,
     rhythm: Rhythm = FLAT,
 ) -> Forecast | None:
-    """Return how good a copy is, each record as long after its last look as it is.
+    """Return the forecast of the quality of a copy, each record by its own age.
 
-    Records change, go and come as fast as they were seen to, and as unevenly
-    (``models.turnover``); each bound holds with the confidence ``sure``. Days count as
-    the source's rhythm has it.
+    Records change, depart and arrive at the observed rates, as unevenly as observed
+    (``models.turnover``); each bound holds with the confidence ``sure``. Days are
+    effective days of the source's rhythm.
 
-    None of a copy that was not read to its end yet: what it lacks nobody knows.
+    None if the first crawl is not complete: what the copy lacks is unknown then.
     """
     if not copy.begun:
         return None
@@ -50,12 +50,12 @@ def form_quality(
         comes=wish.purpose != "known",
     )
     measure = value.measure_of(source)
-    there, least, best = value.found(copy, wish)
+    there, least, best = value.held_share(copy, wish)
     return Forecast(measure, now + ahead, mean * there, low * least, high * best, sure)
 
 
 def form_ages(copy: FormCopy, source: FormConfig, now: float) -> Floats:
-    """Return the days since each record was seen; for new ones, since any look."""
+    """Return the days since each record was seen; for new ones, since any turn."""
     new = runner.wish(source).purpose == "new"
     seen = [copy.last] if new else list(copy.seen.values())
     return np.maximum(now - np.array(seen), 0.0)

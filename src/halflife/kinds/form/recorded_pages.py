@@ -1,4 +1,4 @@
-"""What a simulated form shows: its search page, its results, its settings."""
+"""The pages of a simulated form: its search page, its results, its settings."""
 
 from html import escape
 from urllib.parse import quote
@@ -19,15 +19,15 @@ def form_page(interface: Interface) -> str:
                 f'<option value="{escape(value, quote=True)}">{escape(value)}</option>'
                 for value in attribute.values
             )
-            shown = f'<select name="{name}"><option value="">any</option>{options}'
-            shown += "</select>"
+            control = f'<select name="{name}"><option value="">any</option>{options}'
+            control += "</select>"
         elif attribute.kind == "range":
-            shown = "".join(
+            control = "".join(
                 f'<input type="number" name="{name}_{end}">' for end in ("min", "max")
             )
         else:
-            shown = f'<input type="text" name="{name}">'
-        fields.append(f"<label>{name} {shown}</label>")
+            control = f'<input type="text" name="{name}">'
+        fields.append(f"<label>{name} {control}</label>")
     return (
         "<!DOCTYPE html><title>Search</title>"
         f'<form action="/search" method="get">{"".join(fields)}'
@@ -36,15 +36,15 @@ def form_page(interface: Interface) -> str:
     )
 
 
-def results(found: ResultPage, begin: int) -> str:
-    """Return a page of results; "1-10 of 3,850" says how many there are."""
-    told = ""
-    if found.total is not None:
-        shown = f"{begin + 1}–{begin + len(found.records)}"  # noqa: RUF001  (as pages write it)
-        told = f"{shown} of {found.total:,}" if found.total else "No results"
-    rows = "".join(_row(key, record) for key, record in found.records.items())
+def results(page: ResultPage, begin: int) -> str:
+    """Return a page of results; "1-10 of 3,850" has the number of hits."""
+    total = ""
+    if page.total is not None:
+        shown = f"{begin + 1}–{begin + len(page.records)}"  # noqa: RUF001  (as pages write it)
+        total = f"{shown} of {page.total:,}" if page.total else "No results"
+    rows = "".join(_row(key, record) for key, record in page.records.items())
     return (
-        f'<!DOCTYPE html><title>Results</title><p id="count">{told}</p><ol>{rows}</ol>'
+        f'<!DOCTYPE html><title>Results</title><p id="count">{total}</p><ol>{rows}</ol>'
     )
 
 
@@ -60,7 +60,7 @@ def _row(key: str, record: Attributes) -> str:
 
 
 def snippet(url: str, interface: Interface, *, name: str = "simulated") -> str:
-    """Return the settings with which a served form is asked, as TOML."""
+    """Return the settings to query a served form, as TOML."""
     lines = [
         "[[source]]",
         f'name = "{name}"',
@@ -78,14 +78,14 @@ def snippet(url: str, interface: Interface, *, name: str = "simulated") -> str:
         "[source.attributes]",
     ]
     for attribute in interface.attributes:
-        known = f'kind = "{attribute.kind}"'
+        table = f'kind = "{attribute.kind}"'
         if attribute.kind == "range":
-            known += f', low = "{attribute.name}_min", high = "{attribute.name}_max"'
-            known += f", cuts = {[float(cut) for cut in attribute.cuts]}"
+            table += f', low = "{attribute.name}_min", high = "{attribute.name}_max"'
+            table += f", cuts = {[float(cut) for cut in attribute.cuts]}"
         elif attribute.values:
             values = ", ".join(_toml(value) for value in attribute.values)
-            known += f", values = [{values}]"
-        lines.append(f"{_toml(attribute.name)} = {{{known}}}")
+            table += f", values = [{values}]"
+        lines.append(f"{_toml(attribute.name)} = {{{table}}}")
     return "\n".join(filter(None, lines)) + "\n"
 
 

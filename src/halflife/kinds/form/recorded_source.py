@@ -1,4 +1,4 @@
-"""A recorded form: what a query found at a moment, and the record of a key."""
+"""A recorded form: the hits of a query at a time, and the record of a key."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -36,16 +36,16 @@ FORM_FAULTS = {
 
 
 def form(present: Callable[[float], Form]) -> Recorded:
-    """Return a form at ``/api/records``; ``present`` gives it as it was at a time."""
+    """Return a form at ``/api/records``; ``present`` gives its table at a time."""
 
-    def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
-        path, table = asked.url.raw_path, present(now)
+    def answer(request: RecordedRequest, now: float) -> RecordedAnswer:
+        path, table = request.url.raw_path, present(now)
         if path.startswith(f"{RECORDS}/"):
             return _record(table, unquote(path.removeprefix(f"{RECORDS}/")))
         if path != RECORDS:
             return as_json({"error": "no such page"}, 404)
         try:
-            return _results(table, asked.url.query)
+            return _results(table, request.url.query)
         except (ValueError, SourceError) as error:
             return as_json({"error": str(error)}, 400)
 
@@ -58,23 +58,23 @@ def _record(table: Form, key: str) -> RecordedAnswer:
     return as_json({"error": "no such record"}, 404)
 
 
-def _results(table: Form, asked: Mapping[str, str]) -> RecordedAnswer:
-    page = max(int(asked.get("page", "1")) - 1, 0)
-    newest = asked.get("sort") == "date" and table.interface.newest
-    found = table.ask(query_of(table.interface, asked), page, newest=newest)
-    total = {} if found.total is None else {"total": found.total}
-    rows = [{**record, KEY: key} for key, record in found.records.items()]
+def _results(table: Form, parameters: Mapping[str, str]) -> RecordedAnswer:
+    page = max(int(parameters.get("page", "1")) - 1, 0)
+    newest = parameters.get("sort") == "date" and table.interface.newest
+    hits = table.ask(query_of(table.interface, parameters), page, newest=newest)
+    total = {} if hits.total is None else {"total": hits.total}
+    rows = [{**record, KEY: key} for key, record in hits.records.items()]
     return as_json({**total, "page": page + 1, "results": rows})
 
 
-def query_of(interface: Interface, asked: Mapping[str, str]) -> Query:
-    """Return the query that parameters ask for; empty ones ask for nothing."""
+def query_of(interface: Interface, parameters: Mapping[str, str]) -> Query:
+    """Return the query in parameters; empty ones have no condition."""
     terms: list[Term] = []
     for attribute in interface.attributes:
         name = attribute.name
-        value = asked.get(name, "")
+        value = parameters.get(name, "")
         if attribute.kind == "range":
-            ends = asked.get(f"{name}_min", ""), asked.get(f"{name}_max", "")
+            ends = parameters.get(f"{name}_min", ""), parameters.get(f"{name}_max", "")
             low, high = float(ends[0] or "-inf"), float(ends[1] or "inf")
             terms += [within(name, low, high)] if any(ends) else []
         elif attribute.kind == "keyword":
@@ -86,15 +86,15 @@ def query_of(interface: Interface, asked: Mapping[str, str]) -> Query:
 
 @dataclass(frozen=True)
 class RecordedForm:
-    """A table behind a form, as a relation says that it was.
+    """A table behind a form, with the history of a relation.
 
     Attributes:
         name: The name of the source.
-        relation: What the table held at each look.
-        interface: What the form can do.
+        relation: The table at each fetch.
+        interface: The capabilities of the form.
         purpose: What it is kept for: ``new`` records or ``known`` ones.
         differs_by: What makes a known record stale, as in the settings.
-        faults: What it does that it should not, of ``FORM_FAULTS``.
+        faults: Its faults, of ``FORM_FAULTS``.
 
     """
 
@@ -109,12 +109,12 @@ class RecordedForm:
 
     @property
     def measure(self) -> str:
-        """What its copy is judged by."""
+        """The quality measure of its copy."""
         return "content" if self.purpose == "known" else "recall"
 
     @property
     def span(self) -> tuple[float, float]:
-        """The first and the last look."""
+        """The first and the last fetch."""
         return float(self.relation.looks[0]), float(self.relation.looks[-1])
 
     def items(self, now: float) -> int:
@@ -122,14 +122,14 @@ class RecordedForm:
         return int(self.relation.rows(now).size)
 
     def moved(self, days: float) -> "RecordedForm":
-        """Return the same form, with everything so many days later."""
+        """Return the same form, shifted ``days`` later."""
         return replace(self, relation=self.relation.moved(days), _forms={})
 
     def table(self, now: float) -> Tabled:
-        """Return the form as it was; results come in an order that means nothing."""
+        """Return the form at a time; results come in an arbitrary order."""
         look = self.relation.look(now)
         if look not in self._forms:
-            self._forms.clear()  # time goes on: what was before is not asked again
+            self._forms.clear()  # time moves on: earlier fetches are not needed again
             there = self.relation.at(look)
             places = {key: float(crc32(key.encode())) for key in there}
             rng, dates = np.random.default_rng(0), self.relation.came(look)
@@ -143,16 +143,16 @@ class RecordedForm:
             )
         return self._forms[look]
 
-    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
-        """Return what the form answered at a moment."""
-        return form(self._faulty)(asked, now)
+    def answer(self, request: RecordedRequest, now: float) -> RecordedAnswer:
+        """Return the answer of the form at a time."""
+        return form(self._faulty)(request, now)
 
     def truth(self) -> Recording:
-        """Return when its records came, changed and went."""
+        """Return when its records arrived, changed and departed."""
         return items_of(self.relation)
 
     def with_faults(self, faults: Collection[str]) -> "RecordedForm":
-        """Return a form that does what it should not; see ``FORM_FAULTS``."""
+        """Return the form with faults; see ``FORM_FAULTS``."""
         return replace(self, faults=frozenset(faults) & FORM_FAULTS.keys(), _forms={})
 
     @property
@@ -161,40 +161,41 @@ class RecordedForm:
         return Faults(lies, SHUFFLED in self.faults)
 
     def _faulty(self, now: float) -> Form:
-        found: Form = self.table(now)
+        served: Form = self.table(now)
         for name in sorted(self.faults & TROUBLES.keys()):
-            found = Troubled(found, TROUBLES[name])
-        return found
+            served = Troubled(served, TROUBLES[name])
+        return served
 
     def settings(self, origin: str) -> str:
-        """Return how it is asked."""
+        """Return the settings to query it."""
         lines = snippet(origin, self.interface, name=self.name).splitlines()[2:]
         lines = [line for line in lines if not line.startswith("allow")]
-        wanted = [f'purpose = "{self.purpose}"']
-        wanted += [f'differs_by = "{self.differs_by}"'] if self.differs_by else []
-        return "\n".join([*wanted, *lines])
+        first = [f'purpose = "{self.purpose}"']
+        first += [f'differs_by = "{self.differs_by}"'] if self.differs_by else []
+        return "\n".join([*first, *lines])
 
     def quality(self, store: Store, now: float) -> float:
-        """Return the share of records held, or of the known ones that are true."""
-        there, held = self.relation.at(now), held_records(store, self.name)
+        """Return the share of records in the copy, or of known ones that are right."""
+        present, held = self.relation.at(now), held_records(store, self.name)
         if self.purpose != "known":
-            return len(held.keys() & there.keys()) / len(there) if there else 1.0
-        known = held.keys() & there.keys()
+            return len(held.keys() & present.keys()) / len(present) if present else 1.0
+        shared = held.keys() & present.keys()
         column = self.differs_by.rpartition(":")[2]
         names = [column] if column else list(self.relation.columns)
         true = (
-            all(held[key].get(n) == there[key].get(n) for n in names) for key in known
+            all(held[key].get(n) == present[key].get(n) for n in names)
+            for key in shared
         )
-        return sum(true) / len(known) if known else 0.0
+        return sum(true) / len(shared) if shared else 0.0
 
 
 def held_records(store: Store, name: str) -> dict[str, Attributes]:
-    """Return the records that a store holds, as they were last seen."""
+    """Return the records in a store, as they were last seen."""
     if name not in store.collections():
         return {}
     register = store.register(name)
-    found = {s.key: s.attributes for s in register.spells if s.gone_by == NEVER}
+    records = {s.key: s.attributes for s in register.spells if s.gone_by == NEVER}
     for version in register.versions:
-        if version.key in found and version.attributes is not None:
-            found[version.key] = version.attributes
-    return found
+        if version.key in records and version.attributes is not None:
+            records[version.key] = version.attributes
+    return records

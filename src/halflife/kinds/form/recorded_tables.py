@@ -1,4 +1,4 @@
-"""Recorded histories of objects as tables behind forms, and what such a form asks."""
+"""Recorded histories of objects as tables behind forms, with their attributes."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,10 +13,10 @@ from halflife.kinds.form.recorded_source import RecordedForm
 from halflife.recordings.relations import Relation, is_relation, load_relation
 from halflife.replay.recorded_source import RecordedHistory, source_name
 
-MOST_VALUES = 200  # that a form lets people select from
-MOST_ATTRIBUTES = 5  # forms ask for a few things
+MOST_VALUES = 200  # of a select
+MOST_ATTRIBUTES = 5  # of a form
 LONGEST = 100  # characters of a value that can be selected
-LEARNED = 0.25  # of the time, after which the form is as it is described
+LEARNED = 0.25  # share of the time after which the form is described
 TENTHS = np.arange(1, 10) / 10.0  # where numbers are cut into ranges
 
 
@@ -32,29 +32,29 @@ def _load(folder: Path, name: str, days: float) -> RecordedForm:
     relation = load_relation(folder)
     last = float(relation.looks[-1])
     begin = max(last - days, float(relation.looks[0]))
-    asked = attributes_of(relation, begin + LEARNED * (last - begin))
-    if not asked:
+    attributes = attributes_of(relation, begin + LEARNED * (last - begin))
+    if not attributes:
         raise UsageError(
-            f"{folder}: no column that a form could ask for; play it as a listing "
+            f"{folder}: no column that a form could query; replay it as a listing "
             "with --kind listing"
         )
-    return RecordedForm(name, relation, Interface(tuple(asked), lookup=True))
+    return RecordedForm(name, relation, Interface(tuple(attributes), lookup=True))
 
 
 def attributes_of(relation: Relation, at: float) -> list[Attribute]:
-    """Return what a form over a table asks for, by the values until a moment.
+    """Return the attributes of a form over a table, by the values until a time.
 
-    A column of few texts is selected from, one of many numbers is asked for by range,
-    and other texts by their words; in this order, as far as a form has room.
+    A column of few texts becomes a select, one of many numbers a range, and other texts
+    keywords; in this order, up to ``MOST_ATTRIBUTES``.
     """
     rows = np.flatnonzero(relation.since <= at)
-    found = [
+    attributes = [
         attribute
         for name, values in relation.columns.items()
         if (attribute := _attribute(name, values[rows])) is not None
     ]
     order = ("select", "range", "keyword")
-    return sorted(found, key=lambda one: order.index(one.kind))[:MOST_ATTRIBUTES]
+    return sorted(attributes, key=lambda a: order.index(a.kind))[:MOST_ATTRIBUTES]
 
 
 def _attribute(name: str, column: Values) -> Attribute | None:

@@ -1,4 +1,4 @@
-"""Keeping the copies of databases behind forms: ask, doubt, and write down."""
+"""Turns of forms: query, check, and save or put aside."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from halflife.core.tracker import TrackedChange, Tracker
 from halflife.core.wording import count
 from halflife.engine import rhythms
 from halflife.engine.threads import submit
-from halflife.kinds.form import client
 from halflife.kinds.form.claims import FormClaims
+from halflife.kinds.form.client import FormClient, corrected
 from halflife.kinds.form.corpus import load_word_counts
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import FormEngine, WebForm
@@ -56,19 +56,19 @@ from halflife.stores.notes.reported_total import REPORTED_TOTAL
 if TYPE_CHECKING:
     from halflife.queries.split_crawl import Crawling
 
-CRAWL, SEARCH = FIRST_CRAWL, MISSING_SEARCH  # where a crawl was cut short
-REMEMBERED = 50  # queries of which it is kept what they brought
+CRAWL, SEARCH = FIRST_CRAWL, MISSING_SEARCH  # notes on crawls that were cut short
+REMEMBERED = 50  # queries whose results are kept
 BROKEN = "an error of the program ended it"
-NOTED = 20  # answers after which what they showed is written down
+NOTED = 20  # answers after which progress is saved
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
-    """What a turn at a form came to.
+class FormOutcome:
+    """The outcome of a turn of a form.
 
     Attributes:
-        looked: What was seen, and what that changed.
-        kept: What was asked, and why it ended.
+        looked: The records seen, and the changes against the copy.
+        kept: The queries, and why the turn ended.
 
     """
 
@@ -82,7 +82,7 @@ class Turned:
 
     @property
     def run(self) -> int:
-        """The run that looked."""
+        """The run of the turn."""
         return self.looked.run
 
     @property
@@ -102,22 +102,22 @@ class Turned:
 
     @property
     def section(self) -> str:
-        """What a program's answer calls such results."""
+        """The key of such results in a program's answer."""
         return "listings"
 
     @property
     def partly(self) -> bool:
-        """Whether something was shown, although not all may have been."""
+        """Whether some records were seen, although not all may have been."""
         return self.looked.partly
 
     def row(self) -> dict[str, object]:
-        """Return what people and programs are told."""
-        asked = [one._asdict() for one in self.kept.asked]
-        told = {"refreshed": self.kept.refreshed, "stop": self.kept.stop}
-        return {**self.looked.row(), **told, "asked": asked}
+        """Return it as a row for programs."""
+        asked = [query._asdict() for query in self.kept.asked]
+        turn = {"refreshed": self.kept.refreshed, "stop": self.kept.stop}
+        return {**self.looked.row(), **turn, "asked": asked}
 
     def words(self, *, trouble: bool = True) -> str:
-        """Return the same in a line; without ``trouble`` not what went wrong."""
+        """Return the same in a line; without ``trouble``, leave out what went wrong."""
         looked = self.looked
         if looked.held or (looked.trouble and not looked.listed):
             return looked.words(trouble=trouble)
@@ -131,16 +131,16 @@ class Turned:
 
 
 def wish(source: FormConfig) -> FormWish:
-    """Return what a copy is kept for, as the settings say; or ``ConfigError``."""
+    """Return the purpose of a copy by the settings; or raise ``ConfigError``."""
     try:
-        differs = measure(source.differs_by or "changed")
+        content_measure = measure(source.differs_by or "changed")
         weight = weigher(source.weight_by or None)
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"source {source.name}: {error}") from None
     new, known = policies_of(source)
     return FormWish(
         source.purpose,
-        differs,
+        content_measure,
         weight,
         date=source.date,
         new=new,
@@ -150,13 +150,13 @@ def wish(source: FormConfig) -> FormWish:
     )
 
 
-@lru_cache(64)  # asked for at every turn, and what is installed is slow to list
+@lru_cache(64)  # needed at every turn, and installed packages are slow to list
 def _policy(group: str, name: str) -> object:
     return plugins.load(group, name, object)
 
 
 def policies_of(source: FormConfig) -> tuple[NewPolicy, KnownPolicy]:
-    """Return by what new records are found, and by what known ones are refreshed."""
+    """Return the policies for new records and for known ones."""
     new, known = EXPECTED, INDEX
     for name in source.policies:
         policy = _policy(source.policy_group, name)
@@ -172,10 +172,10 @@ def policies_of(source: FormConfig) -> tuple[NewPolicy, KnownPolicy]:
     return new, known
 
 
-def held(store: Store, source: FormConfig) -> FormCopy:
-    """Return the copy of a form's database, and its first crawl if it is to go on."""
-    known = source.name in store.collections()
-    copy = FormCopy.of(store.register(source.name) if known else Register())
+def load_copy(store: Store, source: FormConfig) -> FormCopy:
+    """Return the copy of a form's database, with an unfinished crawl if any."""
+    exists = source.name in store.collections()
+    copy = FormCopy.of(store.register(source.name) if exists else Register())
     unseen = FORM_UNSEEN.load(store, source.name)
     copy = replace(copy, reported=_reported(store, source), unseen=unseen)
     rounds = FORM_ROUND.load(store, source.name)
@@ -183,64 +183,62 @@ def held(store: Store, source: FormConfig) -> FormCopy:
         copy = replace(copy, new_round=rounds.new, known_round=rounds.known)
     if not CRAWL.exists(store, source.name):
         return replace(copy, search=_restored(store, source, SEARCH, copy))
-    # From where it goes on may not be known: then it begins anew.
+    # The position may not be known: then the crawl starts again.
     return replace(copy, since=inf, crawl=_restored(store, source, CRAWL, copy))
 
 
 def _restored(
     store: Store, source: FormConfig, what: NoteKind[CrawlNote], copy: FormCopy
 ) -> CrawlState | None:
-    """Return a crawl that was cut short; None if there is none to go on with."""
+    """Return a crawl that was cut short; None if it cannot be continued."""
     kept = what.load(store, source.name)
-    # What was proved by other claims is not.
+    # What was proved by other claims does not hold.
     if kept is None or kept.of != _claims(store, source):
         return None
     return restored(kept.crawl, copy.records)
 
 
 def _reported(store: Store, source: FormConfig) -> ReportedTotal | None:
-    """Return how many records a form reports, if its numbers can be believed."""
+    """Return how many records a form reports, if its totals are credible."""
     reported = REPORTED_TOTAL.load(store, source.name)
-    if reported and client.corrected(store, source).interface.counts == "none":
+    if reported and corrected(store, source).interface.counts == "none":
         return None
     return reported
 
 
 def _rounds_of(store: Store, source: FormConfig) -> str:
-    """Return what rounds go by that take several turns, in words."""
+    """Return what rounds of several turns depend on, in words."""
     by = " ".join(filter(None, (*source.policies, source.corpus)))
     return f"{by}: {_claims(store, source)}"
 
 
 def _claims(store: Store, source: FormConfig) -> str:
-    """Return what a form can do, as plans go by, in words."""
-    return str(client.corrected(store, source).interface)
+    """Return the capabilities of a form that plans use, in words."""
+    return str(corrected(store, source).interface)
 
 
 async def sync(
-    former: client.Former,
+    client: FormClient,
     source: FormConfig,
     *,
     most: int | None = None,
-    told: Callable[[PlannedQuery], None] = lambda _: None,
-) -> Turned:
-    """Ask a form for what puts most right, as far as the budget or ``most`` goes.
+    notify: Callable[[PlannedQuery], None] = lambda _: None,
+) -> FormOutcome:
+    """Run the most valuable queries of a form, as far as budget or ``most`` allow.
 
     An answer that lacks more than is credible is put aside: nothing is removed, and
     ``held`` says why. Raise ``BudgetSpent`` if nothing can be spent.
     """
-    wanted, copy = wish(source), held(former.store, source)
-    store, loop = former.store, asyncio.get_running_loop()
-    how, link = client.corrected(store, source), _link(store, source, copy)
-    rhythm, notes = (
-        rhythms.rhythm(store, source.name),
-        _Notes(former, source, copy, loop),
-    )
+    wanted, copy = wish(source), load_copy(client.store, source)
+    store, loop = client.store, asyncio.get_running_loop()
+    how, link = corrected(store, source), _link(store, source, copy)
+    rhythm = rhythms.rhythm(store, source.name)
+    notes = _TurnRecorder(client, source, copy, loop)
     claims = FormClaims(store, source, loop)
 
     def work(desk: WebForm, run: Run) -> TurnResult:
         notes.run, notes.desk, rng = run, desk, np.random.default_rng(run.id)
-        _go_on(desk.engine, copy, link)
+        _continue(desk.engine, copy, link)
         refuted = partial(claims.refute, desk.engine)
         ledger = Ledger(desk, most, stopped=lambda: desk.stopped, refuted=refuted)
 
@@ -249,24 +247,29 @@ async def sync(
                 claims.measure(ledger, desk.engine, rng)
             if not copy.records or not copy.begun:
                 notes.crawl = crawling(ledger, copy)
-                return first_crawl(notes.crawl, former.clock())
+                return first_crawl(notes.crawl, client.clock())
             own = rhythms.retimed(copy, rhythm)
-            now = float(rhythm.time(np.array(former.clock())))
-            return keep(ledger, own, wanted, now, rng, told, begins=notes.search_begins)
+            now = float(rhythm.time(np.array(client.clock())))
+            return keep(
+                ledger, own, wanted, now, rng, notify, begins=notes.search_begins
+            )
 
         return _contained(turn, source, ledger, notes)
 
-    kept = await former.asking(
-        source, how, work, most=most, told=notes.hear, write=notes.write
+    kept = await client.run(
+        source, how, work, most=most, notify=notes.add, write=notes.write
     )
     assert notes.looked is not None
-    return Turned(notes.looked, kept)
+    return FormOutcome(notes.looked, kept)
 
 
 def _contained(
-    turn: Callable[[], TurnResult], source: FormConfig, ledger: Ledger, notes: "_Notes"
+    turn: Callable[[], TurnResult],
+    source: FormConfig,
+    ledger: Ledger,
+    notes: "_TurnRecorder",
 ) -> TurnResult:
-    """Return what a turn comes to; an error of the program is told, and no more."""
+    """Return the result of a turn; an error of the program becomes its trouble."""
     try:
         with contained(source.where):
             return turn()
@@ -274,10 +277,10 @@ def _contained(
         return _broken(ledger, notes.crawl, str(error))
 
 
-def _go_on(form: FormEngine, copy: FormCopy, link: str) -> None:
-    """Tell a form what an earlier turn learned of the query that is being read.
+def _continue(form: FormEngine, copy: FormCopy, link: str) -> None:
+    """Give a form what an earlier turn learned of the unfinished query.
 
-    Else one that is given a request a turn would ask for its first page every time.
+    Otherwise a form with one request a turn would get only its first page every time.
     """
     crawl = copy.crawl or copy.search
     begun = None if crawl is None else crawl.begun
@@ -289,20 +292,20 @@ def _go_on(form: FormEngine, copy: FormCopy, link: str) -> None:
 
 
 def _broken(ledger: Ledger, crawl: "Crawling | None", why: str) -> TurnResult:
-    """Return what a turn that broke off came to: what was shown until then counts."""
+    """Return the result of a turn that failed: what it read until then counts."""
     left = None if crawl is None else crawl.so_far()
     return TurnResult(dict(ledger.seen), stop=BROKEN, trouble=why, left=left)
 
 
-class _Notes:
-    """Writes down what a form shows, now and then and at the end.
+class _TurnRecorder:
+    """Saves the answers of a form, from time to time and at the end.
 
     So a crash costs no more than the answers since the last note.
     """
 
     def __init__(
         self,
-        former: client.Former,
+        client: FormClient,
         source: FormConfig,
         copy: FormCopy,
         loop: asyncio.AbstractEventLoop,
@@ -312,29 +315,29 @@ class _Notes:
         self.crawl: Crawling | None = None
         self._search: Crawling | None = None
         self.looked: ListingOutcome | None = None
-        self._former, self._source, self._loop = former, source, loop
+        self._client, self._source, self._loop = client, source, loop
         self._copy = copy
         self._fresh: dict[str, Attributes] = {}
         self._answers = 0
         self._before = TrackedChange()
-        self._told = ColumnFill(0, 0)  # answers that told the number of hits
+        self._totals = ColumnFill(0, 0)  # answers, and those with the number of hits
 
     def search_begins(self, crawl: "Crawling") -> None:
-        """Take in that missing records are looked for from now on."""
+        """Note that missing records are searched for from now on."""
         self._search = crawl
 
-    def hear(self, found: ResultPage) -> None:
-        """Take in an answer; in the thread that asked."""
+    def add(self, found: ResultPage) -> None:
+        """Add an answer; called in the thread that queries."""
         self._fresh.update(found.records)
-        answers, told = self._told.records, self._told.filled
-        self._told = ColumnFill(answers + 1, told + (found.total is not None))
+        answers, totals = self._totals.records, self._totals.filled
+        self._totals = ColumnFill(answers + 1, totals + (found.total is not None))
         self._answers += 1
         if self._answers >= NOTED and self.run is not None:
             note = submit(self._note(self.run), self._loop)
             note.result()
 
     async def _note(self, run: Run) -> None:
-        store, source = self._former.store, self._source
+        store, source = self._client.store, self._source
         self._answers = 0
         if listing_schema_drift.holds(store, source, self._fresh):
             return  # that is decided at the end
@@ -350,9 +353,9 @@ class _Notes:
         self._fresh = {}
 
     def write(self, kept: TurnResult, run: Run) -> None:
-        """Write down the whole of it, or put it aside if it is not credible."""
-        store, source, spent = self._former.store, self._source, self._former.spent
-        _remember(store, source, kept, self._former.clock())
+        """Save the result of the turn, or put it aside if it is not credible."""
+        store, source, spent = self._client.store, self._source, self._client.spent
+        _remember(store, source, kept, self._client.clock())
         looked = ListingOutcome(source.name, run.id, spent, trouble=kept.trouble)
         if kept.records or kept.absent or self._ends(kept):
             tracked = listing_runner.tracker(store, source)
@@ -370,9 +373,9 @@ class _Notes:
                 shown = rhythms.TurnRecords(at, listing.records, listing.absent)
                 wanted = wish(source)
                 rhythms.learn(store, source.name, self._copy, wanted, shown)
-        if self._told.records and source.total:
+        if self._totals.records and source.total:
             listing_schema_drift.note_answers(
-                store, source, {TOTAL: self._told}, self._former.clock()
+                store, source, {TOTAL: self._totals}, self._client.clock()
             )
         if self.crawl is not None and not looked.held:
             self._save(CRAWL, kept.left)
@@ -388,8 +391,8 @@ class _Notes:
         self.looked = replace(looked, change=_summed(self._before, looked.change))
 
     def _save(self, what: NoteKind[CrawlNote], crawl: CrawlState | None) -> None:
-        """Write down from where a crawl goes on, or that it does not."""
-        store, source = self._former.store, self._source
+        """Save the position of a crawl, or remove it."""
+        store, source = self._client.store, self._source
         if crawl is None:
             what.remove(store, source.name)
             return
@@ -400,8 +403,8 @@ class _Notes:
         what.save(store, kept, source.name)
 
     def _save_rounds(self, kept: TurnResult) -> None:
-        """Write down from where rounds go on, or that none does."""
-        store, source = self._former.store, self._source
+        """Save the position of rounds, or remove it."""
+        store, source = self._client.store, self._source
         if kept.new_round is None and kept.known_round is None:
             FORM_ROUND.remove(store, source.name)
             return
@@ -414,14 +417,14 @@ class _Notes:
         return self.crawl is not None and self.crawl.resumed and kept.left is None
 
     def _now(self, tracked: Tracker) -> float:
-        """Return the time, or just after the last look if the clock stood still."""
-        return max(self._former.clock(), nextafter(tracked.last, inf))
+        """Return the time, or just after the last turn if the clock stood still."""
+        return max(self._client.clock(), nextafter(tracked.last, inf))
 
 
 def _link(store: Store, source: FormConfig, copy: FormCopy) -> str:
-    """Return where the page is that a crawl goes on with, if only a link led there.
+    """Return the address of the next page of a crawl, if only a link leads there.
 
-    So a crawl that the budget cuts short does not walk the same pages every turn.
+    So a crawl that the budget cuts short does not read the same pages every turn.
     """
     what = CRAWL if copy.crawl is not None else SEARCH
     kept = what.load(store, source.name)
@@ -429,25 +432,25 @@ def _link(store: Store, source: FormConfig, copy: FormCopy) -> str:
 
 
 def _remember(store: Store, source: FormConfig, kept: TurnResult, now: float) -> None:
-    """Keep what the latest queries brought, for people to look at."""
-    rows = [TriedQuery(now, *one) for one in reversed(kept.tried)]
-    latest = [*rows, *tried(store, source)][:REMEMBERED]
+    """Save the results of the latest queries, for display."""
+    rows = [TriedQuery(now, *row) for row in reversed(kept.tried)]
+    latest = [*rows, *latest_queries(store, source)][:REMEMBERED]
     FORM_QUERIES.save(store, latest, source.name)
 
 
-def tried(store: NoteBook, source: FormConfig) -> list[TriedQuery]:
-    """Return what the latest queries brought, the last one first."""
+def latest_queries(store: NoteBook, source: FormConfig) -> list[TriedQuery]:
+    """Return the results of the latest queries, the last one first."""
     return FORM_QUERIES.load(store, source.name) or []
 
 
-def _summed(one: TrackedChange, two: TrackedChange) -> TrackedChange:
+def _summed(first: TrackedChange, second: TrackedChange) -> TrackedChange:
     return TrackedChange(
-        one.arrived + two.arrived,
-        one.updated + two.updated,
-        two.missing,
-        two.gone,
-        one.flapped + two.flapped,
-        two.unobserved,
+        first.arrived + second.arrived,
+        first.updated + second.updated,
+        second.missing,
+        second.gone,
+        first.flapped + second.flapped,
+        second.unobserved,
     )
 
 
@@ -458,12 +461,12 @@ def plan(
     most: int,
     known: FormCopy | None = None,
 ) -> list[PlannedQuery]:
-    """Return what a turn would ask first, best first; nothing is sent.
+    """Return the first queries of a turn, best first; nothing is sent.
 
     ``known`` is the copy, if it was read already.
     """
-    copy = held(store, source) if known is None else known
-    how = client.corrected(store, source)
+    copy = load_copy(store, source) if known is None else known
+    how = corrected(store, source)
     return planned(
         copy, how.interface, rhythms.rhythm(store, source.name), source, (now, most)
     )
@@ -476,9 +479,9 @@ def planned(
     source: FormConfig,
     when: tuple[float, int],
 ) -> list[PlannedQuery]:
-    """Return what a turn would ask first; ``when`` is now, and for how many requests.
+    """Return the first queries of a turn; ``when`` is now, and the number of requests.
 
-    It goes by what the form can do, and by the source's own time.
+    It uses the capabilities of the form, and effective days of the source's rhythm.
     """
     now, most = when
     if not copy.records:

@@ -129,9 +129,9 @@ class FormConfig(RecordsConfig, ResultsConfig):
     def _places_are_known(self) -> Self:
         if not (self.form_url and self.attributes):
             raise ValueError("a form needs form_url and attributes")
-        found = set(places(self.form_url))
-        odd = found - _PLACES - set(self.attributes)
-        if odd or {"page", "offset"} <= found:
+        placeholders = set(places(self.form_url))
+        unknown = placeholders - _PLACES - set(self.attributes)
+        if unknown or {"page", "offset"} <= placeholders:
             raise ValueError(
                 "form_url may hold {count}, {page} or {offset}, and the names of "
                 "attributes; nothing else in braces"
@@ -155,20 +155,20 @@ class FormConfig(RecordsConfig, ResultsConfig):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses of the form and of a record, with something in their places."""
+        """The addresses of the form and of a record, with sample values."""
         return tuple(filled(url) for url in (self.form_url, self.lookup_url) if url)
 
     @property
     def query_url(self) -> str:
-        """The address that queries are put into."""
+        """The address of queries."""
         return self.form_url
 
     @property
     def answer_format(self) -> str:
-        """The format in which answers are asked for; empty if none is named."""
+        """The format that is requested; empty if none is named."""
         return self.format
 
     @property
     def answer_reading(self) -> tuple[object, ...]:
-        """What decides how answers are read."""
+        """The settings that decide how answers are read."""
         return self.record_reading, NO_HITS, self.total, "", self.addresses

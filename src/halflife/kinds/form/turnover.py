@@ -1,4 +1,4 @@
-"""How fast the records of a form come and go, by all that was seen of them."""
+"""The turnover of a form: how fast its records come and go."""
 
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,11 @@ if TYPE_CHECKING:
 
 
 def turnover(copy: "FormCopy") -> Turnover:
-    """Return how fast records come and go, by a copy and by what went of it.
+    """Return the rates at which records arrive and depart, from a copy's history.
 
-    A record that went is taken to have gone halfway between when it was last seen and
-    when it was found gone. What came since the first crawl is what came; by how much
-    the copy is smaller than that crawl left it is hidden: nobody has said that it went
-    without being replaced.
+    A record departed halfway between when it was last seen and when it was found gone.
+    Arrivals are counted since the first crawl. ``hidden`` is how much smaller the copy
+    is than that crawl left it: these records may have gone without a replacement.
     """
     came = np.array(list(copy.came.values()), dtype=np.float64)
     last = np.array([copy.seen[key] for key in copy.came], dtype=np.float64)

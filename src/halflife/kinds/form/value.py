@@ -1,8 +1,8 @@
-"""What requests buy at a database behind a form.
+"""The value of requests at a database behind a form.
 
-The quality of its copy is the share of what there is that the copy has, and has as it
-is: records that came since the last look are missing, and records that changed or went
-are wrong.
+The quality of its copy is the share of the existing records that the copy has, and has
+right: records that arrived since the last turn are missing, and records that changed or
+departed are wrong.
 """
 
 from dataclasses import replace
@@ -22,19 +22,19 @@ from halflife.queries.turn_result import PlannedQuery
 from halflife.queries.unseen import UnseenRecords
 from halflife.stores import Store
 
-FARTHEST = 365.0  # days that anything is foreseen
+FARTHEST = 365.0  # days ahead of the longest forecast
 HORIZONS = 40
-PLANNED = 200  # requests that are thought of at a time
+PLANNED = 200  # requests that are planned at a time
 
 
-def held(store: Store, source: FormConfig) -> FormCopy | None:
+def load_copy(store: Store, source: FormConfig) -> FormCopy | None:
     """Return the copy, if there is one."""
-    copy = runner.held(store, source)
+    copy = runner.load_copy(store, source)
     return copy if copy.records else None
 
 
 def decay(copy: FormCopy, wish: FormWish, confidence: float) -> Decay:
-    """Return how the copy's quality falls after everything was looked at."""
+    """Return how the copy's quality decays after a full fetch."""
     ahead, mean, low, _ = bounds(copy, wish, confidence)
     return Decay(ahead, mean, low)
 
@@ -45,11 +45,11 @@ def bounds(
     """Return days ahead, and then the copy's quality: its mean, low and high.
 
     Of N records each is still true after t days with the chance S(t), and r t are new:
-    N S(t) / (N + r t). Low takes the highest credible rate and the lowest credible
+    N S(t) / (N + r t). Low uses the highest credible rate and the lowest credible
     share, S less its binomial spread; high the lowest rate and the highest share. The
-    rate's ends are those of its Gamma posterior, taken as normal. Each bound holds
-    with the confidence, so both hold with 2 confidence - 1. Records that the form
-    reports and that are not held are missing whatever the time (``found``).
+    rate's ends are those of its Gamma posterior, approximated as normal. Each bound
+    holds with the confidence, so both hold with 2 confidence - 1. Records that the form
+    reports and the copy lacks are missing at any time (``held_share``).
     """
     rate, watched = copy.arrival
     n = len(copy.records)
@@ -65,19 +65,18 @@ def bounds(
         return np.minimum.accumulate(np.clip(still, 0.0, 1.0) * n / (n + new))
 
     low, mean = share(true - spread, rate + doubt), share(true, rate)
-    there, least, best = found(copy, wish)
+    there, least, best = held_share(copy, wish)
     high = share(true + spread, rate - doubt)
     return ahead, mean * there, low * least, high * best
 
 
-def found(copy: FormCopy, wish: FormWish) -> tuple[float, float, float]:
-    """Return the share of the records there are that is held: likely, least and most.
+def held_share(copy: FormCopy, wish: FormWish) -> tuple[float, float, float]:
+    """Return the share of the existing records in the copy: likely, least and most.
 
-    N / (N + M) for N records held and M that are reported and missing, or that queries
-    are likely to hide which may have more than they showed (``queries.unseen``). What a
-    form reports and does not show, though it shows everything, may not be there at all,
-    so the most that the share may be leaves it out; the least has all that may be
-    hidden.
+    N / (N + M) for N records in the copy and M that are reported and missing, or that
+    are likely hidden by queries with more hits than they showed (``queries.unseen``).
+    Records that a form reports but does not show, though it shows everything, may not
+    exist, so the highest share leaves them out; the lowest has all possible ones.
     """
     if wish.purpose == "known":
         return 1.0, 1.0, 1.0
@@ -88,10 +87,12 @@ def found(copy: FormCopy, wish: FormWish) -> tuple[float, float, float]:
 
 
 def _true(copy: FormCopy, wish: FormWish, ahead: Floats) -> Floats:
-    """Return what share of the copy's records is still true after so many days."""
-    # Whatever differs by how much: a share of the copy is true, or it is not.
-    said = ",".join(wish.measure.columns)
-    changed = replace(wish, measure=measure(f"changed:{said}" if said else "changed"))
+    """Return the share of the copy's records that is still true at each age."""
+    # By whatever measure records differ, here a record is true or it is not.
+    columns = ",".join(wish.measure.columns)
+    changed = replace(
+        wish, measure=measure(f"changed:{columns}" if columns else "changed")
+    )
     growth = copy.copy(changed, copy.last).growth()
     n = len(copy.records)
     lost = [float(np.mean(growth.mean(np.full(n, t)))) for t in ahead]
@@ -99,30 +100,30 @@ def _true(copy: FormCopy, wish: FormWish, ahead: Floats) -> Floats:
 
 
 def whole(copy: FormCopy, source: FormConfig) -> float:
-    """Return the requests that a look at everything takes, at least."""
+    """Return the least requests of a full fetch."""
     return max(len(copy.records) / source.per_page, 1.0)
 
 
 def steps(
     store: Store, source: FormConfig, now: float, copy: FormCopy | None = None
 ) -> list[PlannedQuery]:
-    """Return what could be asked next, best first, each with what it buys."""
+    """Return the next queries, best first, with their gains."""
     return runner.plan(store, source, now, PLANNED, copy)
 
 
 def gains(
-    copy: FormCopy, found: list[PlannedQuery], most: float = inf
+    copy: FormCopy, queries: list[PlannedQuery], most: float = inf
 ) -> tuple[Floats, Floats]:
-    """Return requests and quality-days of steps, each for ``most`` requests at most.
+    """Return requests and quality-days of queries, each for at most ``most`` requests.
 
-    A step buys records put right times days, so a share of the copy times days; the
-    first requests of a dear one buy their part of it.
+    A query gains corrected records times days, so a share of the copy times days; the
+    first requests of a long query gain their proportion of it.
     """
-    requests = np.array([min(s.requests, most) for s in found], dtype=np.float64)
-    gain = np.array([step.gain for step in found], dtype=np.float64) * requests
+    requests = np.array([min(s.requests, most) for s in queries], dtype=np.float64)
+    gain = np.array([step.gain for step in queries], dtype=np.float64) * requests
     return requests, gain / max(len(copy.records), 1)
 
 
 def measure_of(source: FormConfig) -> str:
-    """Return what the quality of a form's copy is called."""
+    """Return the name of the quality measure of a form's copy."""
     return "content" if source.purpose == "known" else "recall"

@@ -27,24 +27,24 @@ from halflife.net.gate import Gate
 from halflife.readers.containment import contained, read_in_thread
 from halflife.readers.records import UNREADABLE, RecordPage
 
-TRIES = 2  # requests for an answer, if the first says that the server is in trouble
-PAGES = 100_000  # results pages of one query, whatever the form says
+TRIES = 2  # requests for an answer, if the first reports trouble of the server
+PAGES = 100_000  # pages of one query, at most
 NONE: frozenset[int] = frozenset()
 _GONE = frozenset({404, 410})
-_BEYOND = frozenset({400, 404, 410, 416, 422})  # said of a page after the last one
+_BEYOND = frozenset({400, 404, 410, 416, 422})  # answers to a page after the last one
 
-Walk: TypeAlias = tuple[Query, bool]  # a query, and whether the newest come first
+Walk: TypeAlias = tuple[Query, bool]  # a query, and whether it is newest first
 
 
 @dataclass(frozen=True, slots=True)
 class FormSettings:
-    """How a form is asked and its answers are read.
+    """How a form is queried and its answers are read.
 
     Attributes:
-        addresses: Where it is asked for what.
+        addresses: The addresses of queries and records.
         reader: Where the records of an answer are, and the number of hits.
-        interface: What it can do, as far as somebody says so.
-        access: On what terms its host is asked.
+        interface: Its capabilities, as claimed.
+        access: The terms of access to its host.
 
     """
 
@@ -55,10 +55,10 @@ class FormSettings:
 
 
 class FormEngine:
-    """A form that is asked through the gate; every request is paid for.
+    """A form that is queried through the gate; every request is paid for.
 
-    The size of a page is learned: a first page that shows fewer records than it
-    should while there are more, or more than it should, tells how many it has.
+    The page size is learned from first pages: from one with fewer records than it
+    should have while there are more, or with more than it should have.
     """
 
     def __init__(self, gate: Gate, settings: FormSettings, purse: Purse) -> None:
@@ -67,18 +67,18 @@ class FormEngine:
         self._claimed = settings.interface
         self._gate = gate
         self._purse = purse
-        self._walk: Walk | None = None  # the query asked last
-        self._pages: set[tuple[str, ...]] = set()  # the pages it showed
+        self._walk: Walk | None = None  # the last query
+        self._pages: set[tuple[str, ...]] = set()  # its pages so far
         self._links = PageLinks()
-        self._fullest = 0  # the most records that a first page has shown
+        self._fullest = 0  # the most records on a first page
 
     def claim(self, interface: Interface) -> None:
-        """Ask from now on as a form that can do this."""
+        """Replace the claimed capabilities."""
         self._claimed = interface
 
     @property
     def linked(self) -> bool:
-        """Whether pages after the first are found only by the link before them."""
+        """Whether later pages are reached only by the link of the page before."""
         numbered = self.settings.addresses.paged
         return bool(self.settings.reader.records.next) and not numbered
 
@@ -88,15 +88,17 @@ class FormEngine:
 
     @property
     def interface(self) -> Interface:
-        """What the form can do; without pages only its first results can be reached."""
-        known = self._claimed
+        """The capabilities; without paging only the first results can be reached."""
+        claimed = self._claimed
         if self._paged:
-            return known
-        return replace(known, cap=min(known.cap or known.page_size, known.page_size))
+            return claimed
+        return replace(
+            claimed, cap=min(claimed.cap or claimed.page_size, claimed.page_size)
+        )
 
     @property
     def left(self) -> int:
-        """Requests that can still be paid for."""
+        """Requests that the budget still allows."""
         return self._purse.left
 
     def pay(self, requests: int = 1) -> None:
@@ -110,25 +112,27 @@ class FormEngine:
         """Return a page of results.
 
         Raise ``BudgetSpent`` if it could not be paid for, ``SourceError`` if there
-        was no answer that could be read, ``ValueError`` if the form cannot be asked
-        so. A page after the last one is empty, however the form says so.
+        was no readable answer, ``ValueError`` if the form cannot answer such a query.
+        A page after the last one is empty, however the form reports that.
         """
         self._check(query, newest=newest)
         if page and not self._paged:
             return ResultPage(requests=0)
         before = self.requests
-        found = await self._turn((query, newest), page)
+        found = await self._page((query, newest), page)
         return replace(found, requests=self.requests - before)
 
-    async def _turn(self, walk: Walk, page: int) -> ResultPage:
-        """Return a page, after those before it if only they lead there."""
+    async def _page(self, walk: Walk, page: int) -> ResultPage:
+        """Return a page, after the pages before it if only their links lead there."""
         url = await self._address(walk, page)
         with contained(str(url)):
             after = _BEYOND if page else NONE
             reply = None if url is None else await self._get(url, after)
             if reply is None and self._links.is_old(walk, page):
-                self._links.forget(walk)  # it has expired; from the first page again
-                return await self._turn(walk, page)
+                self._links.forget(
+                    walk
+                )  # it has expired; start at the first page again
+                return await self._page(walk, page)
             if url is None or reply is None:
                 return ResultPage()
             return await self._shown(walk, page, url, reply)
@@ -136,7 +140,7 @@ class FormEngine:
     async def _shown(
         self, walk: Walk, page: int, url: URL, reply: Answer
     ) -> ResultPage:
-        """Return what an answer shows, and note where it leads."""
+        """Return the results in an answer, and note its link."""
         read = self.settings.reader.read
         shown, total = await _read(read, reply, url)
         if not page:
@@ -146,44 +150,44 @@ class FormEngine:
         return ResultPage(shown.records, total, more)
 
     async def _address(self, walk: Walk, page: int) -> URL | None:
-        """Return where a page is; None if the pages before it do not lead there."""
+        """Return the address of a page; None if the links do not lead there."""
         query, newest = walk
         if not page or not self.linked:
             addresses = self.settings.addresses
-            return addresses.asking(self.interface, query, page, newest=newest)
+            return addresses.query_url(self.interface, query, page, newest=newest)
         while self._links.address(walk, page) is None:
             before = self._links.nearest(walk, page)
-            found = await self._turn(walk, before)
+            found = await self._page(walk, before)
             if not found.more:
                 return None
         return self._links.address(walk, page)
 
     def bookmark(self, query: Query, page: int, address: str) -> None:
-        """Take over from an earlier session where a page of a query is."""
+        """Add the address of a page of a query from an earlier session."""
         self._links.bookmark((query, False), page, parse_url(address))
 
     def take_page_size(self, records: int) -> None:
-        """Take over from an earlier session how many records a page has."""
+        """Set the page size learned in an earlier session."""
         self._claimed = replace(self._claimed, page_size=records)
 
     def address_of(self, query: Query, page: int) -> str:
-        """Return where a page of a query is, if only its link tells; else nothing."""
+        """Return the address of a page that only a link leads to; else empty text."""
         try:
-            known = self._links.address((query, False), page) if self.linked else None
+            address = self._links.address((query, False), page) if self.linked else None
         except SourceError:
             return ""
-        return "" if known is None else str(known)
+        return "" if address is None else str(address)
 
     async def fetch(self, key: str) -> ResultPage:
         """Return the record of a key, or nothing if there is none.
 
-        Nothing is said only by 404 or 410, or by an answer without records. An
+        Only 404 or 410, or an answer without records, means that there is none. An
         answer with another record raises ``SourceError``.
         """
         if not self.settings.addresses.lookup:
             raise ValueError("the form does not find records by their keys")
         before = self.requests
-        url = self.settings.addresses.looking_up(key)
+        url = self.settings.addresses.record_url(key)
         with contained(str(url)):
             reply = await self._get(url, _GONE)
             if reply is None:
@@ -191,8 +195,8 @@ class FormEngine:
             page, _ = await _read(self.settings.reader.read_one, reply, url)
         if page.records and key not in page.records:
             raise SourceError(f"{shown(str(url))}: it answered with another record")
-        found = {key: page.records[key]} if page.records else {}
-        return ResultPage(found, len(found), requests=self.requests - before)
+        records = {key: page.records[key]} if page.records else {}
+        return ResultPage(records, len(records), requests=self.requests - before)
 
     def _check(self, query: Query, *, newest: bool) -> None:
         interface = self.interface
@@ -208,7 +212,7 @@ class FormEngine:
     async def _get(self, url: URL, nothing: frozenset[int]) -> Answer | None:
         """Return an answer; None if its status says that nothing is there.
 
-        A server in trouble is asked once more, when its host may be asked again.
+        A server in trouble gets one more request, when the rate limit allows it.
         """
         for _ in range(TRIES):
             access = self.settings.access
@@ -224,9 +228,9 @@ class FormEngine:
         return reply
 
     def _learn(self, page: RecordPage, total: int | None) -> None:
-        """Learn from a first page how many records a page has."""
+        """Learn the page size from a first page."""
         shown, expected = len(page.records), self.interface.page_size
-        # A page that is shorter than another one is the last, whatever is counted.
+        # A page that is shorter than another one is the last, whatever the total.
         self._fullest = max(self._fullest, shown)
         last = shown < self._fullest
         short = 0 < shown < min(expected, total or 0) and not last and not page.refused
@@ -236,7 +240,7 @@ class FormEngine:
     def _goes_on(
         self, walk: Walk, page: int, found: RecordPage, total: int | None
     ) -> bool:
-        """Say whether there may be another page; one that came before is the last."""
+        """Say whether there may be another page; a repeated page is the last."""
         shown, interface = tuple(found.records), self.interface
         if walk != self._walk or not page:
             self._walk, self._pages = walk, set()
@@ -269,17 +273,16 @@ async def _read(
 
 
 class WebForm:
-    """A form as algorithms ask it, as ``core.forms.Form``: from a thread of theirs.
+    """A form for algorithms (``core.forms.Form``), used from a thread of theirs.
 
-    The engine lives in the event loop, where its gate, purse and store belong.
-    ``BudgetSpent`` is raised when nothing more can be paid for, and when ``stop`` was
-    called; ``SourceError`` (``Refused``, ``Unreachable``) when there was no answer
-    that could be read.
+    The engine belongs to the event loop, like its gate, purse and store.
+    ``BudgetSpent`` is raised when nothing more can be paid for, and after ``stop``;
+    ``SourceError`` (``Refused``, ``Unreachable``) when there was no readable answer.
 
     Args:
         engine: The form.
-        loop: The loop in which it lives.
-        told: Is told after each answer, in the thread that asked.
+        loop: The event loop of the engine.
+        notify: Receives each answer, in the calling thread.
 
     """
 
@@ -288,16 +291,16 @@ class WebForm:
         engine: FormEngine,
         loop: asyncio.AbstractEventLoop,
         *,
-        told: Callable[[ResultPage], None] = lambda _: None,
+        notify: Callable[[ResultPage], None] = lambda _: None,
     ) -> None:
         self.engine = engine
         self.stopped = False
-        self._told = told
+        self._notify = notify
         self._caller = LoopCaller(loop)
 
     @property
     def interface(self) -> Interface:
-        """What the form can do, as far as it is known."""
+        """The capabilities, as far as they are known."""
         return self.engine.interface
 
     def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
@@ -313,17 +316,17 @@ class WebForm:
             work.close()
             raise BudgetSpent("asking was stopped")
         try:
-            found = self._caller.call(work)
+            page = self._caller.call(work)
         except CancelledError:
             raise BudgetSpent("asking was stopped") from None
-        self._told(found)
-        return found
+        self._notify(page)
+        return page
 
     def stop(self) -> None:
-        """Let nothing more be asked; what was asked may still be answered."""
+        """Send no more queries; pending ones may still be answered."""
         self.stopped = True
 
     def cancel(self) -> None:
-        """Let nothing more be asked, and wait for no answer."""
+        """Send no more queries, and wait for no answer."""
         self.stop()
         self._caller.break_off()
