@@ -31,7 +31,7 @@ SHARED = frozenset(
 # Settings of one kind, and the types that work on one kind of source comes back in.
 OF_A_KIND = frozenset(
     {"PagesConfig", "ListingConfig", "FormConfig", "SearchConfig"}
-    | {"Outcome", "ListingOutcome", "FormOutcome", "Summarized", "Checked"}
+    | {"Outcome", "ListingOutcome", "FormOutcome", "SamplingOutcome", "CheckOutcome"}
     | {"PagesState", "ListingState", "FormState", "SearchState"}
 )
 # Whoever reads one of these asks of which kind a source is ...

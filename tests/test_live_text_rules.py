@@ -9,7 +9,7 @@ from numpy.random import default_rng
 from halflife.allocation import allocate
 from halflife.core.errors import UsageError
 from halflife.core.search import Document
-from halflife.kinds.search.check import seen_again
+from halflife.kinds.search.check import updated_check
 from halflife.models.drift import PAPER, features
 from halflife.policies.texts import Refreshes
 from halflife.policies.texts.experience import EVENTS, FEWEST, Experience
@@ -193,11 +193,11 @@ def test_a_check_tells_how_many_documents_of_the_summary_changed():
         )  # fmt: skip
 
     seen = (Document("a", ("x", "y")), Document("b", ("q",)), Document("d", ("z",)))
-    told = seen_again(
+    told = updated_check(
         LastCheck(asked=4, passed=2), Kept, Rechecked(True, 0.1, seen), 7.0
     )
     assert told == LastCheck(3, 7.0, 0.5, 0.1, 5, 3)
-    none = seen_again(LastCheck(), Kept, Rechecked(False, np.nan, ()), 8.0)
+    none = updated_check(LastCheck(), Kept, Rechecked(False, np.nan, ()), 8.0)
     assert (none.share, none.asked, none.passed) == (1.0, 1, 0)
 
 

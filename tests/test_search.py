@@ -20,7 +20,7 @@ from halflife.kinds.search.client import (
     words_of,
 )
 from halflife.kinds.search.counts import count_of, total_of
-from halflife.kinds.search.description import linked, read_description
+from halflife.kinds.search.description import description_link, read_description
 from search_server import corpus, describing, serving
 from web_parts import HOME, OBEDIENT, Coins, make_gate
 
@@ -405,8 +405,8 @@ def test_a_page_names_its_description():
         '<link rel="search" type="application/opensearchdescription+xml" '
         'href="/opensearch.xml">'
     )
-    assert linked(page, "http://h/a/") == "http://h/opensearch.xml"
-    assert linked("<p>none", "http://h/") == ""
+    assert description_link(page, "http://h/a/") == "http://h/opensearch.xml"
+    assert description_link("<p>none", "http://h/") == ""
 
 
 def over_the_line(server, purse, use, path=ENGINES["solr"], **more):

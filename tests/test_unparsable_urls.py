@@ -14,8 +14,8 @@ from halflife.kinds.pages.client import PageClient, SiteSettings
 from halflife.kinds.pages.links import read_links, spelled
 from halflife.kinds.search.answers import AnswerReader
 from halflife.kinds.search.client import SearchSettings
-from halflife.kinds.search.description import linked, read_description
-from halflife.kinds.search.discovery import Wanted
+from halflife.kinds.search.description import description_link, read_description
+from halflife.kinds.search.discovery import DatabaseRequest
 from halflife.net.addresses import canonical, host_of, parse_url, resolve
 from halflife.readers.maps import read_map
 from halflife.readers.records import RecordReader
@@ -119,12 +119,12 @@ def test_a_search_template_that_is_no_url_is_refused_with_a_reason(text):
 @pytest.mark.parametrize("text", ["http://[/{query}", "http://[]@/{query}", "//["])
 def test_a_search_or_form_that_is_added_at_no_url_is_refused_in_words(text):
     with pytest.raises(UsageError):
-        Wanted(text).source({"search_url": text})
+        DatabaseRequest(text).source({"search_url": text})
 
 
 def test_a_description_at_no_url_is_not_followed():
     tag = '<link rel=search type="application/opensearchdescription+xml" href="//[">'
-    assert linked(tag, PAGE) == ""
+    assert description_link(tag, PAGE) == ""
 
 
 def test_pages_that_lead_nowhere_are_looked_at_all_the_same():

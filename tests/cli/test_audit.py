@@ -185,4 +185,4 @@ def test_a_kind_that_was_not_checked_says_what_it_waits_for(synced, told):
     synced.write_text(synced.read_text() + MIXED)
     _, out, _ = told("audit", "jobs", "books")
     assert "jobs: no two full fetches followed each other in the last 30 days" in out
-    assert "books: no look has told whether its summary held in the last year" in out
+    assert "books: no check has shown whether its summary held in the last year" in out

@@ -116,7 +116,7 @@ def test_what_was_shown_before_a_crash_is_kept(office, here, monkeypatch):
         shown.append(len(kept.records))
         raise Died
 
-    monkeypatch.setattr(form_runner._Notes, "write", dies)
+    monkeypatch.setattr(form_runner._TurnRecorder, "write", dies)
 
     async def crawl():
         with bootstrap.writing(config) as store:

@@ -14,7 +14,7 @@ from halflife.summary import kl
 from halflife.summary.age_curves import Ageing, Curve, ageing
 from halflife.summary.drift import SummaryDrift, by_age
 from halflife.summary.features import evolution, features
-from halflife.summary.lifetime import SummaryOutcome, learned, pace
+from halflife.summary.lifetime import SummaryOutcome, pace, posterior
 from halflife.summary.metrics import (
     METRICS,
     DivergenceStatus,
@@ -229,7 +229,7 @@ def plain_pace(outcomes):
 def test_the_pace_of_a_database_is_its_posterior_mean(outcomes):
     found = pace(LAW, [SummaryOutcome(*one) for one in outcomes])
     assert found == pytest.approx(plain_pace(outcomes), rel=1e-3)
-    after = learned(LAW, [SummaryOutcome(*one) for one in outcomes])
+    after = posterior(LAW, [SummaryOutcome(*one) for one in outcomes])
     assert after.rate == pytest.approx(LAW.rate * found)
     assert after.shape.tolist() == LAW.shape.tolist()
 

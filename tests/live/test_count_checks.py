@@ -227,7 +227,7 @@ def test_rules_that_need_documents_do_not_ask_for_counts(search_server, tmp_path
                          ("index", False), ("naive", False)):  # fmt: skip
         named = f'policy = "{policy}"\n' if policy else ""
         (source,) = settings(search_server, tmp_path, named).source
-        assert rules.goes_by_counts(source) == asks
+        assert rules.uses_match_counts(source) == asks
 
 
 def test_notes_of_another_shape_count_as_absent(world):

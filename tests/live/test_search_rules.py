@@ -141,7 +141,7 @@ def test_plan_and_explain_name_the_rule(played, capsys):
     for source in config.source:
         (step,) = KIND.steps(KIND.states(appraiser.reading, [source])[source.name], 9)
         if source.name == "checks":
-            assert "last looked at" in step.why
+            assert "last checked" in step.why
         else:
             assert step.why.startswith(f"{source.name}: ")
             assert f"as the rule {source.name} has it" in step.what
@@ -158,7 +158,7 @@ def test_a_target_is_kept_by_the_way_of_the_rule(played):
     for name in ("naive", "survival", "bayes"):
         stand, _ = KIND.stand(states[name], Goal(0.99, 0.95), TargetMemory(), [])
         assert stand.asked == states[name].used.kept.requests
-        assert f"made anew, as the rule {name} has it" in stand.why()
+        assert f"renewed, by the rule {name}" in stand.why()
 
 
 def test_what_is_not_due_offers_nothing_and_what_is_due_is_not_put_off(played):

@@ -21,7 +21,7 @@ from halflife.kinds.form.runner import FormOutcome
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages import audit as pages_audit
 from halflife.kinds.pages.runner import SyncOutcome, keeping
-from halflife.kinds.search.runner import Summarized
+from halflife.kinds.search.runner import SamplingOutcome
 from halflife.net.wire import Offline, Wire
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.outbox import Outbox
@@ -79,13 +79,13 @@ def test_every_kind_is_kept_and_the_budget_holds_in_every_window(
     office[0].asked = 0
     play = Play(path).run(1.2 / 24)
     kinds = {type(result).__name__ for _, result in play.results}
-    assert kinds == {"SyncOutcome", "ListingOutcome", "Summarized", "FormOutcome"}
+    assert kinds == {"SyncOutcome", "ListingOutcome", "SamplingOutcome", "FormOutcome"}
     charges = ledger(path)
     assert fullest(charges, 1 / 24) <= 150
     sent = len(server.asked) + len(shop[0].log) + office[0].asked
     assert 100 <= sent <= sum(n for _, n in charges) <= 2 * 150
     assert not play.named("trouble")
-    assert any(isinstance(r, Summarized) and r.kept for _, r in play.results)
+    assert any(isinstance(r, SamplingOutcome) and r.kept for _, r in play.results)
     assert any(isinstance(r, FormOutcome) and r.looked.listed for _, r in play.results)
 
 

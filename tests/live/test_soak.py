@@ -21,7 +21,7 @@ def test_file_handles_do_not_grow_with_turns_whatever_is_kept(soak):
     size = soak.Size(days=0.12, pages=24, hosts=8, budget=360, rest=0.3, rests=4)
     found = soak.soak(size)
     assert found["turns"] >= 20
-    results = {"SyncOutcome", "ListingOutcome", "Summarized", "FormOutcome"}
+    results = {"SyncOutcome", "ListingOutcome", "SamplingOutcome", "FormOutcome"}
     assert set(found["results"]) == results
     assert found["handles"]["last"] <= found["handles"]["first"]
     assert found["threads"]["last"] <= found["threads"]["first"]

@@ -14,7 +14,7 @@ from halflife.engine import bootstrap
 from halflife.engine.wallet import Wallet
 from halflife.kinds.search import runner as search_runner, selection as search_selection
 from halflife.kinds.search.dictionary import COMMON, dictionary, probes
-from halflife.kinds.search.runner import Summarized, Summarizer, SummaryWish
+from halflife.kinds.search.runner import SamplingOutcome, Summarizer, SummaryWish
 from halflife.stores import summaries
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
@@ -397,8 +397,8 @@ def test_the_domain_is_the_end_of_the_name(url, domain):
 
 
 def test_a_renewal_that_our_budget_ended_is_no_trouble_of_the_database():
-    first = Summarized("words", 7, "no request is left (7 queries)")
-    renewal = Summarized("words", 7, "no request is left (7 queries)", cut=True)
+    first = SamplingOutcome("words", 7, "no request is left (7 queries)")
+    renewal = SamplingOutcome("words", 7, "no request is left (7 queries)", cut=True)
     assert first.trouble == first.ending
     assert renewal.trouble == ""
     assert renewal.row()["ending"] == first.ending

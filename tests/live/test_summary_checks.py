@@ -16,9 +16,9 @@ from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Desk
 from halflife.kinds.search import selection as search_selection
 from halflife.kinds.search.audit import audit_summary
-from halflife.kinds.search.check import Checked, Checker
+from halflife.kinds.search.check import Checker, CheckOutcome
 from halflife.kinds.search.kind import KIND
-from halflife.kinds.search.runner import Summarized, Summarizer, SummaryWish
+from halflife.kinds.search.runner import SamplingOutcome, Summarizer, SummaryWish
 from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.probing.recheck import DEAR, MOST
@@ -113,7 +113,7 @@ def test_a_check_that_is_passed_is_a_look_and_teaches_a_longer_life(
     assert "it holds" in found.words()
     assert found.row()["check"]
     assert json.dumps(found.row())
-    assert search_selection.looked(store, kept) == clock.now
+    assert search_selection.last_checked(store, kept) == clock.now
     assert summaries.current(store, "shop") == kept  # nothing else has changed
     assert search_selection.survival(kept, source, store).rate[0] < before
     belief = search_selection.belief([kept], [source], clock.now, store)
@@ -129,7 +129,7 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
     clock.now = BEGAN + 6.0
     found = check(config, store, clock)
     assert found.holds is False
-    assert "made anew" in found.words()
+    assert "to be renewed" in found.words()
     assert search_selection.life(store, kept).is_doubted
     source = config.source[0]
     assert search_selection.look_requests(store, source, kept) == kept.requests
@@ -142,9 +142,9 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
     assert belief.survival[0] == pytest.approx(wrong / (wrong + right))
     asked = stand(config, store, clock.now)
     assert asked.asked == kept.requests
-    assert asked.why().endswith("; made anew, as it did not pass a check")
+    assert asked.why().endswith("; renewed, as it did not pass a check")
     done = look(config, store, clock)
-    assert isinstance(done.result, Summarized)
+    assert isinstance(done.result, SamplingOutcome)
     assert done.result.in_use
     old, new = summary_lifetimes.lives(store, "shop")
     assert (old.held, old.failed, old.is_doubted) == (0.0, 6.0, False)
@@ -156,7 +156,7 @@ def test_a_check_that_was_wrong_teaches_nothing_wrong(config, store, clock, kept
     doubt = search_selection.life(store, kept).suspected(BEGAN + 3.0)
     summary_lifetimes.note(store, "shop", doubt)
     clock.now = BEGAN + 3.0
-    assert isinstance(look(config, store, clock).result, Summarized)
+    assert isinstance(look(config, store, clock).result, SamplingOutcome)
     old = summary_lifetimes.lives(store, "shop")[0]
     assert (old.held, old.failed, old.is_doubted) == (3.0, inf, False)
 
@@ -169,7 +169,7 @@ def test_a_look_that_is_due_is_a_check_first(config, store, clock, kept):
     aim = targets.aim(Appraiser(config, store, clock.now), config.source)
     assert aim.asks == {"shop": MOST}
     done = look(config, store, clock)
-    assert isinstance(done.result, Checked)
+    assert isinstance(done.result, CheckOutcome)
     assert (done.trouble, done.requests) == ("", done.result.requests)
     assert stand(config, store, clock.now + 0.5).asked == 0.0
 
@@ -181,7 +181,7 @@ def test_a_check_that_is_cut_off_leaves_all_as_it_was(config, store, clock, kept
     assert found.holds is None
     assert found.requests == store.spent(0.0) - spent == 3
     assert "cut off" in found.words()
-    assert search_selection.looked(store, kept) == BEGAN
+    assert search_selection.last_checked(store, kept) == BEGAN
     assert stand(config, store, clock.now).asked == MOST
     assert check(config, store, clock).holds
 
@@ -269,7 +269,7 @@ def test_what_a_check_buys_is_offered_at_its_price(config, store, kept):
     survival = search_selection.survival(kept, source, store)
     age = np.array([6.0])
     gain = survival.lasting(age) - age * survival.alive(age)
-    share = search_selection.deal(survival.alive(age), source, kept)
+    share = search_selection.cost_in_renewals(survival.alive(age), source, kept)
     each = gain / (kept.requests * share)
     assert offers.gain / offers.cost == pytest.approx(each)
     assert 0.0 < share[0] < 1.0
@@ -288,7 +288,8 @@ def test_what_a_check_cannot_tell_is_made_anew(config, store, kept):
     summary_counts.forget(store, "shop")
     assert search_selection.look_requests(store, source, cheap) == MOST
     alive = np.array([0.9])
-    assert search_selection.deal(alive, source, by_topics) == pytest.approx(1.0)
+    cost = search_selection.cost_in_renewals(alive, source, by_topics)
+    assert cost == pytest.approx(1.0)
     html = source.model_copy(update={"engine": "html"})
     assert search_selection.check_requests(html, kept) == DEAR
 
@@ -310,9 +311,10 @@ def test_a_summary_keeps_its_target_by_checks_until_the_database_moves(
     play = Play(path, rhythm=rhythm).run(16.0, move)
     looks = np.array([at for at, _ in play.results])
     assert np.diff(looks).max() <= 3.3  # three days, and a turn
-    made = [at for at, one in play.results if isinstance(one, Summarized)]
+    made = [at for at, one in play.results if isinstance(one, SamplingOutcome)]
     assert len(made) == 2
     assert moved[0] < made[1] <= moved[0] + 3.6  # 0.5 of a turn after its check
-    passed = [one for _, one in play.results if isinstance(one, Checked) and one.holds]
+    checks = [one for _, one in play.results if isinstance(one, CheckOutcome)]
+    passed = [one for one in checks if one.holds]
     assert len(passed) >= 3
     assert sum(one.requests for one in passed) <= 5 * len(passed)  # with robots.txt

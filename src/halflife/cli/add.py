@@ -294,7 +294,7 @@ def _add_search(  # noqa: PLR0913  (what the options say)
     from halflife.cli import show
     from halflife.kinds.search import discovery as search_discovery
 
-    wanted = search_discovery.Wanted(url, name, allow)
+    wanted = search_discovery.DatabaseRequest(url, name, allow)
     row = search_discovery.add(path, wanted, check=check, write=write).row()
     if json:
         show.emit({"config": str(path), "results": [row]})
@@ -319,7 +319,7 @@ def _add_form(
 
     if not write:
         raise UsageError("the fields of a form are not known before it is fetched")
-    wanted = search_discovery.Wanted(url, name, allow, kind="form")
+    wanted = search_discovery.DatabaseRequest(url, name, allow, kind="form")
     row = form_discovery.row(form_discovery.add(path, wanted))
     if json:
         show.emit({"config": str(path), "results": [row]})

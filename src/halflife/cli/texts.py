@@ -86,7 +86,7 @@ async def _summarize(
     most: int | None,
     *,
     json: bool,
-) -> "tuple[list[runner.Summarized], Stop]":
+) -> "tuple[list[runner.SamplingOutcome], Stop]":
     """Summarise one database after the other, as far as the budget goes."""
     from halflife.cli import show
     from halflife.cli.in_turn import in_turn
@@ -94,26 +94,26 @@ async def _summarize(
     from halflife.engine.signals import Stop
 
     stop = Stop()
-    done: list[runner.Summarized] = []
+    done: list[runner.SamplingOutcome] = []
     with bootstrap.writing(config) as store, stop.heard():
         summarizer = runner.Summarizer(config, store, wish)
 
         async def summarized(
             source: "SearchConfig", left: int | None
-        ) -> "runner.Summarized":
+        ) -> "runner.SamplingOutcome":
             label = f"summarising {source.name}"
             with show.progress(label, left, quiet=json) as advance:
 
                 def told(answer: "SearchAnswer") -> None:
                     advance(answer.requests, "")
 
-                done.append(await summarizer.summarize(source, most=left, told=told))
+                done.append(await summarizer.summarize(source, most=left, notify=told))
                 audit.audit_summary(store, source)
                 return done[-1]
 
         def work(
             source: "SearchConfig",
-        ) -> "Coroutine[Any, Any, runner.Summarized] | None":
+        ) -> "Coroutine[Any, Any, runner.SamplingOutcome] | None":
             left = None if most is None else most - sum(one.requests for one in done)
             return None if left == 0 else summarized(source, left)
 
@@ -144,7 +144,7 @@ def select(
     chosen = runner.databases(settings)
     now, words = bootstrap.clock(), " ".join(query)
     with bootstrap.reading(settings) as store:
-        kept, lacking = selection.known(store, chosen)
+        kept, lacking = selection.stored_summaries(store, chosen)
         if not kept:
             raise UsageError("there is no summary yet; run `halflife summarize` first")
         found = selection.rank(

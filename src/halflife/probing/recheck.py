@@ -31,7 +31,7 @@ UNSURE = 0.6  # what the excess may be off by, times the root of the documents
 FEW = 5  # documents with which nothing is told before the end
 
 
-class Rechecked(NamedTuple):
+class RecheckResult(NamedTuple):
     """What came of a check.
 
     Attributes:
@@ -57,7 +57,7 @@ def recheck(  # noqa: PLR0913  (as sampling has them)
     requests: int = MOST,
     limit: float = LIMIT,
     over: Callable[[], bool] = lambda: False,
-) -> Rechecked:
+) -> RecheckResult:
     """Say whether a database is still what it was when it was summarised.
 
     Args:
@@ -73,7 +73,7 @@ def recheck(  # noqa: PLR0913  (as sampling has them)
 
     """
     found = Gathering(db, shown, shown, snippets=snippets)
-    hats, told = _Hats(old, dictionary), Rechecked(None, float("nan"), ())
+    hats, told = _Hats(old, dictionary), RecheckResult(None, float("nan"), ())
     for share in STAGES:
         while found.requests < share * requests:
             word = hats.draw(rng)
@@ -96,18 +96,18 @@ def _judged(
     limit: float,
     *,
     last: bool,
-) -> Rechecked:
+) -> RecheckResult:
     """Return what documents tell, if that is clear, or nothing more can be had.
 
     A database whose answers share nothing with its summary is another one.
     """
     differs = excess(old, new, rng) if new else None
     if differs is None or (len(new) < FEW and not last):
-        return Rechecked(False if last else None, float("nan"), new)
+        return RecheckResult(False if last else None, float("nan"), new)
     unsure = 0.0 if last else UNSURE / sqrt(len(new))
     if differs.excess <= limit - unsure:
-        return Rechecked(holds=True, excess=differs.excess, documents=new)
-    return Rechecked(False if last else None, differs.excess, new)
+        return RecheckResult(holds=True, excess=differs.excess, documents=new)
+    return RecheckResult(False if last else None, differs.excess, new)
 
 
 class _Hats:

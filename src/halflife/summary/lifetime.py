@@ -74,7 +74,7 @@ def pace(survival: WeibullSurvival, outcomes: Iterable[SummaryOutcome]) -> float
         return float((density @ y) / density.sum() / scale)
 
 
-def learned(
+def posterior(
     survival: WeibullSurvival, outcomes: Iterable[SummaryOutcome]
 ) -> WeibullSurvival:
     """Return how long a summary holds, with theta at its mean.

@@ -12,7 +12,7 @@ from halflife.engine.leased_session import Visitor
 from halflife.kinds.form.description import DescribedForm, describe_form
 from halflife.kinds.form.recognition import settings_of
 from halflife.kinds.form.settings import FormConfig
-from halflife.kinds.search.discovery import Wanted
+from halflife.kinds.search.discovery import DatabaseRequest
 from halflife.net.addresses import parse_url, shown
 from halflife.net.gate import Gate
 from halflife.readers.reader_thread import in_thread
@@ -22,7 +22,7 @@ from halflife.stores import Store
 MISSING = "records, key, total, {page} in form_url"  # not in any search page
 
 
-def add(path: Path, wanted: Wanted) -> FormConfig:
+def add(path: Path, wanted: DatabaseRequest) -> FormConfig:
     """Read a search page, and add its form to the settings."""
     config = Config.load(path)
     with bootstrap.writing(config) as store:
@@ -45,14 +45,14 @@ def row(source: FormConfig) -> dict[str, str | int | None]:
     }
 
 
-async def _find(config: Config, store: Store, wanted: Wanted) -> FormConfig:
+async def _find(config: Config, store: Store, wanted: DatabaseRequest) -> FormConfig:
     visitor = Visitor(config, store, bootstrap.clock)
     async with visitor.visit(wanted.home) as (_, gate, purse):
         form = await _read(gate, purse, wanted)
         return FormConfig.of(wanted.source(settings_of(form)))
 
 
-async def _read(gate: Gate, purse: Purse, wanted: Wanted) -> DescribedForm:
+async def _read(gate: Gate, purse: Purse, wanted: DatabaseRequest) -> DescribedForm:
     """Return the form of a search page."""
     trial: dict[str, object] = {"form_url": wanted.url, "attributes": {"x": {}}}
     access = network.access(wanted.source(trial), page=True)

@@ -1,4 +1,4 @@
-"""What a search engine answered: how many documents match, and the first of them."""
+"""Answers of search engines: the number of matches, and the first hits."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,21 +20,21 @@ from halflife.readers.xml_stream import root_name
 MOST = 1000  # hits of one answer
 LONGEST = 1 << 20  # characters read of one document
 LONGEST_KEY = 500
-DEEPEST = 20  # objects inside each other in which text is looked for
+DEEPEST = 20  # levels of nested objects that are searched for text
 _FEEDS = frozenset({b"rss", b"feed", b"rdf"})
-# Marks of what was found that are escaped once more than their format asks for.
+# Highlighting marks that are escaped once more than their format asks for.
 _MARKS = re.compile(r"&lt;/?(?:b|em|i|mark|span|strong)(?: [^<>&]{0,99})?&gt;")
-_OWN = "id || _id || key || objectID || url"  # what names a record, mostly
+_OWN = "id || _id || key || objectID || url"  # the usual keys of records
 
 
 class Hit(NamedTuple):
-    """A document as an answer shows it.
+    """A document in an answer.
 
     Attributes:
-        key: Its name at the database.
+        key: Its key at the database.
         link: Where it can be read; empty if the answer does not say.
         text: All of its text; empty if the answer does not have it.
-        snippet: Some of it.
+        snippet: A part of its text.
 
     """
 
@@ -45,7 +45,7 @@ class Hit(NamedTuple):
 
 
 class Results(NamedTuple):
-    """One page of an answer; ``total`` is None if it does not say."""
+    """One page of an answer; ``total`` is None if it has none."""
 
     total: int | None
     hits: tuple[Hit, ...]
@@ -53,22 +53,22 @@ class Results(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerReader:
-    """Where the hits of an answer are, and what they hold.
+    """Where the hits of an answer are, and where their fields are.
 
-    JMESPath says it for JSON, CSS selectors for HTML (``a@href`` is an attribute of
-    the first such element within a hit). An expression that finds an object or a list
-    stands for all the text in it.
+    It is given as JMESPath for JSON, as CSS selectors for HTML (``a@href`` is an
+    attribute of the first such element within a hit). An expression that finds an
+    object or a list stands for all the text in it.
 
     Attributes:
         engine: ``elasticsearch``, ``solr`` or ``meilisearch``, whose answers are
-            known; ``json`` or ``html``; ``feed`` for RSS and Atom; told from the
+            known; ``json`` or ``html``; ``feed`` for RSS and Atom; recognised from the
             answer if empty.
         hits: Where the hits are.
-        key: What names a hit; its link if empty.
-        link: Where it can be read.
-        text: All of its text.
-        snippet: Some of its text.
-        total: How many match, as a number or in words.
+        key: Where the key of a hit is; its link if empty.
+        link: Where the link to the document is.
+        text: Where its full text is.
+        snippet: Where a part of its text is.
+        total: Where the number of matches is, as a number or in words.
 
     """
 
@@ -94,16 +94,16 @@ class AnswerReader:
                 compiled(expression)
 
     def read(self, body: bytes, content_type: str, url: str) -> Results:
-        """Return what an answer from ``url`` shows; ``SourceError`` if it is broken."""
+        """Return the results in an answer; ``SourceError`` if it is broken."""
         kind = self.engine or _kind(body, content_type)
         try:
             if kind == "html":
-                total, found = self._html(to_text(content_type, body))
+                total, hits = self._html(to_text(content_type, body))
             elif kind == "feed":
-                total, found = _feed(body)
+                total, hits = _feed(body)
             else:
-                total, found = self._json(body)
-            return Results(total, tuple(_usable(found, url)))
+                total, hits = self._json(body)
+            return Results(total, tuple(_usable(hits, url)))
         except RecursionError:
             raise SourceError("its answer is nested too deeply to be read") from None
         except (ValueError, JMESPathError) as error:
@@ -121,10 +121,10 @@ class AnswerReader:
         return total, (self._hit(shape, hit) for hit in hits[:MOST])
 
     def _shape(self, document: object) -> "AnswerReader":
-        """Return where things are; what the settings say comes first."""
+        """Return where the fields are; the settings take precedence."""
         known = _SHAPES.get(self.engine)
         if known is None and not self.hits:
-            name = _recognised(document)
+            name = _engine_of(document)
             if not name:
                 raise SourceError(
                     "its answer is like that of no engine we know; say where the hits "
@@ -149,14 +149,14 @@ class AnswerReader:
         link = self._find(shape.link, hit)
         key = self._find(shape.key, hit) if shape.key else link
         text = self._find(shape.text, hit)
-        if isinstance(text, dict):  # its names are no part of its text
+        if isinstance(text, dict):  # its keys and links are not part of its text
             text = {n: v for n, v in text.items() if v not in (key, link)}
         named = isinstance(key, str | int) and not isinstance(key, bool)
         return Hit(
             str(key) if named else "",
             link if isinstance(link, str) else "",
-            said(text),
-            said(self._find(shape.snippet, hit)),
+            text_of(text),
+            text_of(self._find(shape.snippet, hit)),
         )
 
     def _html(self, text: str) -> tuple[int | None, Iterator[Hit]]:
@@ -165,16 +165,16 @@ class AnswerReader:
         wanted = tuple({self.link, self.key, self.text, self.snippet, ""})
         queries = [MarkupQuery(self.hits, wanted, MOST, LONGEST)]
         queries += [first(self.total)] if self.total else []
-        rows, *told = select(text, queries)
-        total = total_of(only(told[0])) if told else None
+        rows, *totals = select(text, queries)
+        total = total_of(only(totals[0])) if totals else None
         return total, (self._row(dict(zip(wanted, r, strict=True))) for r in rows)
 
-    def _row(self, found: Mapping[str, str | None]) -> Hit:
-        """Return a hit of a page; what is not asked for is not taken from it."""
-        link = (found[self.link] or "").strip() if self.link else ""
-        key = (found[self.key] or "").strip() if self.key else link
-        whole = (found[self.text] or "") if self.text else ""
-        return Hit(key, link, whole, found[self.snippet] or "")
+    def _row(self, fields: Mapping[str, str | None]) -> Hit:
+        """Return a hit of a page, with the fields in the settings only."""
+        link = (fields[self.link] or "").strip() if self.link else ""
+        key = (fields[self.key] or "").strip() if self.key else link
+        whole = (fields[self.text] or "") if self.text else ""
+        return Hit(key, link, whole, fields[self.snippet] or "")
 
 
 _SHAPES: Mapping[str, AnswerReader] = {
@@ -203,8 +203,8 @@ _SHAPES: Mapping[str, AnswerReader] = {
 }
 
 
-def _recognised(document: object) -> str:
-    """Return which engine answers like that; empty if none that we know."""
+def _engine_of(document: object) -> str:
+    """Return the engine with such answers; empty if it is none that we know."""
     if not isinstance(document, dict):
         return ""
     hits, response = document.get("hits"), document.get("response")
@@ -215,14 +215,14 @@ def _recognised(document: object) -> str:
     return "meilisearch" if isinstance(hits, list) else ""
 
 
-def said(value: object) -> str:
+def text_of(value: object) -> str:
     """Return all the text in a value, without markup.
 
-    Numbers are no text, and fields named ``_x`` are the engine's own.
+    Numbers are left out, and so are fields named ``_x``, which are the engine's own.
 
-    >>> said({"title": "A <em>b</em>", "tags": ["c", 4], "_version_": "x"})
+    >>> text_of({"title": "A <em>b</em>", "tags": ["c", 4], "_version_": "x"})
     'A b c'
-    >>> said("a &lt;strong&gt;b&lt;/strong&gt; c")
+    >>> text_of("a &lt;strong&gt;b&lt;/strong&gt; c")
     'a b c'
     """
     parts, size = [], 0
@@ -248,7 +248,7 @@ def _texts(value: object, depth: int) -> Iterator[str]:
 
 
 def _kind(body: bytes, content_type: str) -> str:
-    """Return what an answer is: ``feed``, ``html``, or empty for JSON."""
+    """Return the format of an answer: ``feed``, ``html``, or empty for JSON."""
     if root_name(body).lower() in _FEEDS:
         return "feed"
     start = body[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
@@ -257,7 +257,7 @@ def _kind(body: bytes, content_type: str) -> str:
 
 def _feed(body: bytes) -> tuple[int | None, Iterator[Hit]]:
     if not root_name(body):
-        raise SourceError("it is no XML that can be read, or defines a DOCTYPE")
+        raise SourceError("it is not readable XML, or defines a DOCTYPE")
     read, trouble = xml_stream.parse(xml_stream.whole(body), _Hits)
     if trouble:
         raise SourceError(f"it is not XML: {trouble}")
@@ -271,49 +271,51 @@ class _Hits:
         self.items: list[dict[str, str]] = []
         self.total: list[str] = []
         self._depth = self._item = 0  # the depth of the item we are in
-        self._found: dict[str, str] = {}
+        self.fields: dict[str, str] = {}
         self._part: list[str] = []
         self._room = 0  # characters that may still be read of an item
-        self._telling = False
+        self.in_total = False
 
     def start(self, name: str, attributes: list[str]) -> None:
         self._depth += 1
         local = name.rpartition(":")[2]
-        self._telling = local == "totalResults" and not self.total
+        self.in_total = local == "totalResults" and not self.total
         if not self._item:
             if local in {"item", "entry"} and len(self.items) < MOST:
-                self._item, self._found, self._room = self._depth, {}, LONGEST
+                self._item, self.fields, self._room = self._depth, {}, LONGEST
         elif self._depth == self._item + 1:
             self._part = []
             if local == "link":
                 given = dict(zip(attributes[::2], attributes[1::2], strict=True))
                 if given.get("rel", "alternate") == "alternate" and given.get("href"):
-                    self._found.setdefault("link", given["href"])
+                    self.fields.setdefault("link", given["href"])
 
     def text(self, data: str) -> None:
-        if self._telling:
+        if self.in_total:
             self.total.append(data[:100])
         elif self._item and self._depth > self._item and self._room > 0:
             self._part.append(data[: self._room])
             self._room -= len(data)
 
     def end(self, name: str) -> None:
-        self._telling = False
+        self.in_total = False
         if self._depth == self._item:
             self._item = 0
-            self.items.append(self._found)
+            self.items.append(self.fields)
         elif self._item and self._depth == self._item + 1:
             value = " ".join("".join(self._part).split())
             if value:
-                self._found.setdefault(name.rpartition(":")[2], value)
+                self.fields.setdefault(name.rpartition(":")[2], value)
         self._depth -= 1
 
 
-def _item(found: dict[str, str]) -> Hit:
+def _item(fields: dict[str, str]) -> Hit:
     parts = ("title", "description", "summary", "content")
-    texts = [found[name] for name in parts if name in found]
-    link = found.get("link", "")
-    return Hit(link or found.get("guid") or found.get("id", ""), link, "", said(texts))
+    texts = [fields[name] for name in parts if name in fields]
+    link = fields.get("link", "")
+    return Hit(
+        link or fields.get("guid") or fields.get("id", ""), link, "", text_of(texts)
+    )
 
 
 def _usable(hits: Iterator[Hit], base: str) -> Iterator[Hit]:

@@ -1,4 +1,4 @@
-"""Checking forecasts of summaries: the next look shows whether the last one held."""
+"""Audit of summary forecasts: the next fetch shows whether the last one held."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,71 +14,75 @@ from halflife.stores import Store, summaries, summary_lifetimes
 from halflife.stores.forecasts import Issued
 from halflife.stores.summaries import StoredSummary
 
-HORIZONS = 2.0 ** np.arange(-5.0, 11.0)  # days of which forecasts are made
+HORIZONS = 2.0 ** np.arange(-5.0, 11.0)  # days ahead of forecasts
 
 
 def audit_summary(store: Store, source: SearchConfig) -> bool:
-    """Score what was forecast of a summary by the last look at its database.
+    """Score the forecasts of a summary by the latest check or renewal.
 
-    That is a check that it passed, or another summary, whether or not that is in use:
-    it held if the new one is no farther from it than the source's ``tau``, less what
-    two samples of one database differ by. A check that it did not pass tells nothing
-    before there is another. Return whether anything could be told. What is believed of
-    the summary in use from now on is written down.
+    A passed check shows that the summary held. So does another summary, whether or not
+    that is in use, if it is no farther from the first than the source's ``tau``, less
+    the difference of two samples of one database. A failed check shows nothing before
+    there is another summary. Return whether a forecast was scored. New forecasts of the
+    summary in use are saved.
     """
     used = summaries.current(store, source.name)
-    kept = store.forecasts
-    waiting = kept.waiting(source.name)
+    forecasts = store.forecasts
+    waiting = forecasts.waiting(source.name)
     made = waiting[0].made if waiting else -np.inf
     if used is None or selection.life(store, used).is_doubted:
         return False
-    at = selection.looked(store, used)
+    at = selection.last_checked(store, used)
     if at <= made + BRIEF:
         return False
-    told = _told(store, _Look(used, at, source.tau), waiting)
+    settled = _settled(store, _LastCheck(used, at, source.tau), waiting)
     with store.together():
-        kept.record(told)
-        kept.drop(waiting)
-        kept.issue(_foreseen(store, used, source, at))
-    return bool(told)
+        forecasts.record(settled)
+        forecasts.drop(waiting)
+        forecasts.issue(_forecasts(store, used, source, at))
+    return bool(settled)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """The last look at a database, and the summary that is in use after it."""
+class _LastCheck:
+    """The last check or renewal, and the summary that is in use after it."""
 
     used: StoredSummary
     at: float
     tau: float
 
     def held(self, store: Store, made: float) -> bool | None:
-        """Say whether what was in use before still held; None if nobody knows."""
-        for one in reversed(summary_lifetimes.lives(store, self.used.source)):
-            if one.looked > one.made and abs(one.looked - self.at) <= BRIEF:
-                return not np.isfinite(one.failed)
+        """Say whether the summary in use before still held; None if unknown."""
+        for life in reversed(summary_lifetimes.lives(store, self.used.source)):
+            if life.looked > life.made and abs(life.looked - self.at) <= BRIEF:
+                return not np.isfinite(life.failed)
         before = [
-            one
-            for one in summaries.versions(store, self.used.source)
-            if abs(one.at - made) <= BRIEF
+            life
+            for life in summaries.versions(store, self.used.source)
+            if abs(life.at - made) <= BRIEF
         ]
-        return selection.held(before[-1], self.used, self.tau) if before else None
+        return (
+            selection.still_holds(before[-1], self.used, self.tau) if before else None
+        )
 
 
-def _told(store: Store, look: _Look, waiting: Sequence[Issued]) -> list[Issued]:
-    """Return what was forecast for now, with whether it came true."""
-    cast = interpolated_forecast(waiting, look.at)
-    held = None if cast is None else look.held(store, cast.made)
+def _settled(
+    store: Store, check: _LastCheck, waiting: Sequence[Issued]
+) -> list[Issued]:
+    """Return the forecast for now with its outcome; nothing if unknown."""
+    cast = interpolated_forecast(waiting, check.at)
+    held = None if cast is None else check.held(store, cast.made)
     if cast is None or held is None:
         return []
-    used = look.used
+    used = check.used
     rng = np.random.default_rng([used.version, crc32(used.source.encode())])
-    return [outcome(cast, look.at, float(held), 1.0, rng)]
+    return [outcome(cast, check.at, float(held), 1.0, rng)]
 
 
-def _foreseen(
+def _forecasts(
     store: Store, used: StoredSummary, source: SearchConfig, at: float
 ) -> list[Issued]:
-    """Return the chance that a summary holds; one summary holds or does not."""
+    """Return the chance that a summary holds; a single summary has no bounds."""
     age = max(at - used.at, 0.0)
     alive = selection.holding(used, source, store).alive(age + HORIZONS)
     return issued_at(source.name, "summary", at, HORIZONS, (alive, alive, alive))

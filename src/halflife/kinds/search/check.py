@@ -1,16 +1,15 @@
-"""Checks of summaries, and what looks at a database tell of the one in use.
+"""Checks of summaries, and the evidence they give on the summary in use.
 
-Where a database tells how many documents match a word, and its counts can be believed,
-a check first asks for those of three words that were known when the summary was made.
+Where a database reports how many documents match a word, and its totals are credible,
+a check first requests those of three words that were known when the summary was made.
 If they show that the summary holds (``summary.count_check``), the check is over. Rules
-that go by counts alone (``policies.texts.checked``) ask for five, and decide by them.
+that use totals alone (``policies.texts.checked``) request five, and decide by them.
 
-If counts do not tell, a summary that takes no more requests than a check by
-documents is made anew. Else a check is a small sample of documents
-(``probing.recheck``). It is passed, and that is a look at the database at which the
-summary held; or it is not, and the summary is to be made anew, and the new one tells
-whether the old one still held: a check that was wrong costs requests, and nothing that
-is learned goes by it.
+If the totals do not decide, a summary that costs no more requests than a check by
+documents is renewed. Otherwise a check is a small sample of documents
+(``probing.recheck``). If it is passed, the summary held at that time; if not, the
+summary is to be renewed, and the new one shows whether the old one still held: a false
+alarm costs requests, but nothing is learned from it.
 """
 
 import asyncio
@@ -31,13 +30,13 @@ from halflife.kinds.listing import schema_drift as listing_schema_drift
 from halflife.kinds.search import selection
 from halflife.kinds.search.client import BlockingSearch, Engine
 from halflife.kinds.search.dictionary import dictionary
-from halflife.kinds.search.runner import AnswerCounts, given, settings
+from halflife.kinds.search.runner import AnswerCounts, has_full_text, settings
 from halflife.kinds.search.settings import TAU, SearchConfig
 from halflife.net.gate import Gate
 from halflife.policies.texts.samples import DOCUMENTS as SAMPLE
 from halflife.probing.count_reference import check_counts
 from halflife.probing.query_sampling import PER_QUERY
-from halflife.probing.recheck import LIMIT, Rechecked, recheck
+from halflife.probing.recheck import LIMIT, RecheckResult, recheck
 from halflife.readers.containment import contained
 from halflife.stores import (
     Run,
@@ -53,8 +52,8 @@ from halflife.summary.count_check import FEW, WORDS, ReferenceCounts, clear
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """What came of a check of a summary.
+class CheckOutcome:
+    """The outcome of a check of a summary.
 
     Attributes:
         source: The database.
@@ -62,12 +61,12 @@ class Checked:
         version: The summary that was checked.
         age: Its age, in days.
         documents: Documents that were read.
-        holds: Whether it was passed; None if that could not be told.
+        holds: Whether it was passed; None if undecided.
         excess: How far they differ from those of the summary beyond chance.
-        counts: How far the summary is off by match counts; NaN if none were told.
+        counts: How far the summary is off by match counts; NaN if there were none.
         trouble: What went wrong; empty if nothing did.
-        held: Nothing of a check waits for a decision.
-        run: So no run has to be named.
+        held: Always empty: nothing of a check waits for a decision.
+        run: Always 0: no decision refers to the run.
 
     """
 
@@ -85,16 +84,16 @@ class Checked:
 
     @property
     def section(self) -> str:
-        """What a program's answer calls such results."""
+        """The key of such results in a program's answer."""
         return "summaries"
 
     @property
     def partly(self) -> bool:
-        """Whether something came of it although not all did."""
+        """Whether some of it succeeded although not all did."""
         return False
 
     def row(self) -> dict[str, object]:
-        """Return what people and programs are told."""
+        """Return it as a row for programs."""
         return {
             "source": self.source,
             "check": True,
@@ -111,9 +110,9 @@ class Checked:
     def words(self, *, trouble: bool = True) -> str:
         """Return the same in a line."""
         del trouble  # it is the verdict
-        told = self.trouble or self._verdict()
+        ending = self.trouble or self._verdict()
         return (
-            f"{self.source}: check of its summary, {span(self.age)} old: {told}; "
+            f"{self.source}: check of its summary, {span(self.age)} old: {ending}; "
             f"{count(self.documents, 'document')} read, "
             f"{count(self.requests, 'request')}"
         )
@@ -125,25 +124,25 @@ class Checked:
             return "cut off before that was clear"
         if self.holds:
             return "it holds"
-        return "the database is not what it was; the summary is to be made anew"
+        return "the database is not what it was; the summary is to be renewed"
 
 
 class CheckEvidence(NamedTuple):
-    """What a check showed.
+    """The evidence of a check.
 
     Attributes:
-        counts: How far the summary is off by match counts; NaN if that is not known.
-        found: What documents told.
-        silent: Whether counts were asked for, and too few were told.
+        counts: How far the summary is off by match counts; NaN if unknown.
+        found: The result of the check by documents.
+        silent: Whether counts were requested, and too few were reported.
 
     """
 
     counts: float
-    found: Rechecked
+    found: RecheckResult
     silent: bool = False
 
 
-NOTHING = Rechecked(None, nan, ())
+NOTHING = RecheckResult(None, nan, ())
 
 
 class Checker:
@@ -151,9 +150,9 @@ class Checker:
 
     Args:
         config: The settings.
-        store: Where summaries are kept, and what is spent.
+        store: The store of summaries and spending.
         clock: The time in days.
-        gate: The way out, if it is shared with others.
+        gate: The gate, if it is shared with others.
 
     """
 
@@ -166,7 +165,7 @@ class Checker:
         self._lines: tuple[BlockingSearch, ...] = ()
 
     def ease(self) -> None:
-        """Ask nothing more and wait for no answer."""
+        """Send nothing more and wait for no answer."""
         for line in self._lines:
             line.cancel()
 
@@ -177,59 +176,59 @@ class Checker:
         *,
         most: int | None = None,
         counts: bool = True,
-    ) -> Checked:
-        """Check a summary as far as the budget goes, and keep what that tells.
+    ) -> CheckOutcome:
+        """Check a summary as far as the budget allows, and save the evidence.
 
-        With ``counts``, match counts are asked for before any document. Raise
+        With ``counts``, match counts are requested before any document. Raise
         ``BudgetSpent`` if nothing can be spent.
         """
         snippets = selection.is_glimpsed(kept)
         how = settings(source, fetch=not snippets)
         async with self._visitor.visit(source.name, most) as visit:
-            heard, loop = AnswerCounts(), asyncio.get_running_loop()
+            tally, loop = AnswerCounts(), asyncio.get_running_loop()
             engine = Engine(visit.gate, how, visit.purse)
-            line = BlockingSearch(engine, loop, snippets=snippets, told=heard)
-            # Counts stand on the page of results: no document is read for them.
+            line = BlockingSearch(engine, loop, snippets=snippets, notify=tally)
+            # Totals are on the page of results: no document is read for them.
             plain = Engine(visit.gate, replace(how, fetch=False), visit.purse)
             counter = BlockingSearch(plain, loop)
             self._lines = counter, line
             rng = np.random.default_rng(visit.run.id)
             known = summary_counts.counts(self.store, source.name, kept.version)
             work = partial(
-                self._look, source, kept, known if counts else None, rng, most
+                self._gather, source, kept, known if counts else None, rng, most
             )
             try:
                 with contained(how.url):
-                    looked = await in_thread(work, self.ease)
+                    evidence = await in_thread(work, self.ease)
                     listing_schema_drift.note_answers(
-                        self.store, source, heard.columns, self.clock()
+                        self.store, source, tally.columns, self.clock()
                     )
-                    return self._told(visit.run, kept, looked)
+                    return self._save(visit.run, kept, evidence)
             except SourceError as error:
                 line.trouble = str(error)
-                return self._told(visit.run, kept, CheckEvidence(nan, NOTHING))
+                return self._save(visit.run, kept, CheckEvidence(nan, NOTHING))
 
-    def _look(
+    def _gather(
         self,
         source: SearchConfig,
         kept: StoredSummary,
-        known: ReferenceCounts | None,
+        reference: ReferenceCounts | None,
         rng: Generator,
         most: int | None,
     ) -> CheckEvidence:
-        """Ask for match counts, if some are known, and else for documents; blocks."""
+        """Request match counts, if there are reference counts, or documents; block."""
         counter, line = self._lines
         grant = selection.check_requests(source, kept) if most is None else most
         alone = grant < selection.check_requests(source, kept)
         rule = alone and grant > selection.COUNTS_ALONE  # it decides by five words
         words = WORDS if rule else FEW
-        off = nan if known is None else check_counts(counter, known, rng, words)
+        off = nan if reference is None else check_counts(counter, reference, rng, words)
         off = nan if counter.over else off  # it was cut off
-        told = by_counts(off, clear(words) * source.tau, alone=alone, rule=rule)
-        if told is None and not counter.over:
-            told = self._recheck(source, kept, line, rng)
-        silent = known is not None and not isfinite(off) and not counter.over
-        return CheckEvidence(off, told or NOTHING, silent)
+        result = by_counts(off, clear(words) * source.tau, alone=alone, rule=rule)
+        if result is None and not counter.over:
+            result = self._recheck(source, kept, line, rng)
+        silent = reference is not None and not isfinite(off) and not counter.over
+        return CheckEvidence(off, result or NOTHING, silent)
 
     def _recheck(
         self,
@@ -237,8 +236,8 @@ class Checker:
         kept: StoredSummary,
         line: BlockingSearch,
         rng: Generator,
-    ) -> Rechecked:
-        """Say by documents whether a summary holds."""
+    ) -> RecheckResult:
+        """Check by documents whether a summary holds."""
         how, snippets = line.engine.settings, selection.is_glimpsed(kept)
         spent = self._lines[0].engine.requests  # a grant is for both
         return recheck(
@@ -246,31 +245,33 @@ class Checker:
             kept.documents,
             self._words,
             rng,
-            shown=how.per_page if given(how, snippets=snippets) else PER_QUERY,
+            shown=how.per_page if has_full_text(how, snippets=snippets) else PER_QUERY,
             snippets=snippets,
             requests=selection.check_requests(source, kept) - spent,
             limit=LIMIT * source.tau / TAU,
             over=lambda: line.over,
         )
 
-    def _told(self, run: Run, kept: StoredSummary, looked: CheckEvidence) -> Checked:
-        """Write down what a check has told."""
-        now, found = self.clock(), looked.found
-        counted = isfinite(looked.counts)
-        told = found.holds is not None
-        if told or counted:
+    def _save(
+        self, run: Run, kept: StoredSummary, evidence: CheckEvidence
+    ) -> CheckOutcome:
+        """Save the evidence of a check, and return its outcome."""
+        now, found = self.clock(), evidence.found
+        counted = isfinite(evidence.counts)
+        decided = found.holds is not None
+        if decided or counted:
             self.store.renew(run, now, lease=LEASE)  # it must still be ours
             self._note_life(kept, found, now)
-        if looked.silent:
+        if evidence.silent:
             summary_counts.forget(self.store, kept.source)
         if counted:
-            one = CountCheck(kept.version, now, looked.counts)
-            summary_counts.note_check(self.store, kept.source, one)
-        if told:
+            check = CountCheck(kept.version, now, evidence.counts)
+            summary_counts.note_check(self.store, kept.source, check)
+        if decided:
             before = summary_drift.last_check(self.store, kept.source)
-            told_now = seen_again(before, kept, found, now)
-            summary_drift.note_check(self.store, kept.source, told_now)
-        return Checked(
+            last = updated_check(before, kept, found, now)
+            summary_drift.note_check(self.store, kept.source, last)
+        return CheckOutcome(
             kept.source,
             sum(line.engine.requests for line in self._lines),
             kept.version,
@@ -278,15 +279,15 @@ class Checker:
             len(found.documents),
             found.holds,
             found.excess,
-            looked.counts,
-            "" if told or counted else self._trouble(),
+            evidence.counts,
+            "" if decided or counted else self._trouble(),
         )
 
-    def _note_life(self, kept: StoredSummary, found: Rechecked, now: float) -> None:
-        """Keep what the check tells of how long the summary holds."""
+    def _note_life(self, kept: StoredSummary, found: RecheckResult, now: float) -> None:
+        """Save what the check shows of the lifetime of the summary."""
         life = selection.life(self.store, kept)
         if found.holds is None:
-            seen = replace(life, looked=now)  # only the rule knows what that means
+            seen = replace(life, looked=now)  # only the rule can interpret that
         elif found.holds:
             seen = life.seen(now, holds=True)
         else:
@@ -294,16 +295,18 @@ class Checker:
         summary_lifetimes.note(self.store, kept.source, seen)
 
     def _trouble(self) -> str:
-        """Say what the database did to end a check; nothing if we ended it."""
+        """Return how the database ended a check; empty if we ended it."""
         counter, line = self._lines
         return _trouble(counter if counter.over else line)
 
 
-def by_counts(off: float, limit: float, *, alone: bool, rule: bool) -> Rechecked | None:
-    """Return what match counts settle; None if documents are to be looked at.
+def by_counts(
+    off: float, limit: float, *, alone: bool, rule: bool
+) -> RecheckResult | None:
+    """Return the result by match counts; None if documents are needed.
 
-    Up to the limit a summary holds. Beyond it, if counts ``alone`` were to be asked
-    for, it is to be made anew, unless a ``rule`` decides that.
+    Up to the limit a summary holds. Beyond it, if no more than counts were to be
+    requested (``alone``), it is to be renewed, unless a ``rule`` decides that.
 
     >>> by_counts(0.01, 0.1, alone=False, rule=False).holds
     True
@@ -313,30 +316,30 @@ def by_counts(off: float, limit: float, *, alone: bool, rule: bool) -> Rechecked
     >>> by_counts(0.3, 0.1, alone=False, rule=False)
     """
     if off <= limit:
-        return Rechecked(holds=True, excess=nan, documents=())
+        return RecheckResult(holds=True, excess=nan, documents=())
     if not (alone and isfinite(off)):
         return None
-    return NOTHING if rule else Rechecked(holds=False, excess=nan, documents=())
+    return NOTHING if rule else RecheckResult(holds=False, excess=nan, documents=())
 
 
-def seen_again(
-    before: LastCheck, kept: StoredSummary, found: Rechecked, now: float
+def updated_check(
+    before: LastCheck, kept: StoredSummary, found: RecheckResult, now: float
 ) -> LastCheck:
-    """Return what a check showed of the documents that a summary was made of.
+    """Return the note of the last check, with the changes of resampled documents.
 
-    The first ``SAMPLE`` of them that were seen again are compared word by word; one of
-    which only a snippet is shown cannot be.
+    The first ``SAMPLE`` documents of the summary that were seen again are compared word
+    by word; one with only a snippet cannot be.
     """
     known = {d.key: set(d.words) for d in kept.documents if d.whole}
     again = [d for d in found.documents if d.whole and d.key in known][:SAMPLE]
     changed = sum(known[one.key] != set(one.words) for one in again)
     share = changed / len(again) if again else float(not found.holds)
-    asked, passed = before.asked + 1, before.passed + bool(found.holds)
-    return LastCheck(kept.version, now, share, found.excess, asked, passed)
+    checks, passed = before.asked + 1, before.passed + bool(found.holds)
+    return LastCheck(kept.version, now, share, found.excess, checks, passed)
 
 
 def _trouble(line: BlockingSearch) -> str:
-    """Say what the database did to end a check; nothing if we ended it."""
+    """Return how the database ended a check; empty if we ended it."""
     if line.blind:
         return "it shows only snippets of its documents now"
     if line.spent or line.stopped or not line.trouble:

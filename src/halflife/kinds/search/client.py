@@ -30,41 +30,41 @@ from halflife.readers.containment import contained, read_in_thread
 from halflife.readers.records import UNREADABLE
 from halflife.readers.text import is_html, media_type, to_text, visible
 
-ENDLESS = 1 << 40  # requests that nobody has: what asking costs when it is over
+ENDLESS = 1 << 40  # more requests than any budget has: the cost of a query when over
 PATIENCE = 3  # failures in a row after which a database is left alone
-FULL = 3  # first pages of the same length that tell how long a page is at most
+FULL = 3  # first pages of the same length that show how long a page is at most
 BLIND = 10  # answers without a document read in full after which to give up
 LONGEST_WORD = 40
 _WORD = re.compile(r"\w\w+")
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the distinct words of a text in small letters, sorted.
+    """Return the distinct words of a text in lower case, sorted.
 
-    Single letters and what is longer than any word are left out.
+    Single letters and words that are too long are left out.
 
     >>> words_of("The cat, the DOG & a mouse")
     ('cat', 'dog', 'mouse', 'the')
     """
-    found = {w for w in _WORD.findall(text.lower()) if len(w) <= LONGEST_WORD}
-    return tuple(sorted(found))
+    words = {w for w in _WORD.findall(text.lower()) if len(w) <= LONGEST_WORD}
+    return tuple(sorted(words))
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How a search engine is asked.
+    """How a search engine is queried.
 
     Attributes:
         url: Its address, with ``{query}`` in it, and ``{page}`` or ``{offset}`` and
-            ``{count}`` if it has such.
+            ``{count}`` if it has them.
         reader: Where the hits of an answer are.
-        access: On what terms its host is asked.
+        access: The terms of access to its host.
         per_page: Results of a page, as far as we can choose or know.
         first_page: The number of the first page.
         first_offset: The number of the first result.
         cap: Results of one query that can be reached at all.
-        fetch: Whether documents are read where their links lead if an answer does not
-            have their text.
+        fetch: Whether documents are fetched by their links if an answer does not have
+            their text.
 
     """
 
@@ -79,14 +79,14 @@ class SearchSettings:
 
     @property
     def paged(self) -> bool:
-        """Whether more than the first results can be asked for."""
+        """Whether more than the first results can be requested."""
         return "{page}" in self.url or "{offset}" in self.url
 
     def address(self, query: str, skip: int) -> tuple[URL, int]:
         """Return the address of the page with the result after the first ``skip``.
 
-        And how many results stand before it on that page. Raise ``SourceError`` if
-        the template makes no URL.
+        Also return how many results are before it on that page. Raise ``SourceError``
+        if the template makes no URL.
         """
         page, before = divmod(skip, self.per_page)
         if "{offset}" in self.url:
@@ -103,11 +103,11 @@ class SearchSettings:
         try:
             return parse_url(url), before
         except UsageError as error:
-            raise SourceError(f"this cannot be asked for: {error}") from None
+            raise SourceError(f"the address is not valid: {error}") from None
 
 
-class _Counted:
-    """A purse that counts what leaves it."""
+class _CountedPurse:
+    """A purse that counts the payments."""
 
     def __init__(self, purse: Purse) -> None:
         self._purse = purse
@@ -123,14 +123,14 @@ class _Counted:
 
 
 class Engine:
-    """A search engine that is asked through the gate; every request is paid for."""
+    """A search engine behind the gate; every request is paid for."""
 
     def __init__(self, gate: Gate, settings: SearchSettings, purse: Purse) -> None:
         self.settings = settings
         self._gate = gate
-        self._purse = _Counted(purse)
+        self._purse = _CountedPurse(purse)
         self._read: dict[str, tuple[str, ...]] = {}  # words of documents fetched
-        self.unread = 0  # documents that could not be read where their links lead
+        self.unread = 0  # documents that could not be fetched by their links
         self._pageless = not settings.paged  # whether only first pages can be had
         self._first: tuple[str, Results] = "", Results(None, ())  # of the last query
         self._lengths: dict[str, int] = {}  # results on the first page of each query
@@ -144,7 +144,7 @@ class Engine:
         """Return the next ``most`` matches after the first ``skip``.
 
         Raise ``BudgetSpent`` if no answer could be paid for, ``SourceError`` if there
-        was none that could be read.
+        was no readable answer.
         """
         before = self._purse.paid
         total, hits = await self._hits(query, skip, min(skip + most, self.settings.cap))
@@ -155,8 +155,8 @@ class Engine:
     def _cut(self, query: str, total: int | None) -> bool:
         """Say whether more documents match a query than can be reached.
 
-        Without totals, a first page as long as those of other queries, and none is
-        longer, is taken to be full where there is no second one.
+        Without totals, a first page is taken to be full if it is as long as those of
+        other queries, none is longer, and there is no second page.
         """
         shown = self._lengths.get(query, 0)
         if not self._pageless:
@@ -168,26 +168,26 @@ class Engine:
         return 0 < longest == shown and alike >= FULL
 
     async def _hits(self, query: str, skip: int, end: int) -> Results:
-        """Return the results from one place to another, page after page."""
+        """Return the results from one position to another, page after page."""
         total: int | None = None
-        found: dict[str, Hit] = {}
+        hits: dict[str, Hit] = {}
         at = skip
         while at < end:
             try:
                 page = await self._page(query, at)
             except (BudgetSpent, SourceError):
-                if not found:
+                if not hits:
                     raise
                 break
             total = page.total if total is None else total
-            new = [hit for hit in page.hits if hit.key not in found]
-            found.update((hit.key, hit) for hit in new)
+            new = [hit for hit in page.hits if hit.key not in hits]
+            hits.update((hit.key, hit) for hit in new)
             at += len(page.hits)
             if not new or not self._goes_on(page, at, total):
                 break
-        if total and not found and not skip:
-            total = None  # matches that nobody gets to see prove nothing
-        return Results(total, tuple(found.values())[: max(end - skip, 0)])
+        if total and not hits and not skip:
+            total = None  # matches that are never shown prove nothing
+        return Results(total, tuple(hits.values())[: max(end - skip, 0)])
 
     def _goes_on(self, page: Results, at: int, total: int | None) -> bool:
         """Say whether there may be results after the first ``at``."""
@@ -196,9 +196,11 @@ class Engine:
         return len(page.hits) >= self.settings.per_page if total is None else at < total
 
     async def _page(self, query: str, skip: int) -> Results:
-        """Return the results of a page from the one after the first ``skip`` on."""
-        asked, first = self._first
-        if skip and asked == query and self._pageless:  # there is only that one
+        """Return the results of a page after the first ``skip``."""
+        last_query, first = self._first
+        if (
+            skip and last_query == query and self._pageless
+        ):  # there is only the first page
             return Results(first.total, first.hits[skip:])
         url, before = self.settings.address(query, skip)
         reply = await self._get(url)
@@ -215,20 +217,20 @@ class Engine:
         if not skip:
             self._learn(page)
             self._first, self._lengths[query] = (query, page), len(page.hits)
-        elif asked == query and self._repeats(skip, first, page):
+        elif last_query == query and self._repeats(skip, first, page):
             self._pageless = True
             return Results(page.total, first.hits[skip:])
         return Results(page.total, page.hits[before:])
 
     def _repeats(self, skip: int, first: Results, page: Results) -> bool:
-        """Say whether another page is the first one again: there are no others then."""
+        """Say whether a page repeats the first one: then there are no others."""
         if "{offset}" not in self.settings.url and skip < self.settings.per_page:
             return False  # it is the first page
-        keys = [[hit.key for hit in one.hits] for one in (first, page)]
+        keys = [[hit.key for hit in results.hits] for results in (first, page)]
         return bool(keys[1]) and keys[0] == keys[1]
 
     def _learn(self, page: Results) -> None:
-        """Learn from a first page how many results a page has."""
+        """Learn the page size from a first page."""
         shown, expected = len(page.hits), self.settings.per_page
         short = 0 < shown < min(expected, page.total or 0)
         if "{page}" in self.settings.url and (short or shown > expected):
@@ -246,16 +248,16 @@ class Engine:
         return reply
 
     async def _document(self, hit: Hit) -> Document:
-        """Return a document with all its words if they can be had."""
+        """Return a document, with all its words if possible."""
         if hit.text:
             return Document(hit.key, words_of(hit.text))
         if self.settings.fetch and hit.link:
-            words = self._read.get(hit.link) or await self._fetched(hit.link)
+            words = self._read.get(hit.link) or await self._fetch(hit.link)
             if words:
                 return Document(hit.key, words)
         return Document(hit.key, words_of(hit.snippet), whole=False)
 
-    async def _fetched(self, link: str) -> tuple[str, ...]:
+    async def _fetch(self, link: str) -> tuple[str, ...]:
         """Return the words of a page; none if it cannot be read or paid for."""
         try:
             with contained(link):
@@ -270,7 +272,7 @@ class Engine:
 
 
 def _text(reply: Reply) -> str:
-    """Return the text of a page; nothing if it is not one of text."""
+    """Return the text of a page; empty if it is not a text."""
     if is_html(reply.content_type, reply.body):
         return visible(to_text(reply.content_type, reply.body))
     plain = media_type(reply.content_type).startswith("text/")
@@ -278,20 +280,19 @@ def _text(reply: Reply) -> str:
 
 
 class BlockingSearch:
-    """An engine as samplers ask it: from a thread of theirs, waiting for answers.
+    """An engine for samplers: used from a thread of theirs, waiting for answers.
 
-    The engine lives in the event loop, where its gate, purse and store belong. What
-    cannot be answered is answered with nothing. When the budget is spent, the engine
-    refuses or keeps failing, or ``stop`` was called, it is over: further questions get
-    nothing at once, at a price (``ENDLESS``) at which every sampler ends with what it
-    has learned.
+    The engine belongs to the event loop, like its gate, purse and store. A failed query
+    gets an empty answer. When the budget is spent, the engine refuses or keeps failing,
+    or ``stop`` was called, it is over: further queries get an empty answer at once, at
+    a price (``ENDLESS``) at which every sampler ends with what it has learned.
 
     Args:
         engine: The engine.
-        loop: The loop in which it lives.
-        snippets: Whether snippets will do. If not, and nothing else is shown, it is
+        loop: The event loop of the engine.
+        snippets: Whether snippets suffice. If not, and nothing else is shown, it is
             over too.
-        told: Is told after each answer, in the sampler's thread.
+        notify: Receives each answer, in the sampler's thread.
 
     """
 
@@ -301,19 +302,19 @@ class BlockingSearch:
         loop: asyncio.AbstractEventLoop,
         *,
         snippets: bool = True,
-        told: Callable[[SearchAnswer], None] = lambda _: None,
+        notify: Callable[[SearchAnswer], None] = lambda _: None,
     ) -> None:
         self.engine = engine
         self.over = False
-        self.spent = False  # whether it is over because the budget is
-        self.stopped = False  # whether somebody wanted it to be over
+        self.spent = False  # whether it is over because the budget is spent
+        self.stopped = False  # whether it is over because ``stop`` was called
         self.answered = 0
         self.failures = 0
-        self.trouble = ""  # what went wrong last
+        self.trouble = ""  # the last failure
         self.blind = False  # whether it is over because only snippets are shown
-        self._told = told
+        self._notify = notify
         self._row = 0  # failures in a row
-        self._glimpses: float = BLIND if not snippets else inf  # that are still borne
+        self._glimpses: float = BLIND if not snippets else inf  # still tolerated
         self._caller = LoopCaller(loop)
 
     def search(self, query: str, most: int, skip: int = 0) -> SearchAnswer:
@@ -348,7 +349,7 @@ class BlockingSearch:
             self._glimpses -= 1
             self.blind = self._glimpses <= 0
             self.over = self.over or self.blind
-        self._told(answer)
+        self._notify(answer)
 
     def _fail(self, error: SourceError) -> None:
         self.trouble = str(error)
@@ -357,10 +358,10 @@ class BlockingSearch:
         self.over = isinstance(error, Refused) or self._row >= PATIENCE
 
     def stop(self) -> None:
-        """Let nothing more be asked; what was asked may still be answered."""
+        """Send no more queries; pending ones may still be answered."""
         self.stopped = self.over = True
 
     def cancel(self) -> None:
-        """Let nothing more be asked, and wait for no answer."""
+        """Send no more queries, and wait for no answer."""
         self.stop()
         self._caller.break_off()

@@ -1,8 +1,8 @@
-"""How many results there are, as search pages put it in words."""
+"""Numbers of results, as search pages write them in words."""
 
 import re
 
-MOST = 10**12  # documents; a database that claims more is not believed
+MOST = 10**12  # documents; larger claims are not credible
 _NUMBER = re.compile(
     r"(?<![\d.,])(?:"
     r"(?P<grouped>\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u2009\u202f])\d{3})"
@@ -29,39 +29,39 @@ _NONE = re.compile(
 
 
 def count_of(text: str) -> int | None:
-    """Return how many results a text says there are; None if it does not say.
+    """Return the number of results in a text; None if there is none.
 
     A number before a word such as "results", or after "of", counts; the largest of
-    them if there are several, else the largest number of all.
+    these if there are several, else the largest number of all.
 
     >>> [count_of(t) for t in ("1-10 of 3,850", "about 12,000 results (0.42 s)")]
     [3850, 12000]
     >>> [count_of(t) for t in ("Page 2 of 14 (137 results)", "1.2 million hits", "-")]
     [137, 1200000, None]
     """
-    every, meant = [], []
-    for found in _NUMBER.finditer(text):
-        number = _value(found)
-        every.append(number)
-        before, after = text[: found.start()], text[found.end() :]
+    numbers, marked = [], []
+    for match in _NUMBER.finditer(text):
+        number = _value(match)
+        numbers.append(number)
+        before, after = text[: match.start()], text[match.end() :]
         if _RESULTS.match(after) or _OF.search(before):
-            meant.append(number)
-    if not every:
+            marked.append(number)
+    if not numbers:
         return 0 if _NONE.search(text) else None
-    count = max(meant or every)
+    count = max(marked or numbers)
     return count if count <= MOST else None
 
 
-def _value(found: re.Match[str]) -> int:
-    unit = (found["unit"] or "").lower().rstrip(".")
-    if found["grouped"]:
-        digits = re.sub(r"\D", "", found["grouped"])
+def _value(match: re.Match[str]) -> int:
+    unit = (match["unit"] or "").lower().rstrip(".")
+    if match["grouped"]:
+        digits = re.sub(r"\D", "", match["grouped"])
         return int(digits) * _UNITS.get(unit, 1)
-    return int(float(found["plain"][:300].replace(",", ".")) * _UNITS.get(unit, 1))
+    return int(float(match["plain"][:300].replace(",", ".")) * _UNITS.get(unit, 1))
 
 
 def total_of(value: object) -> int | None:
-    """Return a total as an answer holds it, a number or words; None if it has none.
+    """Return the total in an answer, a number or words; None if it has none.
 
     >>> total_of(7), total_of("1,204"), total_of(True), total_of(-1), total_of(10**30)
     (7, 1204, None, None, None)

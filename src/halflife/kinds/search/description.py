@@ -1,4 +1,4 @@
-"""OpenSearch descriptions: how a site says that it can be searched."""
+"""OpenSearch descriptions: how a site can be searched."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ ROOT = b"OpenSearchDescription"
 MOST = 100  # addresses of one description
 LONGEST = 1000  # characters of its name
 TYPE = "application/opensearchdescription+xml"
-# Best first: what can be read without being told where things are.
+# Best first: formats that can be read without further settings.
 _TYPES = (
     "application/json", "application/atom+xml", "application/rss+xml", "text/html",
     "application/xhtml+xml",
@@ -34,14 +34,14 @@ _OURS = {
 
 @dataclass(frozen=True, slots=True)
 class DescribedSearch:
-    """How a site says that it can be searched.
+    """How a site can be searched.
 
     Attributes:
-        url: The address, with ``{query}`` and so on in it.
+        url: The address, with ``{query}`` and other placeholders.
         type: The media type of its answers.
         first_page: The number of the first page.
         first_offset: The number of the first result.
-        name: What the site calls it.
+        name: Its name by the site.
 
     """
 
@@ -57,8 +57,8 @@ def is_description(body: bytes) -> bool:
     return root_name(body) == ROOT
 
 
-def linked(page: str, url: str) -> str:
-    """Return the address of the description that a web page names; empty if none."""
+def description_link(page: str, url: str) -> str:
+    """Return the address of the description that a web page links to, or empty text."""
     for name, given in read_tags(page):
         rels, kind = given.get("rel", "").lower().split(), given.get("type", "")
         if name == "link" and "search" in rels and kind.strip().lower() == TYPE:
@@ -67,30 +67,30 @@ def linked(page: str, url: str) -> str:
 
 
 def read_description(body: bytes, url: str) -> DescribedSearch:
-    """Return the best way to search that a description from ``url`` gives.
+    """Return the best way to search in a description from ``url``.
 
-    OpenSearch 1.1, draft 6. Addresses for suggestions and those that are posted to are
-    left out; of the others JSON comes before feeds, and these before HTML. Parameters
-    that may be left out and are not ours are. Raise ``SourceError`` if none is left.
+    OpenSearch 1.1, draft 6. Addresses for suggestions and for POST are left out; of the
+    others JSON comes before feeds, and feeds before HTML. Optional parameters that we
+    do not know are left out. Raise ``SourceError`` if no address remains.
     """
     if not is_description(body):
-        raise SourceError("it is no OpenSearch description, or defines a DOCTYPE")
+        raise SourceError("it is not an OpenSearch description, or defines a DOCTYPE")
     read, trouble = xml_stream.parse(xml_stream.whole(body), _Description)
     if trouble:
         raise SourceError(f"it is not XML: {trouble}")
     name = " ".join("".join(read.name).split())
     ways = (way for given in read.urls for way in _ways(given, url, name))
-    found = sorted(ways, key=lambda way: _TYPES.index(way.type))
-    if not found:
+    usable = sorted(ways, key=lambda way: _TYPES.index(way.type))
+    if not usable:
         raise SourceError(
             "its description names no address that can be searched with GET for JSON, "
             "a feed or HTML"
         )
-    return found[0]
+    return usable[0]
 
 
 class _Description:
-    """Collects what a description says; see ``xml_stream.Handler``."""
+    """Collects the content of a description; see ``xml_stream.Handler``."""
 
     def __init__(self) -> None:
         self.name: list[str] = []
@@ -113,7 +113,7 @@ class _Description:
 
 
 def _ways(given: dict[str, str], url: str, name: str) -> Iterator[DescribedSearch]:
-    """Return the way to search that a ``Url`` element gives, if we can use it."""
+    """Return the way to search in a ``Url`` element, if we can use it."""
     kind = given.get("type", "").partition(";")[0].strip().lower()
     rels = given.get("rel", "results").split()
     method = given.get("method", "get").lower()
@@ -132,7 +132,7 @@ def _ways(given: dict[str, str], url: str, name: str) -> Iterator[DescribedSearc
 
 
 def _joined(url: str, link: str) -> str:
-    """Return an absolute address; empty if it is none that can be fetched."""
+    """Return an absolute address; empty if it cannot be fetched."""
     try:
         address = urljoin(url, link) if link else ""
         if address:
@@ -143,14 +143,14 @@ def _joined(url: str, link: str) -> str:
 
 
 def _translated(template: str) -> str | None:
-    """Return an address with our names for its places; None if it needs others."""
+    """Return an address with our placeholders; None if it requires others."""
     lacking = False
 
-    def ours(found: re.Match[str]) -> str:
+    def ours(match: re.Match[str]) -> str:
         nonlocal lacking
-        known = _OURS.get(found[1])
-        lacking = lacking or (known is None and not found[2])
-        return known or ""
+        placeholder = _OURS.get(match[1])
+        lacking = lacking or (placeholder is None and not match[2])
+        return placeholder or ""
 
     translated = _PLACE.sub(ours, template.strip())
     if "{page}" in translated and "{offset}" in translated:

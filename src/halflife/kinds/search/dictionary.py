@@ -1,4 +1,4 @@
-"""Words to begin sampling with, and topics to probe for."""
+"""Words for the first queries of sampling, and topics for probing."""
 
 import tomllib
 from collections import Counter
@@ -12,8 +12,8 @@ from halflife.probing.rules import TopicProbes
 from halflife.readers.text import is_html, to_text, visible
 from halflife.stores import Store
 
-COPIES = 200  # copies of pages whose words are taken
-TAKEN = 2000  # words taken from them, the most common first
+COPIES = 200  # copies of pages whose words are used
+TAKEN = 2000  # words of them, the most common first
 
 # Very common words of English.
 _COMMON = """
@@ -58,7 +58,7 @@ would write year yellow yes you young
 """
 COMMON = tuple(_COMMON.split())
 
-# Topics and words that tell them apart, for databases of which nothing is known.
+# Topics and their typical words, for unknown databases.
 TOPICS: dict[str, tuple[str, ...]] = {
     "Arts": (
         "music",
@@ -88,7 +88,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
 
 
 def dictionary(store: Store, file: Path | None = None) -> tuple[str, ...]:
-    """Return words to begin with: those of a file, or of our copies and common ones."""
+    """Return the words of a file, or else those of our copies and common ones."""
     if file is not None:
         return _from_file(file)
     return tuple(dict.fromkeys((*_of_copies(store), *COMMON)))
@@ -100,12 +100,12 @@ def _from_file(file: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--dictionary {file}: cannot be read: {error}") from None
     if not words:
-        raise UsageError(f"--dictionary {file}: it holds no word")
+        raise UsageError(f"--dictionary {file}: it has no words")
     return words
 
 
 def _of_copies(store: Store) -> list[str]:
-    """Return the words that most of our copies of pages hold."""
+    """Return the most common words of our copies of pages."""
     evidence, counts = store.evidence(), Counter[str]()
     held = (evidence.seen == Seen.PRESENT).nonzero()[0][:COPIES].tolist()
     for row in held:
@@ -116,10 +116,10 @@ def _of_copies(store: Store) -> list[str]:
 
 
 def probes(file: Path | None = None) -> TopicProbes:
-    """Return the topics to probe for: those of a TOML file, or a few common ones.
+    """Return the topics of a TOML file, or a few common ones.
 
-    The file has a table ``topics``, in which each topic has a list of those below it
-    or a table of such, and a table ``queries`` with a list of queries for each topic.
+    The file has a table ``topics``, in which each topic has a list of its subtopics or
+    a table of such, and a table ``queries`` with a list of queries for each topic.
     """
     if file is None:
         return TopicProbes.of(Hierarchy.of(TOPICS.keys()), TOPICS)

@@ -1,4 +1,4 @@
-"""Adding databases: how a site can be searched, found out and tried once."""
+"""Adding databases: find out how a site can be searched, and try it once."""
 
 import asyncio
 from dataclasses import dataclass
@@ -16,7 +16,11 @@ from halflife.core.search import SearchAnswer
 from halflife.engine import bootstrap, network
 from halflife.engine.leased_session import Visitor
 from halflife.kinds.search.client import Engine
-from halflife.kinds.search.description import is_description, linked, read_description
+from halflife.kinds.search.description import (
+    description_link,
+    is_description,
+    read_description,
+)
 from halflife.kinds.search.recognition import settings_of
 from halflife.kinds.search.runner import settings
 from halflife.kinds.search.settings import SearchConfig
@@ -26,19 +30,19 @@ from halflife.net.gate import Gate
 from halflife.readers.text import is_html, to_text
 from halflife.stores import Store
 
-TRIED = ("time", "new", "people", "water", "data")  # words to try it with
+TRIED = ("time", "new", "people", "water", "data")  # words of the first query
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A database that somebody wants to ask.
+class DatabaseRequest:
+    """A database that a user wants to add.
 
     Attributes:
         url: An address with ``{query}`` in it, an OpenSearch description, a page that
-            names one, or a page with a form.
-        name: What to call it; its host if None.
+            links to one, or a page with a form.
+        name: Its name; its host if None.
         allow: Networks that it may lie in although they are not public.
-        kind: What kind of source it will be.
+        kind: The kind of the source.
 
     """
 
@@ -49,31 +53,31 @@ class Wanted:
 
     @property
     def home(self) -> str:
-        """The name of the source; raise ``UsageError`` if its address is none."""
+        """The name of the source; raise ``UsageError`` if its address is invalid."""
         try:
             return self.name or urlsplit(self.url).netloc or self.url
         except ValueError:
             raise UsageError(f"{shown(self.url)}: not a URL") from None
 
     def source(self, found: dict[str, object]) -> SourceConfig:
-        """Return the settings to add; ``found`` says how it is asked."""
+        """Return the settings to add; ``found`` has those that were found out."""
         given = {"name": self.home, "kind": self.kind, "allow": self.allow, **found}
         try:
-            kept = {key: value for key, value in given.items() if value != ()}
-            return read_source(kept)
+            table = {key: value for key, value in given.items() if value != ()}
+            return read_source(table)
         except ValidationError as error:
             raise UsageError(problem(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSearch:
-    """A database that can be searched, and what a first query found.
+    """A database that can be searched, and the result of a first query.
 
     Attributes:
         source: Its settings.
         tried: The query; empty if none was sent.
-        shown: Documents that it showed.
-        total: Matches that it told; None if it told none.
+        shown: Documents in the answer.
+        total: Matches in all; None if the answer does not say.
 
     """
 
@@ -83,7 +87,7 @@ class FoundSearch:
     total: int | None = None
 
     def row(self) -> dict[str, str | int | None]:
-        """Return what people and programs are told."""
+        """Return it as a row for programs."""
         return {
             "url": self.source.search_url,
             "source": self.source.name,
@@ -94,12 +98,14 @@ class FoundSearch:
         }
 
 
-def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> FoundSearch:
+def add(
+    path: Path, wanted: DatabaseRequest, *, check: bool, write: bool = True
+) -> FoundSearch:
     """Add a database to the settings, after a first query if ``check``.
 
-    An address that holds ``{query}`` is taken as it is; any other is fetched, to find
-    a description. Nothing is sent for a preview (``write`` false), which only an
-    address with ``{query}`` can have.
+    An address with ``{query}`` is taken unchanged; any other is fetched, to find a
+    description. Nothing is sent for a preview (``write`` false), which is possible only
+    for an address with ``{query}``.
     """
     config = Config.load(path)
     templated = "{query}" in wanted.url
@@ -107,7 +113,7 @@ def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found
         source = wanted.source({"search_url": wanted.url})
         found = FoundSearch(SearchConfig.of(source))
     elif not write:
-        raise UsageError("what a description says cannot be told without fetching it")
+        raise UsageError("a description cannot be previewed without fetching it")
     else:
         with bootstrap.writing(config) as store:
             found = asyncio.run(_find(config, store, wanted, check=check))
@@ -119,15 +125,17 @@ def add(path: Path, wanted: Wanted, *, check: bool, write: bool = True) -> Found
 
 
 async def _find(
-    config: Config, store: Store, wanted: Wanted, *, check: bool
+    config: Config, store: Store, wanted: DatabaseRequest, *, check: bool
 ) -> FoundSearch:
     visitor = Visitor(config, store, bootstrap.clock)
     async with visitor.visit(wanted.home) as (_, gate, purse):
-        source = SearchConfig.of(wanted.source(await _described(gate, purse, wanted)))
-        return await _tried(gate, purse, source) if check else FoundSearch(source)
+        source = SearchConfig.of(wanted.source(await _describe(gate, purse, wanted)))
+        return await _try(gate, purse, source) if check else FoundSearch(source)
 
 
-async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, object]:
+async def _describe(
+    gate: Gate, purse: Purse, wanted: DatabaseRequest
+) -> dict[str, object]:
     """Return how a database is searched, as settings."""
     if "{query}" in wanted.url:
         return {"search_url": wanted.url}
@@ -135,22 +143,22 @@ async def _described(gate: Gate, purse: Purse, wanted: Wanted) -> dict[str, obje
     access = network.access(trial, page=True)
     reply = await _get(gate, purse, access, wanted.url)
     if not is_description(reply.body) and is_html(reply.content_type, reply.body):
-        there = linked(to_text(reply.content_type, reply.body), reply.url)
-        if there:
-            reply = await _get(gate, purse, access, there)
+        link = description_link(to_text(reply.content_type, reply.body), reply.url)
+        if link:
+            reply = await _get(gate, purse, access, link)
     if not is_description(reply.body):
         raise SourceError(
-            f"{shown(wanted.url)}: it is no OpenSearch description and names none; "
+            f"{shown(wanted.url)}: it is not an OpenSearch description and names none; "
             "give the address of a search, with {query} in the place of the words"
         )
-    found = read_description(reply.body, reply.url)
-    if "html" in found.type:
+    description = read_description(reply.body, reply.url)
+    if "html" in description.type:
         raise SourceError(
-            f"{shown(wanted.url)}: its answers are HTML, and somebody has to say where "
-            f'the hits are: write kind = "search", engine = "html", search_url = '
-            f'"{found.url}", hits and hit_link (CSS) into the settings'
+            f"{shown(wanted.url)}: its answers are HTML, and the settings must say "
+            f'where the hits are: write kind = "search", engine = "html", search_url = '
+            f'"{description.url}", hits and hit_link (CSS) into the settings'
         )
-    return settings_of(found)
+    return settings_of(description)
 
 
 async def _get(gate: Gate, purse: Purse, access: Access, url: str) -> Reply:
@@ -160,8 +168,8 @@ async def _get(gate: Gate, purse: Purse, access: Access, url: str) -> Reply:
     return reply
 
 
-async def _tried(gate: Gate, purse: Purse, source: SearchConfig) -> FoundSearch:
-    """Send common words until one finds something."""
+async def _try(gate: Gate, purse: Purse, source: SearchConfig) -> FoundSearch:
+    """Send common words until one has hits."""
     engine = Engine(gate, settings(source, fetch=False), purse)
     answer, word = SearchAnswer(None, ()), ""
     for word in TRIED:

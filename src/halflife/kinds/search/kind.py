@@ -48,20 +48,20 @@ if TYPE_CHECKING:
     from halflife.replay.recorded_source import RecordedHistory
 
 RARE = 1000.0  # days between two summaries, at most
-SUMMARY = 400  # requests that a first summary takes: 300 documents, four a query
-FIRST_SHARE = 0.25  # of what is left, for the first summary
+SUMMARY = 400  # requests of a first summary: 300 documents, four a query
+FIRST_SHARE = 0.25  # share of the remaining budget for the first summary
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class SummaryInUse:
     """The summary in use, and how long it holds.
 
     Attributes:
         kept: The summary.
-        survival: How long one of this database holds.
+        survival: How long a summary of this database holds.
         holding: How long this one does, from when it was last found to hold.
         looked: When the database was last summarised or checked, in days.
-        requests: Requests of the next look: of a check, or of a new summary.
+        requests: Requests of the next check or renewal.
 
     """
 
@@ -74,31 +74,31 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """What is known of a database that only answers queries.
+    """The state of a database that only answers queries.
 
     Attributes:
         source: Its settings.
-        now: When it was read, in days.
-        reading: What the settings allow.
+        now: When the state was read, in days.
+        reading: The input of the state.
         used: The summary in use; None if there is none.
-        choice: What the rule that its settings name does for it; None if they name
-            none, or there is no summary yet.
-        habit: Nothing is known of the hours at which it changes.
+        choice: The decision of the rule in its settings; None if they name none, or
+            there is no summary yet.
+        habit: An empty rhythm: the hours at which it changes are unknown.
 
     """
 
     source: SearchConfig
     now: float
     reading: Reading
-    used: Used | None
+    used: SummaryInUse | None
     choice: SearchChoice | None = None
     habit: LearnedRhythm = field(default_factory=LearnedRhythm)
 
     @property
     def age(self) -> float:
-        """Days since the last look; ``inf`` if there was none.
+        """Days since the last check or renewal; ``inf`` if there was none.
 
-        If a rule says what is done, days since its present interval began.
+        With a rule, days since its present interval began.
         """
         if self.used is None:
             return inf
@@ -107,21 +107,21 @@ class SearchState:
 
     @property
     def requests(self) -> int:
-        """Requests of the next look: of a check, or of a new summary."""
+        """Requests of the next check or renewal."""
         if self.used is None:
             return 1
         return self.used.requests if self.choice is None else self.choice.requests
 
 
 class SearchKind(WholeKind[SearchConfig, SearchState]):
-    """Databases that only answer queries, known by a summary."""
+    """Databases that only answer queries, kept as a summary."""
 
     verb = "summarize"
     not_synced = "of which no copy is kept"
     answer_keys = "hits, hit_key, hit_text and total"
     planned_as = "searches", "what"
     checked_by = "looks at the database"
-    unchecked = "no look has told whether its summary held in the last year"
+    unchecked = "no check has shown whether its summary held in the last year"
 
     def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
         """Return how an answer could be kept as a source of this kind."""
@@ -132,35 +132,35 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
     def states(
         self, reading: Reading, sources: Sequence[SearchConfig]
     ) -> Mapping[str, SearchState]:
-        """Read what is known of databases.
+        """Read the states of databases.
 
-        A rule sees all databases that name it, whichever are asked for.
+        A rule needs all databases that name it, whichever are requested.
         """
-        found: dict[str, SearchState] = {}
+        states: dict[str, SearchState] = {}
         for source in sources:
-            if source.name not in found:
-                found |= _joint(reading, source)
-        return {source.name: found[source.name] for source in sources}
+            if source.name not in states:
+                states |= _joint_states(reading, source)
+        return {source.name: states[source.name] for source in sources}
 
     def own_table(
         self, reading: Reading, sources: Sequence[SearchConfig]
     ) -> "PageTable":
-        """Return how large databases are, and how old their summaries."""
+        """Return the sizes of databases, and the ages of their summaries."""
         from halflife.kinds.page_view import PageTable  # noqa: PLC0415
         from halflife.kinds.search import status  # noqa: PLC0415
 
         return PageTable("searches", status.rows(reading.store, sources, reading.now))
 
-    def page(self, asked: "PageRequest[SearchConfig]") -> "PageView":
-        """Return the summary in use, and what it rests on."""
+    def page(self, request: "PageRequest[SearchConfig]") -> "PageView":
+        """Return the summary in use, and its evidence."""
         from halflife.kinds.search.page import page  # noqa: PLC0415
 
-        return page(asked.reading.store, asked.source.name)
+        return page(request.reading.store, request.source.name)
 
     def quality(
         self, state: SearchState, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
-        """Return the chance that the summary holds; one summary has no bounds."""
+        """Return the chance that the summary holds; a single one has no bounds."""
         del sure, looks
         if state.used is None:
             return None
@@ -169,9 +169,9 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         return Forecast("summary", state.now + ahead, alive, alive, alive)
 
     def worth(self, state: SearchState, confidence: float) -> Known:
-        """Return what refreshing a summary buys: the share of time that it holds.
+        """Return the value of renewing a summary: the share of time that it holds.
 
-        One summary holds or does not; its lower bound is the chance that it still
+        A single summary holds or does not; its lower bound is the chance that it still
         holds at the end of an interval.
         """
         del confidence
@@ -183,8 +183,8 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         mean = np.concatenate([[0.0], now.survival.lasting(every) / every])
         alive = now.survival.alive(every)
         low = np.concatenate([[0.0], alive])
-        each = now.kept.requests * _deal(state, now.kept, alive)
-        requests = np.concatenate([[0.0], np.maximum.accumulate(each / every)])
+        per_look = now.kept.requests * _cost_in_renewals(state, now.kept, alive)
+        requests = np.concatenate([[0.0], np.maximum.accumulate(per_look / every)])
         high = np.ones(requests.size)
         worth = Worth(source.name, "summary", source.weight, requests, mean, low, high)
         choice = state.choice
@@ -192,19 +192,21 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         return Known(source, float(now.kept.requests), worth, pace=pace)
 
     def offers(self, state: SearchState) -> Offers:
-        """Return what a look buys: a check, or a new summary where one is due.
+        """Return the value of a check, or of a renewal where one is due.
 
-        A check leads to a new one as often as the summary does not hold, and is worth
-        its part of all that. If a rule says what is done, what is due is worth what
-        the rule gives it, and nothing else is worth anything.
+        A check leads to a renewal as often as the summary does not hold, and gets its
+        proportion of the whole value. With a rule, what is due gets the value of the
+        rule, and anything else has no value.
         """
         source, now = state.source, state.used
         if now is None:
             return one_offer(source, 1.0, NEVER_SEEN)
         if state.choice is not None:
-            asked = float(state.choice.requests)
-            worth = state.choice.gain * asked / source.weight  # it is weighted already
-            return one_offer(source, asked, worth)
+            requests = float(state.choice.requests)
+            value = (
+                state.choice.gain * requests / source.weight
+            )  # it is weighted already
+            return one_offer(source, requests, value)
         cost = float(now.requests)
         if now.holding.doubted:
             life = float(now.survival.life()[0])
@@ -212,35 +214,35 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         age = np.array([state.age])
         alive = now.survival.alive(age)
         gain = now.survival.lasting(age) - age * alive
-        whole = now.kept.requests * selection.deal(alive, source, now.kept)
+        whole = now.kept.requests * selection.cost_in_renewals(alive, source, now.kept)
         return one_offer(source, cost, float((gain * cost / whole)[0]))
 
     def measure(self, source: SearchConfig) -> str:
-        """Return what the quality of a summary is called."""
+        """Return the name of the quality measure of a summary."""
         del source
         return "summary"
 
     def recordings(self, folder: "Path") -> "Sequence[RecordedHistory]":
-        """Return the text databases that were recorded in a folder."""
+        """Return the recorded text databases in a folder."""
         from halflife.kinds.search.recorded_source import text_histories  # noqa: PLC0415  (slow)
 
         return text_histories(folder)
 
     def describe(self, state: SearchState) -> Description:
-        """Return how many documents the summary rests on."""
+        """Return the number of documents in the summary."""
         if state.used is None:
             return Description("summary", why="there is no summary yet")
         kept = state.used.kept
         return Description("summary", kept.summary.sampled, kept.at)
 
     def steps(self, state: SearchState, most: int) -> list[Step]:
-        """Return the one step there is: a check, or a new summary."""
+        """Return the only step: a check or a renewal."""
         if state.used is None:
             what, requests = "a first summary", min(SUMMARY, most)
             return [Step(what, requests, NEVER_SEEN / SUMMARY, "there is none yet")]
         offers = self.offers(state)
         gain = float(offers.gain[0] / offers.cost[0])
-        seen = f"last looked at {span(state.age)} ago"
+        seen = f"last checked {span(state.age)} ago"
         if state.choice is not None:
             seen = f"{state.choice.policy}: {state.choice.why}"
         what = f"its summary, {self.way(state)}"
@@ -261,7 +263,7 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         return 1.0 if state.used is None else float(state.used.kept.requests)
 
     def cost(self, state: SearchState) -> float:
-        """Return the requests of the next look: of a check, or of a new summary."""
+        """Return the requests of the next check or renewal."""
         return float(state.requests)
 
     def shortest(self, state: SearchState) -> float:
@@ -269,59 +271,59 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         return state.reading.shortest(state.source, self.whole(state))
 
     def least(self, state: SearchState) -> float:
-        """Return the days between two looks, at least."""
+        """Return the shortest time between two checks or renewals, in days."""
         del state
         return SOONEST
 
     def prospects(self, state: SearchState) -> Prospects | None:
-        """Return what a look buys, the older the summary is."""
+        """Return the gain of a check or renewal, by the age of the summary."""
         now = state.used
         if now is None:
             return None
-        one = np.ones(1)
-        if (mine := state.choice) is not None:  # it takes its share at any price
-            due = np.where(mine.every <= price.AGES, mine.price * mine.usual, 0.0)
-            return Prospects(due[None, :], mine.usual * one, one)
+        unit = np.ones(1)
+        if (choice := state.choice) is not None:  # it gets its share at any price
+            due = np.where(choice.every <= price.AGES, choice.price * choice.usual, 0.0)
+            return Prospects(due[None, :], choice.usual * unit, unit)
         left = now.survival.alive(price.AGES)
-        deal = selection.deal(left, state.source, now.kept)
-        gain = price.gains(now.survival, 1) / deal
-        return Prospects(state.source.weight * gain, now.kept.requests * one, one)
+        cost = selection.cost_in_renewals(left, state.source, now.kept)
+        gain = price.gains(now.survival, 1) / cost
+        return Prospects(state.source.weight * gain, now.kept.requests * unit, unit)
 
     def standing(self, state: SearchState, goal: Goal) -> tuple[Whole, float] | None:
         """Return how a summary stands: the chance that it does not hold.
 
-        A summary that did not pass a check is made anew at once. Its rounds are days.
-        A rule that has survival of its own goes by that.
+        A summary that failed a check is renewed at once. Its rounds are days. A rule
+        with its own survival model uses that.
         """
         del goal  # no level says how much of a summary holds
-        now, mine = state.used, state.choice
+        now, choice = state.used, state.choice
         if now is None:
             return None
         if now.holding.doubted:
             return Whole(1.0, ROUND, 1.0, 0.0, ROUND), 0.0
         old = max(state.now - now.kept.at, 0.0)
         holding = now.holding
-        if mine is not None and mine.survival is not None:
-            holding = Holding(mine.survival, holding.held)
+        if choice is not None and choice.survival is not None:
+            holding = Holding(choice.survival, holding.held)
         (later,) = 1.0 - holding.alive(np.array([old + ROUND]))
         (fresh,) = 1.0 - holding.survival.alive(np.array([ROUND]))
         whole = Whole(1.0, state.age, float(later), float(fresh), ROUND)
         return whole, inf
 
     def is_due(self, now: Whole, *, late: bool) -> bool:
-        """Say whether it is to be looked at now: once a round at most."""
+        """Say whether it is due now: at most once a round."""
         return late and now.age >= ROUND
 
     def way(self, state: SearchState) -> str:
-        """Say how a summary is looked at next."""
+        """Return whether a summary is checked or renewed next, in words."""
         now = state.used
         if state.choice is not None:
-            done = "made anew" if state.choice.renews else "by a check"
-            return f"{done}, as the rule {state.choice.policy} has it"
+            action = "renewed" if state.choice.renews else "by a check"
+            return f"{action}, by the rule {state.choice.policy}"
         if now is not None and now.holding.doubted:
-            return "made anew, as it did not pass a check"
+            return "renewed, as it did not pass a check"
         checked = now is not None and now.requests < now.kept.requests
-        return "by a check" if checked else "made anew"
+        return "by a check" if checked else "renewed"
 
     def was_seen(self, reading: Reading, source: SearchConfig) -> bool:
         """Say whether it was ever summarised."""
@@ -342,22 +344,24 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         return schema_drift.report(reading.store, source, breaker, reading.now)
 
     def reader(self, desk: Desk, source: SearchConfig) -> "SearchReader":
-        """Return what summarises a database."""
+        """Return the reader of a database."""
         return SearchReader(desk, source)
 
 
 class SearchReader:
-    """Summarises one database, or checks its summary if that is what is due."""
+    """Summarises one database, or checks its summary if that is due."""
 
     def __init__(self, desk: Desk, source: SearchConfig) -> None:
         self._desk, self._source = desk, source
         self._worker: check.Checker | runner.Summarizer | None = None
 
-    async def sync(self, errand: Errand) -> "runner.Summarized | check.Checked":
-        """Summarise the database anew, for somebody who asked for it."""
+    async def sync(
+        self, errand: Errand
+    ) -> "runner.SamplingOutcome | check.CheckOutcome":
+        """Summarise the database again, as requested."""
         desk, source = self._desk, self._source
         kept = summaries.current(desk.store, source.name)
-        wish = runner.again(kept) if kept else runner.SummaryWish()
+        wish = runner.renewal_wish(kept) if kept else runner.SummaryWish()
         self._worker = worker = self._summarizer(wish)
         return await worker.summarize(source, most=errand.most)
 
@@ -365,23 +369,25 @@ class SearchReader:
         desk = self._desk
         return runner.Summarizer(desk.config, desk.store, wish, desk.clock, desk.gate)
 
-    async def read(self, requests: int) -> "runner.Summarized | check.Checked":
-        """Check the summary, or make it."""
+    async def read(
+        self, requests: int
+    ) -> "runner.SamplingOutcome | check.CheckOutcome":
+        """Check the summary, or renew it."""
         desk, source = self._desk, self._source
         kept = summaries.current(desk.store, source.name)
         if kept and self._checks(kept, requests):
             checker = check.Checker(desk.config, desk.store, desk.clock, desk.gate)
             self._worker = checker
-            counts = rules.goes_by_counts(source)
+            counts = rules.uses_match_counts(source)
             return await checker.check(source, kept, most=requests, counts=counts)
-        wish = runner.again(kept) if kept else runner.SummaryWish()
+        wish = runner.renewal_wish(kept) if kept else runner.SummaryWish()
         self._worker = worker = self._summarizer(wish)
         return await worker.summarize(source, most=requests)
 
     def _checks(self, kept: StoredSummary, requests: int) -> bool:
-        """Say whether the summary is checked; if a rule decides, the grant tells.
+        """Say whether the summary is checked; with a rule, the grant decides.
 
-        A check is granted fewer requests than a new summary takes.
+        A check is granted fewer requests than a renewal.
         """
         if rules.rule_of(self._source) is not None:
             return kept.method == "qbs" and requests < kept.requests
@@ -389,63 +395,64 @@ class SearchReader:
         return look < kept.requests
 
     def ease(self) -> None:
-        """Ask nothing more."""
+        """Send nothing more."""
         if self._worker is not None:
             self._worker.ease()
 
     def audit(self, result: WholeResult) -> None:
-        """Score what was forecast of the summary before."""
+        """Score the forecasts of the previous summary."""
         del result
         audit_summary(self._desk.store, self._source)
 
 
-def used(reading: Reading, source: SearchConfig) -> Used | None:
+def summary_in_use(reading: Reading, source: SearchConfig) -> SummaryInUse | None:
     """Return the summary in use; None if there is none."""
     store = reading.store
     kept = summaries.current(store, source.name)
     if kept is None:
         return None
-    return Used(
+    return SummaryInUse(
         kept,
         selection.survival(kept, source, store),
         selection.holding(kept, source, store),
-        selection.looked(store, kept),
+        selection.last_checked(store, kept),
         selection.look_requests(store, source, kept),
     )
 
 
-def _deal(state: SearchState, kept: StoredSummary, alive: Floats) -> Floats:
-    """Return what a look takes, in renewals; a rule that never checks renews."""
+def _cost_in_renewals(state: SearchState, kept: StoredSummary, alive: Floats) -> Floats:
+    """Return the cost of a check in renewals; a rule that never checks renews."""
     if state.choice is not None and state.choice.renews:
         return np.ones_like(alive)
-    return selection.deal(alive, state.source, kept)
+    return selection.cost_in_renewals(alive, state.source, kept)
 
 
-def _joint(reading: Reading, source: SearchConfig) -> dict[str, SearchState]:
+def _joint_states(reading: Reading, source: SearchConfig) -> dict[str, SearchState]:
     """Return the states of all databases that share the rule of a source.
 
-    They are worked out once for each reading.
+    They are cached for each reading.
     """
     if rules.rule_of(source) is None:
-        alone = SearchState(source, reading.now, reading, used(reading, source))
+        used = summary_in_use(reading, source)
+        alone = SearchState(source, reading.now, reading, used)
         return {source.name: alone}
     key = "states", source.policies
     last = reading.memo.rules.get(key)
     if last is not None and last[0] is reading:
-        found: dict[str, SearchState] = last[1]
-        return found
+        states: dict[str, SearchState] = last[1]
+        return states
     group = rules.sharing(reading, source)
-    known = {one.name: used(reading, one) for one in group}
-    kept = {name: now.kept for name, now in known.items() if now is not None}
+    used_by = {member.name: summary_in_use(reading, member) for member in group}
+    kept = {name: now.kept for name, now in used_by.items() if now is not None}
     chosen = rules.choices(reading, source, kept)
-    found = {
-        one.name: SearchState(
-            one, reading.now, reading, known[one.name], chosen.get(one.name)
+    states = {
+        member.name: SearchState(
+            member, reading.now, reading, used_by[member.name], chosen.get(member.name)
         )
-        for one in group
+        for member in group
     }
-    reading.memo.rules[key] = reading, found
-    return found
+    reading.memo.rules[key] = reading, states
+    return states
 
 
 KIND = SearchKind()

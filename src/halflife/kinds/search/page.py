@@ -1,4 +1,4 @@
-"""What the page of a database that can be searched shows: its summary."""
+"""The page of a database that can be searched: its summary."""
 
 import math
 
@@ -17,7 +17,7 @@ COLUMNS = (
 
 
 def page(store: Store, name: str) -> PageView:
-    """Return the summary in use, and what it rests on."""
+    """Return the summary in use, and its evidence."""
     kept = summaries.current(store, name)
     if kept is None:
         return PageView(title="Words")

@@ -1,4 +1,4 @@
-"""A recorded search box: what a word found at a moment."""
+"""A recorded search box: the hits of a word at a time."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from halflife.summary.weekly import Weekly
 WEEK = 7.0  # days
 FULL_TAU = 0.005  # divergence that half of all summaries reach in half of the weeks
 RECENT_TAU = 0.05  # the same for what is new in the last 13 weeks
-LAST_DAY = 20_076.0  # on which databases end of which nobody knows when they began
+LAST_DAY = 20_076.0  # the last day of databases without a known first day
 PER_PAGE = 20  # documents on a page of results, as a search engine shows them
 CAPPED, MOST_SHOWN = "capped-search", 50  # documents that such a search shows
 SEARCH_FAULTS = {CAPPED: "a search shows and counts 50 documents at most"}
@@ -36,32 +36,32 @@ MEASURES = (SUMMARY, *(metric for metric in METRICS if metric != "kl"))
 def search_box(
     find: Callable[[str, float], Sequence[str]], text: Callable[[str], str]
 ) -> Recorded:
-    """Return a search at ``/search``; ``find`` names what a word finds, in order."""
+    """Return a search at ``/search``; ``find`` returns the hits of a word, in order."""
 
-    def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
-        found = find(asked.url.query.get("q", "").lower(), now)
-        return results(asked, found, lambda name: (name, text(name)))
+    def answer(request: RecordedRequest, now: float) -> RecordedAnswer:
+        hits = find(request.url.query.get("q", "").lower(), now)
+        return results(request, hits, lambda name: (name, text(name)))
 
     return answer
 
 
 def results(
-    asked: RecordedRequest,
+    request: RecordedRequest,
     found: Sequence[str],
     hit: Callable[[str], tuple[str, str]],
     cap: int | None = None,
 ) -> RecordedAnswer:
-    """Return a page of what was found; ``hit`` gives the name and text of each.
+    """Return a page of results; ``hit`` returns the key and text of each.
 
-    With a ``cap`` only so many are shown or counted, as engines do to save work.
+    With a ``cap`` no more results are shown or counted, as in engines that save work.
     """
-    if asked.url.path != "/search":
+    if request.url.path != "/search":
         return as_json({"error": "no such page"}, 404)
-    query = asked.url.query
+    query = request.url.query
     skip, count = int(query.get("from", "0")), int(query.get("size", "10"))
     shown = found[:cap]
-    some = [hit(one) for one in shown[skip : skip + count]]
-    hits = [{"_id": name, "_source": {"body": body}} for name, body in some]
+    page = [hit(name) for name in shown[skip : skip + count]]
+    hits = [{"_id": name, "_source": {"body": body}} for name, body in page]
     exact = len(shown) == len(found)
     total = {"value": len(shown), "relation": "eq" if exact else "gte"}
     return as_json({"took": 1, "hits": {"total": total, "hits": hits}})
@@ -71,7 +71,7 @@ def results(
 class RecordedSearch:
     """A text database as it was week by week, behind a search box.
 
-    Its quality at a moment is that of the summary in use, judged by the truth: the
+    Its quality at a time is that of the summary in use, judged by the truth: the
     complete summary of the week in which it was made against that of now. ``summary``
     is 1 as long as their divergence is no more than ``tau``, and 0 from then on, so
     that its mean is the share of time in which the summary was not out of date; ``ur``,
@@ -82,11 +82,11 @@ class RecordedSearch:
         weekly: Recorded databases.
         site: Which of them it is.
         tau: The divergence from which a summary counts as out of date.
-        measure: What its copy is judged by.
-        began: When its first whole week began, in days; by default when it did.
+        measure: The quality measure.
+        began: When its first whole week begins, in days; None: as recorded.
         policy: The rule that its settings name; empty if they name none.
         per_page: Documents on a page of results.
-        faults: What it does that it should not, of ``SEARCH_FAULTS``.
+        faults: Its faults, of ``SEARCH_FAULTS``.
 
     """
 
@@ -132,29 +132,29 @@ class RecordedSearch:
         return int(self.weekly.present(self.site, at).size)
 
     def moved(self, days: float) -> "RecordedSearch":
-        """Return the same database as if all had happened so many days later."""
+        """Return the same database, shifted ``days`` later."""
         return replace(self, began=self.span[0] + days, _made={})
 
-    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
-        """Return what the search box answered at a moment."""
-        query = asked.url.query.get("q", "").lower()
+    def answer(self, request: RecordedRequest, now: float) -> RecordedAnswer:
+        """Return the answer of the search box at a time."""
+        query = request.url.query.get("q", "").lower()
         cap = MOST_SHOWN if CAPPED in self.faults else None
-        return results(asked, self._find(query, self.week(now)), self._hit, cap)
+        return results(request, self._find(query, self.week(now)), self._hit, cap)
 
     def with_faults(self, faults: Collection[str]) -> "RecordedSearch":
-        """Return a search that does what it should not; see ``SEARCH_FAULTS``."""
+        """Return the search with faults; see ``SEARCH_FAULTS``."""
         return replace(self, faults=frozenset(faults) & SEARCH_FAULTS.keys(), _made={})
 
     def _find(self, query: str, week: int) -> list[str]:
-        """Return the documents that hold all words, in an order of the query's own."""
+        """Return the documents with all words, in an order of the query."""
         none = np.zeros(0, dtype=np.intp)
         holders = [self._rows.get(word, none) for word in query.split()]
         if not holders:
             return []
         rows = reduce(np.intersect1d, holders)
         weekly, at = self.weekly, week + self.weekly.since
-        there = (weekly.week_from[rows] <= at) & (at <= weekly.week_to[rows])
-        pages = {str(row): str(weekly.page[row]) for row in rows[there].tolist()}
+        present = (weekly.week_from[rows] <= at) & (at <= weekly.week_to[rows])
+        pages = {str(row): str(weekly.page[row]) for row in rows[present].tolist()}
         return sorted(pages, key=lambda row: crc32(f"{query} {pages[row]}".encode()))
 
     def _hit(self, row: str) -> tuple[str, str]:
@@ -163,14 +163,14 @@ class RecordedSearch:
 
     @cached_property
     def _rows(self) -> dict[str, Ints]:
-        """The documents of all weeks that hold each word."""
+        """The documents of all weeks by word."""
         weekly, place = self.weekly, self.weekly.place(self.site)
         low, high = int(weekly.first[place]), int(weekly.first[place + 1])
         terms = weekly.term[weekly.start[low] : weekly.start[high]]
         row = np.repeat(np.arange(low, high), np.diff(weekly.start[low : high + 1]))
         order = np.argsort(terms, kind="stable")
-        known, start = np.unique(terms[order], return_index=True)
-        words = [str(word).lower() for word in weekly.words[known]]
+        distinct, start = np.unique(terms[order], return_index=True)
+        words = [str(word).lower() for word in weekly.words[distinct]]
         return dict(zip(words, np.split(row[order], start[1:]), strict=True))
 
     def truth(self) -> Recording:
@@ -192,17 +192,17 @@ class RecordedSearch:
         return recording_of_changes(tuple(number), item[later], begin[later], lives)
 
     def settings(self, origin: str) -> str:
-        """Return how it is asked."""
-        asked = f"{origin}/search?q={{query}}&from={{offset}}&size={{count}}"
+        """Return the settings to query it."""
+        address = f"{origin}/search?q={{query}}&from={{offset}}&size={{count}}"
         lines = [
-            f'kind = "search"\nsearch_url = "{asked}"\nengine = "elasticsearch"',
+            f'kind = "search"\nsearch_url = "{address}"\nengine = "elasticsearch"',
             f"per_page = {self.per_page}\ntau = {self.tau}",
         ]
         lines += [f'policy = "{self.policy}"'] if self.policy else []
         return "\n".join(lines)
 
     def quality(self, store: Store, now: float) -> float:
-        """Return how good the summary in use is; 0 if there is none."""
+        """Return the quality of the summary in use; 0 if there is none."""
         made = self._made_in(store)
         if made is None:
             return 0.0
@@ -212,7 +212,7 @@ class RecordedSearch:
         return float(np.nan_to_num(change[made, self.week(now)]))
 
     def divergence(self, store: Store, now: float) -> float:
-        """Return how far the truth is from that of when the summary was made."""
+        """Return the divergence of the truth since the summary in use was made."""
         made = self._made_in(store)
         return (
             nan if made is None else float(self.drift.change.kl[made, self.week(now)])
@@ -238,9 +238,9 @@ def recorded_searches(
 ) -> list[RecordedSearch]:
     """Return the text databases that are recorded in a folder (``recordings.textdb``).
 
-    Their weeks are laid side by side: the first whole week of each begins when that of
-    the latest did. ``recent`` shows only what is new in the last 13 weeks. ``tau`` is
-    by default what half of the summaries reach in about half of the recorded time.
+    Their weeks are aligned: the first whole week of each begins when that of the latest
+    did. ``recent`` shows only documents that are new in the last 13 weeks. The default
+    of ``tau`` is reached by half of the summaries in about half of the recorded time.
     """
     weekly = textdb.load(folder)
     weekly = weekly.recent() if recent else weekly

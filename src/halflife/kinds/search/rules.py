@@ -1,10 +1,9 @@
-"""The rule that databases of a live store go by, worked out for all of them at once.
+"""The rules of databases in a live store, evaluated for all of them at once.
 
-Databases that name the same rule share an income: of the budget's requests a day as
-much as their weights are of the weights of all sources. The rule says what is due. What
-is due stands in the market with what a lost summary is worth, the mean life of a new
-one, so that it is done before what merely ages elsewhere; what is not due offers
-nothing.
+Databases with the same rule share an income: a share of the daily requests according to
+their weights among all sources. The rule decides what is due. What is due is offered at
+the value of a lost summary, the mean life of a new one, so that it is done before other
+sources that merely age; what is not due offers nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,21 +34,21 @@ from halflife.stores.summaries import StoredSummary
 
 @dataclass(frozen=True, slots=True)
 class SearchChoice:
-    """What a rule does for one database.
+    """The decision of a rule for one database.
 
     Attributes:
         policy: The name of the rule.
-        renews: Whether it is summarised anew; else its summary is checked.
-        due: Whether that is to be done now.
+        renews: Whether the summary is renewed; otherwise it is checked.
+        due: Whether that is due now.
         every: Days between two; ``inf`` if it is not planned.
         since: When the present interval began, in days.
         requests: Requests of the next one.
-        usual: Requests that one takes in the long run, what follows from it included.
-        price: What is due is worth so much a request, weighted, at least.
-        gain: What the next one is worth a request, weighted; 0 if it is not due.
+        usual: Requests of one in the long run, with those of its consequences.
+        price: The least weighted value of a request for what is due.
+        gain: The weighted value of a request for the next one; 0 if it is not due.
         why: The reason.
-        survival: How long its summaries hold as the rule has it; None if it does not
-            say.
+        survival: How long its summaries hold according to the rule; None if it has no
+            such model.
 
     """
 
@@ -67,22 +66,22 @@ class SearchChoice:
 
 
 def rule_of(source: SearchConfig) -> SearchPolicy | None:
-    """Return the rule that a source names; None if the market's price decides."""
+    """Return the rule that a source names; None if the market decides."""
     names = source.policies
     if not names or names == source.usual_policies:
         return None
     return _loaded(names[0])
 
 
-@lru_cache(32)  # entry points are searched for in all packages that are installed
+@lru_cache(32)  # entry points are searched for in all installed packages
 def _loaded(name: str) -> SearchPolicy:
     group, made = SearchConfig.policy_group, SearchPolicy
     found: SearchPolicy = plugins.load(group, name, made)  # type: ignore[type-abstract]
     return found
 
 
-def goes_by_counts(source: SearchConfig) -> bool:
-    """Say whether checks of a source ask for match counts before documents.
+def uses_match_counts(source: SearchConfig) -> bool:
+    """Say whether checks of a source request match counts before documents.
 
     A rule that samples documents needs these, and so may one of a plug-in.
     """
@@ -93,67 +92,70 @@ def goes_by_counts(source: SearchConfig) -> bool:
 def choices(
     reading: Reading, source: SearchConfig, kept: Mapping[str, StoredSummary]
 ) -> Mapping[str, SearchChoice]:
-    """Return what the rule of a source does, for all databases that name it.
+    """Return the decisions of a source's rule, for all databases that name it.
 
     ``kept`` are the summaries in use of databases of this rule; those without one are
-    left out: they are to be summarised whatever the rule is.
+    left out: they are summarised under any rule.
     """
     rule = rule_of(source)
-    some = [s for s in sharing(reading, source) if s.name in kept]
-    if rule is None or not some:
+    members = [s for s in sharing(reading, source) if s.name in kept]
+    if rule is None or not members:
         return {}
-    known = databases(reading, some, [kept[s.name] for s in some])
-    found = rule.choose(known)
-    if found is None:
+    data = databases(reading, members, [kept[s.name] for s in members])
+    chosen = rule.choose(data)
+    if chosen is None:
         return {}
-    if wrong := bad_choices(found, len(known)):
+    if wrong := bad_choices(chosen, len(data)):
         raise UsageError(f"the policy {source.policies[0]!r}: {wrong}")
-    return _priced(source.policies[0], some, known, found)
+    return _priced(source.policies[0], members, data, chosen)
 
 
 def sharing(reading: Reading, source: SearchConfig) -> list[SearchConfig]:
-    """Return the databases that go by the same rule, in the order of the settings."""
-    found = SearchConfig.among(reading.config.source)
-    return [one for one in found if one.policies == source.policies]
+    """Return the databases with the same rule, in the order of the settings."""
+    sources = SearchConfig.among(reading.config.source)
+    return [other for other in sources if other.policies == source.policies]
 
 
-def bad_choices(found: Choices, n: int) -> str:
-    """Return what is wrong with what a rule chose; empty if nothing is."""
-    columns = (found.renews, found.due, found.every, found.since, found.rank)
-    if any(np.shape(c) != (n,) for c in (*columns, found.cost)) or len(found.why) != n:
+def bad_choices(chosen: Choices, n: int) -> str:
+    """Return what is wrong with the decisions of a rule; empty if nothing is."""
+    columns = (chosen.renews, chosen.due, chosen.every, chosen.since, chosen.rank)
+    if (
+        any(np.shape(c) != (n,) for c in (*columns, chosen.cost))
+        or len(chosen.why) != n
+    ):
         return "it must choose once for each database"
-    if np.isnan(found.every).any() or np.any(found.every <= 0):
+    if np.isnan(chosen.every).any() or np.any(chosen.every <= 0):
         return "an interval is not above 0"
-    if not (np.isfinite(found.rank).all() and np.all(found.rank >= 0)):
-        return "a rank is negative or without end"
-    fine = np.isfinite(found.cost).all() and np.all(found.cost > 0)
+    if not (np.isfinite(chosen.rank).all() and np.all(chosen.rank >= 0)):
+        return "a rank is negative or infinite"
+    fine = np.isfinite(chosen.cost).all() and np.all(chosen.cost > 0)
     return "" if fine else "a cost is not above 0"
 
 
 def _priced(
-    name: str, sources: Sequence[SearchConfig], known: Databases, found: Choices
+    name: str, sources: Sequence[SearchConfig], data: Databases, chosen: Choices
 ) -> dict[str, SearchChoice]:
-    """Return each choice with what it is worth a request.
+    """Return each decision with its value by request.
 
-    Whatever is due is worth ``price`` at least and twice that at most: the higher its
-    rank, the more.
+    What is due is worth at least ``price`` and at most twice that: the higher its rank,
+    the more.
     """
-    price = _worth(known, found)
-    gain = np.where(found.due, price * (1.0 + found.rank / (1.0 + found.rank)), 0.0)
-    look = np.where(found.renews, known.cost, np.minimum(known.check, known.cost))
-    lives = found.survival
+    price = _price(data, chosen)
+    gain = np.where(chosen.due, price * (1.0 + chosen.rank / (1.0 + chosen.rank)), 0.0)
+    look = np.where(chosen.renews, data.cost, np.minimum(data.check, data.cost))
+    lives = chosen.survival
     return {
         source.name: SearchChoice(
             name,
-            bool(found.renews[i]),
-            bool(found.due[i]),
-            float(found.every[i]),
-            float(found.since[i]),
+            bool(chosen.renews[i]),
+            bool(chosen.due[i]),
+            float(chosen.every[i]),
+            float(chosen.since[i]),
             int(look[i]),
-            float(found.cost[i]),
+            float(chosen.cost[i]),
             price,
             float(gain[i]),
-            found.why[i],
+            chosen.why[i],
             None
             if lives is None
             else WeibullSurvival(lives.rate[i : i + 1], lives.shape[i : i + 1]),
@@ -162,25 +164,25 @@ def _priced(
     }
 
 
-def _worth(known: Databases, found: Choices) -> float:
-    """Return the weighted days that renewals buy at most, over what they take."""
-    if found.survival is None:
-        days = np.full(len(known), NEVER_SEEN)
+def _price(data: Databases, chosen: Choices) -> float:
+    """Return the weighted days that renewals gain at most, over their cost."""
+    if chosen.survival is None:
+        days = np.full(len(data), NEVER_SEEN)
     else:
-        days = np.minimum(np.nan_to_num(found.survival.life(), posinf=inf), NEVER_SEEN)
-    return float((known.weight * days).sum() / known.cost.sum())
+        days = np.minimum(np.nan_to_num(chosen.survival.life(), posinf=inf), NEVER_SEEN)
+    return float((data.weight * days).sum() / data.cost.sum())
 
 
 def databases(
     reading: Reading, sources: Sequence[SearchConfig], kept: Sequence[StoredSummary]
 ) -> Databases:
-    """Return what a store knows of databases that share a rule."""
+    """Return what the store has on databases that share a rule."""
     store, config = reading.store, reading.config
     each = list(zip(sources, kept, strict=True))
     whole = sum(source.weight for source in config.source)
     share = sum(source.weight for source in sources) / whole
     lives = [selection.life(store, one) for one in kept]
-    counts = _counts(store, kept) if goes_by_counts(sources[0]) else None
+    counts = _counts(store, kept) if uses_match_counts(sources[0]) else None
     check = np.array([_check(source, one) for source, one in each], np.float64)
     if counts is not None:
         check = np.minimum(check, counts.price)
@@ -192,7 +194,7 @@ def databases(
         size=np.array([max(one.summary.size, 1.0) for one in kept]),
         tau=np.array([source.tau for source in sources]),
         made=np.array([one.at for one in kept]),
-        looked=np.array([selection.looked(store, one) for one in kept]),
+        looked=np.array([selection.last_checked(store, one) for one in kept]),
         doubted=np.array([one.is_doubted for one in lives], np.bool_),
         cost=np.array([max(one.requests, 1) for one in kept], np.float64),
         check=check,
@@ -206,7 +208,7 @@ def databases(
 
 
 def _check(source: SearchConfig, kept: StoredSummary) -> float:
-    """Return the requests of a check; ``inf`` where topics were probed for."""
+    """Return the requests of a check; ``inf`` where topics were probed."""
     by_words = kept.method == "qbs"
     return float(selection.check_requests(source, kept)) if by_words else inf
 
@@ -214,8 +216,8 @@ def _check(source: SearchConfig, kept: StoredSummary) -> float:
 def _counts(store: Store, kept: Sequence[StoredSummary]) -> CountChecks:
     """Return the checks by match counts of summaries in use; ages in weeks.
 
-    A database that tells no counts of use, or whose summary takes no more requests
-    than a check, has no such check.
+    A database without usable counts, or whose summary costs no more requests than a
+    check, has no such check.
     """
     price = [
         float(selection.COUNT_REQUESTS)
@@ -247,19 +249,19 @@ def _refreshes(store: Store, sources: Sequence[SearchConfig]) -> Refreshes:
 
 
 def _checks(store: Store, kept: Sequence[StoredSummary]) -> SummaryChecks:
-    """Return the checks of summaries in use; those of others count, and no more."""
-    told = [summary_drift.last_check(store, one.source) for one in kept]
-    mine: Bools = np.array(
-        [t.version == k.version for t, k in zip(told, kept, strict=True)], np.bool_
+    """Return the checks of summaries in use; of earlier ones only their number."""
+    last = [summary_drift.last_check(store, one.source) for one in kept]
+    current: Bools = np.array(
+        [t.version == k.version for t, k in zip(last, kept, strict=True)], np.bool_
     )
 
     def column(values: Sequence[float], none: float) -> Floats:
-        return np.asarray(np.where(mine, np.array(values, np.float64), none))
+        return np.asarray(np.where(current, np.array(values, np.float64), none))
 
     return SummaryChecks(
-        column([t.at for t in told], -inf),
-        column([t.share for t in told], 0.0),
-        column([t.kl for t in told], nan),
-        np.array([t.asked for t in told], np.intp),
-        np.array([t.passed for t in told], np.intp),
+        column([t.at for t in last], -inf),
+        column([t.share for t in last], 0.0),
+        column([t.kl for t in last], nan),
+        np.array([t.asked for t in last], np.intp),
+        np.array([t.passed for t in last], np.intp),
     )

@@ -1,8 +1,9 @@
-"""Summaries of databases that only answer queries: sample, size, keep."""
+"""Summaries of databases that only answer queries: sample, size, save."""
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -52,9 +53,9 @@ from halflife.summary import Summary
 from halflife.summary.count_check import ReferenceCounts
 
 METHODS = ("qbs", "fps")
-UNSIZED = "not estimated: nothing more could be asked"
-DEAR = 20  # words asked for the size if each document costs a request
-RESERVE = 4  # one request in so many is left for the size
+UNSIZED = "not estimated: no request was left"
+DEAR = 20  # words queried for the size if each document costs a request
+RESERVE = 4  # the budget divided by this is left for the size
 _TRUE = frozenset(
     {TotalsTrust.CONSISTENT, TotalsTrust.ROUNDED}
 )  # totals that frequencies follow
@@ -62,13 +63,13 @@ _TRUE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SummaryWish:
-    """How databases are to be summarised.
+    """How databases are summarised.
 
     Attributes:
         method: ``qbs``, query-based sampling, or ``fps``, focused probing.
-        documents: Documents that are enough for query-based sampling.
-        snippets: Whether snippets will do; else documents are read in full.
-        dictionary: A file of words to begin with.
+        documents: Documents that suffice for query-based sampling.
+        snippets: Whether snippets suffice; else documents are read in full.
+        dictionary: A file of words for the first queries.
         probes: A file of topics and queries for focused probing.
 
     """
@@ -87,8 +88,8 @@ class SummaryWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Summarized:
-    """What came of summarising a database.
+class SamplingOutcome:
+    """The outcome of summarising a database.
 
     Attributes:
         source: The database.
@@ -96,8 +97,8 @@ class Summarized:
         ending: Why sampling ended, in words.
         kept: The summary; None if there is nothing to summarise.
         in_use: Whether it is the one in use from now on.
-        held: Nothing of a summary waits for a decision.
-        run: So no run has to be named.
+        held: Always empty: nothing of a summary waits for a decision.
+        run: Always 0: no decision refers to the run.
         cut: Whether our budget ended it, and the summary before stays in use.
 
     """
@@ -118,16 +119,16 @@ class Summarized:
 
     @property
     def section(self) -> str:
-        """What a program's answer calls such results."""
+        """The key of such results in a program's answer."""
         return "summaries"
 
     @property
     def partly(self) -> bool:
-        """Whether something came of it although not all did."""
+        """Whether some of it succeeded although not all did."""
         return False
 
     def row(self) -> dict[str, object]:
-        """Return what people and programs are told."""
+        """Return it as a row for programs."""
         row: dict[str, object] = {"source": self.source, "requests": self.requests}
         if self.kept is None:
             return {**row, "version": None, "ending": self.ending}
@@ -147,19 +148,19 @@ class Summarized:
 
     def words(self, *, trouble: bool = True) -> str:
         """Return the same in a line."""
-        del trouble  # why there is no summary is all there is to say
+        del trouble  # why there is no summary is the only content
         if self.kept is None:
-            asked = (
+            sent = (
                 f"after {count(self.requests, 'request')}"
                 if self.requests
-                else "unasked"
+                else "without a request"
             )
-            return f"{self.source}: no summary, {asked}: {self.ending}"
+            return f"{self.source}: no summary, {sent}: {self.ending}"
         kept, high = self.kept, self.kept.high
         top = f"{high:.0f}" if high < inf else "?"
         about = f", about {', '.join(kept.topics)}" if kept.topics else ""
         cut = kept.sized == str(SearchSizeMethod.CUT_OFF)
-        said = (
+        text = (
             f"{self.source}: {count(kept.summary.sampled, 'document')} read, "
             f"{count(len(kept.summary.words), 'word')}, "
             f"{'at least' if cut else 'about'} {kept.summary.size:.0f} documents "
@@ -168,23 +169,23 @@ class Summarized:
             f"{self.ending}; {kept.told}"
         )
         if cut:
-            said += "; its results are cut off, so that nobody can tell how many more"
+            text += "; its results are cut off, so the true number is unknown"
         if not self.in_use:
-            said += "; it knows less than the summary before, which stays in use"
-        return said
+            text += "; it has less evidence than the summary before, which stays in use"
+        return text
 
 
 def databases(config: Config, names: list[str] | None = None) -> list[SearchConfig]:
-    """Return the sources that can be searched; raise ``UsageError`` if there is none.
+    """Return the sources that can be searched; raise ``UsageError`` if there are none.
 
-    A source that is named and cannot be searched is a mistake too.
+    A named source that cannot be searched is an error too.
     """
-    none = "no source can be searched; run `halflife add NAME --search URL` first"
-    return of_kind(config, SearchConfig, names, "cannot be searched", none)
+    missing = "no source can be searched; run `halflife add NAME --search URL` first"
+    return of_kind(config, SearchConfig, names, "cannot be searched", missing)
 
 
 def settings(source: SearchConfig, *, fetch: bool) -> SearchSettings:
-    """Return how a database is asked and its answers read; or ``ConfigError``."""
+    """Return how a database is queried and its answers read; or ``ConfigError``."""
     try:
         reader = AnswerReader(
             source.engine,
@@ -209,8 +210,8 @@ def settings(source: SearchConfig, *, fetch: bool) -> SearchSettings:
     )
 
 
-class Means(NamedTuple):
-    """What sampling needs besides the database."""
+class SamplingInput(NamedTuple):
+    """The input of sampling besides the database."""
 
     wish: SummaryWish
     words: tuple[str, ...]
@@ -220,7 +221,7 @@ class Means(NamedTuple):
 
 
 class SampledDatabase(NamedTuple):
-    """What sampling found; ``size`` is None if nothing was left to find it with."""
+    """A sample of a database; ``size`` is None if no request was left for it."""
 
     sample: Sample
     size: DatabaseSize | None
@@ -229,10 +230,10 @@ class SampledDatabase(NamedTuple):
 
 
 class AnswerCounts:
-    """Hears answers, counts what they hold, and passes them on."""
+    """Counts the filled columns of answers, and passes the answers on."""
 
-    def __init__(self, told: Callable[[SearchAnswer], None] = lambda _: None) -> None:
-        self._told = told
+    def __init__(self, notify: Callable[[SearchAnswer], None] = lambda _: None) -> None:
+        self._notify = notify
         names = (
             listing_schema_drift.HITS,
             listing_schema_drift.TOTAL,
@@ -241,13 +242,13 @@ class AnswerCounts:
         self.columns = dict.fromkeys(names, ColumnFill(0, 0))
 
     def __call__(self, answer: SearchAnswer) -> None:
-        """Count what an answer holds."""
+        """Count the columns of an answer."""
         found = answer.documents
         words = sum(bool(document.words) for document in found)
         self._count(listing_schema_drift.HITS, 1, bool(found))
         self._count(listing_schema_drift.TOTAL, 1, answer.total is not None)
         self._count(listing_schema_drift.WORDS, len(found), words)
-        self._told(answer)
+        self._notify(answer)
 
     def _count(self, name: str, records: int, filled: int) -> None:
         old = self.columns[name]
@@ -259,10 +260,10 @@ class Summarizer:
 
     Args:
         config: The settings.
-        store: Where summaries are kept, and what is spent.
-        wish: How it is to be done.
+        store: The store of summaries and spending.
+        wish: How databases are summarised.
         clock: The time in days.
-        gate: The way out, if it is shared with others.
+        gate: The gate, if it is shared with others.
 
     """
 
@@ -281,7 +282,7 @@ class Summarizer:
         self._line: BlockingSearch | None = None
 
     def ease(self) -> None:
-        """Ask nothing more and wait for no answer; what was learned so far is kept."""
+        """Send nothing more and wait for no answer; earlier results are kept."""
         if self._line is not None:
             self._line.cancel()
 
@@ -290,9 +291,9 @@ class Summarizer:
         source: SearchConfig,
         *,
         most: int | None = None,
-        told: Callable[[SearchAnswer], None] = lambda _: None,
-    ) -> Summarized:
-        """Sample a database as far as the budget goes, and keep what was learned.
+        notify: Callable[[SearchAnswer], None] = lambda _: None,
+    ) -> SamplingOutcome:
+        """Sample a database as far as the budget allows, and save the summary.
 
         Raise ``BudgetSpent`` if nothing can be spent.
         """
@@ -300,58 +301,60 @@ class Summarizer:
         async with self._visitor.visit(source.name, most) as visit:
             engine = Engine(visit.gate, how, visit.purse)
             loop = asyncio.get_running_loop()
-            heard = AnswerCounts(told)
-            line = BlockingSearch(engine, loop, snippets=self.wish.snippets, told=heard)
+            tally = AnswerCounts(notify)
+            snippets = self.wish.snippets
+            line = BlockingSearch(engine, loop, snippets=snippets, notify=tally)
             self._line = line
             rng, room = np.random.default_rng(visit.run.id), visit.purse.left
-            means = Means(self.wish, self._words, self._probes, room, rng)
+            given = SamplingInput(self.wish, self._words, self._probes, room, rng)
             try:
                 with contained(how.url):
-                    learned = await in_thread(lambda: learn(line, means), line.cancel)
+                    work = partial(sample_database, line, given)
+                    sampled = await in_thread(work, line.cancel)
                     listing_schema_drift.note_answers(
-                        self.store, source, heard.columns, self.clock()
+                        self.store, source, tally.columns, self.clock()
                     )
-                    return self._keep(visit.run, source, learned, line)
+                    return self._keep(visit.run, source, sampled, line)
             except SourceError as error:
-                return Summarized(source.name, engine.requests, str(error))
+                return SamplingOutcome(source.name, engine.requests, str(error))
 
     def _keep(
         self,
         run: Run,
         source: SearchConfig,
-        learned: SampledDatabase,
+        sampled: SampledDatabase,
         line: BlockingSearch,
-    ) -> Summarized:
-        """Write a summary down, if there is anything to summarise."""
-        ending = in_words(learned.sample, line)
+    ) -> SamplingOutcome:
+        """Save a summary, if there is anything to summarise."""
+        ending = end_in_words(sampled.sample, line)
         requests = line.engine.requests
-        if not learned.sample.frequency:
+        if not sampled.sample.frequency:
             before = summaries.current(self.store, source.name)
-            cut = learned.sample.ending is Ending.SPENT and before is not None
-            return Summarized(source.name, requests, ending, cut=cut)
+            cut = sampled.sample.ending is Ending.SPENT and before is not None
+            return SamplingOutcome(source.name, requests, ending, cut=cut)
         self.store.renew(run, self.clock(), lease=LEASE)  # it must still be ours
-        kept = _made(source.name, self.clock(), self.wish.method, learned)
+        kept = _stored(source.name, self.clock(), self.wish.method, sampled)
         kept = replace(kept, ending=ending, requests=requests)
         before = summaries.current(self.store, source.name)
         kept = summaries.save(self.store, kept)
-        judge(self.store, before, kept, source.tau)
+        compare_with_previous(self.store, before, kept, source.tau)
         used = summaries.current(self.store, source.name)
         in_use = used is not None and used.version == kept.version
-        if in_use and learned.counts is not None:
-            counts = replace(learned.counts, version=kept.version)
+        if in_use and sampled.counts is not None:
+            counts = replace(sampled.counts, version=kept.version)
             summary_counts.note_counts(self.store, source.name, counts)
-        return Summarized(source.name, requests, ending, kept, in_use)
+        return SamplingOutcome(source.name, requests, ending, kept, in_use)
 
 
-def again(kept: StoredSummary) -> SummaryWish:
-    """Return how a database is summarised once more."""
+def renewal_wish(kept: StoredSummary) -> SummaryWish:
+    """Return how a database is summarised again."""
     return SummaryWish(kept.method, snippets=selection.is_glimpsed(kept))
 
 
-def judge(
+def compare_with_previous(
     store: Store, old: StoredSummary | None, new: StoredSummary, tau: float
 ) -> None:
-    """Write down what a new summary tells of the one that was in use before."""
+    """Save what a new summary shows of the one that was in use before."""
     if old is not None:
         differs, life = selection.divergence(old, new), selection.life(store, old)
         if differs is not None:
@@ -362,7 +365,7 @@ def judge(
 
 
 def _note_refresh(store: Store, new: StoredSummary, refresh: Refresh) -> None:
-    """Keep what a refresh showed, with those before it that nobody kept yet."""
+    """Save what a renewal showed, with earlier ones that were not saved yet."""
     before: list[Refresh] = []
     if not summary_drift.refreshes(store, new.source):
         past = [v for v in summaries.versions(store, new.source) if v.whole]
@@ -373,24 +376,24 @@ def _note_refresh(store: Store, new: StoredSummary, refresh: Refresh) -> None:
     summary_drift.note_refresh(store, new.source, *before, refresh)
 
 
-def given(how: SearchSettings, *, snippets: bool) -> bool:
-    """Say whether a page of results has all that is wanted of its documents."""
+def has_full_text(how: SearchSettings, *, snippets: bool) -> bool:
+    """Say whether a page of results has all that is needed of its documents."""
     engine = how.reader.engine in selection.TEXTS
     return bool(snippets or how.reader.text or engine)
 
 
-def learn(db: BlockingSearch, means: Means) -> SampledDatabase:
-    """Sample a database and find its size; blocks, and never raises for the remote."""
-    wish, how = means.wish, db.engine.settings
-    told = given(how, snippets=wish.snippets)
-    shown = how.per_page if told else None  # what a page shows costs nothing more
-    room = max(means.room - means.room // RESERVE, 1)
+def sample_database(db: BlockingSearch, given: SamplingInput) -> SampledDatabase:
+    """Sample a database and estimate its size; blocks; never raises a SourceError."""
+    wish, how = given.wish, db.engine.settings
+    full = has_full_text(how, snippets=wish.snippets)
+    shown = how.per_page if full else None  # documents on a page cost no request
+    room = max(given.room - given.room // RESERVE, 1)
     topics: tuple[str, ...] = ()
     if wish.method == "qbs":
         sample = query_based_sample(
             db,
-            means.words,
-            means.rng,
+            given.words,
+            given.rng,
             documents=wish.documents,
             snippets=wish.snippets,
             shown=shown,
@@ -398,21 +401,21 @@ def learn(db: BlockingSearch, means: Means) -> SampledDatabase:
         )
     else:
         focused = focused_sample(
-            db, means.probes, snippets=wish.snippets, shown=shown, requests=room
+            db, given.probes, snippets=wish.snippets, shown=shown, requests=room
         )
         sample, topics = focused.sample, focused.topics
     sample = replace(sample, requests=db.engine.requests)
     size = None
     if sample.frequency and not db.over:
-        words, most = (WORDS, how.per_page) if told else (DEAR, PER_QUERY)
-        rng, cap = means.rng, how.cap
+        words, most = (WORDS, how.per_page) if full else (DEAR, PER_QUERY)
+        rng, cap = given.rng, how.cap
         size = estimate_size(db, sample, rng, words=words, most=most, cap=cap)
     counts = None if size is None or db.over else reference(db, sample, size)
     return SampledDatabase(sample, size, topics, counts)
 
 
-def in_words(sample: Sample, line: BlockingSearch) -> str:
-    """Say why sampling ended."""
+def end_in_words(sample: Sample, line: BlockingSearch) -> str:
+    """Return why sampling ended, in words."""
     if line.stopped:
         return "stopped before it was done"
     if line.over and not (line.spent or line.blind):
@@ -422,17 +425,17 @@ def in_words(sample: Sample, line: BlockingSearch) -> str:
         return str(sample.ending) if sample.frequency else "its documents hold no words"
     if line.engine.unread:
         return (
-            f"none of its documents could be read where their links lead "
+            f"none of its documents could be fetched by their links "
             f"({line.engine.unread} tried); allow snippets with --snippets"
         )
     failed = f", {line.failures} failed: {line.trouble}" if line.failures else ""
     return f"{sample.ending} ({count(line.answered, 'query', 'queries')}{failed})"
 
 
-def _made(
-    source: str, now: float, method: str, learned: SampledDatabase
+def _stored(
+    source: str, now: float, method: str, sampled: SampledDatabase
 ) -> StoredSummary:
-    sample, size = learned.sample, learned.size
+    sample, size = sampled.sample, sampled.size
     seen = float(len(sample.documents))
     return StoredSummary(
         source=source,
@@ -447,12 +450,12 @@ def _made(
         told=str(size.told) if size else "totals were not judged",
         requests=sample.requests,
         documents=sample.documents,
-        topics=learned.topics,
+        topics=sampled.topics,
     )
 
 
 def _summary(sample: Sample, size: DatabaseSize | None) -> Summary:
-    """Return the summary; frequencies follow the totals if these can be believed."""
+    """Return the summary; frequencies follow the totals if these are credible."""
     if size is None:
         return sample.summary()
     if size.told in _TRUE:

@@ -1,4 +1,4 @@
-"""Which databases to ask, by the summaries that are kept of them, and if these hold."""
+"""Selection of databases for a query by their summaries, and how long these hold."""
 
 import zlib
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from halflife.stores import Store, summaries, summary_counts, summary_lifetimes
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_lifetimes import Life
 from halflife.summary.count_check import FEW, WORDS
-from halflife.summary.lifetime import SummaryOutcome, learned
+from halflife.summary.lifetime import SummaryOutcome, posterior
 from halflife.summary.split_test import excess
 
 METHODS = ("cori", "bgloss", "lm", "redde", "crcs")
 CHANGED = TAU  # the divergence from which a summary counts as out of date
-ALARMS, FOUND = 0.05, 0.95  # checks not passed: of summaries that hold, and do not
-TEXTS = frozenset({"elasticsearch", "solr", "meilisearch"})  # they tell it all
+ALARMS, FOUND = 0.05, 0.95  # share of failed checks: if a summary holds, and if not
+TEXTS = frozenset({"elasticsearch", "solr", "meilisearch"})  # answers with full texts
 
 
 def check_method(method: str) -> None:
@@ -39,7 +39,7 @@ def check_method(method: str) -> None:
         )
 
 
-def rank(  # noqa: PLR0913  (what a choice goes by)
+def rank(  # noqa: PLR0913  (the inputs of a choice)
     kept: Sequence[StoredSummary],
     sources: Sequence[SearchConfig],
     query: str,
@@ -49,26 +49,26 @@ def rank(  # noqa: PLR0913  (what a choice goes by)
     most: int | None = None,
     store: Store | None = None,
 ) -> Ranking:
-    """Return the databases that promise most for a query, best first.
+    """Return the most promising databases for a query, best first.
 
-    ``kept`` are their summaries, ``sources`` where they are; ``store`` has what looks
-    have shown of them.
+    ``kept`` are their summaries, ``sources`` their settings; ``store`` has the
+    lifetimes of earlier summaries.
     """
     check_method(method)
     scorer = _scorer(method, kept)
-    names = [one.source for one in kept]
-    table = FrequencyTable.of(names, [one.summary for one in kept])
+    names = [summary.source for summary in kept]
+    table = FrequencyTable.of(names, [summary.summary for summary in kept])
     fresh = belief(kept, sources, now, store)
     return select(table, query, scorer, most=most, belief=fresh)
 
 
-def known(
+def stored_summaries(
     store: Store, sources: Sequence[SearchConfig]
 ) -> tuple[list[StoredSummary], list[SearchConfig]]:
     """Return the summaries in use, and the databases that have none."""
-    found = [(source, summaries.current(store, source.name)) for source in sources]
-    kept = [one for _, one in found if one is not None]
-    return kept, [source for source, one in found if one is None]
+    current = [(source, summaries.current(store, source.name)) for source in sources]
+    kept = [summary for _, summary in current if summary is not None]
+    return kept, [source for source, summary in current if summary is None]
 
 
 def _scorer(method: str, kept: Sequence[StoredSummary]) -> Scorer:
@@ -87,29 +87,29 @@ def belief(
     now: float,
     store: Store | None = None,
 ) -> SummaryFreshness:
-    """Return how fresh summaries are believed to be.
+    """Return the estimated freshness of summaries.
 
-    By the published model that goes by the domain and the number of documents
-    (Ipeirotis et al., TODS 2007, Tables IV and V), and by what looks at each database
-    have shown so far. A summary is out of date when the divergence of the true one
-    from it exceeds ``tau``, a setting of the source.
+    It combines the published model by domain and number of documents (Ipeirotis et
+    al., TODS 2007, Tables IV and V) with the lifetimes observed at each database. A
+    summary is out of date when the divergence of the true one from it exceeds ``tau``,
+    a setting of the source.
     """
-    age = np.array([max(now - one.at, 0.0) for one in kept])
+    age = np.array([max(now - summary.at, 0.0) for summary in kept])
     where = {source.name: source for source in sources}
     alive = [
-        holding(one, where.get(one.source), store).alive(np.array([days]))[0]
-        for one, days in zip(kept, age.tolist(), strict=True)
+        holding(summary, where.get(summary.source), store).alive(np.array([days]))[0]
+        for summary, days in zip(kept, age.tolist(), strict=True)
     ]
     return SummaryFreshness(age, np.array(alive))
 
 
 class Holding(NamedTuple):
-    """How long a summary holds, from the last look that found it to hold.
+    """How long a summary holds, from the last time that it was found to hold.
 
     Attributes:
-        survival: How long one of this database holds.
+        survival: How long a summary of this database holds.
         held: The age at which it was last found to hold, in days.
-        doubted: Whether it did not pass a check since.
+        doubted: Whether it failed a check since.
 
     """
 
@@ -120,7 +120,7 @@ class Holding(NamedTuple):
     def alive(self, age: Floats) -> Floats:
         """Return the chance that it holds at an age: S(age) / S(held).
 
-        If it did not pass a check, that is p ALARMS / (p ALARMS + (1 - p) FOUND).
+        If it failed a check, that is p ALARMS / (p ALARMS + (1 - p) FOUND).
         """
         ages = np.asarray(age, np.float64)
         before = float(self.survival.alive(np.array([self.held]))[0])
@@ -135,12 +135,12 @@ class Holding(NamedTuple):
 def holding(
     kept: StoredSummary, source: SearchConfig | None, store: Store | None = None
 ) -> Holding:
-    """Return how long the summary in use holds, by the model and by all looks."""
+    """Return how long the summary in use holds, by the model and the evidence."""
     if store is None:
         return Holding(_survival(kept, source))
-    mine = life(store, kept)
-    found = _learned(kept, source, store)
-    return Holding(found, mine.held, mine.is_doubted)
+    observed = life(store, kept)
+    model = _posterior(kept, source, store)
+    return Holding(model, observed.held, observed.is_doubted)
 
 
 def survival(
@@ -148,44 +148,45 @@ def survival(
 ) -> WeibullSurvival:
     """Return how long a summary holds from when it is made.
 
-    That is the published model, and with a store what its own summaries have taught
-    beside it (``summary.lasting``).
+    That is the published model; with a store, updated by the lifetimes of the
+    database's own summaries (``summary.lifetime``).
     """
-    return _survival(kept, source) if store is None else _learned(kept, source, store)
+    return _survival(kept, source) if store is None else _posterior(kept, source, store)
 
 
-def _learned(
+def _posterior(
     kept: StoredSummary, source: SearchConfig | None, store: Store
 ) -> WeibullSurvival:
-    known = summary_lifetimes.lives(store, kept.source)
-    return learned(
-        _survival(kept, source), [SummaryOutcome(one.held, one.failed) for one in known]
-    )
+    lives = summary_lifetimes.lives(store, kept.source)
+    outcomes = [SummaryOutcome(life.held, life.failed) for life in lives]
+    return posterior(_survival(kept, source), outcomes)
 
 
 def life(store: Store, kept: StoredSummary) -> Life:
-    """Return what looks have shown of the summary in use."""
+    """Return the observed life of the summary in use."""
     return summary_lifetimes.life(store, kept.source, kept.version, kept.at)
 
 
-def looked(store: Store, kept: StoredSummary) -> float:
-    """Return when the database was last looked at: summarised or checked."""
-    known = summary_lifetimes.lives(store, kept.source)
-    return max([kept.at, *(one.looked for one in known)])
+def last_checked(store: Store, kept: StoredSummary) -> float:
+    """Return when the database was last summarised or checked."""
+    lives = summary_lifetimes.lives(store, kept.source)
+    return max([kept.at, *(life.looked for life in lives)])
 
 
-def held(old: StoredSummary, new: StoredSummary, tau: float = CHANGED) -> bool | None:
+def still_holds(
+    old: StoredSummary, new: StoredSummary, tau: float = CHANGED
+) -> bool | None:
     """Say whether a summary still held when another was made; None if unknown.
 
-    It did if the new one is no farther from it than ``tau``, less what two samples
-    of one database differ by.
+    It did if the new one is no farther from it than ``tau``, less the difference of two
+    samples of one database.
     """
     differs = divergence(old, new)
     return None if differs is None else differs <= tau
 
 
 def divergence(old: StoredSummary, new: StoredSummary) -> float | None:
-    """Return how far a summary is from the one before, beyond chance; or None."""
+    """Return the divergence of a summary from the one before, beyond chance."""
     number = zlib.crc32(new.source.encode())
     rng = np.random.default_rng([new.version, number])
     differs = excess(old.documents, new.documents, rng)
@@ -198,40 +199,42 @@ def is_glimpsed(kept: StoredSummary) -> bool:
 
 
 def check_requests(source: SearchConfig, kept: StoredSummary) -> int:
-    """Return the requests of a check; more if each document takes one of its own."""
+    """Return the requests of a check; more if each document costs one."""
     given = is_glimpsed(kept) or source.hit_text or source.engine in TEXTS
     return recheck.MOST if given else recheck.DEAR
 
 
-# Requests that checks by match counts are granted: robots.txt may be asked for first.
+# Requests granted to checks by match counts: robots.txt may be needed first.
 COUNT_REQUESTS = WORDS + 1  # of a rule that decides by five words
-COUNTS_ALONE = FEW + 1  # where no document is looked at
+COUNTS_ALONE = FEW + 1  # without documents
 
 
 def is_cheap(source: SearchConfig, kept: StoredSummary) -> bool:
-    """Say whether a summary takes no more requests than a check by documents."""
+    """Say whether a summary costs no more requests than a check by documents."""
     return check_requests(source, kept) >= kept.requests
 
 
 def look_requests(store: Store, source: SearchConfig, kept: StoredSummary) -> int:
-    """Return the requests of the next look: of a check, or of a new summary.
+    """Return the requests of the next check or renewal.
 
-    It is made anew if it did not pass a check, and if it was found by topics, which a
-    check by words does not find. A cheap one is checked by match counts alone, where
-    these are known and take fewer requests.
+    A summary is renewed if it failed a check, and if it was found by topics, which a
+    check by words does not cover. A cheap one is checked by match counts alone, where
+    these are known and cost fewer requests.
     """
     if kept.method != "qbs" or life(store, kept).is_doubted:
         return kept.requests
     if not is_cheap(source, kept):
         return check_requests(source, kept)
-    known = summary_counts.counts(store, kept.source, kept.version) is not None
-    return min(COUNTS_ALONE, kept.requests) if known else kept.requests
+    has_counts = summary_counts.counts(store, kept.source, kept.version) is not None
+    return min(COUNTS_ALONE, kept.requests) if has_counts else kept.requests
 
 
-def deal(alive: Floats, source: SearchConfig, kept: StoredSummary) -> Floats:
-    """Return what a look takes, in renewals, where a summary holds with this chance.
+def cost_in_renewals(
+    alive: Floats, source: SearchConfig, kept: StoredSummary
+) -> Floats:
+    """Return the cost of a check in renewals, by the chance that the summary holds.
 
-    That is a check, and a renewal as often as the check is not passed.
+    That is a check, and a renewal as often as the check is failed.
     """
     if kept.method != "qbs" or is_cheap(source, kept):
         return np.ones_like(alive)
@@ -247,7 +250,7 @@ def _survival(kept: StoredSummary, source: SearchConfig | None) -> WeibullSurviv
 
 
 def domain(source: SearchConfig) -> str:
-    """Return the kind of site that a database belongs to, by the end of its name."""
+    """Return the type of site of a database, by the end of its host name."""
     host = parse_url(source.addresses[-1]).host or ""
     ending = host.rpartition(".")[2]
     return ending if ending in {"com", "edu", "gov", "org"} else "misc"

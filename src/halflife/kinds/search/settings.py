@@ -56,10 +56,12 @@ class SearchConfig(ResultsConfig):
     def _query_has_its_place(self) -> Self:
         if not self.search_url:
             raise ValueError("a search needs search_url, with {query} in it")
-        found = places(self.search_url)
-        if "query" not in found:
+        placeholders = places(self.search_url)
+        if "query" not in placeholders:
             raise ValueError("search_url must hold {query}, the words to search for")
-        if not _PLACES.issuperset(found) or {"page", "offset"} <= set(found):
+        if not _PLACES.issuperset(placeholders) or {"page", "offset"} <= set(
+            placeholders
+        ):
             raise ValueError(
                 "search_url may hold {query}, {count}, and {page} or {offset}; "
                 "nothing else in braces"
@@ -68,21 +70,21 @@ class SearchConfig(ResultsConfig):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The address of the search, with something in its places."""
+        """The address of the search, with sample values."""
         return (filled(self.search_url),)
 
     @property
     def query_url(self) -> str:
-        """The address that queries are put into."""
+        """The address of queries."""
         return self.search_url
 
     @property
     def answer_format(self) -> str:
-        """The engine whose answers are asked for; empty if none is named."""
+        """The engine in the settings; empty if none is named."""
         return self.engine
 
     @property
     def answer_reading(self) -> tuple[object, ...]:
-        """What decides how answers are read."""
+        """The settings that decide how answers are read."""
         hits = (self.hits, self.hit_key, self.hit_text, self.hit_snippet)
         return _NO_RECORDS, hits, self.total, self.engine, self.addresses

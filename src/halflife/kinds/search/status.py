@@ -1,4 +1,4 @@
-"""What ``halflife status`` says of databases that can be searched."""
+"""Rows of ``halflife status`` on databases that can be searched."""
 
 from collections.abc import Sequence
 
@@ -14,20 +14,24 @@ from halflife.stores import Store
 def rows(
     store: Store, sources: Sequence[SearchConfig], now: float
 ) -> list[dict[str, object]]:
-    """Return one row a database: what is known of it, and how old that is."""
-    kept, lacking = selection.known(store, sources)
+    """Return one row a database: its summary, size and age."""
+    kept, lacking = selection.stored_summaries(store, sources)
     fresh = selection.belief(kept, sources, now, store)
     found: list[dict[str, object]] = [
         {
-            "database": one.source,
-            "version": one.version,
-            "documents": one.summary.sampled,
-            "size": {"mean": one.summary.size, "low": one.low, "high": one.high},
-            "age_days": now - one.at,
+            "database": summary.source,
+            "version": summary.version,
+            "documents": summary.summary.sampled,
+            "size": {
+                "mean": summary.summary.size,
+                "low": summary.low,
+                "high": summary.high,
+            },
+            "age_days": now - summary.at,
             "still_true": float(fresh.survival[i]),
-            "summary": _figure(store, one.source, now, float(fresh.survival[i])),
+            "summary": _figure(store, summary.source, now, float(fresh.survival[i])),
         }
-        for i, one in enumerate(kept)
+        for i, summary in enumerate(kept)
     ]
     return found + [
         {"database": source.name, "version": 0, "documents": 0}
@@ -37,9 +41,10 @@ def rows(
 
 
 def _figure(store: Store, name: str, now: float, holds: float) -> dict[str, float]:
-    """Return the chance that a summary holds, with bounds as far as it is trusted."""
+    """Return the chance that a summary holds, with bounds by its past forecasts."""
     alive = np.array([holds])
     cast = Forecast("summary", np.array([now]), alive, alive, alive)
-    told = audit_report.trust(store, name, now).forecast(cast)
-    mean, low, high = (float(one[0]) for one in (told.mean, told.low, told.high))
+    trusted = audit_report.trust(store, name, now).forecast(cast)
+    figures = (float(x[0]) for x in (trusted.mean, trusted.low, trusted.high))
+    mean, low, high = figures
     return {"mean": mean, "low": low, "high": high}
