@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy.integrate import quad
 
 from halflife.models.drift import WeibullSurvival
-from halflife.summary.lifetime import WEIGHT, SummaryOutcome, learned, pace
+from halflife.summary.lifetime import WEIGHT, SummaryOutcome, pace, posterior
 
 DAYS = st.floats(0.0, 1000.0)
 HELD = st.builds(SummaryOutcome, DAYS)
@@ -44,7 +44,7 @@ def test_thirty_days_at_a_tenth_a_day_count_as_three_summaries():
 
 
 def test_nothing_known_leaves_the_model_as_it_is():
-    found = learned(law(), [])
+    found = posterior(law(), [])
     assert found.rate == pytest.approx(law().rate)
     assert found.shape == law().shape
 
@@ -83,7 +83,7 @@ def test_it_is_between_nothing_and_one_more_for_each_that_failed(outcomes, rate,
     failed = sum(one.failed < inf for one in outcomes)
     found = pace(law(rate, shape), outcomes)
     assert 0.0 < found <= (WEIGHT + failed) * (1.0 + 1e-6)
-    assert np.isfinite(learned(law(rate, shape), outcomes).alive(np.array([3.0]))[0])
+    assert np.isfinite(posterior(law(rate, shape), outcomes).alive(np.array([3.0]))[0])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from halflife.policies.texts.experience import EVENTS, FEWEST, Experience
 from halflife.policies.texts.lessons import FULL, KAPPA, SIZE
 from halflife.policies.texts.live import Databases, SummaryChecks
 from halflife.policies.texts.names import RULES, TextRule
-from halflife.probing.recheck import Rechecked
+from halflife.probing.recheck import RecheckResult
 from halflife.stores import summary_drift
 from halflife.stores.memory import MemoryStore
 from halflife.stores.summary_drift import LastCheck, Refresh
@@ -194,10 +194,10 @@ def test_a_check_tells_how_many_documents_of_the_summary_changed():
 
     seen = (Document("a", ("x", "y")), Document("b", ("q",)), Document("d", ("z",)))
     told = updated_check(
-        LastCheck(asked=4, passed=2), Kept, Rechecked(True, 0.1, seen), 7.0
+        LastCheck(asked=4, passed=2), Kept, RecheckResult(True, 0.1, seen), 7.0
     )
     assert told == LastCheck(3, 7.0, 0.5, 0.1, 5, 3)
-    none = updated_check(LastCheck(), Kept, Rechecked(False, np.nan, ()), 8.0)
+    none = updated_check(LastCheck(), Kept, RecheckResult(False, np.nan, ()), 8.0)
     assert (none.share, none.asked, none.passed) == (1.0, 1, 0)
 
 

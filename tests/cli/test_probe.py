@@ -180,7 +180,7 @@ def test_a_page_without_a_form_is_not_added(office, counter, fails, here):
     url, _ = counter
     before = (here / "halflife.toml").read_text()
     network = ("--allow", "127.0.0.0/8")
-    for path, said in (("/api/records", "no web page"), ("/none", "answered 404")):
+    for path, said in (("/api/records", "not a web page"), ("/none", "answered 404")):
         code, err = fails("add", "x", "--form", url + path, *network)
         assert code == 1
         assert said in err

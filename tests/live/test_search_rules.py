@@ -144,7 +144,7 @@ def test_plan_and_explain_name_the_rule(played, capsys):
             assert "last checked" in step.why
         else:
             assert step.why.startswith(f"{source.name}: ")
-            assert f"as the rule {source.name} has it" in step.what
+            assert f"by the rule {source.name}" in step.what
     path = str(config.store_path.parent / "halflife.toml")
     assert main(["explain", "naive", "--config", path, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

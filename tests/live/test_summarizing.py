@@ -260,7 +260,7 @@ def test_easing_ends_a_summary_with_what_it_has(made, shop):
             if shop.served > 10:
                 summarizer.ease()
 
-        return await summarizer.summarize(config.source[0], told=told)
+        return await summarizer.summarize(config.source[0], notify=told)
 
     with store:
         found = asyncio.run(run())
@@ -280,7 +280,7 @@ def test_a_summary_that_is_cancelled_leaves_nothing_behind(made, shop):
             if shop.served == 10:
                 loop.call_soon_threadsafe(task.cancel)
 
-        work = summarizer.summarize(config.source[0], told=told)
+        work = summarizer.summarize(config.source[0], notify=told)
         task = asyncio.create_task(work)
         with pytest.raises(asyncio.CancelledError):
             await task

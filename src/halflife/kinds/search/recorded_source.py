@@ -60,7 +60,7 @@ def results(
     query = request.url.query
     skip, count = int(query.get("from", "0")), int(query.get("size", "10"))
     shown = found[:cap]
-    page = [hit(name) for name in shown[skip : skip + count]]
+    page = [hit(key) for key in shown[skip : skip + count]]
     hits = [{"_id": name, "_source": {"body": body}} for name, body in page]
     exact = len(shown) == len(found)
     total = {"value": len(shown), "relation": "eq" if exact else "gte"}
