@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from halflife.allocation import blind_bound, signal_bound
-from halflife.belief.hints import Hinted
+from halflife.belief.hints import HintedBelief
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording, rates_and_weights
@@ -112,13 +112,13 @@ def _rivals(known: Callable[[], KnownRates], precision: float) -> dict[str, Stra
         "ncis": ncis,
         "index-hinted, trust given": _given(k),
         "ncis, all given": Strategy(
-            greedy_ncis, lambda: Hinted(known(), worth=k, plug_in=True)
+            greedy_ncis, lambda: HintedBelief(known(), worth=k, plug_in=True)
         ),
     }
 
 
 def _given(k: float) -> Strategy:
-    return Strategy(HintedIndex(), lambda: Hinted(PoissonBelief(), worth=k))
+    return Strategy(HintedIndex(), lambda: HintedBelief(PoissonBelief(), worth=k))
 
 
 def _told(

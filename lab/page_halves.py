@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from halflife.belief.hints import Hinted
+from halflife.belief.hints import HintedBelief
 from halflife.belief.neighbours import Neighbours
 from halflife.bench import league
 from halflife.core.arrays import Floats
@@ -64,7 +64,7 @@ def made(
     policy = InRounds(Bold("freshness", patience=PATIENCE), rounds)
     kind = Neighbours if lengths else Unmeasured
     return Strategy(
-        policy, lambda: Hinted(kind(**belief), announced=False), "a variant"
+        policy, lambda: HintedBelief(kind(**belief), announced=False), "a variant"
     )
 
 

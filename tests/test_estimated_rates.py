@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.belief import AHEAD, FIRST_PAUSE, LONGEST_PAUSE, days_since, ready
-from halflife.belief.rates import EstimatedRates, merged
+from halflife.belief.rates import EstimatedRates, merge_gaps
 from halflife.core.evidence import Evidence
 from halflife.core.gap_bins import class_length, classes
 from halflife.core.history import Gaps
@@ -130,7 +130,7 @@ def test_a_single_change_gets_its_gap_back_and_several_keep_their_classes():
         np.array([True] * 6 + [False]),
         np.concatenate([1 - share, share, [1.0]]),
     )
-    found = merged(gaps, np.array([0, 0, 3]), 3)
+    found = merge_gaps(gaps, np.array([0, 0, 3]), 3)
     one = found.item == 0
     np.testing.assert_allclose(found.length[one], 5.0, rtol=1e-3)
     np.testing.assert_allclose(found.tally[one], 1.0)

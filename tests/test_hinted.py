@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from faults.evil import Evil, response
 from halflife.belief import view_of
-from halflife.belief.hints import Hinted, expected, stretched
+from halflife.belief.hints import HintedBelief, expected_changes, stretched_exposure
 from halflife.belief.plain import KnownRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording
@@ -56,7 +56,7 @@ class Steps:
 @given(a=st.floats(0.3, 50.0), b=positive, t=st.floats(0, 50), load=st.floats(0, 2))
 def test_stretched_exposure_has_the_survival_that_hints_leave(a, b, t, load):
     survival = GammaSurvival(np.array([a]), np.array([b]))
-    after = stretched(survival, np.array([t]), np.array([load]))
+    after = stretched_exposure(survival, np.array([t]), np.array([load]))
     assert t <= after[0] <= max(t, 1000.0)
     if after[0] < 1000.0:
         wanted = survival.alive(np.array([t])) * np.exp(-load)
@@ -66,15 +66,15 @@ def test_stretched_exposure_has_the_survival_that_hints_leave(a, b, t, load):
 def test_a_known_rate_makes_the_age_longer_by_the_worth_over_the_rate():
     survival = Exponential(np.array([0.1, 0.1, 0.0]))
     age, load = np.array([3.0, 3.0, 3.0]), np.array([0.5, 0.0, 0.5])
-    assert stretched(survival, age, load).tolist() == [8.0, 3.0, 1000.0]
+    assert stretched_exposure(survival, age, load).tolist() == [8.0, 3.0, 1000.0]
 
 
 def test_any_survival_can_be_stretched():
     survival, age = Steps(), np.array([2.0])
-    after = stretched(survival, age, np.array([0.7]))
+    after = stretched_exposure(survival, age, np.array([0.7]))
     wanted = survival.alive(age) * np.exp(-0.7)
     assert survival.alive(after) == pytest.approx(wanted, rel=1e-6)
-    never = stretched(survival, np.array([np.inf]), np.array([0.7]))
+    never = stretched_exposure(survival, np.array([np.inf]), np.array([0.7]))
     assert never.tolist() == [np.inf]
 
 
@@ -88,7 +88,7 @@ def test_expected_changes_are_those_of_the_survival_at_hand():
     item, length = np.array([0, 2, 0, 9]), np.array([1.0, 2.0, 3.0, 4.0])
     for survival in (Exponential(rate), GammaSurvival(1e9 * rate, np.full(3, 1e9))):
         view = view_of(evidence, 1.0, 1.0, rate, survival)
-        found = expected(view, item, length)
+        found = expected_changes(view, item, length)
         assert found == pytest.approx([0.1, 0.6, 0.3, 0.0], rel=1e-6)
 
 
@@ -96,7 +96,7 @@ def test_without_hints_it_is_the_belief_inside():
     looks = [present(k, float(t), str(t // 3)) for t in range(9) for k in "abc"]
     evidence = evidence_of(*looks)
     plain = PoissonBelief()(evidence, 12.0, 12.0)
-    view = Hinted(PoissonBelief(), announced=False)(evidence, 12.0, 12.0)
+    view = HintedBelief(PoissonBelief(), announced=False)(evidence, 12.0, 12.0)
     for name in ("rate", "age", "exposure", "looks", "changes"):
         assert getattr(view, name).tolist() == getattr(plain, name).tolist()
     assert view.survival.shape.tolist() == plain.survival.shape.tolist()
@@ -107,14 +107,14 @@ def test_hints_make_only_their_own_items_older():
         present("a", 0.0), present("b", 0.0), hint("a", 2.0, modified=1.5)
     )
     rate = np.full(3, 0.1)
-    view = Hinted(KnownRates(rate), worth=0.5)(evidence, 3.0, 3.0)
+    view = HintedBelief(KnownRates(rate), worth=0.5)(evidence, 3.0, 3.0)
     assert view.exposure.tolist() == [8.0, 3.0, np.inf]
     assert isinstance(view.survival, Announced)
 
 
 def test_what_hints_are_worth_is_learned_anew_though_items_became_known():
     evidence = evidence_of(present("a", 0.0), present("b", 0.0))
-    belief = Hinted(PoissonBelief())
+    belief = HintedBelief(PoissonBelief())
     belief(evidence, 1.0, 1.0)
     evidence.add([Item(k, group="a") for k in "de"])
     looks = [hint("a", 2.0, modified=1.5), present("a", 3.0, "new")]
@@ -150,7 +150,7 @@ def test_good_hints_are_found_out_and_keep_the_copy_fresher():
     made = []
 
     def belief():
-        made.append(Hinted(PoissonBelief()))
+        made.append(HintedBelief(PoissonBelief()))
         return made[-1]
 
     without = replay.score(freshness).freshness
@@ -351,7 +351,7 @@ def two_tellers(seed=1, pages=40, days=60):
 
 def test_a_feed_is_trusted_though_the_sitemap_of_its_host_lies():
     evidence, now = two_tellers()
-    belief = Hinted(PoissonBelief(), announced=False)
+    belief = HintedBelief(PoissonBelief(), announced=False)
     for _ in range(3):
         view = belief(evidence, now, now)
         belief._learned = 0  # learn again from the same
@@ -366,7 +366,7 @@ def test_a_feed_is_trusted_though_the_sitemap_of_its_host_lies():
 
 def test_explain_says_how_far_each_kind_is_trusted():
     evidence, now = two_tellers()
-    belief = Hinted(PoissonBelief(), announced=False)
+    belief = HintedBelief(PoissonBelief(), announced=False)
     seen = bootstrap.Outlook(evidence, belief, now, index_hinted.policy, "hinted")
     found = hint_trust.learned(seen, 0)
     assert list(found) == ["sitemap", "feed"]

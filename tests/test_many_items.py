@@ -55,9 +55,9 @@ def test_a_view_made_in_blocks_is_the_view_made_at_once(evidence, monkeypatch):
 def test_a_view_of_some_made_in_blocks_is_the_one_made_at_once(evidence, monkeypatch):
     belief, rows = Neighbours(), np.arange(1, 100, 3)
     assert belief.learn(evidence, NOW)
-    whole = belief.some(evidence, rows, NOW, NOW)
+    whole = belief.view_rows(evidence, rows, NOW, NOW)
     monkeypatch.setattr(neighbours, "BLOCK", 8)
-    view = belief.some(evidence, rows, NOW, NOW)
+    view = belief.view_rows(evidence, rows, NOW, NOW)
     for name in COLUMNS:
         assert np.array_equal(getattr(view, name), getattr(whole, name)), name
     assert np.array_equal(view.survival.shape, whole.survival.shape)

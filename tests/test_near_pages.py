@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 
-from halflife.belief.near_pages import MOST, PRIOR, NearPages, NewLooks
+from halflife.belief.near_pages import MOST, PRIOR, NearPages, NewObservations
 from halflife.belief.neighbours import Neighbours
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
@@ -34,7 +34,7 @@ def looks_at(pages, since, at, expected, changed):
     x = np.full(len(pages), expected)
     changes = np.where(changed, at_least_one(x), 0.0)
     width = np.full(len(pages), 1.0)
-    return NewLooks(np.array(pages), since * width, at * width, x, changes)
+    return NewObservations(np.array(pages), since * width, at * width, x, changes)
 
 
 def learned(pages, changed, last=0.0, *, expected=0.5):
@@ -57,8 +57,8 @@ def test_a_change_nearby_counts_as_worked_out_by_hand():
 
 def test_pages_are_told_of_as_far_as_something_was_seen_near_them():
     near = learned([3], [True])
-    assert near.telling(99).tolist() == [0, 1, 2, 4, 5, 6]
-    assert near.telling(2).tolist() == [0, 1]
+    assert near.most_informative(99).tolist() == [0, 1, 2, 4, 5, 6]
+    assert near.most_informative(2).tolist() == [0, 1]
 
 
 def test_only_what_lies_after_the_last_look_counts():
@@ -150,7 +150,7 @@ def test_what_near_pages_told_outlives_a_run():
     store = MemoryStore()
     belief_notes.remember(store, first)
     second = Neighbours()
-    second.recollect(belief_notes.recall_busy(store))
+    second.resume(belief_notes.recall_busy(store))
     second(evidence, 121.0, 121.0)
     every = np.arange(len(evidence))
     assert second._near.busy(every) == pytest.approx(first._near.busy(every), rel=1e-5)

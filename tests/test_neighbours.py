@@ -125,7 +125,7 @@ def test_what_was_learned_of_busy_times_outlives_a_run(evidence):
     store = MemoryStore()
     pages_belief_notes.remember(store, first)
     second = Neighbours()
-    second.recollect(pages_belief_notes.recall_busy(store))
+    second.resume(pages_belief_notes.recall_busy(store))
     here, there = first(evidence, 9.0, 9.0), second(evidence, 9.0, 9.0)
     assert there.exposure == pytest.approx(here.exposure, rel=1e-5)
     assert there.doubt == pytest.approx(here.doubt, rel=1e-5)
@@ -140,7 +140,7 @@ def test_a_memory_of_places_that_are_gone_does_no_harm(evidence):
     fewer = Evidence.of(pages(sites=1, folders=1))
     look(fewer, range(5), 3.0, ["old"] * 5)
     second = Neighbours()
-    second.recollect(first.memory())
+    second.resume(first.memory())
     view = second(fewer, 9.0, 9.0)
     assert np.isfinite(view.exposure).all()
 

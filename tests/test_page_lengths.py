@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 
-from halflife.belief.hints import Hinted
+from halflife.belief.hints import HintedBelief
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.page_lengths import (
     EXPONENTS,
@@ -15,7 +15,7 @@ from halflife.belief.page_lengths import (
     USUAL,
     WORTH,
     PageLengths,
-    usual,
+    prior_weights,
 )
 from halflife.belief.page_rates import PageRates
 from halflife.core.evidence import Evidence
@@ -130,11 +130,11 @@ def test_exponents_are_those_that_negative_binomial_counts_make_likely():
             rate *= (mean[mine] * lived).sum() / (rate * lived).sum()
             law = scipy.stats.nbinom(2.0, 1.0 / (1.0 + rate * lived / 2.0))
             likely[row, s] = law.logpmf(pages.changes[mine]).sum()
-    common = usual()
+    common = prior_weights()
     for _ in range(STEPS):
         weight = np.exp(likely) * common[:, None]
         weight /= weight.sum(axis=0)
-        common = (weight.sum(axis=1) + WORTH * usual()) / (2.0 + WORTH)
+        common = (weight.sum(axis=1) + WORTH * prior_weights()) / (2.0 + WORTH)
     lengths.fit(pages, around)
     assert lengths.exponent == pytest.approx(EXPONENTS @ weight)
 
@@ -147,7 +147,7 @@ def look(evidence, at, texts):
 
 
 def test_a_long_page_is_believed_to_change_more_often_also_after_a_restart():
-    evidence, belief = evidence_of(12), Hinted(Neighbours(), announced=False)
+    evidence, belief = evidence_of(12), HintedBelief(Neighbours(), announced=False)
     look(evidence, 0.0, ["a"] * 12)
     lengths = dict(zip(evidence.keys, [10.0] * 6 + [10_000.0] * 6, strict=True))
     belief.measure(lengths)
@@ -157,7 +157,7 @@ def test_a_long_page_is_believed_to_change_more_often_also_after_a_restart():
     belief(evidence, 3.0, 3.0)
     store, again, told = MemoryStore(), Neighbours(), Neighbours()
     belief_notes.remember(store, belief)
-    again.recollect(belief_notes.recall_busy(store))
+    again.resume(belief_notes.recall_busy(store))
     after = again(evidence, 3.0, 3.0)
     assert after.rate[6:9].min() > 2.0 * after.rate[:6].max()
     told.measure(lengths)
@@ -216,5 +216,5 @@ def test_known_lengths_keep_pages_fresher_where_long_ones_change_more():
 
 
 def test_usual_exponents_are_a_distribution_around_what_sites_have():
-    assert usual().sum() == pytest.approx(1.0)
-    assert EXPONENTS @ usual() == pytest.approx(USUAL, abs=0.02)
+    assert prior_weights().sum() == pytest.approx(1.0)
+    assert EXPONENTS @ prior_weights() == pytest.approx(USUAL, abs=0.02)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from halflife.belief.poisson import PoissonBelief
 from halflife.belief.pool import PooledBelief
-from halflife.belief.rates import EstimatedRates, merged
+from halflife.belief.rates import EstimatedRates, merge_gaps
 from halflife.bench.population import poisson_recording
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
@@ -196,7 +196,7 @@ def test_gaps_come_back_as_single_looks_showed_them():
     see(evidence, [("a", 0.0, "x"), ("b", 0.0, "x")])
     see(evidence, [("a", 3.3, "y")])
     see(evidence, [("b", 2.0, "x"), ("b", 5.0, "x")])
-    found = merged(evidence.gaps(), np.array([0, 2]), 2)
+    found = merge_gaps(evidence.gaps(), np.array([0, 2]), 2)
     assert found.item.tolist() == [1, 0]
     np.testing.assert_allclose(found.length, [2.5, 3.3], rtol=1e-4)
     assert found.changed.tolist() == [False, True]
@@ -206,7 +206,7 @@ def test_gaps_come_back_as_single_looks_showed_them():
 def test_several_changes_in_a_batch_keep_their_lengths():
     evidence = Evidence.of([Item("a")])
     see(evidence, [("a", float(t), str(t)) for t in (0, 1, 9)])
-    found = merged(evidence.gaps(), np.zeros(1, int), 1)
+    found = merge_gaps(evidence.gaps(), np.zeros(1, int), 1)
     assert found.tally.sum() == 2.0
     assert sorted(found.length.tolist()) == [1.0, 8.0]
 

@@ -21,11 +21,11 @@ from halflife.allocation import (
     mean_harmonic,
 )
 from halflife.allocation.random_schedules import random_freshness, random_harmonic
-from halflife.belief.bent import Weibull, fitted
 from halflife.belief.mirror import MirrorSync, spread
 from halflife.belief.plain import KnownRates, PlainRates
-from halflife.belief.room import Roomy
+from halflife.belief.room import CapacityBelief
 from halflife.belief.schedule import RequestPace, Scheduled, due_dates
+from halflife.belief.weibull import Weibull, fit_weibull
 from halflife.bench.population import poisson_recording
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
@@ -300,7 +300,7 @@ def test_the_shape_of_all_is_learned_from_gaps_of_different_lengths(shape):
     rate = rng.uniform(0.3, 1.5, 40)[item]
     length = rng.exponential(1.0, item.size)
     changed = rng.random(item.size) < -np.expm1(-rate * length**shape)
-    found = fitted(Gaps(item, length, changed, np.ones(item.size)), 40)
+    found = fit_weibull(Gaps(item, length, changed, np.ones(item.size)), 40)
     assert abs(np.log(found.shape / shape)) < 0.25
     assert np.median(np.abs(np.log(found.rate / rate[::200]))) < 0.2
 
@@ -308,7 +308,7 @@ def test_the_shape_of_all_is_learned_from_gaps_of_different_lengths(shape):
 def test_without_gaps_changes_are_taken_to_come_at_random():
     none = np.zeros(0)
     gaps = Gaps(none.astype(np.intp), none, none.astype(np.bool_), none)
-    assert fitted(gaps, 3).shape == 1.0
+    assert fit_weibull(gaps, 3).shape == 1.0
 
 
 def test_a_known_shape_is_kept():
@@ -451,7 +451,7 @@ def test_groups_are_given_room_by_name():
     evidence = Evidence.of(
         [Item("a", group="x"), Item("b", group="y"), Item("c", group="x")]
     )
-    belief = Roomy(PlainRates(), {"x": 3.0, "y": np.inf}.__getitem__)
+    belief = CapacityBelief(PlainRates(), {"x": 3.0, "y": np.inf}.__getitem__)
     assert belief(evidence, 1.0, 1.0).room.tolist() == [3.0, np.inf, 3.0]
     assert len(belief(Evidence(), 1.0, 1.0)) == 0
 

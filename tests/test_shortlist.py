@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from halflife.belief.hints import Hinted
+from halflife.belief.hints import HintedBelief
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
-from halflife.belief.room import Roomy
+from halflife.belief.room import CapacityBelief
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
@@ -42,9 +42,11 @@ def shortlist(belief, policy, **settings):
 
 BELIEFS = {
     "neighbours": Neighbours,
-    "hinted": lambda: Hinted(Neighbours(), announced=False),
+    "hinted": lambda: HintedBelief(Neighbours(), announced=False),
     "poisson": PoissonBelief,
-    "roomy": lambda: Roomy(Neighbours(), lambda name: 2.0 if name == "h1" else np.inf),
+    "roomy": lambda: CapacityBelief(
+        Neighbours(), lambda name: 2.0 if name == "h1" else np.inf
+    ),
 }
 
 

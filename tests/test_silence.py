@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import brentq
 
-from halflife.belief.heard import Heard, changed_gaps
-from halflife.belief.hints import Hinted, Silent, dated_by, told_until
+from halflife.belief.gap_hints import GapHints, changed_gaps
+from halflife.belief.hints import (
+    HintedBelief,
+    SilentEvidence,
+    announced_until,
+    dating_groups,
+)
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.trust import TrustPosterior
 from halflife.config import Config
@@ -87,10 +92,10 @@ def test_of_a_change_that_hints_explain_few_are_silent():
     assert at_least_one(np.ones(1), load)[0] == pytest.approx(
         silent[seen].mean(), abs=0.01
     )
-    both = Heard(1.0, load, 0.5).changes(np.ones(1))[0]
+    both = GapHints(1.0, load, 0.5).changes(np.ones(1))[0]
     assert both == pytest.approx((silent + told)[seen].mean(), abs=0.01)
     assert both == pytest.approx((1.0 + 0.5) / (1.0 - exp(-1.0 - load)))
-    alone = Heard(1.0, 0.0, 0.0).changes(np.array([0.0, 1.0]))
+    alone = GapHints(1.0, 0.0, 0.0).changes(np.array([0.0, 1.0]))
     assert alone == pytest.approx(at_least_one(np.array([0.0, 1.0])))
 
 
@@ -104,7 +109,7 @@ def world(recall, seed, *, pages=100, days=45, dated=True, rate=0.08, read=True)
     evidence = Evidence.of(Item(key, "s", group="h") for key in [*keys, MAP])
     edition, told = np.zeros(pages, int), np.full(pages, -5.25)
     held = edition.copy()
-    belief = Hinted(Neighbours(), announced=False)
+    belief = HintedBelief(Neighbours(), announced=False)
     belief.maps = {MAP}
     fold(evidence, *(present(key, 0.0, "0") for key in [*keys, MAP]))
     view = None
@@ -165,7 +170,7 @@ def test_exposure_counts_what_nobody_announces_and_what_no_map_has_told_yet():
         fold(evidence, present("a", day + 1.5, str(day)))
         fold(evidence, present("a", day + 3.0, str(day)))
     fold(evidence, present(MAP, 25.0))
-    belief = Hinted(Neighbours(), worth=5.0, announced=False)
+    belief = HintedBelief(Neighbours(), worth=5.0, announced=False)
     belief.maps = {MAP}
     view = belief(evidence, 27.0, 27.0)
     inner, q = belief._view, belief._share
@@ -183,14 +188,14 @@ def test_exposure_counts_what_nobody_announces_and_what_no_map_has_told_yet():
 def test_a_map_that_is_not_read_any_more_says_nothing():
     evidence = Evidence.of(Item(key, "s", group="h") for key in ("a", MAP, "b"))
     fold(evidence, present("a", 0.0), present(MAP, 0.0), present("b", 0.0))
-    assert told_until(evidence, 9.0, ()).tolist() == [-np.inf] * 3
+    assert announced_until(evidence, 9.0, ()).tolist() == [-np.inf] * 3
     fold(evidence, hint("a", 3.0, modified=2.5), present(MAP, 3.0))
-    assert told_until(evidence, 9.0, {MAP, "unknown"}).tolist() == [3.0] * 3
+    assert announced_until(evidence, 9.0, {MAP, "unknown"}).tolist() == [3.0] * 3
     fold(evidence, failed(MAP, 5.0))
-    assert told_until(evidence, 9.0, {MAP}).tolist() == [3.0] * 3
-    assert told_until(evidence, 9.0, ()).tolist() == [2.5] * 3  # by what it claims
+    assert announced_until(evidence, 9.0, {MAP}).tolist() == [3.0] * 3
+    assert announced_until(evidence, 9.0, ()).tolist() == [2.5] * 3  # by what it claims
     fold(evidence, hint("b", 4.0, modified=4.9))
-    assert told_until(evidence, 4.5, ()).tolist() == [4.5] * 3  # not of the future
+    assert announced_until(evidence, 4.5, ()).tolist() == [4.5] * 3  # not of the future
 
 
 def test_pages_are_classed_by_who_dates_them_and_by_their_pace():
@@ -202,7 +207,7 @@ def test_pages_are_classed_by_who_dates_them_and_by_their_pace():
     fold(evidence, replace(hint("e", 1.0, modified=0.5), digest="feed"))
     rate = np.array([0.01, 0.01, 0.01, 0.01, 0.01, 3.0])
     fold(evidence, hint("f", 1.0, modified=0.5))
-    place = dated_by(evidence, rate)
+    place = dating_groups(evidence, rate)
     assert place[0] == place[1]
     assert place[3] == -1
     assert len({*place.tolist()}) == 5
@@ -229,7 +234,7 @@ def test_trust_is_not_learned_from_looks_that_hints_explain():
     age, lived, yes = np.ones(1), np.full(1, 9.0), np.ones(1, np.bool_)
     for load, moved in ((0.0, True), (30.0, False)):
         trust = TrustPosterior(np.array([0.0, 1.0]))
-        trust.learn(law, age, lived, yes, Heard(1.0, load, 1.0))
+        trust.learn(law, age, lived, yes, GapHints(1.0, load, 1.0))
         assert (trust.share > 0.6) == moved
 
 
@@ -274,19 +279,23 @@ def test_the_belief_of_the_settings_knows_which_items_are_maps(tmp_path):
 def test_what_was_heard_of_a_look_is_forgotten_at_the_next():
     evidence = Evidence.of(Item(key, "s", group="g") for key in "ab")
     fold(evidence, present("a", 0.0, "1"), present("b", 0.0, "1"))
-    silent, worth, until = Silent(evidence), np.full((4, 2), 2.0), np.full(2, 6.0)
+    silent, worth, until = (
+        SilentEvidence(evidence),
+        np.full((4, 2), 2.0),
+        np.full(2, 6.0),
+    )
     fold(evidence, hint("a", 1.0, modified=0.5), present("a", 2.0, "2"))
-    silent.listen(worth, np.full(1, 0.25), until)
-    assert silent.heard_before == 0
-    share, load, true = silent.heard(np.array([0, 1]))
+    silent.note_hints(worth, np.full(1, 0.25), until)
+    assert silent.noted_before == 0
+    share, load, true = silent.gap_hints(np.array([0, 1]))
     assert (share.tolist(), load.tolist()) == ([0.25, 1.0], [2.0, 0.0])
     assert true == pytest.approx([1.0 - exp(-2.0), 0.0])
-    changes, days = silent.meanwhile()
+    changes, days = silent.announced_since()
     assert changes.tolist() == [0.0, 0.0]
     assert days == pytest.approx([0.75 * 4.0, 0.0])
-    silent.listen(worth, np.full(2, 0.5), until)
-    assert silent.heard_before == 1
-    assert silent.heard(np.array([0])).load.tolist() == [0.0]
+    silent.note_hints(worth, np.full(2, 0.5), until)
+    assert silent.noted_before == 1
+    assert silent.gap_hints(np.array([0])).load.tolist() == [0.0]
 
 
 def test_demo_seeds_are_summed_up(tmp_path, capsys):

@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from contracts.views import view_of, views
 from halflife import plugins
-from halflife.belief.bent import Weibull
+from halflife.belief.weibull import Weibull
 from halflife.core.budget import Budget
 from halflife.models.mixed_survival import Parted, law_of
 from halflife.models.poisson import Exponential, GammaSurvival

@@ -1,4 +1,4 @@
-"""Weibull copies: the likelihood written out, and when it is fitted again."""
+"""Weibull copies: the likelihood written out, and when it is fit_weibull again."""
 
 from math import exp, log
 
@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 
-from halflife.belief import bent
-from halflife.belief.bent import SHAPES, BentRates, Weibull, _fit, fitted
+from halflife.belief import weibull
+from halflife.belief.weibull import SHAPES, Weibull, WeibullBelief, _fit, fit_weibull
 from halflife.core.evidence import Evidence
 from halflife.core.history import Gaps
 from halflife.core.item import Item
@@ -54,8 +54,8 @@ def test_the_fit_is_the_most_likely_rate_and_says_how_likely(shape):
 
 def test_the_shape_is_the_most_likely_of_those_there_are():
     scores = {shape: _fit(GAPS, 2, shape)[0] for shape in SHAPES}
-    assert fitted(GAPS, 2).shape == max(scores, key=scores.get)
-    assert fitted(GAPS, 2, 0.33).shape == 0.33
+    assert fit_weibull(GAPS, 2).shape == max(scores, key=scores.get)
+    assert fit_weibull(GAPS, 2, 0.33).shape == 0.33
 
 
 @pytest.mark.parametrize("shape", [0.5, 1.0, 2.0])
@@ -82,13 +82,17 @@ def looked(evidence, number):
 def test_rates_are_learned_again_as_looks_grow_and_the_shape_when_they_double(
     monkeypatch, shape
 ):
-    evidence, belief, asked = Evidence.of(Item(k) for k in "abcd"), BentRates(shape), []
+    evidence, belief, asked = (
+        Evidence.of(Item(k) for k in "abcd"),
+        WeibullBelief(shape),
+        [],
+    )
 
     def watch(gaps, n_items, given):
         asked.append((int(evidence.looks.sum()), given))
         return Weibull(np.ones(n_items), given or 0.55)
 
-    monkeypatch.setattr(bent, "fitted", watch)
+    monkeypatch.setattr(weibull, "fit_weibull", watch)
     for number in range(12):
         looked(evidence, number)
         if number >= 3:
@@ -109,7 +113,7 @@ def test_the_rate_told_is_one_over_the_mean_life():
     evidence = Evidence.of(Item(k) for k in "abcd")
     for number in range(12):
         looked(evidence, number)
-    view = BentRates(0.7)(evidence, 20.0, 20.0)
+    view = WeibullBelief(0.7)(evidence, 20.0, 20.0)
     assert view.survival.shape == 0.7
     for i, rate in enumerate(view.survival.rate):
         life = quad(lambda u, r=rate: exp(-r * u**0.7), 0, np.inf)[0]

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from contracts.views import view_of
 from halflife.allocation import allocate, index
 from halflife.allocation.signals import SignalRates, value
-from halflife.belief.bent import Weibull
+from halflife.belief.weibull import Weibull
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item

@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 from scipy.optimize import brentq
 
 from halflife.belief import neighbours
-from halflife.belief.earlier_changes import agreed_rates, earlier_changes
-from halflife.belief.heard import ChangedGaps, Heard
+from halflife.belief.earlier_changes import earlier_changes, solve_rates
+from halflife.belief.gap_hints import ChangedGaps, GapHints
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.page_rates import SHAPES, PageRates
 from halflife.core.evidence import Evidence
@@ -35,12 +35,12 @@ def test_the_rate_and_the_count_agree_from_seconds_to_months(rows, share, quiet,
     length, tally = np.array([row[:2] for row in rows], dtype=float).T
     load = np.array([sum(row[2]) for row in rows])
     true = np.array([sum(-math.expm1(-w) for w in row[2]) for row in rows])
-    one = Heard(share, load, true)
+    one = GapHints(share, load, true)
     days = float(length @ tally) + quiet + lent
     item = np.zeros(length.size, dtype=int)
     gaps = ChangedGaps(item, length, tally, load, true)
     about = np.array([(tally.sum() + 1.0) / days])
-    (rate,) = agreed_rates(gaps, one, np.ones(1), np.array([days]), about)
+    (rate,) = solve_rates(gaps, one, np.ones(1), np.array([days]), about)
 
     def off(r):
         return float(tally @ one.changes(r * length)) + 1.0 - days * r

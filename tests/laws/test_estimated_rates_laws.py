@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halflife.belief.rates import EstimatedRates, merged
+from halflife.belief.rates import EstimatedRates, merge_gaps
 from halflife.core.evidence import Evidence
 from halflife.core.history import Gaps
 from halflife.core.item import Item
@@ -28,19 +28,21 @@ def rows_of(found):
 
 
 def test_quiet_days_are_as_many_gaps_as_there_were_looks():
-    found = merged(gaps((0, 6.0, False, 1), (0, 2.0, False, 3)), np.array([4, 0]), 2)
+    found = merge_gaps(
+        gaps((0, 6.0, False, 1), (0, 2.0, False, 3)), np.array([4, 0]), 2
+    )
     assert rows_of(found) == [(0, 3.0, False, 4.0)]
-    none = merged(gaps((1, 6.0, False, 1)), np.array([0, 0]), 2)
+    none = merge_gaps(gaps((1, 6.0, False, 1)), np.array([0, 0]), 2)
     assert rows_of(none) == [(1, 6.0, False, 1.0)]
 
 
 def test_a_gap_that_was_split_between_two_lengths_is_one_again():
     """Of one change 0.25 at 2 days and 0.75 at 8: the geometric mean, 2 ** 2.5."""
     split = gaps((0, 2.0, True, 0.25), (0, 8.0, True, 0.75))
-    found = merged(split, np.zeros(1, int), 1)
+    found = merge_gaps(split, np.zeros(1, int), 1)
     assert rows_of(found) == [(0, 2.0**2.5, True, 1.0)]
     twice = gaps((0, 2.0, True, 1.25), (0, 8.0, True, 0.75), (1, 3.0, True, 1.0))
-    found = merged(twice, np.zeros(2, int), 2)
+    found = merge_gaps(twice, np.zeros(2, int), 2)
     assert rows_of(found) == [
         (1, 3.0, True, 1.0),
         (0, 2.0, True, 1.25),

@@ -6,10 +6,16 @@ from math import exp, inf, log
 import numpy as np
 import pytest
 
-from halflife.belief.bent import Weibull
-from halflife.belief.hints import Hinted, Silent, expected, hinted_looks, stretched
+from halflife.belief.hints import (
+    HintedBelief,
+    SilentEvidence,
+    expected_changes,
+    hinted_looks,
+    stretched_exposure,
+)
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.plain import KnownRates
+from halflife.belief.weibull import Weibull
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import HINT_KINDS, Looks, Seen
@@ -61,7 +67,7 @@ def told_by_hints(evidence=None, scale=1.0, kind=""):
 
 
 def plain_told(scale=1.0):
-    """Return the hints a day of each item, by the words of ``Silent.told``."""
+    """Return the hints a day of each item by ``SilentEvidence.hint_rates``."""
     days = [2.0 + 2.0 + 4.0 + 2.0, 4.0 + 6.0, 1.0 + 9.0, 0.0]
     days = [scale * one for one in days]
     hints = [1 + 2 + 1, 0, 0, 0]
@@ -79,18 +85,18 @@ def plain_told(scale=1.0):
 def test_an_item_with_few_hints_borrows_from_its_group(scale, kind):
     evidence = told_by_hints(scale=scale, kind=HINT_KINDS[kind])
     view = KnownRates(RATE)(evidence, scale * NOW, scale * NOW)
-    silent = Silent(evidence)
+    silent = SilentEvidence(evidence)
     silent.follow(None, of_kind(WORTH, kind))
-    assert silent.told(view)[kind] == pytest.approx(plain_told(scale), rel=2e-3)
-    assert silent.told(view)[kind, 2] == 0.0
-    assert not np.delete(silent.told(view), kind, axis=0).any()
+    assert silent.hint_rates(view)[kind] == pytest.approx(plain_told(scale), rel=2e-3)
+    assert silent.hint_rates(view)[kind, 2] == 0.0
+    assert not np.delete(silent.hint_rates(view), kind, axis=0).any()
 
 
 @pytest.mark.parametrize("kind", range(len(HINT_KINDS)))
 def test_all_gaps_of_groups_that_are_hinted_at_are_told_with_their_hints(kind):
     evidence = told_by_hints(kind=HINT_KINDS[kind])
     view = KnownRates(RATE)(evidence, NOW, NOW)
-    silent = Silent(evidence)
+    silent = SilentEvidence(evidence)
     worth = of_kind(WORTH, kind)
     silent.follow(None, worth)
     net = {}
@@ -107,7 +113,7 @@ def test_all_gaps_of_groups_that_are_hinted_at_are_told_with_their_hints(kind):
 
 def test_a_change_after_hints_counts_as_silent_by_its_chance():
     evidence = empty()
-    silent = Silent(evidence)
+    silent = SilentEvidence(evidence)
     silent.follow(None, of_kind(WORTH))
     told_by_hints(evidence)
     view = KnownRates(RATE)(evidence, NOW, NOW)
@@ -135,14 +141,14 @@ def test_a_change_after_hints_counts_as_silent_by_its_chance():
 
 def test_what_was_counted_stays_when_items_become_known():
     evidence = told_by_hints()
-    silent = Silent(evidence)
+    silent = SilentEvidence(evidence)
     silent.follow(None, of_kind(WORTH))
     evidence.add([Item("e", group="h")])
     evidence.take(evidence.weigh(Looks.of([present("e", 9.0)])))
     silent.follow(None, of_kind(np.append(WORTH, 1.0)))
     view = KnownRates(np.append(RATE, 0.5))(evidence, NOW, NOW)
-    assert silent.told(view)[0, :2] == pytest.approx(plain_told()[:2])
-    assert silent.told(view)[0, 4] == 0.0
+    assert silent.hint_rates(view)[0, :2] == pytest.approx(plain_told()[:2])
+    assert silent.hint_rates(view)[0, 4] == 0.0
 
 
 def test_expected_changes_are_the_fall_of_survival_of_each_gap():
@@ -155,12 +161,12 @@ def test_expected_changes_are_the_fall_of_survival_of_each_gap():
     length = np.array([1.0, 2.0, 0.5, 4.0, 8.0, 3.0])
     for law in laws:
         view = replace(KnownRates(RATE)(empty(), NOW, NOW), survival=law)
-        found = expected(view, item, length)
+        found = expected_changes(view, item, length)
         for k, (i, days) in enumerate(zip(item, length, strict=True)):
             t = np.full(4, days)
             wanted = -log(law.alive(t)[i]) if i < 4 else 0.0  # not known to the view
             assert found[k] == pytest.approx(wanted)
-    nothing = expected(view, item[:0], length[:0])
+    nothing = expected_changes(view, item[:0], length[:0])
     assert nothing.size == 0
 
 
@@ -174,7 +180,7 @@ def test_expected_changes_are_the_fall_of_survival_of_each_gap():
 )
 def test_exposure_is_stretched_to_where_survival_has_fallen_by_the_hints(law):
     age, load = np.array([3.0, 0.0, 7.0, inf]), np.array([0.4, 1.0, 0.0, 0.0])
-    found = stretched(law, age, load)
+    found = stretched_exposure(law, age, load)
     assert found[2:].tolist() == [7.0, inf]
     there = np.where(np.isfinite(found), found, 0.0)
     before = law.alive(np.where(np.isfinite(age), age, 0.0))
@@ -192,19 +198,21 @@ def test_exposure_is_stretched_to_where_survival_has_fallen_by_the_hints(law):
 )
 def test_no_hint_makes_an_item_older_than_a_thousand_days(law):
     age, load = np.array([1.0, 1500.0, 20.0]), np.array([9.0, 9.0, 0.0])
-    assert stretched(law, age, load) == pytest.approx([1000.0, 1500.0, 20.0])
+    assert stretched_exposure(law, age, load) == pytest.approx([1000.0, 1500.0, 20.0])
 
 
 def test_nothing_is_stretched_without_hints():
     age = np.array([1.0, inf, 0.0, 2.0])
-    assert stretched(Exponential(RATE), age, np.zeros(4)) is age
+    assert stretched_exposure(Exponential(RATE), age, np.zeros(4)) is age
 
 
 @pytest.mark.parametrize("plug_in", [False, True])
 @pytest.mark.parametrize("announced", [False, True])
 def test_hints_raise_the_rate_by_what_they_announce(plug_in, announced):
     evidence = told_by_hints()
-    belief = Hinted(KnownRates(RATE), worth=0.5, plug_in=plug_in, announced=announced)
+    belief = HintedBelief(
+        KnownRates(RATE), worth=0.5, plug_in=plug_in, announced=announced
+    )
     view = belief(evidence, NOW, NOW)
     told = np.array(plain_told())
     assert view.rate == pytest.approx(RATE + told * (1 - exp(-0.5)))
@@ -215,7 +223,7 @@ def test_hints_raise_the_rate_by_what_they_announce(plug_in, announced):
 
 def test_what_hints_are_worth_is_learned_again_as_they_grow(monkeypatch):
     evidence, learned = empty(), []
-    belief = Hinted(KnownRates(RATE), refit=1.5)
+    belief = HintedBelief(KnownRates(RATE), refit=1.5)
     plain = belief._learn
 
     def watch(silent, view):
@@ -234,7 +242,7 @@ def test_what_hints_are_worth_is_learned_again_as_they_grow(monkeypatch):
 
 def test_a_group_of_which_nothing_was_learned_goes_by_all_together():
     evidence = empty()
-    belief = Hinted(KnownRates(RATE))
+    belief = HintedBelief(KnownRates(RATE))
     assert belief.worth(evidence).tolist() == [[0.0] * 4] * 4
     belief._worth = np.array([[0.1], [0.2], [0.3], [0.4]])
     belief.trusts[0].pooled_, belief.trusts[2].pooled_ = 0.7, 0.8
@@ -244,28 +252,30 @@ def test_a_group_of_which_nothing_was_learned_goes_by_all_together():
         [0.3, 0.3, 0.8, 0.3],
         [0.4, 0.4, 0.0, 0.4],
     ]
-    given = Hinted(KnownRates(RATE), worth=3.0)
+    given = HintedBelief(KnownRates(RATE), worth=3.0)
     assert given.worth(evidence).tolist() == [[3.0] * 4] * 4
 
 
 def test_some_items_are_told_of_only_where_nobody_has_ever_hinted():
-    quiet = Hinted(Neighbours(), announced=False)
+    quiet = HintedBelief(Neighbours(), announced=False)
     evidence = empty()
     assert quiet.learn(evidence, 1.0)
-    assert len(quiet.some(evidence, np.array([1, 0]), 1.0, 1.0)) == 2
+    assert len(quiet.view_rows(evidence, np.array([1, 0]), 1.0, 1.0)) == 2
     evidence.take(evidence.weigh(Looks.of([present("a", 1.0)])))
     assert quiet.learn(evidence, 1.0)
     evidence.take(evidence.weigh(Looks.of([hint("a", 3.0, modified=2.5)])))
     assert not quiet.learn(evidence, 3.0)  # a hint stands
     evidence.take(evidence.weigh(Looks.of([present("a", 4.0, "2")])))
     assert not quiet.learn(evidence, 4.0)  # there was one
-    assert not Hinted(Neighbours()).learn(empty(), 1.0)
-    assert not Hinted(Neighbours(), announced=False, plug_in=True).learn(empty(), 1.0)
-    assert not Hinted(KnownRates(RATE), announced=False).learn(empty(), 1.0)
+    assert not HintedBelief(Neighbours()).learn(empty(), 1.0)
+    assert not HintedBelief(Neighbours(), announced=False, plug_in=True).learn(
+        empty(), 1.0
+    )
+    assert not HintedBelief(KnownRates(RATE), announced=False).learn(empty(), 1.0)
 
 
 def test_worth_is_learned_unless_it_is_given():
-    belief = Hinted(KnownRates(RATE))
+    belief = HintedBelief(KnownRates(RATE))
     view = belief(told_by_hints(), NOW, NOW)
     assert belief.trusts[0].pooled_ >= 0.0
     told, worth = np.array(plain_told()), belief.worth(empty())[0]
@@ -281,13 +291,13 @@ def test_a_mean_rate_may_be_taken_for_the_truth(plug_in):
         view = KnownRates(shape / exposure)(evidence, now, since)
         return replace(view, survival=GammaSurvival(shape, exposure))
 
-    view = Hinted(unsure, worth=0.5, plug_in=plug_in)(told_by_hints(), NOW, NOW)
+    view = HintedBelief(unsure, worth=0.5, plug_in=plug_in)(told_by_hints(), NOW, NOW)
     gamma = 2.0 + (10.0 + 2.0) * (exp(0.5 / 1.0) - 1)
     assert view.exposure[0] == pytest.approx(2.0 + 0.5 / 0.1 if plug_in else gamma)
 
 
 def test_other_evidence_is_believed_from_the_beginning():
-    belief, fresh = (Hinted(KnownRates(RATE)) for _ in range(2))
+    belief, fresh = (HintedBelief(KnownRates(RATE)) for _ in range(2))
     belief(told_by_hints(), NOW, NOW)
     other = empty()
     for look in (present("b", 0.0), hint("b", 1.0), present("b", 2.0, "2")):
@@ -298,7 +308,7 @@ def test_other_evidence_is_believed_from_the_beginning():
 
 
 def test_worth_learned_of_more_groups_than_there_are_now_does_no_harm():
-    belief = Hinted(KnownRates(RATE))
+    belief = HintedBelief(KnownRates(RATE))
     belief._worth = of_kind([0.1, 0.2, 0.3], 1)
     assert belief.worth(empty())[1].tolist() == [0.1, 0.1, 0.2, 0.1]
     belief(told_by_hints(), NOW, NOW)
@@ -311,14 +321,14 @@ def test_hints_of_other_kinds_count_as_expected():
     evidence.take(evidence.weigh(Looks.of([replace(feed, digest="feed")])))
     evidence.take(evidence.weigh(Looks.of([present("a", 10.0, "new")])))
     view = KnownRates(RATE)(evidence, NOW, NOW)
-    silent, worth = Silent(evidence), of_kind(WORTH) + of_kind(2 * WORTH, 1)
+    silent, worth = SilentEvidence(evidence), of_kind(WORTH) + of_kind(2 * WORTH, 1)
     silent.follow(None, worth)
     looks = hinted_looks(silent, view, worth, 0)
     (last,) = np.flatnonzero((looks.hints == 1) & looks.changed & (looks.tally > 0))[1:]
-    told = silent.told(view)
+    told = silent.hint_rates(view)
     announced = (1 - exp(-WORTH[0])) * told[0, 0] * 2.0
     # One hint of the sitemap and one of the feed came in the last two days.
     wanted = RATE[0] * 2.0 + announced + 2 * WORTH[0] * 1
     assert looks.expected[last] == pytest.approx(wanted)
-    exposed = Hinted(KnownRates(RATE), worth=0.5)(evidence, NOW, NOW).exposure
+    exposed = HintedBelief(KnownRates(RATE), worth=0.5)(evidence, NOW, NOW).exposure
     assert exposed[0] == pytest.approx(0.0)

@@ -219,11 +219,11 @@ def test_views_in_blocks_and_of_some_rows_say_what_the_whole_says(
     belief = Neighbours()
     whole = belief(evidence, 113.0, 111.0)
     rows = np.array([11, 0, 3, 10, 7, 2, 8])
-    same(belief.some(evidence, rows, 113.0, 111.0), whole, rows)
+    same(belief.view_rows(evidence, rows, 113.0, 111.0), whole, rows)
     monkeypatch.setattr(module, "BLOCK", block)
     assert len(KEYS) > 2 * block or block > 5
     same(belief(evidence, 113.0, 111.0), whole)
-    same(belief.some(evidence, rows, 113.0, 111.0), whole, rows)
+    same(belief.view_rows(evidence, rows, 113.0, 111.0), whole, rows)
 
 
 def test_blocks_are_used_only_for_more_than_two_of_them(monkeypatch, evidence):
@@ -236,7 +236,7 @@ def test_blocks_are_used_only_for_more_than_two_of_them(monkeypatch, evidence):
         monkeypatch.setattr(module, "BLOCK", block)
         belief(evidence, 113.0, 111.0)
         assert len(used) == many
-        belief.some(evidence, np.arange(12), 113.0, 111.0)
+        belief.view_rows(evidence, np.arange(12), 113.0, 111.0)
         assert len(used) == 2 * many
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halflife.belief.heard import Heard
+from halflife.belief.gap_hints import GapHints
 from halflife.core.budget import Budget
 from halflife.models.silence import LEAST, OWN, PRETEND, ChangedLooks, SilentShares
 from halflife.policies.laws import made_view, unseen_view
@@ -75,7 +75,7 @@ def test_silence_is_worth_nothing_before_it_was_seen_and_something_always_escape
 @pytest.mark.parametrize("worth", [(), (0.3,), (2.0, 0.1)])
 @pytest.mark.parametrize("share", [1.0, 0.2])
 def test_what_changes_are_beyond_the_expected_falls_as_its_slope_says(worth, share):
-    one = Heard(share, sum(worth), sum(-math.expm1(-w) for w in worth))
+    one = GapHints(share, sum(worth), sum(-math.expm1(-w) for w in worth))
     x, step = np.geomspace(0.01, 40.0, 60), 1e-4
     beyond, slope = one.beyond(x)
     assert beyond == pytest.approx(one.changes(x) - share * x - one.true, abs=1e-9)

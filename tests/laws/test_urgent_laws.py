@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halflife.belief.heard import UNHEARD, Heard
+from halflife.belief.gap_hints import NO_HINTS, GapHints
 from halflife.core.budget import Budget
 from halflife.policies.laws import unseen_view
 from halflife.policies.rounds import InRounds
@@ -51,9 +51,9 @@ def test_urgent_pages_keep_to_the_rounds_of_the_policy():
 @pytest.mark.parametrize("x", [0.01, 0.5, 4.0])
 def test_a_change_stands_for_those_that_were_to_be_expected_and_told(x):
     """Of x changes, half unannounced, and hints worth 0.7 of which 0.4 are true."""
-    found = Heard(0.5, 0.7, 0.4).changes(np.array([x]))
+    found = GapHints(0.5, 0.7, 0.4).changes(np.array([x]))
     by_hand = (0.5 * x + 0.4) / (1.0 - math.exp(-0.5 * x - 0.7))
     assert found == pytest.approx([by_hand])
-    plain = UNHEARD.changes(np.array([x]))
+    plain = NO_HINTS.changes(np.array([x]))
     assert plain == pytest.approx([x / (1.0 - math.exp(-x))])
-    assert UNHEARD.changes(np.zeros(1)) == pytest.approx([1.0])
+    assert NO_HINTS.changes(np.zeros(1)) == pytest.approx([1.0])

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from halflife.belief import days_since, paused, ready, view_of
+from halflife.belief import days_since, pause_left, ready, view_of
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks
@@ -34,10 +34,10 @@ def test_days_since_a_look_are_never_negative_and_a_wrong_clock_is_turned_round(
 )
 def test_the_pause_doubles_from_five_minutes_to_a_day(failures, minutes):
     many = np.array([failures])
-    found = paused(many, np.array([7.0]), 7.0)
+    found = pause_left(many, np.array([7.0]), 7.0)
     assert found == pytest.approx([minutes * MINUTE])
     over = 7.0 + minutes * MINUTE
-    assert paused(many, np.array([7.0]), over + MINUTE) == pytest.approx(
+    assert pause_left(many, np.array([7.0]), over + MINUTE) == pytest.approx(
         [-MINUTE if failures else 0.0]
     )
     assert not failures or not ready(many, np.array([7.0]), over - MINUTE)[0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halflife.belief.plain import PlainRates
-from halflife.belief.room import Roomy
+from halflife.belief.room import CapacityBelief
 from halflife.config import Config
 from halflife.core.host import HostState
 from halflife.core.item import Item
@@ -82,7 +82,7 @@ def test_a_turn_ends_when_every_host_had_what_it_takes(store):
     store.add(items)
     run = store.begin(("web",), 10.0, lease=np.inf)
     source = Willing([])
-    belief = Roomy(PlainRates(), Rooms(store, 2.0, 120.0))
+    belief = CapacityBelief(PlainRates(), Rooms(store, 2.0, 120.0))
     loop = Loop(source, store, belief, Index())
     rng = np.random.default_rng(0)
     asyncio.run(loop.turn(run, Allowance(100), rng, clock=lambda: 10.0))

@@ -1,4 +1,4 @@
-"""From what we saw to what we believe."""
+"""Beliefs: they turn evidence into a view of the items' state and change rates."""
 
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
@@ -10,7 +10,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.keys import Chosen
 from halflife.core.view import Survival, View
 
-FIRST_PAUSE = 5.0 / 1440.0  # days to leave an item alone after one failed look
+FIRST_PAUSE = 5.0 / 1440.0  # days to wait after one failed fetch of an item
 LONGEST_PAUSE = 1.0
 AHEAD = 30.0  # days; no clock that is nearly right is set back so far
 
@@ -19,29 +19,31 @@ class Belief(Protocol):
     """Anything that turns evidence into a view."""
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         ...
 
 
 @runtime_checkable
-class Piecemeal(Protocol):
-    """A belief that can tell of some items at a time: of many, few fit in memory."""
+class PartialBelief(Protocol):
+    """A belief that can view a few rows at a time, where all do not fit in memory."""
 
     def learn(self, evidence: Evidence, now: float) -> bool:
-        """Take in what is new; return whether ``some`` can tell of this evidence."""
+        """Learn from new evidence; return whether ``view_rows`` can use it."""
         ...
 
-    def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
-        """Return what we believe of the items at these rows, as learned last."""
+    def view_rows(
+        self, evidence: Evidence, rows: Ints, now: float, since: float
+    ) -> View:
+        """Return the view of the items at these rows, as of the last ``learn``."""
         ...
 
 
 @runtime_checkable
 class LengthAware(Protocol):
-    """A belief to which the lengths of pages say something."""
+    """A belief that uses the lengths of pages."""
 
     def measure(self, lengths: Mapping[str, float]) -> None:
-        """Take note of how long pages are, by their names; the first length counts."""
+        """Note the lengths of pages by key; the first length of a page is kept."""
         ...
 
 
@@ -54,9 +56,9 @@ def view_of(
     *,
     rows: Ints | None = None,
 ) -> View:
-    """Return the view that follows from the evidence and from what rates we believe.
+    """Return the view that follows from the evidence and the believed rates.
 
-    With ``rows``, of these items only; rates and survival are of them, too.
+    With ``rows``, view these items only; rates and survival then cover them alone.
     """
     at: Ints | slice = slice(None) if rows is None else rows
     looks, tried = evidence.looks[at].copy(), evidence.tried_at[at]
@@ -64,7 +66,7 @@ def view_of(
     return View(
         now=now,
         keys=evidence.keys if rows is None else Chosen(evidence.keys, rows),
-        # Looks change none of these, and a new weight comes in a new column.
+        # Observations change none of these; a new weight comes in a new column.
         weight=evidence.weight[at],
         cost=evidence.cost[at],
         group=evidence.group[at],
@@ -73,7 +75,7 @@ def view_of(
         age=age,
         looks=looks,
         changes=evidence.changes[at].copy(),
-        # A look stamped later than now was made before the clock was set back.
+        # An observation later than now was made before the clock was set back.
         looked=(tried >= since) & (tried <= now),
         changed=evidence.changed[at].copy(),
         ready=ready(evidence.failures[at], tried, now),
@@ -85,24 +87,25 @@ def view_of(
 
 
 def days_since(at: Floats, now: float) -> Floats:
-    """Return the days since looks, never negative.
+    """Return the days since observations, never negative.
 
-    A look a little ahead of now was made before the clock was set back, just now. One
-    far ahead was stamped by a wrong clock, and may be as old as that was wrong.
+    An observation slightly ahead of now was made just before the clock was set back.
+    One far ahead has the time of a wrong clock, and may be as old as that clock was
+    wrong.
     """
     days = now - at
     return np.where(days < -AHEAD, -days, np.maximum(days, 0.0))
 
 
 def ready(failures: Ints, tried_at: Floats, now: float) -> Bools:
-    """Return which items may be asked for: the pause doubles with each failure."""
+    """Return which items may be fetched: the pause doubles with each failure."""
     if not failures.any():
         return np.ones(failures.size, dtype=np.bool_)
-    return paused(failures, tried_at, now) <= 0.0
+    return pause_left(failures, tried_at, now) <= 0.0
 
 
-def paused(failures: Ints, tried_at: Floats, now: float) -> Floats:
-    """Return the days until items may be asked for again; 0 or less is now."""
+def pause_left(failures: Ints, tried_at: Floats, now: float) -> Floats:
+    """Return the days until items may be fetched again; 0 or less means now."""
     pause = np.minimum(
         FIRST_PAUSE * np.exp2(np.minimum(failures, 20) - 1.0), LONGEST_PAUSE
     )

@@ -1,4 +1,4 @@
-"""The belief of crawlers that keep a date for each page."""
+"""The belief of crawlers that keep a due date for each page."""
 
 from dataclasses import dataclass, replace
 
@@ -15,13 +15,12 @@ _LARGEST_LOG = 50.0  # by which an interval can have grown or shrunk
 
 @dataclass(frozen=True, slots=True)
 class IntervalRule:
-    """How a crawler that keeps one interval an item moves it after each look.
+    """How a crawler adapts the interval of an item after each fetch.
 
-    An interval I is ``grow * I`` after a look that found nothing and
-    ``shrink * I + pull * shortest`` after one that found a change, and is kept
-    within its limits; all in days. With ``sync_delta`` the interval is at least
-    the time since the last change seen, delta, and the next look comes
-    ``sync_delta * delta`` early.
+    An interval I becomes ``grow * I`` after a fetch that found no change and ``shrink *
+    I + pull * shortest`` after one that found a change, and is kept within its limits;
+    all in days. With ``sync_delta`` the interval is at least the time since the last
+    change seen, delta, and the next fetch is due ``sync_delta * delta`` earlier.
     """
 
     start: float
@@ -33,13 +32,13 @@ class IntervalRule:
     sync_delta: float = 0.0
 
     def after(self, interval: Floats, changed: Bools) -> Floats:
-        """Return the interval after one more look, before the limits."""
+        """Return the interval after one more fetch, before the limits apply."""
         shrunk = self.shrink * interval + self.pull * self.shortest
-        moved: Floats = np.where(changed, shrunk, self.grow * interval)
-        return moved
+        adapted: Floats = np.where(changed, shrunk, self.grow * interval)
+        return adapted
 
     def after_many(self, looks: Floats, changes: Floats) -> Floats:
-        """Return the interval after a history of which only the counts are known."""
+        """Return the interval after a history known only by its counts."""
         quiet = np.maximum(looks - 1 - changes, 0)
         growth = changes * np.log(self.shrink) + quiet * np.log(self.grow)
         interval: Floats = self.start * np.exp(
@@ -49,10 +48,10 @@ class IntervalRule:
 
 
 class DueDates:
-    """The belief of a crawler that keeps one interval an item.
+    """The belief of a crawler that keeps one interval for each item.
 
-    It is brought up to date by the difference between the evidence now and at
-    the last call, which is exact as long as no item is looked at twice between.
+    It is updated by the difference between the evidence now and at the last call, which
+    is exact as long as no item is fetched twice in between.
     """
 
     def __init__(self, rule: IntervalRule, beside: Belief | None = None) -> None:
@@ -63,7 +62,7 @@ class DueDates:
         self._looks = self._changes = np.zeros(0, dtype=np.intp)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         if self._of is not evidence or self._due.size != len(evidence):
             self._start(evidence)
         else:
@@ -77,20 +76,20 @@ class DueDates:
             evidence.looks.astype(np.float64), evidence.changes.astype(np.float64)
         )
         self._due = evidence.last_at.copy()  # -inf where never seen: due at once
-        self._date(np.flatnonzero(evidence.looks > 0), evidence)
+        self._set_due(np.flatnonzero(evidence.looks > 0), evidence)
 
     def _follow(self, evidence: Evidence) -> None:
         rows = np.flatnonzero(evidence.looks > self._looks)
         first = self._looks[rows] == 0
         changed = evidence.changes[rows] > self._changes[rows]
-        moved = self.rule.after(self._interval[rows], changed)
-        self._interval[rows] = np.where(first, self.rule.start, moved)
+        adapted = self.rule.after(self._interval[rows], changed)
+        self._interval[rows] = np.where(first, self.rule.start, adapted)
         seen_new = rows[first | changed]
         self._modified[seen_new] = evidence.last_at[seen_new]
-        self._date(rows, evidence)
+        self._set_due(rows, evidence)
 
-    def _date(self, rows: Ints, evidence: Evidence) -> None:
-        """Keep the intervals of rows just looked at within limits, and date them."""
+    def _set_due(self, rows: Ints, evidence: Evidence) -> None:
+        """Limit the intervals of the rows just fetched, and set their due dates."""
         rule, at = self.rule, evidence.last_at[rows]
         delta = at - self._modified[rows] if rule.sync_delta else np.zeros(rows.size)
         interval = np.maximum(self._interval[rows], delta)

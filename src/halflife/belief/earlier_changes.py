@@ -1,15 +1,15 @@
-"""The changes of gaps that were there before a belief was first asked.
+"""The changes in gaps that were recorded before a belief was first used.
 
-How many changes a gap stands for in which one was seen depends on the rate r of its
-page, and that on how many there were. With X changes counted since in the time T that
-the page has lived, and a the rate around it, both agree where
+The number of changes in a gap that saw one depends on the rate r of its page, and the
+rate on that number. With X changes counted since then in the time T that the page has
+lived, and a the rate around it, both agree where
 
     r (T + k / a) = X + k + sum of c(r g) over the gaps g that saw a change,
 
-c as in ``Heard.changes``. Written with c(x) - share x - true, which falls with x, no
+c as in ``GapHints.changes``. Written with c(x) - share x - true, which falls with x, no
 large numbers are subtracted from each other; the rate is found by Newton's method, from
-below. What is around pages is taken from a simpler count, of one change for half of the
-gap, or for all of it if a hint ended it.
+below. The rates around pages come from a simpler count: one change for half of the gap,
+or for all of it if a hint ended it.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from halflife.belief.heard import ChangedGaps, Heard, changed_gaps
+from halflife.belief.gap_hints import ChangedGaps, GapHints, changed_gaps
 from halflife.belief.page_rates import PageRates, RatesAround
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
@@ -29,14 +29,14 @@ CLOSE = 1e-6  # of the rate; after a step as small the next would be far smaller
 
 @dataclass(frozen=True, slots=True)
 class EarlierChanges:
-    """What all looks so far add up to; several beliefs share it, so none writes to it.
+    """The changes counted in all observations so far; shared by beliefs, so read-only.
 
     Attributes:
         folders: The number of each folder.
-        pages: What was counted of each page.
-        around: What is around them.
+        pages: The changes and the time lived of each page.
+        around: The mean rates around them.
         rows: The pages with gaps that saw a change.
-        counted: The changes that these stand for.
+        counted: The changes counted in these gaps.
 
     """
 
@@ -48,7 +48,7 @@ class EarlierChanges:
 
 
 def earlier_changes(evidence: Evidence) -> EarlierChanges:
-    """Return what looks add up to, as if no hint had come."""
+    """Return the changes counted in all observations, without hints."""
     folders: dict[str, int] = {}
     code, n = folder_codes(evidence.keys, 0, folders), len(evidence)
     gaps = evidence.gaps()
@@ -65,10 +65,10 @@ def earlier_changes(evidence: Evidence) -> EarlierChanges:
 def count_changes(
     pages: PageRates, gaps: ChangedGaps, share: Floats | float
 ) -> tuple[Ints, Floats]:
-    """Return the pages that gaps are of, and how many changes these stand for.
+    """Return the pages of the gaps, and the number of changes in them.
 
-    ``pages`` has counted the changes since, and none of those in the gaps. ``share`` is
-    the share of changes, of each page, that nobody announces.
+    ``pages`` has counted the changes since then, and none of those in the gaps.
+    ``share`` is the share of each page's changes that no hint announces.
     """
     n = pages.site.size
     half = 0.5 * np.exp(-gaps.load) * gaps.tally * gaps.length
@@ -77,35 +77,35 @@ def count_changes(
         changes=pages.changes + np.bincount(gaps.item, gaps.tally, n),
         lived=pages.lived - np.bincount(gaps.item, half, n),
     )
-    # Of very many pages few have such gaps; nothing of the others is counted.
-    some = np.zeros(n, dtype=np.bool_)
-    some[gaps.item] = True
-    rows: Ints = np.flatnonzero(some).astype(np.int32)
-    place = np.asarray(np.cumsum(some)[gaps.item] - 1)
+    # Of very many pages few have such gaps; only these get a row.
+    has_gap = np.zeros(n, dtype=np.bool_)
+    has_gap[gaps.item] = True
+    rows: Ints = np.flatnonzero(has_gap).astype(np.int32)
+    row_of_gap = np.asarray(np.cumsum(has_gap)[gaps.item] - 1)
     around = pages.shape / simple.around().at(rows)
-    about = (simple.changes[rows] + pages.shape) / (simple.lived[rows] + around)
-    known, lent = pages.changes[rows] + pages.shape, pages.lived[rows] + around
-    part = share[gaps.item] if isinstance(share, np.ndarray) else share
-    heard = Heard(part, gaps.load, gaps.true)
-    rate = agreed_rates(gaps._replace(item=place), heard, known, lent, about)
-    return rows, lent * rate - known
+    guess = (simple.changes[rows] + pages.shape) / (simple.lived[rows] + around)
+    changes, days = pages.changes[rows] + pages.shape, pages.lived[rows] + around
+    silent_share = share[gaps.item] if isinstance(share, np.ndarray) else share
+    hints = GapHints(silent_share, gaps.load, gaps.true)
+    rate = solve_rates(gaps._replace(item=row_of_gap), hints, changes, days, guess)
+    return rows, days * rate - changes
 
 
-def agreed_rates(
-    gaps: ChangedGaps, heard: Heard, known: Floats, lent: Floats, about: Floats
+def solve_rates(
+    gaps: ChangedGaps, hints: GapHints, changes: Floats, days: Floats, guess: Floats
 ) -> Floats:
-    """Return the rates r of items with r lent = known + changes(r length) of its gaps.
+    """Return the rates r with r days = changes + hints.changes(r length) of the gaps.
 
-    ``about`` is about what they are.
+    ``guess`` is where the search begins.
     """
-    n, days = lent.size, gaps.tally * gaps.length
-    sure = known + np.bincount(gaps.item, gaps.tally * heard.true, n)
-    quiet = lent - np.bincount(gaps.item, heard.share * days, n)
-    rate = np.maximum(about, sure / quiet)
+    n, gap_days = days.size, gaps.tally * gaps.length
+    sure = changes + np.bincount(gaps.item, gaps.tally * hints.true, n)
+    quiet = days - np.bincount(gaps.item, hints.share * gap_days, n)
+    rate = np.maximum(guess, sure / quiet)
     for _ in range(STEPS):
-        beyond, slope = heard.beyond(rate[gaps.item] * gaps.length)
+        beyond, slope = hints.beyond(rate[gaps.item] * gaps.length)
         off = sure + np.bincount(gaps.item, gaps.tally * beyond, n) - quiet * rate
-        step = off / (quiet - np.bincount(gaps.item, days * slope, n))
+        step = off / (quiet - np.bincount(gaps.item, gap_days * slope, n))
         rate = np.maximum(rate + step, 0.1 * rate)
         if (np.abs(step) <= CLOSE * rate).all():
             break

@@ -1,19 +1,19 @@
-"""Belief in hints of change, as far as they have proved true.
+"""Belief in hints of change, as far as they proved right.
 
-An item last seen t days and s hints ago has not changed with probability
-S(t) exp(-k s): S is the survival that another belief gives for changes that nobody
-announces, and k, what a hint is worth, is learned for each group (host) and each kind
-of hint; with hints of several kinds, k s is the sum over them. The view tells it
-as exposure: the time e at which S(e) = S(t) exp(-k s). For a rate a known exactly
-that is e = t + k s / a, the effective age of ``allocation.signals``; for a rate known
-up to a Gamma(shape, b), S(t) = (1 + t / b) ** -shape, it is
-e = t + (b + t) (exp(k s / shape) - 1).
+An item last seen t days and s hints ago has not changed with probability S(t)
+exp(-k s): S is the survival that another belief gives for changes that nobody
+announces, and k, the worth of a hint, is learned for each group (host) and each kind of
+hint; with hints of several kinds, k s is the sum over them. The view holds it as
+exposure: the time e at which S(e) = S(t) exp(-k s). For a rate a known exactly that is
+e = t + k s / a, the effective age of ``allocation.signals``; for a rate known up to a
+Gamma(shape, b), S(t) = (1 + t / b) ** -shape, it is e = t + (b + t)
+(exp(k s / shape) - 1).
 
 Silence is evidence too (``models.silence``). A belief whose rates count all changes, as
-``Neighbours`` does, would take what maps announce for silent changes as well. So if a
-share q of a page's changes goes unannounced, and maps cover a share c of the time
-since it was fetched, its exposure is q c + 1 - c of what that belief says; a page
-without dates in any map has q = 1.
+that of ``Neighbours``, would count announced changes as silent ones too. So if a share
+q of a page's changes goes unannounced, and maps cover a share c of the time since its
+fetch, its exposure is q c + 1 - c of that belief's; a page without dates in any map has
+q = 1.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,8 +22,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from halflife.belief import Belief, LengthAware, Piecemeal
-from halflife.belief.heard import Heard, changed_gaps
+from halflife.belief import Belief, LengthAware, PartialBelief
+from halflife.belief.gap_hints import GapHints, changed_gaps
 from halflife.belief.neighbours import Neighbours
 from halflife.core.append_log import GapLog
 from halflife.core.arrays import Floats, Ints
@@ -42,34 +42,34 @@ from halflife.models.signals import (
 from halflife.models.silence import ChangedLooks, SilentShares
 
 FARTHEST = 1000.0  # days of exposure to which hints can bring an item
-_LONGEST = 1e6  # days that an item can have been watched
-_LARGEST_LOG = 50.0  # by which hints can stretch what was lived
+_LONGEST = 1e6  # days that an item can have been observed
+_LARGEST_LOG = 50.0  # by which hints can stretch the time lived
 _HALVINGS = 50
 _SLOWEST = 1e-9  # changes a day
-PACES = 0.1, 0.5  # changes a day that tell pages apart whose changes are announced
-_MORE_LOOKS = 1.1  # learn what silence is worth again when looks have grown so far
+PACES = 0.1, 0.5  # changes a day; bounds between classes of dated pages
+_MORE_LOOKS = 1.1  # weigh silence again when observations have grown by this factor
 _KINDS = (np.intp, np.float64, np.bool_, np.float64)
 
 
-class Hinted:
-    """What another belief says, and hints as far as they have proved true.
+class HintedBelief:
+    """Another belief, and hints as far as they proved right.
 
-    The other belief learns of changes that nobody announced: a change seen after
-    hints counts as one by the chance that it was, given what hints are worth now
-    (a step of expectation maximisation at each refit). ``Neighbours`` counts all
-    changes, announced or not; that is made up for by what silence is worth. Without
-    hints it is the other belief.
+    The other belief learns from unannounced changes: a change seen after hints counts
+    as one with the probability that it was, given the current worth of hints (a step of
+    expectation maximisation at each refit). ``Neighbours`` counts all changes,
+    announced or not; the worth of silence corrects for that. Without hints this is the
+    other belief.
 
     Args:
-        inner: The belief in changes that nobody announces.
-        worth: What a hint is worth, if that is known and need not be learned.
-        plug_in: Take the mean of each rate for the truth.
-        announced: Tell in the view's survival how often hints come (``Announced``),
-            for policies that go by it.
+        inner: The belief in changes that no hint announces.
+        worth: The worth of a hint, if it is known and need not be learned.
+        plug_in: Treat the mean of each rate as its true value.
+        announced: Include the rates of hints in the view's survival (``Announced``),
+            for policies that use them.
         refit: Learn again when gaps with hints have grown by this factor.
 
     Attributes:
-        maps: The keys of maps: when they were read last, they had told all they know.
+        maps: The keys of maps; each reading of a map announces all that it knows.
 
     """
 
@@ -92,102 +92,108 @@ class Hinted:
         self._given = worth
         self._worth = np.zeros((len(HINT_KINDS), 0))
         self._view: View | None = None
-        self._silent: Silent | None = None
+        self._silent: SilentEvidence | None = None
         self._learned = self._weighed = 0
         self._share = np.ones(0)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         if self._unhinted(evidence):
             self._silent = self._view = None
             return self.inner(evidence, now, since)
         silent = self._silent
         if silent is None or silent.whole is not evidence:
-            silent = self._silent = Silent(evidence)
+            silent = self._silent = SilentEvidence(evidence)
             self._learned = self._weighed = 0
             silent.follow(None, self.worth(evidence))
-            self._listen(silent, now)
+            self._note_hints(silent, now)
             self._view = self.inner(silent, now, since)
-        self._listen(silent, now)
+        self._note_hints(silent, now)
         view = self._view
-        if view is None or len(view) < len(evidence):  # items have become known
+        if view is None or len(view) < len(evidence):  # there are new items
             view = self.inner(silent, now, since)
-        known = evidence.hinted().item.size
-        if known > self.refit * self._learned:
+        n_hinted = evidence.hinted().item.size
+        if n_hinted > self.refit * self._learned:
             silent = self._silent = self._learn(silent, view)
-            self._learned = known
+            self._learned = n_hinted
         silent.follow(view, self.worth(evidence))
         self._view = self.inner(silent, now, since)
         if self._counts_all:
             self._weigh_silence(evidence, self._view)
-        return self._told(silent, self._view)
+        return self._with_hints(silent, self._view)
 
     def measure(self, lengths: Mapping[str, float]) -> None:
-        """Let the other belief know how long pages are, by their names."""
+        """Pass the lengths of pages, by key, to the other belief."""
         if isinstance(self.inner, LengthAware):
             self.inner.measure(lengths)
 
     @property
     def _counts_all(self) -> bool:
-        """Whether the rates of the other belief are those of all changes."""
+        """Whether the rates of the other belief count all changes."""
         return isinstance(self.inner, Neighbours)
 
     def _weigh_silence(self, evidence: Evidence, view: View) -> None:
-        """Learn which share of changes goes unannounced, if much was seen since."""
+        """Learn the share of unannounced changes, if there is enough new evidence."""
         looks = int(evidence.looks.sum())
         if len(evidence) > self._share.size or looks > _MORE_LOOKS * self._weighed:
             self._share = self._unannounced(evidence, view)
             self._weighed = looks
 
     def _unannounced(self, evidence: Evidence, view: View) -> Floats:
-        """Return the share of each item's changes that goes unannounced."""
-        worth, gaps, told = self.worth(evidence), evidence.gaps(), evidence.hinted()
-        load = (worth[:, told.item] * by_kind(told.hints)).sum(axis=0)
-        hidden = -np.expm1(-load) * told.length * told.tally
+        """Return the share of each item's changes that no hint announces."""
+        worth, gaps, hinted = self.worth(evidence), evidence.gaps(), evidence.hinted()
+        load = (worth[:, hinted.item] * by_kind(hinted.hints)).sum(axis=0)
+        hidden = -np.expm1(-load) * hinted.length * hinted.tally
         days = np.bincount(gaps.item, gaps.length * gaps.tally, len(evidence))
-        days = days - np.bincount(told.item, hidden, len(evidence))
-        some = changed_gaps(evidence, worth)
-        expected = view.rate[some.item] * some.length
-        seen = ChangedLooks(some.item, expected, np.exp(-some.load) * some.tally)
-        place = dated_by(evidence, view.rate)
+        days = days - np.bincount(hinted.item, hidden, len(evidence))
+        changed = changed_gaps(evidence, worth)
+        expected = view.rate[changed.item] * changed.length
+        seen = ChangedLooks(
+            changed.item, expected, np.exp(-changed.load) * changed.tally
+        )
+        place = dating_groups(evidence, view.rate)
         return SilentShares().fit(seen, view.rate * days, place).share_
 
     def learn(self, evidence: Evidence, now: float) -> bool:
-        """Take in what is new, if nobody has ever hinted: hints take a whole view."""
-        if not (self._unhinted(evidence) and isinstance(self.inner, Piecemeal)):
+        """Learn from new evidence, unless there were hints: they need a whole view."""
+        if not (self._unhinted(evidence) and isinstance(self.inner, PartialBelief)):
             return False
         return self.inner.learn(evidence, now)
 
-    def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
-        """Return what we believe of the items at these rows, as learned last."""
-        return cast("Piecemeal", self.inner).some(evidence, rows, now, since)
+    def view_rows(
+        self, evidence: Evidence, rows: Ints, now: float, since: float
+    ) -> View:
+        """Return the view of the items at these rows, as of the last ``learn``."""
+        return cast("PartialBelief", self.inner).view_rows(evidence, rows, now, since)
 
     def _unhinted(self, evidence: Evidence) -> bool:
-        """Say whether there is nothing to add: nobody has ever hinted."""
+        """Return whether there is nothing to add: there was never a hint."""
         if self.announced or self.plug_in:
             return False
         return not (evidence.hinted().item.size or evidence.hints.any())
 
     def worth(self, evidence: Evidence) -> Floats:
-        """Return what a hint of each item is worth, a row for each kind."""
+        """Return the worth of a hint for each item, a row for each kind of hint."""
         if self._given is not None:
             return np.full((len(HINT_KINDS), len(evidence)), self._given)
-        more = max(len(evidence.groups) - self._worth.shape[1], 0)
-        pooled = np.array([[getattr(one, "pooled_", 0.0)] for one in self.trusts])
-        wide = np.concatenate([self._worth, np.repeat(pooled, more, axis=1)], axis=1)
-        return wide[:, evidence.group]
+        n_new = max(len(evidence.groups) - self._worth.shape[1], 0)
+        pooled = np.array([[getattr(trust, "pooled_", 0.0)] for trust in self.trusts])
+        by_group = np.concatenate(
+            [self._worth, np.repeat(pooled, n_new, axis=1)], axis=1
+        )
+        return by_group[:, evidence.group]
 
     def precision(self, evidence: Evidence, row: int) -> dict[str, float]:
-        """Return how often hints at an item's group are right, by kinds that came."""
-        gaps, mine = evidence.hinted(), evidence.group == evidence.group[row]
-        came = by_kind(gaps.hints)[:, mine[gaps.item]].any(axis=1)
-        came |= by_kind(evidence.hints)[:, mine].any(axis=1)
-        right = -np.expm1(-self.worth(evidence)[:, row])
-        return {HINT_KINDS[k]: float(right[k]) for k in np.flatnonzero(came)}
+        """Return how often hints in an item's group are right, for the kinds seen."""
+        gaps, in_group = evidence.hinted(), evidence.group == evidence.group[row]
+        arrived = by_kind(gaps.hints)[:, in_group[gaps.item]].any(axis=1)
+        arrived |= by_kind(evidence.hints)[:, in_group].any(axis=1)
+        precision = -np.expm1(-self.worth(evidence)[:, row])
+        return {HINT_KINDS[k]: float(precision[k]) for k in np.flatnonzero(arrived)}
 
-    def _learn(self, silent: "Silent", view: View) -> "Silent":
-        """Learn what hints are worth; return the evidence, to be weighed anew."""
-        evidence, many = silent.whole, len(silent.whole.groups)
+    def _learn(self, silent: "SilentEvidence", view: View) -> "SilentEvidence":
+        """Learn the worth of hints; return the evidence, to be weighed again."""
+        evidence, n_groups = silent.whole, len(silent.whole.groups)
         if self._given is None:
             hints = by_kind(evidence.hinted().hints)
             for kind in np.flatnonzero(hints.any(axis=1)).tolist():
@@ -198,25 +204,25 @@ class Hinted:
                     kind,
                     counts_all=self._counts_all,
                 )
-                self.trusts[kind].fit(looks, n_groups=many)
-                known = np.zeros((len(HINT_KINDS), many))
-                known[:, : self._worth.shape[1]] = self._worth[:, :many]
-                known[kind] = self.trusts[kind].worth_
-                self._worth = known
-        anew = Silent(evidence, silent.heard_before)
+                self.trusts[kind].fit(looks, n_groups=n_groups)
+                worth = np.zeros((len(HINT_KINDS), n_groups))
+                worth[:, : self._worth.shape[1]] = self._worth[:, :n_groups]
+                worth[kind] = self.trusts[kind].worth_
+                self._worth = worth
+        renewed = SilentEvidence(evidence, silent.noted_before)
         if isinstance(self.inner, Neighbours):
             self._share = self._unannounced(evidence, view)
             self.inner.recount(self.worth(evidence), self._share)
-        self._listen(anew, view.now)
-        return anew
+        self._note_hints(renewed, view.now)
+        return renewed
 
-    def _listen(self, silent: "Silent", now: float) -> None:
-        until = told_until(silent.whole, now, self.maps)
-        silent.listen(self.worth(silent.whole), self._share, until)
+    def _note_hints(self, silent: "SilentEvidence", now: float) -> None:
+        until = announced_until(silent.whole, now, self.maps)
+        silent.note_hints(self.worth(silent.whole), self._share, until)
 
-    def _told(self, silent: "Silent", view: View) -> View:
-        """Return the view with hints in its exposure, and all changes in its rate."""
-        worth, told = self.worth(silent.whole), silent.told(view)
+    def _with_hints(self, silent: "SilentEvidence", view: View) -> View:
+        """Return the view with hints in its exposure and all changes in its rate."""
+        worth, hint_rates = self.worth(silent.whole), silent.hint_rates(view)
         inner = Exponential(view.rate) if self.plug_in else view.survival
         load = (worth * by_kind(silent.whole.hints)).sum(axis=0)
         silence, rate, quiet = np.ones(len(view)), view.rate, view.rate
@@ -225,47 +231,49 @@ class Hinted:
             silence = self._silence(silent.whole, view)
             quiet, unsettled = self._share * rate, silence**2 * view.age
         else:
-            rate = rate - (told * np.expm1(-worth)).sum(axis=0)
-        announced = Announced(inner, quiet, told.sum(axis=0), _mean(worth, told))
+            rate = rate - (hint_rates * np.expm1(-worth)).sum(axis=0)
+        announced = Announced(
+            inner, quiet, hint_rates.sum(axis=0), _mean(worth, hint_rates)
+        )
         return replace(
             view,
             rate=rate,
             survival=announced if self.announced else inner,
-            exposure=stretched(inner, silence * view.exposure, load),
+            exposure=stretched_exposure(inner, silence * view.exposure, load),
             doubt=silence * view.doubt,
             unsettled=unsettled,
         )
 
     def _silence(self, evidence: Evidence, view: View) -> Floats:
-        """Return by how much the silence of maps shortens the exposure of items."""
+        """Return the factor by which the silence of maps shortens exposures."""
         age = np.where(view.held, np.maximum(view.age, 1e-12), 1.0)
-        untold = view.now - told_until(evidence, view.now, self.maps)
-        covered = np.clip(1.0 - untold / age, 0.0, 1.0)
-        share: Floats = 1.0 - (1.0 - self._share) * covered
-        return share
+        uncovered = view.now - announced_until(evidence, view.now, self.maps)
+        covered = np.clip(1.0 - uncovered / age, 0.0, 1.0)
+        factor: Floats = 1.0 - (1.0 - self._share) * covered
+        return factor
 
 
-class Silent(Evidence):
-    """Evidence on changes that nobody announced.
+class SilentEvidence(Evidence):
+    """Evidence on changes that no hint announced.
 
     All columns are those of the ``whole`` evidence; only the gaps differ.
 
     Args:
         whole: All evidence.
-        heard: How many of its gaps with hints are not news (see ``listen``).
+        noted: How many of its gaps with hints were noted before (see ``note_hints``).
 
     Attributes:
-        heard_before: How many were not, when it listened last.
+        noted_before: How many had been noted before the last call of ``note_hints``.
 
     """
 
-    def __init__(self, whole: Evidence, heard: int = 0) -> None:
+    def __init__(self, whole: Evidence, noted: int = 0) -> None:
         self.whole = whole
         self.log: GapLog[Gaps] = GapLog(Gaps._make, _KINDS)
         self._batches = self._rows = 0
         self._days = np.zeros((1, len(whole)))
         self._hints = np.zeros((len(HINT_KINDS), len(whole)))
-        self._heard = self.heard_before = heard
+        self._noted = self.noted_before = noted
         self._share = self._load = self._true = np.zeros(0)
         self._meanwhile = np.zeros(0), np.zeros(0)
 
@@ -278,110 +286,112 @@ class Silent(Evidence):
 
     @property
     def batches(self) -> int:
-        """How far the gaps go so far; a mark to hand to ``gaps`` later."""
+        """The number of gaps so far; a mark to pass to ``gaps`` later."""
         return len(self.log)
 
     def follow(self, view: View | None, worth: Floats) -> None:
-        """Take in what was added since; a change after hints is part theirs."""
+        """Add new gaps; part of each change after hints is attributed to the hints."""
         gaps, hinted = self.whole.gaps(self._batches), self.whole.hinted(self._rows)
         self._batches = self.whole.batches
         self._rows += hinted.item.size
         lengths, counts = gaps.length * gaps.tally, by_kind(hinted.hints)
-        self._days = _added(self._days, gaps.item, lengths[None], self.whole)
-        self._hints = _added(
+        self._days = _with_added(self._days, gaps.item, lengths[None], self.whole)
+        self._hints = _with_added(
             self._hints, hinted.item, counts * hinted.tally, self.whole
         )
         self.log.add(gaps)
         if view is None or not hinted.item.size:
             return
         share = silent_share(
-            expected(view, hinted.item, hinted.length),
+            expected_changes(view, hinted.item, hinted.length),
             (worth[:, hinted.item] * counts).sum(axis=0),
         )
-        theirs = np.where(hinted.changed, hinted.tally * (1.0 - share), 0.0)
-        some = np.flatnonzero(theirs > 0)
-        item, length, part = hinted.item[some], hinted.length[some], theirs[some]
-        yes = np.ones(some.size, dtype=np.bool_)
-        self.log.add(Gaps(item, length, yes, -part))
-        self.log.add(Gaps(item, length, ~yes, part))
+        attributed = np.where(hinted.changed, hinted.tally * (1.0 - share), 0.0)
+        rows = np.flatnonzero(attributed > 0)
+        item, length, amount = hinted.item[rows], hinted.length[rows], attributed[rows]
+        changed = np.ones(rows.size, dtype=np.bool_)
+        self.log.add(Gaps(item, length, changed, -amount))
+        self.log.add(Gaps(item, length, ~changed, amount))
 
-    def listen(self, worth: Floats, share: Floats, until: Floats) -> None:
-        """Note what hints had said before the looks made since the last call.
+    def note_hints(self, worth: Floats, share: Floats, until: Floats) -> None:
+        """Note the hints before the observations made since the last call.
 
-        ``worth`` is what hints are worth, and ``share`` of the changes of items nobody
-        announces; an item that it lacks has 1. They have told all they know ``until``
-        then.
+        ``worth`` is the worth of hints, and ``share`` the share of each item's changes
+        that no hint announces, 1 for items beyond its end. Until ``until`` hints have
+        announced all they know.
         """
         whole, n = self.whole, len(self.whole)
-        hinted = whole.hinted(self._heard)
-        self.heard_before, self._heard = self._heard, self._heard + hinted.item.size
-        counts, each = by_kind(hinted.hints), worth[:, hinted.item]
+        hinted = whole.hinted(self._noted)
+        self.noted_before, self._noted = self._noted, self._noted + hinted.item.size
+        counts, worths = by_kind(hinted.hints), worth[:, hinted.item]
         self._load, self._true, self._share = np.zeros(n), np.zeros(n), np.ones(n)
-        self._load[hinted.item] = (each * counts).sum(axis=0)
-        self._true[hinted.item] = (-np.expm1(-each) * counts).sum(axis=0)
+        self._load[hinted.item] = (worths * counts).sum(axis=0)
+        self._true[hinted.item] = (-np.expm1(-worths) * counts).sum(axis=0)
         self._share[: share.size] = share
         true = (-np.expm1(-worth) * by_kind(whole.hints)).sum(axis=0)
         last = np.where(whole.looks > 0, whole.last_at, np.inf)
         days = np.clip(until - last, 0.0, _LONGEST)
         self._meanwhile = true, (1.0 - self._share) * days
 
-    def meanwhile(self) -> tuple[Floats, Floats]:
-        """Return the changes announced since the latest look at each item.
+    def announced_since(self) -> tuple[Floats, Floats]:
+        """Return the changes announced since the latest observation of each item.
 
-        And the days in which all changes would have been seen: the days since that look
-        that maps cover, times the share of changes that maps announce.
+        And the days in which all changes would have been seen: the days since then that
+        maps cover, times the share of changes that maps announce.
         """
         return self._meanwhile
 
-    def heard(self, rows: Ints) -> Heard:
-        """Return what hints had said of items before the latest look at each."""
-        return Heard(self._share[rows], self._load[rows], self._true[rows])
+    def gap_hints(self, rows: Ints) -> GapHints:
+        """Return the hints that arrived before the latest observation of each item."""
+        return GapHints(self._share[rows], self._load[rows], self._true[rows])
 
-    def told(self, view: View) -> Floats:
-        """Return how often hints come, a day; a row for each kind.
+    def hint_rates(self, view: View) -> Floats:
+        """Return the rate of hints of each item, per day; a row for each kind.
 
-        An item with few hints borrows from its group, in proportion to its rate: it
-        is as if it had been watched until the group would have seen one more hint.
+        An item with few hints borrows from its group, in proportion to its rate: as if
+        it had been observed until the group would have seen one more hint.
         """
         whole, n = self.whole, len(self.whole.groups)
-        (days,) = _wider(self._days, whole)
+        (days,) = _with_room(self._days, whole)
         days = days + np.where(view.held, np.minimum(view.age, _LONGEST), 0.0)
-        hints = _wider(self._hints, whole) + by_kind(whole.hints)
+        hints = _with_room(self._hints, whole) + by_kind(whole.hints)
         rate = np.maximum(view.rate, _SLOWEST)
         changes = np.bincount(whole.group, days * rate, n)
-        came = np.stack([np.bincount(whole.group, one, n) for one in hints])
-        usual = (came / np.maximum(changes, 1e-12))[:, whole.group] * rate
-        told: Floats = (hints + 1.0) * usual / (days * usual + 1.0)
-        return told
+        group_hints = np.stack(
+            [np.bincount(whole.group, counts, n) for counts in hints]
+        )
+        usual = (group_hints / np.maximum(changes, 1e-12))[:, whole.group] * rate
+        hint_rates: Floats = (hints + 1.0) * usual / (days * usual + 1.0)
+        return hint_rates
 
 
-def _wider(total: Floats, whole: Evidence) -> Floats:
+def _with_room(total: Floats, whole: Evidence) -> Floats:
     """Return totals with room for items that are new."""
     wider = np.zeros((len(total), len(whole)))
     wider[:, : total.shape[1]] = total
     return wider
 
 
-def _added(total: Floats, item: Ints, amount: Floats, whole: Evidence) -> Floats:
+def _with_added(total: Floats, item: Ints, amount: Floats, whole: Evidence) -> Floats:
     """Return the totals with amounts added, with room for items that are new."""
-    added = [np.bincount(item, some, len(whole)) for some in amount]
-    return _wider(total, whole) + np.stack(added)
+    sums = [np.bincount(item, column, len(whole)) for column in amount]
+    return _with_room(total, whole) + np.stack(sums)
 
 
-def _mean(worth: Floats, told: Floats) -> Floats:
-    """Return what a hint of any kind is worth: as many come true as of all kinds."""
-    true = -(told * np.expm1(-worth)).sum(axis=0)
+def _mean(worth: Floats, hint_rates: Floats) -> Floats:
+    """Return the worth of a hint of any kind, at which as many come true as of all."""
+    true = -(hint_rates * np.expm1(-worth)).sum(axis=0)
     most = -np.expm1(-worth.max(axis=0))
-    share = true / np.maximum(told.sum(axis=0), 1e-300)
+    share = true / np.maximum(hint_rates.sum(axis=0), 1e-300)
     mean: Floats = -np.log1p(-np.minimum(share, most))
     return mean
 
 
-def dated_by(evidence: Evidence, rate: Floats) -> Ints:
-    """Return a number for items of a group that the same kinds of hints have dated.
+def dating_groups(evidence: Evidence, rate: Floats) -> Ints:
+    """Return a number for the items of a group dated by the same kinds of hints.
 
-    -1 if none has. Items that change every day, every week or more rarely are told
-    apart: many maps tell the day only, and hide what changes twice on one.
+    -1 if none has. Items that change daily, weekly or less often get different numbers:
+    many maps give only the day, and hide a second change on it.
     """
     kinds = np.zeros(len(evidence), dtype=np.intp)
     for kind, name in enumerate(CLAIMED):
@@ -391,11 +401,11 @@ def dated_by(evidence: Evidence, rate: Floats) -> Ints:
     return np.where(kinds > 0, place, -1)
 
 
-def told_until(evidence: Evidence, now: float, maps: Collection[str]) -> Floats:
-    """Return until when hints have told all they know of each item's group.
+def announced_until(evidence: Evidence, now: float, maps: Collection[str]) -> Floats:
+    """Return until when hints have announced all they know of each item's group.
 
-    That is the latest moment at which one of its maps was read, or that anything
-    was said to have changed at.
+    That is the latest moment at which one of its maps was read, or at which a change
+    was claimed.
     """
     until: Floats = np.full(len(evidence.groups), -np.inf)
     for name in CLAIMED:
@@ -406,89 +416,89 @@ def told_until(evidence: Evidence, now: float, maps: Collection[str]) -> Floats:
 
 
 def hinted_looks(
-    silent: "Silent",
+    silent: "SilentEvidence",
     view: View,
     worth: Floats,
     kind: int,
     *,
     counts_all: bool = False,
 ) -> HintedLooks:
-    """Return all gaps of groups that are hinted at, and the hints of a kind in each.
+    """Return all gaps of groups with hints, and the hints of a kind in each gap.
 
     The log tallies all gaps without their hints, and those with hints again, so
-    these are taken back once. What hints of other kinds say counts as expected: in
+    these are subtracted once. Hints of other kinds count as expected changes: in
 
         y = a t + (g (1 - exp(-k')) - g (1 - exp(-k))) t + k s + (k s of the others)
 
-    k of this kind is sought, and k' is what it was taken for. A view that
-    ``counts_all`` changes has the whole of a + g (1 - exp(-k')) for its rate.
+    k of this kind is sought, and k' is its previous value. The rate of a view that
+    ``counts_all`` changes is the whole of a + g (1 - exp(-k')).
     """
-    whole, told = silent.whole, silent.told(view)[kind]
-    gaps, some = whole.gaps(), whole.hinted()
-    item = np.concatenate([gaps.item, some.item, some.item])
-    length = np.concatenate([gaps.length, some.length, some.length])
-    none = np.zeros(gaps.item.size + some.item.size)
-    usual = told[item] * length
+    whole, hint_rate = silent.whole, silent.hint_rates(view)[kind]
+    gaps, hinted = whole.gaps(), whole.hinted()
+    item = np.concatenate([gaps.item, hinted.item, hinted.item])
+    length = np.concatenate([gaps.length, hinted.length, hinted.length])
+    zeros = np.zeros(gaps.item.size + hinted.item.size)
+    usual = hint_rate[item] * length
     announced = 0.0 if counts_all else -np.expm1(-worth[kind, item]) * usual
-    counts = by_kind(some.hints)
-    loads = worth[:, some.item] * counts
-    others = np.concatenate([none, loads.sum(axis=0) - loads[kind]])
+    counts = by_kind(hinted.hints)
+    loads = worth[:, hinted.item] * counts
+    others = np.concatenate([zeros, loads.sum(axis=0) - loads[kind]])
     looks = HintedLooks(
         whole.group[item],
-        expected(view, item, length) + announced + others,
+        expected_changes(view, item, length) + announced + others,
         usual,
-        np.concatenate([none, counts[kind]]),
-        np.concatenate([gaps.changed, some.changed, some.changed]),
-        np.concatenate([gaps.tally, -some.tally, some.tally]),
+        np.concatenate([zeros, counts[kind]]),
+        np.concatenate([gaps.changed, hinted.changed, hinted.changed]),
+        np.concatenate([gaps.tally, -hinted.tally, hinted.tally]),
     )
-    kept = np.flatnonzero(told[item] > 0)
+    kept = np.flatnonzero(hint_rate[item] > 0)
     return HintedLooks._make(column[kept] for column in looks)
 
 
-def expected(view: View, gap_item: Ints, gap_length: Floats) -> Floats:
-    """Return how many silent changes each gap should have seen, -ln S(length)."""
+def expected_changes(view: View, gap_item: Ints, gap_length: Floats) -> Floats:
+    """Return the silent changes expected in each gap, -ln S(length)."""
     n, survival = len(view), view.survival
-    found = np.zeros(gap_item.size)
-    known = np.flatnonzero(gap_item < n)
-    item, length = gap_item[known], gap_length[known]
+    changes = np.zeros(gap_item.size)
+    rows = np.flatnonzero(gap_item < n)
+    item, length = gap_item[rows], gap_length[rows]
     if isinstance(survival, GammaSurvival):
         spread = np.log1p(length / survival.exposure[item])
-        found[known] = survival.shape[item] * spread
-        return found
+        changes[rows] = survival.shape[item] * spread
+        return changes
     order = np.argsort(item, kind="stable")
     first = np.searchsorted(item[order], item[order])
     turn = np.arange(order.size) - first
     for i in range(int(turn.max(initial=-1)) + 1):
-        rows = order[turn == i]
+        same_turn = order[turn == i]
         t = np.zeros(n)
-        t[item[rows]] = length[rows]
-        alive = np.maximum(survival.alive(t)[item[rows]], 1e-300)
-        found[known[rows]] = -np.log(alive)
-    return found
+        t[item[same_turn]] = length[same_turn]
+        alive = np.maximum(survival.alive(t)[item[same_turn]], 1e-300)
+        changes[rows[same_turn]] = -np.log(alive)
+    return changes
 
 
-def stretched(survival: Survival, exposure: Floats, load: Floats) -> Floats:
+def stretched_exposure(survival: Survival, exposure: Floats, load: Floats) -> Floats:
     """Return the exposure e' at which S(e') = S(e) exp(-load).
 
-    It is never more than a thousand days, unless it was without hints: a page that
-    hardly ever changes would else count as unseen for ages.
+    It is at most a thousand days, unless it was longer without hints: otherwise a page
+    that hardly ever changes would count as unobserved for ages.
     """
-    some = load > 0
-    if not some.any():
+    hinted = load > 0
+    if not hinted.any():
         return exposure
     if isinstance(survival, GammaSurvival):
         grown = np.expm1(np.minimum(load / survival.shape, _LARGEST_LOG))
-        lived = np.where(some, survival.exposure + exposure, 0.0)
+        lived = np.where(hinted, survival.exposure + exposure, 0.0)
         after = exposure + lived * grown
     elif isinstance(survival, Exponential):
         after = exposure + load / np.maximum(survival.rate, _SLOWEST)
     else:
         after = _inverse(survival, exposure, load)
-    return np.where(some, np.minimum(after, np.maximum(exposure, FARTHEST)), exposure)
+    return np.where(hinted, np.minimum(after, np.maximum(exposure, FARTHEST)), exposure)
 
 
 def _inverse(survival: Survival, exposure: Floats, load: Floats) -> Floats:
-    """Find by halving where survival has fallen so far; at most ``FARTHEST``."""
+    """Return the same by bisection; at most ``FARTHEST``."""
     low, high = exposure.copy(), np.maximum(exposure, FARTHEST)
     finite = np.isfinite(low)
     low, high = np.where(finite, low, 0.0), np.where(finite, high, 0.0)

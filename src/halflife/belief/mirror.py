@@ -1,4 +1,4 @@
-"""Looks learned by their own gains: no model of change at all.
+"""Fetch frequencies learned from their own gains, without a model of change.
 
 MirrorSync: Kolobov, Bubeck and Zimmert, "Online learning for active cache
 synchronization", ICML 2020. With T = 1 / r days between syncs and C(t) the expected
@@ -8,12 +8,12 @@ probe at a moment u drawn evenly from 0..T makes
     (loss at the probe - loss at the sync) / r
 
 an unbiased estimate of J'(r); if there is a probe only with chance e, it is divided
-by e. Here the loss is whether the copy had changed, which is what a look shows.
+by e. Here the loss is whether the copy had changed, which a fetch shows.
 Frequencies follow the gradient by mirror descent under the barrier -sum(ln r):
 
     1 / r' = 1 / r + step * weight * gradient + v,
 
-with the one number v at which all looks, probes included, cost what is spent a day.
+with the one number v at which all fetches, probes included, cost the daily budget.
 """
 
 from dataclasses import replace
@@ -32,17 +32,17 @@ _HALVINGS = 60
 
 
 class MirrorSync:
-    """Intervals moved by what a few probes show.
+    """Intervals adapted by the results of a few probes.
 
-    Whether there is a probe, and when, follows each item's own sequence of multiples
-    of the golden ratio, spread as evenly as numbers can be; so nothing is left to
-    chance. One step at most halves an interval. An update is made after each turn for
-    the items whose cycle has ended (the paper's asynchronous form).
+    Whether there is a probe, and when, follows each item's own sequence of multiples of
+    the golden ratio, spread as evenly as possible; so nothing is random. One step at
+    most halves an interval. After each turn the items whose cycle has ended are updated
+    (the paper's asynchronous form).
 
     Args:
-        step: How far to follow the gradient; the published code has 0.05.
-        probes: The chance e of a probe between two syncs; there it is 0.1.
-        beside: What else is believed.
+        step: The step along the gradient; 0.05 in the published code.
+        probes: The chance e of a probe between two syncs; 0.1 in that code.
+        beside: The belief that the rest of the view comes from.
 
     """
 
@@ -66,7 +66,7 @@ class MirrorSync:
         self._looks = self._changes = self._cycle = none.astype(np.intp)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         if self._of is not evidence:
             self._of = evidence
             self._start()
@@ -86,21 +86,21 @@ class MirrorSync:
         return np.where(np.isnan(self._seen), np.minimum(self._probe, sync), sync)
 
     def _grow(self, evidence: Evidence) -> None:
-        more = len(evidence) - self._interval.size
-        if more <= 0:
+        n_new = len(evidence) - self._interval.size
+        if n_new <= 0:
             return
-        usual = float(np.mean(self._interval)) if self._interval.size else 1.0
-        blank = np.full(more, np.nan)
-        self._interval = np.concatenate([self._interval, np.full(more, usual)])
-        self._synced = np.concatenate([self._synced, np.full(more, -np.inf)])
-        self._probe = np.concatenate([self._probe, np.full(more, np.inf)])
+        mean_interval = float(np.mean(self._interval)) if self._interval.size else 1.0
+        blank = np.full(n_new, np.nan)
+        self._interval = np.concatenate([self._interval, np.full(n_new, mean_interval)])
+        self._synced = np.concatenate([self._synced, np.full(n_new, -np.inf)])
+        self._probe = np.concatenate([self._probe, np.full(n_new, np.inf)])
         self._seen = np.concatenate([self._seen, blank])
-        count = np.zeros(more, dtype=np.intp)
+        count = np.zeros(n_new, dtype=np.intp)
         for name in ("_looks", "_changes", "_cycle"):
             setattr(self, name, np.concatenate([getattr(self, name), count]))
 
     def _follow(self, evidence: Evidence, rows: Ints) -> None:
-        """Take in one more look at each of these items."""
+        """Learn from one more fetch of each of these items."""
         changed = evidence.changes[rows] > self._changes[rows]
         waiting = np.isfinite(self._probe[rows]) & np.isnan(self._seen[rows])
         probed, ended = rows[waiting], rows[~waiting]
@@ -110,15 +110,15 @@ class MirrorSync:
         self._looks, self._changes = evidence.looks.copy(), evidence.changes.copy()
 
     def _descend(self, rows: Ints, changed: Bools, weight: Floats) -> None:
-        """Move the intervals of items whose cycle ended by their gradients."""
+        """Adapt the intervals of items whose cycle ended by their gradients."""
         seen = self._seen[rows]
         probed = ~np.isnan(seen)
         # The copy had changed by the sync if it had by the probe, or has since.
         lost = np.fmax(seen, changed)
         slope = np.where(probed, seen - lost, 0.0) / self.probes
         share = weight[rows] / max(float(weight.mean()), 1e-300)
-        moved = 1.0 + self.step * share * slope
-        self._interval[rows] *= np.maximum(moved, 0.5)
+        factor = 1.0 + self.step * share * slope
+        self._interval[rows] *= np.maximum(factor, 0.5)
 
     def _begin(self, rows: Ints, at: Floats) -> None:
         """Begin a new cycle at a sync, with a probe ahead or none."""
@@ -132,12 +132,12 @@ class MirrorSync:
         self._seen[rows] = np.nan
 
     def _spend(self, cost: Floats, pace: float) -> None:
-        """Add the one number to all intervals at which they cost what is spent."""
+        """Add the same number to all intervals, so that they cost the budget."""
         self._interval = spread(self._interval, cost, pace / (1.0 + self.probes))
 
 
 def spread(interval: Floats, cost: Floats, budget: float) -> Floats:
-    """Return intervals, all longer or shorter by the same, that spend the budget.
+    """Return the intervals, all shifted by the same number, that cost the budget.
 
     The projection under the barrier -sum(ln r): 1 / r' = 1 / r + v.
 
@@ -145,7 +145,7 @@ def spread(interval: Floats, cost: Floats, budget: float) -> Floats:
     array([2.257334, 3.257334])
     """
     low = -float(interval.min(initial=np.inf))
-    high = float(cost.sum()) / budget  # at intervals that long nothing is left
+    high = float(cost.sum()) / budget  # at such intervals the budget is met
     for _ in range(_HALVINGS):
         v = (low + high) / 2
         spent = float(np.sum(cost / np.maximum(interval + v, 1e-300)))

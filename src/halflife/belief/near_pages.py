@@ -1,15 +1,15 @@
-"""What was seen of the pages near a page since the page itself was seen.
+"""Changes observed on the pages near a page since it was last fetched itself.
 
-Near are those that stand close by in the order of names (``grouping.name_order``).
-Of each page two numbers are kept, both 0 after a look at it: the changes E that were
-to be expected of looks at near pages, by site, folder and their own rates, and those
-that they stand for, C. A look at page j that covers (a, d], with x changes expected
-and c = x / (1 - exp(-x)) of them if it found one, adds to each near page that was
-seen last at l < d
+Near pages are close in the order of names (``grouping.name_order``). Two numbers are
+kept for each page, both 0 after a fetch of it: the changes E expected in observations
+of near pages, by site, folder and their own rates, and the changes C in them. An
+observation of page j that covers (a, d], with x changes expected and
+c = x / (1 - exp(-x)) of them if it found one, adds to each near page that was last
+fetched at l < d
 
     o c to C and o x to E,   o = the share of (a, d] that lies after l,
 
-measured in the time that the site has lived. The page is then believed to have been
+measured in the site's time lived. The page is then believed to have been
 
     (C + k) / (E + k)
 
@@ -32,25 +32,25 @@ MOST = 20.0  # times as busy as the site and the folder, at most
 SPARE, SHARE = 64, 0.02  # new pages, and their share of all, that may wait for an order
 
 
-def wider(column: NDArray[Kind], n: int) -> NDArray[Kind]:
+def with_room(column: NDArray[Kind], n: int) -> NDArray[Kind]:
     """Return a column with room for ``n`` items; those that are new have 0.
 
-    What is new takes memory only when something is written to it.
+    New rows take memory only when something is written to them.
     """
-    wide = np.zeros(n, dtype=column.dtype)
-    wide[: column.size] = column
-    return wide
+    grown = np.zeros(n, dtype=column.dtype)
+    grown[: column.size] = column
+    return grown
 
 
-class NewLooks(NamedTuple):
-    """Looks at pages, one row each: what they cover, and what they found.
+class NewObservations(NamedTuple):
+    """Observations of pages, one row each: the time they cover, and their changes.
 
     Attributes:
         pages: The pages, each once.
-        since: The look before.
-        at: The look.
-        expected: Changes that were to be expected between.
-        changes: Changes that the look stands for.
+        since: When it was observed before.
+        at: When it was observed.
+        expected: Changes expected in between.
+        changes: Changes that the observation stands for.
 
     """
 
@@ -62,7 +62,7 @@ class NewLooks(NamedTuple):
 
 
 class NearPages:
-    """How busy the pages near each page were since it was seen last."""
+    """How busy the pages near each page were since its last fetch."""
 
     def __init__(self) -> None:
         self.expected, self.seen = np.zeros(0), np.zeros(0)
@@ -70,28 +70,32 @@ class NearPages:
         self._sorted = 0
 
     def grow(self, pages: int) -> None:
-        """Make room for pages that became known."""
-        self.expected = wider(self.expected, pages)
-        self.seen = wider(self.seen, pages)
+        """Make room for new pages."""
+        self.expected = with_room(self.expected, pages)
+        self.seen = with_room(self.seen, pages)
 
     def busy(self, pages: Ints) -> Floats:
         """Return how many times as busy as its site and folder each page was."""
-        some = self.seen[pages] + PRIOR, self.expected[pages] + PRIOR
-        return np.minimum(some[0] / some[1], MOST)
+        seen, expected = self.seen[pages] + PRIOR, self.expected[pages] + PRIOR
+        return np.minimum(seen / expected, MOST)
 
     def learn(
-        self, looks: NewLooks, place: tuple[Keys, Ints], last: Floats, bursts: Bursts
+        self,
+        looks: NewObservations,
+        place: tuple[Keys, Ints],
+        last: Floats,
+        bursts: Bursts,
     ) -> None:
-        """Take in looks; ``last`` is when each page was seen last, these included."""
+        """Learn from observations; ``last`` is the last fetch of each page."""
         self.forget(looks.pages)
         order = self._near(*place)
-        filed = np.flatnonzero(looks.pages < order.rows.size)
-        which, near = order.near(looks.pages[filed])
-        which = filed[which]
+        ordered = np.flatnonzero(looks.pages < order.rows.size)
+        which, near = order.near(looks.pages[ordered])
+        which = ordered[which]
         since, at, seen = looks.since[which], looks.at[which], last[near]
-        known = np.flatnonzero((seen < at) & np.isfinite(seen) & (since < at))
-        which, near = which[known], near[known]
-        since, at, seen = since[known], at[known], seen[known]
+        usable = np.flatnonzero((seen < at) & np.isfinite(seen) & (since < at))
+        which, near = which[usable], near[usable]
+        since, at, seen = since[usable], at[usable], seen[usable]
         pages = looks.pages[which]
         after = bursts.site_lived(pages, np.maximum(seen, since), at)
         whole = bursts.site_lived(pages, since, at)
@@ -100,17 +104,17 @@ class NearPages:
         np.add.at(self.expected, near, share * looks.expected[which])
 
     def forget(self, pages: Ints) -> None:
-        """Begin anew with pages that were seen themselves."""
+        """Start again with pages that were fetched themselves."""
         self.expected[pages] = self.seen[pages] = 0.0
 
-    def telling(self, most: int) -> Ints:
-        """Return pages of which most was seen since, the latest news first."""
-        told = np.flatnonzero(self.expected > 0)
-        far = np.abs(np.log(self.busy(told)))
-        return told[np.argsort(-far, kind="stable")[:most]]
+    def most_informative(self, most: int) -> Ints:
+        """Return the pages with the most unusual neighbours, those first."""
+        pages = np.flatnonzero(self.expected > 0)
+        deviation = np.abs(np.log(self.busy(pages)))
+        return pages[np.argsort(-deviation, kind="stable")[:most]]
 
     def _near(self, keys: Keys, folder: Ints) -> NameOrder:
-        """Return the order of names, made anew when many pages became known."""
+        """Return the order of names, made again when there are many new pages."""
         n = len(keys)
         if self._order is None or n > self._sorted * (1.0 + SHARE) + SPARE:
             self._order, self._sorted = name_order(keys, folder), n

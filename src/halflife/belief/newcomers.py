@@ -1,4 +1,4 @@
-"""Pages that nobody has seen are believed to change as their neighbours do."""
+"""Rates of pages that were never fetched, from their folder and site."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,19 +17,19 @@ WORTH = 4.0  # pages that the site counts for in the mean of a folder
 
 
 class Newcomers:
-    """Gives pages never seen the rates of their folder and of their site.
+    """A belief in which unseen pages have the rates of their folder and site.
 
     With r(i) the believed rates of the n pages seen in a group and m the mean of the
-    group around it, a page never seen is believed to have the mean rate
+    group around it, an unseen page has the mean rate
 
         (sum(r(i)) + WORTH m) / (n + WORTH),
 
-    where the group is its folder, the one around it is its site, and that lies among
-    all pages. How sure we are of it stays as it was. Pages seen keep what is believed
-    of them, and so do all if the belief is not a Gamma distribution of rates.
+    where the group is its folder, the group around that its site, and around that all
+    pages. Its uncertainty stays as it was. Pages seen keep their rates, and so do all
+    if the belief is not a Gamma distribution of rates.
 
     Args:
-        belief: What is believed otherwise.
+        belief: The belief that everything else comes from.
 
     """
 
@@ -39,7 +39,7 @@ class Newcomers:
         self._groups = _Places(), _Places()
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         view = self.belief(evidence, now, since)
         if not isinstance(view.survival, GammaSurvival) or view.held.all():
             return view
@@ -90,5 +90,5 @@ class _Places:
         return np.array(self._code, dtype=np.intp)
 
 
-def _mean(some: Floats, otherwise: Floats) -> float:
-    return float((some if some.size else otherwise).mean())
+def _mean(preferred: Floats, otherwise: Floats) -> float:
+    return float((preferred if preferred.size else otherwise).mean())

@@ -1,16 +1,15 @@
-"""What the length of a page says of its rate: long pages change more often.
+"""Change rates by the lengths of pages: long pages change more often.
 
-A page of length n is believed to change m times as often as its folder says,
+A page of length n is expected to change m times as often as its folder's mean,
 
     m = (n + 1) ** g / (the mean of this over the measured pages of its site),
 
-from 1 / 20 to 20 times; a page that nobody has measured has m = 1. The exponent g
-of a site is the mean of a few values, each weighed by how likely it makes what was
-counted on the site, and by how common it is: at first by what is known of other
-webs, then by what was found on other sites (``fit``). Where length says nothing, g
-goes to 0.
+from 1 / 20 to 20 times; a page of unknown length has m = 1. The exponent g of a site is
+the mean of a few values, each weighed by its likelihood on the site's counts and by its
+prior: at first from recorded sites, then learned from the other sites (``fit``). Where
+length is irrelevant, g goes to 0.
 
-Lengths are kept in classes, eight to the octave, a byte each. The first is kept.
+Lengths are stored in classes, eight to the octave, a byte each. The first is kept.
 """
 
 from collections.abc import Mapping
@@ -25,22 +24,22 @@ from halflife.core.evidence import Evidence
 EXPONENTS: Floats = np.array([0.0, 0.15, 0.3, 0.45, 0.6, 0.8])
 USUAL, SPREAD = 0.35, 0.2  # exponents on recorded sites
 WORTH = 2.0  # sites that this is worth
-LARGEST = 20.0  # times as often, at most; and at least one over this
-STEPS = 10  # in which it is found out how common exponents are
+LARGEST = 20.0  # times as often at most; at least 1 / LARGEST
+STEPS = 10  # of the estimation of how common exponents are
 _OCTAVE = 8.0  # classes in one
 _LONGEST = 255
 
 Classes = NDArray[np.uint8]
 
 
-def usual() -> Floats:
-    """Return how common each exponent is, before any site is known."""
+def prior_weights() -> Floats:
+    """Return how common each exponent is before any site is known."""
     common = np.exp(-0.5 * ((EXPONENTS - USUAL) / SPREAD) ** 2)
     return np.asarray(common / common.sum())
 
 
 def classes(lengths: Floats) -> Classes:
-    """Return the class of each length; 0 stands for one that is not known.
+    """Return the class of each length; 0 stands for an unknown length.
 
     >>> classes(np.array([0.0, 1.0, 3.0])).tolist()
     [1, 9, 17]
@@ -51,7 +50,7 @@ def classes(lengths: Floats) -> Classes:
 
 
 class PageLengths:
-    """How long pages are, and on each site how much that says of their rates."""
+    """The lengths of pages, and for each site how strongly rates depend on them."""
 
     def __init__(self) -> None:
         self.of: Classes = np.zeros(0, dtype=np.uint8)
@@ -60,11 +59,11 @@ class PageLengths:
         self._moved = False
 
     def measure(self, lengths: Mapping[str, float]) -> None:
-        """Take note of the lengths of pages, which may not be known yet."""
+        """Note the lengths of pages, also of pages that are not known yet."""
         self._waiting.update(lengths)
 
     def begin(self, kept: Classes, evidence: Evidence) -> None:
-        """Begin anew with lengths ``kept`` by the items' numbers in a store."""
+        """Start again with lengths ``kept`` by the items' numbers in a store."""
         number, self.exponent, self._moved = evidence.number, np.zeros(0), True
         self.of = np.zeros(len(evidence), dtype=np.uint8)
         known = np.flatnonzero((number >= 0) & (number < kept.size))
@@ -80,14 +79,14 @@ class PageLengths:
         return kept
 
     def follow(self, evidence: Evidence) -> bool:
-        """Take in what was measured; say whether ``prone`` says something new."""
+        """Use the new lengths; return whether ``prone`` changed."""
         moved, self._moved = self._moved, False
         if len(evidence) > self.of.size:
-            wide: Classes = np.zeros(len(evidence), dtype=np.uint8)
-            wide[: self.of.size] = self.of
-            self.of, moved = wide, True
-        more = max(len(evidence.groups) - self.exponent.size, 0)
-        self.exponent = np.append(self.exponent, np.full(more, USUAL))
+            of: Classes = np.zeros(len(evidence), dtype=np.uint8)
+            of[: self.of.size] = self.of
+            self.of, moved = of, True
+        n_new = max(len(evidence.groups) - self.exponent.size, 0)
+        self.exponent = np.append(self.exponent, np.full(n_new, USUAL))
         waiting, self._waiting = self._waiting, {}
         for key, number in zip(
             waiting, classes(np.array([*waiting.values()])), strict=True
@@ -98,7 +97,7 @@ class PageLengths:
         return moved
 
     def prone(self, site: Ints) -> Floats | None:
-        """Return how often pages change by their length; None if it says nothing."""
+        """Return the relative rates of pages by length, None if all are unknown."""
         known = np.flatnonzero(self.of)  # of very many pages perhaps a few
         if not known.size:
             return None
@@ -111,39 +110,44 @@ class PageLengths:
         return prone
 
     def fit(self, pages: PageRates, around: RatesAround) -> None:
-        """Learn the exponent of each site from what was counted of its pages.
+        """Learn the exponent of each site from the counts of its pages.
 
-        Of what ``PageRates.fit`` says is likely, only the mean rate r of a page
-        depends on the exponent. For each the rates of a site are made to expect as
-        many changes on the whole, so that lengths tell pages apart and no more.
+        In the likelihood of ``PageRates.fit`` only the mean rate r of a page depends on
+        the exponent. For each exponent the rates of a site are scaled to the same total
+        of expected changes, so that lengths only distinguish its pages.
         """
-        some = np.flatnonzero((pages.lived > 0) & (self.of > 0))
-        some = some[:: max(some.size // SAMPLE, 1)]
-        if not some.size:
+        rows = np.flatnonzero((pages.lived > 0) & (self.of > 0))
+        rows = rows[:: max(rows.size // SAMPLE, 1)]
+        if not rows.size:
             return
-        site, sites, k = pages.site[some], self.exponent.size, pages.shape
-        x, t, octaves = pages.changes[some], pages.lived[some], self.of[some] / _OCTAVE
-        mean = around.at(some)
-        folder = mean if pages.prone is None else mean / pages.prone[some]
-        due = np.bincount(site, mean * t, sites)
-        likely = np.empty((EXPONENTS.size, sites))
+        site, sites, k = pages.site[rows], self.exponent.size, pages.shape
+        x, t, octaves = pages.changes[rows], pages.lived[rows], self.of[rows] / _OCTAVE
+        mean = around.at(rows)
+        folder = mean if pages.prone is None else mean / pages.prone[rows]
+        expected = np.bincount(site, mean * t, sites)
+        log_likelihood = np.empty((EXPONENTS.size, sites))
         for row, g in enumerate(EXPONENTS):
             rate = folder * np.exp2(g * octaves)
-            rate *= (due / np.maximum(np.bincount(site, rate * t, sites), 1e-300))[site]
-            each = k * np.log(k / rate) - (x + k) * np.log(t + k / rate)
-            likely[row] = np.bincount(site, each, sites)
-        self.exponent = EXPONENTS @ _weights(likely)
+            rate *= (expected / np.maximum(np.bincount(site, rate * t, sites), 1e-300))[
+                site
+            ]
+            terms = k * np.log(k / rate) - (x + k) * np.log(t + k / rate)
+            log_likelihood[row] = np.bincount(site, terms, sites)
+        self.exponent = EXPONENTS @ _weights(log_likelihood)
 
 
-def _weights(likely: Floats) -> Floats:
+def _weights(log_likelihood: Floats) -> Floats:
     """Return the weight of each exponent on each site, a column each.
 
-    How common exponents are is learned from all sites (expectation maximisation).
+    The prior of the exponents is learned from all sites (expectation maximisation).
     """
-    found, common = np.exp(likely - likely.max(axis=0)), usual()
+    likelihood, common = (
+        np.exp(log_likelihood - log_likelihood.max(axis=0)),
+        prior_weights(),
+    )
     for _ in range(STEPS):
-        weight = found * common[:, None]
+        weight = likelihood * common[:, None]
         weight /= weight.sum(axis=0)
-        told = weight.sum(axis=1) + WORTH * usual()
-        common = told / told.sum()
+        total = weight.sum(axis=1) + WORTH * prior_weights()
+        common = total / total.sum()
     return np.asarray(weight)

@@ -1,11 +1,11 @@
-"""Rates of pages, pooled from the outside in: everybody, site, folder, page.
+"""Rates of pages, pooled from the outside in: all pages, site, folder, page.
 
 With X changes counted in the time T that a group has lived, and r the rate of the group
-around it, the group's rate is (X + k) / (T + k / r), and a page's is believed to be
+around it, the group's rate is (X + k) / (T + k / r), and a page's is distributed as
 Gamma(X + k, T + k / r). How much the pages of a folder differ, k, is learned from the
-marginal likelihood of all counts (empirical Bayes). A page that is m times as prone to
-change as others (``belief.page_lengths``) has m r for r, and a group's T counts it m
-times.
+marginal likelihood of all counts (empirical Bayes). A page expected to change m times
+as often as others (``belief.page_lengths``) has m r for r, and counts m times in a
+group's T.
 """
 
 import math
@@ -18,29 +18,29 @@ from halflife.core.arrays import Floats, Ints
 
 Rows: TypeAlias = Ints | slice
 
-# What the group around counts for, in changes: the population's own prior (one
-# change a month), a site's, a folder's, a page's.
+# The weight of the surrounding group, in changes: of the prior of the population (one
+# change a month), of a site, a folder and a page.
 EVERYONE, SITE, FOLDER, PAGE = 1.0, 2.0, 3.0, 1.0
 USUAL = 1.0 / 30.0
-SAMPLE = 65_536  # pages from which it is learned how much pages differ
-TELLS = 1e-3  # of a logarithm; what is less likely by less is as likely
+SAMPLE = 65_536  # pages in the estimate of how much pages differ
+TOLERANCE = 1e-3  # log-likelihoods that differ by less count as equal
 SHAPES: Floats = 0.25 * 2.0 ** np.arange(
     6.0
-)  # what a page's surroundings may count for
+)  # possible weights of a page's surroundings
 
 
 @dataclass(slots=True)
 class PageRates:
-    """What was counted of each page, and what its surroundings are.
+    """The changes and time lived of each page, and its site and folder.
 
     Attributes:
         site: The site of each page.
         folder: Its folder.
-        changes: Changes counted.
-        lived: The time in which they were, in days.
-        shape: What a page's surroundings count for, in changes.
-        prone: How many times as often as others around it each page is expected to
-            change before any change is counted; None: all alike.
+        changes: Its changes.
+        lived: The time in which they occurred, in days.
+        shape: The weight of a page's surroundings, in changes.
+        prone: The relative rate at which each page is expected to change, compared with
+            its surroundings, before any change is counted; None: all alike.
 
     """
 
@@ -52,32 +52,39 @@ class PageRates:
     prone: Floats | None = None
 
     def fit(self) -> "RatesAround":
-        """Learn how much pages differ from their folders; return what is around them.
+        """Learn how much pages differ from their folders; return the rates around them.
 
-        A page that changes at a rate drawn from Gamma(k, k / r) and has lived for T
-        has X changes with probability proportional to
-        Gamma(X + k) / Gamma(k) (k / r) ** k / (T + k / r) ** (X + k). Of those k that
-        are about as likely as the best, the least is taken: pages that were seen for
-        seconds are not known to be alike.
+        A page that changes at a rate drawn from Gamma(k, k / r) and has lived for T has
+        X changes with probability proportional to Gamma(X + k) / Gamma(k)
+        (k / r) ** k / (T + k / r) ** (X + k). Of the k about as likely as the best, the
+        smallest is used: pages observed for seconds are not known to be alike.
         """
-        some = np.flatnonzero(self.lived > 0)
-        some = some[:: max(some.size // SAMPLE, 1)]  # so many tell as much as all
-        everything = self.around()
-        around = everything.at(some)
-        x, t = self.changes[some], self.lived[some]
-        count, place = np.unique(x, return_inverse=True)  # after a start, few differ
-        likely: list[float] = []
-        for k in SHAPES:  # one at a time: all together they take much memory
-            each = _log_gamma(count + k)[place] - _log_gamma(k)
-            each = each + k * np.log(k / around)
-            likely.append(float((each - (x + k) * np.log(t + k / around)).sum()))
+        rows = np.flatnonzero(self.lived > 0)
+        rows = rows[:: max(rows.size // SAMPLE, 1)]  # a sample is enough
+        rates_around = self.around()
+        around = rates_around.at(rows)
+        x, t = self.changes[rows], self.lived[rows]
+        count, place = np.unique(x, return_inverse=True)  # at the start few differ
+        log_likelihood: list[float] = []
+        for k in SHAPES:  # one at a time, to save memory
+            terms = _log_gamma(count + k)[place] - _log_gamma(k)
+            terms = terms + k * np.log(k / around)
+            log_likelihood.append(
+                float((terms - (x + k) * np.log(t + k / around)).sum())
+            )
         self.shape = float(
-            SHAPES[int(np.argmax(np.array(likely) > max(likely) - TELLS))]
+            SHAPES[
+                int(
+                    np.argmax(
+                        np.array(log_likelihood) > max(log_likelihood) - TOLERANCE
+                    )
+                )
+            ]
         )
-        return everything
+        return rates_around
 
     def around(self) -> "RatesAround":
-        """Return what is around pages, as counted so far."""
+        """Return the mean rates around pages, from the counts so far."""
         days = self.lived if self.prone is None else self.prone * self.lived
         total = float(self.changes.sum()) + EVERYONE
         everywhere = total / (float(days.sum()) + EVERYONE / USUAL)
@@ -85,7 +92,7 @@ class PageRates:
         return RatesAround(self, everywhere, sites, folders)
 
     def _sums(self, group: Ints, days: Floats) -> tuple[Floats, Floats]:
-        """Return the changes and the days of a usual page in each group."""
+        """Return the sums of changes and days in each group."""
         count: Floats = np.bincount(group, self.changes).astype(np.float64)
         lived: Floats = np.bincount(group, days).astype(np.float64)
         return count, lived
@@ -122,7 +129,7 @@ def _log_gamma(x: Floats) -> Floats:
 def _pooled(
     sums: tuple[Floats, Floats], group: Ints, worth: float, around: Floats | float
 ) -> Floats:
-    """Return the mean rate in each page's group, given that around the group."""
+    """Return the mean rate in each page's group, given the rate around the group."""
     count, lived = sums
     pooled: Floats = (count[group] + worth) / (lived[group] + worth / around)
     return pooled

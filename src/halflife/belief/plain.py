@@ -1,4 +1,4 @@
-"""Rates that take no learning: told by an oracle, or counted."""
+"""Rates that need no learning: given by an oracle, or counted."""
 
 from dataclasses import dataclass
 
@@ -11,23 +11,23 @@ from halflife.models.poisson import Exponential
 
 @dataclass(frozen=True, slots=True)
 class KnownRates:
-    """An oracle told us every item's rate; for replays and simulations."""
+    """The true rate of every item, from an oracle; for replays and simulations."""
 
     rate: Floats
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         return view_of(evidence, now, since, self.rate, Exponential(self.rate))
 
 
 @dataclass(frozen=True, slots=True)
 class PlainRates:
-    """Changes seen over quiet days watched, half a change in half a day added.
+    """Changes seen divided by quiet days, plus half a change in half a day.
 
-    The cheap estimate; enough for policies that do not go by the rate.
+    The cheap estimate; enough for policies that do not use the rate.
     """
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         rate = (evidence.changes + 0.5) / (evidence.quiet + 0.5)
         return view_of(evidence, now, since, rate, Exponential(rate))

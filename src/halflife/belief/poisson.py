@@ -1,4 +1,4 @@
-"""Belief in pages that change at random moments, each at a rate of its own."""
+"""Belief in items that change as Poisson processes, each at its own rate."""
 
 from dataclasses import dataclass
 
@@ -19,11 +19,11 @@ from halflife.models.poisson import GammaSurvival
 
 @dataclass(frozen=True, slots=True)
 class RatePrior:
-    """How rates are spread over the population, and on how much it was learned.
+    """The distribution of rates over the population, and the sample behind it.
 
     Attributes:
         mass: Probability of each rate of the grid.
-        looks: Good looks there were when it was learned.
+        looks: The number of successful observations when it was learned.
 
     """
 
@@ -32,16 +32,16 @@ class RatePrior:
 
 
 class PoissonBelief:
-    """Every item changes at random moments, at a rate of its own.
+    """Every item changes at random moments, at its own rate.
 
-    The spread of rates over the population is learned from all items together
-    (empirical Bayes), so an item with few looks borrows from the others. Each
-    look is folded in once; an item's rate is computed anew only after a look at
-    it or when the population's spread was learned again.
+    The distribution of rates over the population is learned from all items together
+    (empirical Bayes), so an item with few observations borrows from the others. Each
+    observation is added once; an item's rate is computed again only after an
+    observation of it or when the population's distribution was learned again.
 
     Args:
-        prior: The spread learned so far, to go on from where an earlier run was.
-        refit: Learn the spread again when looks have grown by this factor.
+        prior: The distribution learned by an earlier run.
+        refit: Learn the distribution again when observations have grown by this factor.
 
     """
 
@@ -54,7 +54,7 @@ class PoissonBelief:
         self._shape, self._exposure, self._rate = (np.zeros(0) for _ in range(3))
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         self._learn(evidence)
         survival = GammaSurvival(self._shape.copy(), self._exposure.copy())
         return view_of(evidence, now, since, self._rate.copy(), survival)
@@ -81,23 +81,23 @@ class PoissonBelief:
         self._update(np.flatnonzero(touched))
 
     def _grow(self, n: int) -> None:
-        more = n - self._rate.size
-        if more <= 0:
+        n_new = n - self._rate.size
+        if n_new <= 0:
             return
         known = self._likelihood
         self._likelihood = np.zeros((n, known.shape[1]), dtype=np.float32)
         self._likelihood[: len(known)] = known
         for name in ("_shape", "_exposure", "_rate"):
-            old = getattr(self, name)[: n - more]
-            setattr(self, name, np.concatenate([old, np.zeros(more)]))
+            old = getattr(self, name)[: n - n_new]
+            setattr(self, name, np.concatenate([old, np.zeros(n_new)]))
 
     def _update(self, rows: Ints) -> None:
         if rows.size == 0 or self.prior is None:
             return
         mass = np.array(self.prior.mass)
-        every = rows.size == self._rate.size
-        found = posterior(self._likelihood, mass, rows=None if every else rows)
-        if every:
-            self._shape, self._exposure, self._rate = found
+        all_rows = rows.size == self._rate.size
+        moments = posterior(self._likelihood, mass, rows=None if all_rows else rows)
+        if all_rows:
+            self._shape, self._exposure, self._rate = moments
             return
-        self._shape[rows], self._exposure[rows], self._rate[rows] = found
+        self._shape[rows], self._exposure[rows], self._rate[rows] = moments

@@ -1,4 +1,4 @@
-"""Belief in which an item learns from its folder, its host and all items."""
+"""Belief in which an item's rate is pooled with its folder, host and all items."""
 
 import numpy as np
 
@@ -11,14 +11,15 @@ from halflife.models.rates.tree import Tree
 
 
 class PooledBelief:
-    """Every item changes at a rate of its own, much like others near it.
+    """Every item changes at its own rate, similar to that of items near it.
 
-    As ``PoissonBelief``, but how rates are spread is learned for each group and, in
-    it, for each folder: everything in an item's key up to its last ``/``. A folder of
-    which little is known goes by its group, and that by all items.
+    As ``PoissonBelief``, but the distribution of rates is learned for each group and,
+    in it, for each folder: the part of an item's key before its last ``/``. A folder
+    with few observations follows its group, and that follows all items.
 
     Args:
-        refit: Learn the spreads again when looks have grown by this factor.
+        refit: Learn the distributions again when observations have grown by this
+            factor.
 
     """
 
@@ -33,13 +34,13 @@ class PooledBelief:
         self._start()
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         if self._of is not evidence:
             self._of = evidence
             self._start()
         if len(evidence) > self._folder.size:
             self._model.grow(len(evidence))
-            self._model.place(self._placed(evidence))
+            self._model.place(self._place(evidence))
         if evidence.batches > self._batches:
             self._model.add(*evidence.gaps(self._batches))
             self._batches = evidence.batches
@@ -52,7 +53,7 @@ class PooledBelief:
         self._code = {}
         self._folder = np.zeros(0, dtype=np.intp)
 
-    def _placed(self, evidence: Evidence) -> Tree:
+    def _place(self, evidence: Evidence) -> Tree:
         """Return the tree of groups and folders, with the new items in it."""
         code, known = self._code, self._folder.size
         groups = evidence.group[known:].tolist()

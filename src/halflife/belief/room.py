@@ -1,4 +1,4 @@
-"""Room at hosts: how many requests each takes in one turn."""
+"""Capacity of hosts: how many requests each accepts in one turn."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -6,19 +6,20 @@ from typing import cast
 
 import numpy as np
 
-from halflife.belief import Belief, Piecemeal
+from halflife.belief import Belief, PartialBelief
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.view import View
 
 
 @dataclass(slots=True)
-class Roomy:
-    """A belief that also knows how much each group of items takes in a turn.
+class CapacityBelief:
+    """A belief that also knows how many requests each group accepts in a turn.
 
     Attributes:
-        belief: What is believed of the items.
-        room: Requests that a group, by its name, takes in one turn; ``inf`` if any.
+        belief: The belief that the rest of the view comes from.
+        room: Requests that a group accepts in one turn, by its name; ``inf`` if
+            unlimited.
 
     """
 
@@ -28,25 +29,29 @@ class Roomy:
     _table: Floats = field(default_factory=lambda: np.zeros(0), init=False)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
-        self._ask(evidence)
-        return self._roomy(self.belief(evidence, now, since))
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
+        self._read_capacity(evidence)
+        return self._with_room(self.belief(evidence, now, since))
 
     def learn(self, evidence: Evidence, now: float) -> bool:
-        """Take in what is new; return whether ``some`` can tell of this evidence."""
-        self._ask(evidence)
-        return isinstance(self.belief, Piecemeal) and self.belief.learn(evidence, now)
+        """Learn from new evidence; return whether ``view_rows`` can use it."""
+        self._read_capacity(evidence)
+        return isinstance(self.belief, PartialBelief) and self.belief.learn(
+            evidence, now
+        )
 
-    def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
-        """Return what we believe of the items at these rows, as learned last."""
-        belief = cast("Piecemeal", self.belief)
-        return self._roomy(belief.some(evidence, rows, now, since))
+    def view_rows(
+        self, evidence: Evidence, rows: Ints, now: float, since: float
+    ) -> View:
+        """Return the view of the items at these rows, as of the last ``learn``."""
+        belief = cast("PartialBelief", self.belief)
+        return self._with_room(belief.view_rows(evidence, rows, now, since))
 
-    def _ask(self, evidence: Evidence) -> None:
+    def _read_capacity(self, evidence: Evidence) -> None:
         rooms = [self.room(name) for name in evidence.groups]
         self._table = np.array(rooms, dtype=np.float64)
 
-    def _roomy(self, view: View) -> View:
+    def _with_room(self, view: View) -> View:
         if not len(view) or np.isinf(self._table).all():
             return view
         return replace(view, room=self._table[view.group])

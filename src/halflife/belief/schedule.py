@@ -1,4 +1,4 @@
-"""The belief of whoever solves for a schedule and then keeps to it."""
+"""The belief behind a schedule that is solved for and then kept to."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,16 +13,16 @@ from halflife.core.evidence import Evidence
 from halflife.core.view import View
 
 Schedule: TypeAlias = Callable[[View, float], Floats]
-"""Turns what is believed and requests a day into looks a day for each item."""
+"""Turns a view and requests a day into fetches a day of each item."""
 
-_MEMORY = 7.0  # days over which what is spent a day is averaged
+_MEMORY = 7.0  # days over which requests a day are averaged
 
 
 class RequestPace:
-    """Requests spent a day, lately; a schedule is solved for as many.
+    """The recent number of requests a day, for which a schedule is solved.
 
-    Only good looks are counted: a request that failed bought no look. As long as
-    no time has passed, what earlier runs spent is gone by (``lifetime_pace``).
+    Only successful fetches are counted. As long as no time has passed, the rate of
+    earlier runs is used (``lifetime_pace``).
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class RequestPace:
         self._before: float | None = None
 
     def follow(self, evidence: Evidence, now: float) -> float | None:
-        """Return requests a day up to now; nothing if nothing can be known yet."""
+        """Return requests a day up to now; None if nothing is known yet."""
         spent = float(evidence.cost @ evidence.looks)
         if self._at == 0.0:
             self._at, self._spent = now, spent
@@ -45,9 +45,9 @@ class RequestPace:
 
 
 def lifetime_pace(evidence: Evidence, now: float) -> float | None:
-    """Return requests a day over each item's life; nothing before a second look.
+    """Return requests a day over each item's life; None before a second fetch.
 
-    An item looked at n + 1 times has been watched for n gaps and half of the next.
+    An item fetched n + 1 times has been observed for n gaps and half of the next.
     """
     gaps = evidence.gaps()
     days = np.bincount(gaps.item, gaps.length * gaps.tally, minlength=len(evidence))
@@ -55,23 +55,23 @@ def lifetime_pace(evidence: Evidence, now: float) -> float | None:
     if rows.size == 0:
         return None
     watched = days[rows] + np.maximum(now - evidence.last_at[rows], 0.0)
-    often = (evidence.looks[rows] - 0.5) / watched
-    return float(evidence.cost[rows] @ often)
+    frequency = (evidence.looks[rows] - 0.5) / watched
+    return float(evidence.cost[rows] @ frequency)
 
 
 class Scheduled:
-    """Looks that are due at even intervals, as a schedule says.
+    """Fetches that are due at even intervals, as a schedule says.
 
-    ``View.due`` is the last good look and one interval more: ``inf`` for items that
+    ``View.due`` is one interval after the last successful fetch: ``inf`` for items that
     the schedule gives up, ``-inf`` for items never seen. As long as no schedule can be
-    solved, because it is not known yet how many requests a day there are to spend, or
-    because the ``wait`` is not over, all items have the same interval.
+    solved, because the number of requests a day is not known yet, or because the
+    ``wait`` is not over, all items have the same interval.
 
     Args:
-        schedule: Says how often to look at each item.
-        beside: What the rates are taken from.
+        schedule: Returns how often to fetch each item.
+        beside: The belief that the rates come from.
         every: Days after which the schedule is solved again.
-        wait: Days from the beginning before it is solved for the first time.
+        wait: Days before it is solved for the first time.
 
     """
 
@@ -95,7 +95,7 @@ class Scheduled:
         self._frequency = np.zeros(0)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         if self._of is not evidence:
             self._of = evidence
             self._start(now)
@@ -110,7 +110,7 @@ class Scheduled:
 
 
 def due_dates(last: Floats, frequency: Floats) -> Floats:
-    """Return when the next look is due after the last, at so many looks a day.
+    """Return when the next fetch is due after the last, at so many fetches a day.
 
     >>> due_dates(np.array([1.0, 1.0, -np.inf]), np.array([2.0, 0.0, 0.0]))
     array([ 1.5,  inf, -inf])

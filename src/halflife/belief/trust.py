@@ -1,22 +1,22 @@
-"""How far a stretched age is to be trusted, learned from how well it foretells.
+"""Trust in a stretched age, learned from how well it predicts changes.
 
-With age a and time lived L, the exposure is a (L / a) ** g. Every look tells how likely
-each degree g made what it found, and the exposure is the mean over g with these
-likelihoods as weights.
+With age a and time lived L, the exposure is a (L / a) ** g. Every observation adds to
+the likelihood of each degree g, and the exposure is the mean over g weighed by these
+likelihoods.
 """
 
 import numpy as np
 
-from halflife.belief.heard import UNHEARD, Heard
+from halflife.belief.gap_hints import NO_HINTS, GapHints
 from halflife.core.arrays import Bools, Floats
 from halflife.models.poisson import GammaSurvival
 
-MEMORY = 5000.0  # looks after which what one told of trust has faded to 1 / e
-_FEW = 1e-4  # a degree of trust less likely than this is left out
+MEMORY = 5000.0  # observations after which the effect of one has faded to 1 / e
+_LEAST = 1e-4  # a degree of trust less likely than this is left out
 
 
 class TrustPosterior:
-    """How far the time lived foretells changes better than age does."""
+    """How far the time lived predicts changes better than age does."""
 
     def __init__(self, degrees: Floats) -> None:
         self.degrees = degrees
@@ -24,7 +24,7 @@ class TrustPosterior:
 
     @property
     def weight(self) -> Floats:
-        """How likely each degree of trust is."""
+        """The probability of each degree of trust."""
         weight = np.exp(self.likely - self.likely.max())
         return np.asarray(weight / weight.sum())
 
@@ -36,9 +36,9 @@ class TrustPosterior:
     def mean(self, age: Floats, lived: Floats) -> Floats:
         """Return the exposure, averaged over degrees of trust."""
         weight = self.weight
-        some = np.flatnonzero(weight > _FEW)
-        share = weight[some] / weight[some].sum()
-        return np.asarray(share @ _exposures(age, lived, self.degrees[some]))
+        likely = np.flatnonzero(weight > _LEAST)
+        share = weight[likely] / weight[likely].sum()
+        return np.asarray(share @ _exposures(age, lived, self.degrees[likely]))
 
     def learn(
         self,
@@ -46,17 +46,17 @@ class TrustPosterior:
         age: Floats,
         lived: Floats,
         changed: Bools,
-        heard: Heard = UNHEARD,
+        hints: GapHints = NO_HINTS,
     ) -> None:
-        """Take in what looks found, and how likely each degree of trust made it."""
-        exposure = heard.share * _exposures(age, lived, self.degrees)
-        alive = survival.alive(exposure) * np.exp(-heard.load)
-        found = np.where(changed, 1.0 - alive, alive)
-        told = np.log(np.maximum(found, 1e-12)).sum(axis=1)
-        self.likely = self.likely * np.exp(-age.size / MEMORY) + told
+        """Add the log-likelihood of observations under each degree of trust."""
+        exposure = hints.share * _exposures(age, lived, self.degrees)
+        alive = survival.alive(exposure) * np.exp(-hints.load)
+        probability = np.where(changed, 1.0 - alive, alive)
+        log_likelihood = np.log(np.maximum(probability, 1e-12)).sum(axis=1)
+        self.likely = self.likely * np.exp(-age.size / MEMORY) + log_likelihood
 
 
 def _exposures(age: Floats, lived: Floats, trust: Floats) -> Floats:
     """Return the exposure of each item for each degree of trust, one a row."""
-    some = np.maximum(age, 1e-12)
-    return some * (np.maximum(lived, 1e-12) / some) ** trust[:, None]
+    positive_age = np.maximum(age, 1e-12)
+    return positive_age * (np.maximum(lived, 1e-12) / positive_age) ** trust[:, None]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from halflife.belief.hints import Hinted
+from halflife.belief.hints import HintedBelief
 
 if TYPE_CHECKING:
     from halflife.engine.bootstrap import Outlook
@@ -15,7 +15,7 @@ NAMES = {"": "sitemap", "feed": "feed", "hub": "WebSub", "push": "push"}
 def learned(seen: "Outlook", row: int) -> dict[str, float]:
     """Return which share of the hints of an item's host is right, by kind."""
     belief = deepcopy(seen.belief)  # an outlook keeps nothing that was learned
-    if not isinstance(belief, Hinted) or not seen.evidence.hinted().item.size:
+    if not isinstance(belief, HintedBelief) or not seen.evidence.hinted().item.size:
         return {}
     belief(seen.evidence, seen.now, seen.now)
     found = belief.precision(seen.evidence, row)

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from halflife import plugins
-from halflife.belief import Belief, Piecemeal
-from halflife.belief.hints import Hinted
+from halflife.belief import Belief, PartialBelief
+from halflife.belief.hints import HintedBelief
 from halflife.belief.neighbours import Neighbours
 from halflife.belief.poisson import PoissonBelief
 from halflife.config import Config, SourceConfig
@@ -189,8 +189,8 @@ class Outlook:
     def some(self, rows: Ints) -> View:
         """Return what is believed of the items at these rows."""
         belief = deepcopy(self.belief)
-        if isinstance(belief, Piecemeal) and belief.learn(self.evidence, self.now):
-            found = belief.some(self.evidence, rows, self.now, self.now)
+        if isinstance(belief, PartialBelief) and belief.learn(self.evidence, self.now):
+            found = belief.view_rows(self.evidence, rows, self.now, self.now)
             return replace(found, calendar=self.calendar)
         return taken(self.view, rows)
 
@@ -281,14 +281,14 @@ def belief(
     heeds hints is told which items are maps.
     """
     made = strategy(config, sources).belief()
-    inner = made.inner if isinstance(made, Hinted) else made
+    inner = made.inner if isinstance(made, HintedBelief) else made
     if isinstance(inner, PoissonBelief):
         inner.prior = pages_belief_notes.recall(store)
     if isinstance(inner, Neighbours):
-        inner.recollect(pages_belief_notes.recall_busy(store))
+        inner.resume(pages_belief_notes.recall_busy(store))
     if isinstance(made, PoissonBelief):
-        made = Hinted(made, announced=False)
-    if isinstance(made, Hinted):
+        made = HintedBelief(made, announced=False)
+    if isinstance(made, HintedBelief):
         made.maps = keys(map_addresses(config.source))
     return made
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from halflife.allocation import Objective, index
 from halflife.belief import Belief
-from halflife.belief.hints import Hinted
+from halflife.belief.hints import HintedBelief
 from halflife.belief.neighbours import Neighbours
 from halflife.core.arrays import Floats
 from halflife.core.budget import Budget
@@ -74,7 +74,7 @@ class Bold(Index):
 
 
 def _belief() -> Belief:
-    return Hinted(Neighbours(), announced=False)
+    return HintedBelief(Neighbours(), announced=False)
 
 
 def champion_of(objective: Objective) -> Strategy:

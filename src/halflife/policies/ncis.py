@@ -6,7 +6,7 @@ import numpy as np
 
 from halflife.allocation import index
 from halflife.allocation.signals import SignalRates, value
-from halflife.belief.hints import Hinted
+from halflife.belief.hints import HintedBelief
 from halflife.belief.poisson import PoissonBelief
 from halflife.core.arrays import Floats
 from halflife.core.budget import Budget
@@ -84,12 +84,12 @@ def _why(view: View, row: int) -> str:
     return f"{stale:.0%} likely changed: last seen {age} ago{hinted}"
 
 
-def _plugged_in() -> Hinted:
-    return Hinted(PoissonBelief(), plug_in=True)
+def _plugged_in() -> HintedBelief:
+    return HintedBelief(PoissonBelief(), plug_in=True)
 
 
-def _hinted() -> Hinted:
-    return Hinted(PoissonBelief())
+def _hinted() -> HintedBelief:
+    return HintedBelief(PoissonBelief())
 
 
 ncis = Strategy(

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.belief import Belief, Piecemeal, ready
+from halflife.belief import Belief, PartialBelief, ready
 from halflife.core.arrays import Ints
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
@@ -134,9 +134,9 @@ class Shortlist:
         self._of, self._known, self._view = evidence, len(evidence), None
         many = Budget(max(self.size, 2 * budget.requests))
         belief = self.belief
-        if isinstance(belief, Piecemeal) and belief.learn(evidence, now):
+        if isinstance(belief, PartialBelief) and belief.learn(evidence, now):
             rows = self._best(belief, evidence, (now, since), many, rng)
-            self._keep(rows, belief.some(evidence, rows, now, since))
+            self._keep(rows, belief.view_rows(evidence, rows, now, since))
             return None
         whole = belief(evidence, now, since)
         if law(whole) is None:
@@ -148,7 +148,7 @@ class Shortlist:
 
     def _best(
         self,
-        belief: Piecemeal,
+        belief: PartialBelief,
         evidence: Evidence,
         moment: tuple[float, float],
         many: Budget,
@@ -160,7 +160,7 @@ class Shortlist:
         nameless = ("",) * self.block  # an index does not go by names: make none
         for start in range(0, len(evidence), self.block):
             some = np.arange(start, min(start + self.block, len(evidence)))
-            view = belief.some(evidence, some, *moment)
+            view = belief.view_rows(evidence, some, *moment)
             if isinstance(chooser, Index):
                 view = replace(view, keys=nameless[: some.size])
             found = chooser(view, many, rng)

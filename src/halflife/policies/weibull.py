@@ -6,8 +6,8 @@ looks every T with weight times (integral of S - T S(T)) the same for all.
 """
 
 from halflife.allocation import allocate
-from halflife.belief.bent import BentRates, Weibull
 from halflife.belief.schedule import Scheduled
+from halflife.belief.weibull import Weibull, WeibullBelief
 from halflife.core.arrays import Floats
 from halflife.core.view import View
 from halflife.policies import Strategy
@@ -27,7 +27,7 @@ def best_intervals(view: View, budget: float) -> Floats:
 
 def scheduled(shape: float | None = None) -> Scheduled:
     """Return the belief in one shape for all, learned unless it is given."""
-    return Scheduled(best_intervals, BentRates(shape))
+    return Scheduled(best_intervals, WeibullBelief(shape))
 
 
 weibull = Strategy(

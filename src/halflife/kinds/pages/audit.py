@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.random import Generator
 
-from halflife.belief import Belief, Piecemeal
+from halflife.belief import Belief, PartialBelief
 from halflife.core.arrays import Floats, Ints
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
@@ -148,7 +148,7 @@ def _viewed(
     """
     some = [sampled(one.held) for one in drawn]
     few = any(s.size < one.held.size for s, one in zip(some, drawn, strict=True))
-    if not (few and isinstance(belief, Piecemeal) and belief.learn(evidence, now)):
+    if not (few and isinstance(belief, PartialBelief) and belief.learn(evidence, now)):
         return belief(evidence, now, now), drawn
     rows = np.unique(np.concatenate([*some, *(one.rows for one in drawn)]))
     placed = [
@@ -159,7 +159,7 @@ def _viewed(
         )
         for one, held in zip(drawn, some, strict=True)
     ]
-    return belief.some(evidence, rows, now, now), placed
+    return belief.view_rows(evidence, rows, now, now), placed
 
 
 def _order(drawn: Iterable[Drawn], rng: Generator) -> Ints:

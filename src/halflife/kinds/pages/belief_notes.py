@@ -1,6 +1,6 @@
 """What a belief learned, kept between runs."""
 
-from halflife.belief.hints import Hinted
+from halflife.belief.hints import HintedBelief
 from halflife.belief.neighbours import NeighbourMemory, Neighbours
 from halflife.belief.poisson import PoissonBelief, RatePrior
 from halflife.core.store import NoteBook
@@ -20,7 +20,7 @@ def recall_busy(store: NoteBook) -> NeighbourMemory | None:
 
 def remember(store: NoteBook, belief: object) -> None:
     """Keep what a belief has learned and could not learn from the evidence again."""
-    belief = belief.inner if isinstance(belief, Hinted) else belief
+    belief = belief.inner if isinstance(belief, HintedBelief) else belief
     if isinstance(belief, PoissonBelief) and belief.prior is not None:
         RATE_PRIOR.save(store, belief.prior)
     if isinstance(belief, Neighbours):

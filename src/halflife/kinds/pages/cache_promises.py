@@ -15,7 +15,7 @@ from typing import cast
 
 import numpy as np
 
-from halflife.belief import Belief, Piecemeal
+from halflife.belief import Belief, PartialBelief
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.observation import Observation, Seen
@@ -209,12 +209,16 @@ class Promised:
         return self._promised(evidence, view, slice(None))
 
     def learn(self, evidence: Evidence, now: float) -> bool:
-        """Take in what is new; return whether ``some`` can tell of this evidence."""
-        return isinstance(self.belief, Piecemeal) and self.belief.learn(evidence, now)
+        """Take in what is new; return whether ``view_rows`` can view this evidence."""
+        return isinstance(self.belief, PartialBelief) and self.belief.learn(
+            evidence, now
+        )
 
-    def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
+    def view_rows(
+        self, evidence: Evidence, rows: Ints, now: float, since: float
+    ) -> View:
         """Return what we believe of the items at these rows, as learned last."""
-        view = cast("Piecemeal", self.belief).some(evidence, rows, now, since)
+        view = cast("PartialBelief", self.belief).view_rows(evidence, rows, now, since)
         return self._promised(evidence, view, rows)
 
     def _promised(self, evidence: Evidence, view: View, rows: Ints | slice) -> View:

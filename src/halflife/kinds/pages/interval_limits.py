@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from numpy.random import Generator
 
-from halflife.belief import Belief, Piecemeal
+from halflife.belief import Belief, PartialBelief
 from halflife.core.arrays import Ints
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
@@ -34,13 +34,17 @@ class Spaced:
         return self._spaced(self.belief(evidence, now, since))
 
     def learn(self, evidence: Evidence, now: float) -> bool:
-        """Take in what is new; return whether ``some`` can tell of this evidence."""
-        return isinstance(self.belief, Piecemeal) and self.belief.learn(evidence, now)
+        """Take in what is new; return whether ``view_rows`` can view this evidence."""
+        return isinstance(self.belief, PartialBelief) and self.belief.learn(
+            evidence, now
+        )
 
-    def some(self, evidence: Evidence, rows: Ints, now: float, since: float) -> View:
+    def view_rows(
+        self, evidence: Evidence, rows: Ints, now: float, since: float
+    ) -> View:
         """Return what we believe of the items at these rows, as learned last."""
-        belief = cast("Piecemeal", self.belief)
-        return self._spaced(belief.some(evidence, rows, now, since))
+        belief = cast("PartialBelief", self.belief)
+        return self._spaced(belief.view_rows(evidence, rows, now, since))
 
     def _spaced(self, view: View) -> View:
         return replace(view, ready=view.ready & (view.age >= self.soonest))

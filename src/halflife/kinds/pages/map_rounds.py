@@ -8,7 +8,7 @@ changed. So one request in twenty reads maps again, whatever they are worth as p
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from halflife.belief import paused
+from halflife.belief import pause_left
 from halflife.config import Config
 from halflife.core.evidence import Evidence
 from halflife.kinds.pages.settings import PagesConfig
@@ -59,7 +59,9 @@ class MapRounds:
             wait = days if evidence.changed[row] else QUIET * days
             late = now - float(evidence.tried_at[row]) >= wait
             one = slice(row, row + 1)
-            rests = paused(evidence.failures[one], evidence.tried_at[one], now)[0] > 0
+            rests = (
+                pause_left(evidence.failures[one], evidence.tried_at[one], now)[0] > 0
+            )
             if late and not rests:
                 self.due.add(key)
 

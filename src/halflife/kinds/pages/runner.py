@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.belief import LengthAware, paused
-from halflife.belief.room import Roomy
+from halflife.belief import LengthAware, pause_left
+from halflife.belief.room import CapacityBelief
 from halflife.config import Config
 from halflife.core.errors import StoreError
 from halflife.core.observation import Looks, Seen
@@ -168,7 +168,7 @@ class Keeper:
     def pace(self, seconds: float) -> None:
         """Let no turn ask a host for more than it takes in so many seconds."""
         rooms = Rooms(self.wallet.store, self._delay, seconds)
-        belief, policy = Roomy(self.loop.belief, rooms), self.loop.policy
+        belief, policy = CapacityBelief(self.loop.belief, rooms), self.loop.policy
         shortlist = None if self.loop.shortlist is None else Shortlist(belief, policy)
         self.loop = replace(self.loop, belief=belief, shortlist=shortlist)
 
@@ -314,7 +314,7 @@ class Keeper:
         The days are 0 if none waits.
         """
         known = self._evidence
-        wait = paused(known.failures, known.tried_at, self.clock())
+        wait = pause_left(known.failures, known.tried_at, self.clock())
         waiting = wait[wait > 0.0]
         return int(waiting.size), float(
             waiting.min(initial=1.0)

@@ -1,4 +1,4 @@
-"""Belief in copies that survive after Weibull, all with one shape."""
+"""Belief in copies whose survival is Weibull, with one shape for all items."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ from halflife.models.poisson import PoissonRate
 
 SHAPES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
 _PRIOR_CHANGES, _PRIOR_DAYS = 0.5, 1.0
-_SPREAD = 0.5  # of ln(shape) about 0, before anything was seen
+_SPREAD = 0.5  # of ln(shape) about 0, before any observation
 
 
 @dataclass(frozen=True, slots=True)
 class Weibull:
-    """S(t) = exp(-rate t**shape), one rate an item.
+    """S(t) = exp(-rate t**shape), with one rate for each item.
 
     >>> Weibull(np.array([0.5]), 1.0).lasting(np.array([np.inf]))
     array([2.])
@@ -45,18 +45,18 @@ class Weibull:
         return np.asarray(a * lazy_scipy.gamma(2 * a) * part * self.rate ** (-2 * a))
 
 
-class BentRates:
-    """Copies survive after Weibull with one shape; each item has its own rate.
+class WeibullBelief:
+    """Weibull survival with one shape for all; each item has its own rate.
 
     A gap g sees a change with chance 1 - exp(-rate g**shape), which is a Poisson
-    process in the time g**shape; so each rate is found as a Poisson rate is, and the
+    process in the time g**shape; so each rate is estimated as a Poisson rate, and the
     shape is the one of ``SHAPES`` under which the gaps are most likely, and 1 at
-    first. Quiet gaps of one item that came in one batch count as one long gap.
+    first. Quiet gaps of one item that were added in one batch count as one long gap.
 
     Args:
-        shape: The shape, if it is known; else it is learned again when looks have
-            doubled.
-        refit: Learn the rates again when looks have grown by this factor.
+        shape: The shape, if it is known; otherwise it is learned again when the number
+            of observations has doubled.
+        refit: Learn the rates again when observations have grown by this factor.
 
     """
 
@@ -68,11 +68,11 @@ class BentRates:
         self._survival = Weibull(np.zeros(0), 1.0)
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; items fetched since ``since`` count as done."""
         looks = int(evidence.looks.sum())
         grown = self._survival.rate.size != len(evidence)
         if self._of is not evidence or grown or looks > self.refit * self._looks:
-            self._survival = self._fitted(evidence, looks)
+            self._survival = self._refit(evidence, looks)
             self._of, self._looks = evidence, looks
         a = 1.0 / self._survival.shape
         rate = self._survival.rate**a / lazy_scipy.gamma(
@@ -80,20 +80,20 @@ class BentRates:
         )  # one over the mean life
         return view_of(evidence, now, since, np.asarray(rate), self._survival)
 
-    def _fitted(self, evidence: Evidence, looks: int) -> Weibull:
+    def _refit(self, evidence: Evidence, looks: int) -> Weibull:
         shape = self.shape
         if self._of is evidence and looks <= 2 * self._bent_at and shape is None:
             shape = self._survival.shape
         else:
             self._bent_at = looks
-        return fitted(evidence.gaps(), len(evidence), shape)
+        return fit_weibull(evidence.gaps(), len(evidence), shape)
 
 
-def fitted(gaps: Gaps, n_items: int, shape: float | None = None) -> Weibull:
-    """Return the rates, and the shape if need be, that explain the gaps best."""
+def fit_weibull(gaps: Gaps, n_items: int, shape: float | None = None) -> Weibull:
+    """Return the rates, and the shape unless given, of the highest likelihood."""
     shapes = SHAPES if shape is None else (shape,)
-    found = [_fit(gaps, n_items, g) for g in shapes]
-    return max(found, key=lambda f: f[0])[1]
+    fits = [_fit(gaps, n_items, g) for g in shapes]
+    return max(fits, key=lambda f: f[0])[1]
 
 
 def _fit(gaps: Gaps, n_items: int, shape: float) -> tuple[float, Weibull]:
@@ -102,8 +102,8 @@ def _fit(gaps: Gaps, n_items: int, shape: float) -> tuple[float, Weibull]:
     rate = model.fit(gaps.item, time, gaps.changed, gaps.tally, n_items=n_items).rate_
     expected = rate[gaps.item] * time
     with np.errstate(divide="ignore"):
-        found = np.log(-np.expm1(-np.maximum(expected, 1e-12)))
-    each = gaps.tally * np.where(gaps.changed, found, -expected)
+        log_change = np.log(-np.expm1(-np.maximum(expected, 1e-12)))
+    log_likelihood = gaps.tally * np.where(gaps.changed, log_change, -expected)
     prior = _PRIOR_CHANGES * np.log(rate) - _PRIOR_DAYS * rate
-    usual = -0.5 * (np.log(shape) / _SPREAD) ** 2
-    return float(each.sum() + prior.sum() + usual), Weibull(rate, shape)
+    log_prior = -0.5 * (np.log(shape) / _SPREAD) ** 2
+    return float(log_likelihood.sum() + prior.sum() + log_prior), Weibull(rate, shape)
