@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from halflife.core import keys as module
 from halflife.core.fingerprints import Fingerprints
-from halflife.core.keys import UNKNOWN, Chosen, Folders, Keys, Places, names_at
+from halflife.core.keys import UNKNOWN, Folders, KeyIndex, Keys, KeySubset, names_at
 from halflife.grouping.places import folder, folder_codes
 
 names = st.lists(st.text(max_size=12), max_size=12)
@@ -38,14 +38,14 @@ def test_keys_that_were_extended_twice_stay_as_they_were(first, one, other):
     assert keys == tuple(first)
     assert a == (*first, *one)
     assert b == (*first, *other)
-    assert keys.begins(a)
-    assert keys.begins(b)
-    assert keys.begins(tuple(a))
+    assert keys.is_prefix_of(a)
+    assert keys.is_prefix_of(b)
+    assert keys.is_prefix_of(tuple(a))
 
 
 def test_keys_that_differ_do_not_begin_each_other():
-    assert not Keys(["a", "b"]).begins(Keys(["a", "c", "d"]))
-    assert not Keys(["a", "b"]).begins(Keys(["a"]))
+    assert not Keys(["a", "b"]).is_prefix_of(Keys(["a", "c", "d"]))
+    assert not Keys(["a", "b"]).is_prefix_of(Keys(["a"]))
     assert Keys(["a", "b"]) != ("a",)
     assert Keys(["ab", "c"]) != Keys(["a", "bc"])
 
@@ -64,7 +64,7 @@ def test_keys_come_back_from_bytes(given_names):
 
 
 def test_chosen_names_are_those_at_the_rows():
-    some = Chosen(Keys("abcd"), np.array([3, 1]))
+    some = KeySubset(Keys("abcd"), np.array([3, 1]))
     assert (tuple(some), some[1], some[:1]) == (("d", "b"), "b", ("d",))
 
 
@@ -76,7 +76,7 @@ def test_names_at_rows_are_those_asked_for_one_by_one(first, more, data):
     wanted = tuple(every[row] for row in rows.tolist())
     backwards = np.arange(len(every))[::-1]
     assert names_at(every, rows) == wanted == names_at(tuple(every), rows)
-    turned = names_at(Chosen(every, backwards), len(every) - 1 - rows)
+    turned = names_at(KeySubset(every, backwards), len(every) - 1 - rows)
     assert turned == wanted
 
 
@@ -92,7 +92,7 @@ def test_every_name_is_found_where_it_stands(recent, groups, strangers):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "RECENT", recent)
         wanted: dict[str, int] = {}
-        places = Places(Keys())
+        places = KeyIndex(Keys())
         for group in groups:
             new = [name for name in group if name not in wanted]
             places.extend(new)

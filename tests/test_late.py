@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from halflife.core import gap_bins
-from halflife.core.lazy_import import Late, late
+from halflife.core.lazy_import import LazyModule, lazy_modules
 
 
 def test_a_late_module_is_imported_when_it_is_used():
@@ -25,7 +25,7 @@ def test_a_late_module_is_imported_when_it_is_used():
 
 
 def test_what_is_set_is_set_in_the_module_itself(monkeypatch):
-    stand_in = Late("halflife.core.gap_bins")
+    stand_in = LazyModule("halflife.core.gap_bins")
     with monkeypatch.context() as patch:
         patch.setattr(stand_in, "SHARES", 7)
         assert gap_bins.SHARES == 7
@@ -36,7 +36,7 @@ def test_what_is_set_is_set_in_the_module_itself(monkeypatch):
 
 
 def test_only_the_modules_named_come_late():
-    find = late("halflife.core", "gap_bins")
+    find = lazy_modules("halflife.core", "gap_bins")
     assert find("gap_bins").CLASSES_PER_OCTAVE == 8
     with pytest.raises(AttributeError, match="no attribute 'other'"):
         find("other")
@@ -44,4 +44,4 @@ def test_only_the_modules_named_come_late():
 
 def test_a_name_that_a_late_module_lacks_is_an_error():
     with pytest.raises(AttributeError, match="nothing_of_that_name"):
-        _ = Late("halflife.core.gap_bins").nothing_of_that_name
+        _ = LazyModule("halflife.core.gap_bins").nothing_of_that_name

@@ -66,7 +66,7 @@ def test_an_address_names_a_schema_and_hides_its_password():
 
 @pytest.mark.parametrize("name", ["Shop", "pg_shop", "1", "a-b", "", "x" * 64, "é"])
 def test_a_schema_has_a_plain_name(name):
-    with pytest.raises(UsageError, match="no name for a schema"):
+    with pytest.raises(UsageError, match="not a valid name of a schema"):
         PostgresAddress.parse(f"postgresql://me:s3cret@db/work?schema={name}")
 
 

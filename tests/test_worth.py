@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.core.value_curve import Offers, Worth, joined
+from halflife.core.value_curve import Offers, Worth, join_offers
 
 SHARES = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=8)
 
@@ -48,7 +48,7 @@ def test_worth_begins_at_nothing_and_ascends(requests: list[float]) -> None:
 def test_joined_offers_keep_their_sources() -> None:
     one = Offers(("a", "b"), np.array([1, 0]), np.ones(2), np.array([3.0, 2.0]))
     two = Offers(("c",), np.array([0]), np.ones(1), np.array([5.0]))
-    both = joined([one, two])
+    both = join_offers([one, two])
     assert [both.sources[i] for i in both.source] == ["b", "a", "c"]
     assert both.gain.tolist() == [3.0, 2.0, 5.0]
-    assert len(joined([])) == 0
+    assert len(join_offers([])) == 0

@@ -89,7 +89,7 @@ def test_a_sync_finds_its_source_held_from_another_machine(project, capsys):
     ("store", "said"),
     [
         ("postgresql://me:s3cret@127.0.0.1:1/work", "check that the server runs"),
-        ("postgresql://me:s3cret@db/work?schema=A-B", "no name for a schema"),
+        ("postgresql://me:s3cret@db/work?schema=A-B", "not a valid name of a schema"),
         ("postgresql://me:s3c@ret@db/work", "%40"),
     ],
 )

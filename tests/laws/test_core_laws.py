@@ -17,7 +17,7 @@ from halflife.core.filters import parse
 from halflife.core.fingerprints import WIDTH, Fingerprints
 from halflife.core.forecast import Forecast
 from halflife.core.forms import Attribute, Interface, Query, Term, terms_of, within
-from halflife.core.hint_claims import claims
+from halflife.core.hint_claims import claimed_times
 from halflife.core.history import History
 from halflife.core.item import Item
 from halflife.core.lazy_scipy import exprel
@@ -507,10 +507,10 @@ def test_hints_claim_what_they_name():
             hint("b", 8.0, modified=inf),
         ]
     )
-    assert claims(looks).tolist() == [3.0, -inf, -inf, -inf]
+    assert claimed_times(looks).tolist() == [3.0, -inf, -inf, -inf]
     bare = Looks(looks.keys, looks.at, looks.seen, looks.digest)
-    assert claims(bare).tolist() == [5.0, 6.0, -inf, 8.0]
-    assert claims(Looks.of([present("a", 1.0)])).tolist() == [-inf]
+    assert claimed_times(bare).tolist() == [5.0, 6.0, -inf, 8.0]
+    assert claimed_times(Looks.of([present("a", 1.0)])).tolist() == [-inf]
 
 
 def test_looks_are_dealt_so_that_no_part_holds_an_item_twice():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.core.gap_bins import class_length, class_of, classes, tallied
+from halflife.core.gap_bins import class_length, class_of, classes, tally_by_class
 
 LENGTHS = st.lists(st.floats(1e-5, 3650.0), max_size=8)
 
@@ -32,7 +32,7 @@ def test_a_gap_is_split_between_its_neighbours_by_the_logarithm(lengths):
 
 @given(LENGTHS)
 def test_each_gap_is_tallied_once_in_all(lengths):
-    item, number, tally = tallied(np.arange(len(lengths)), np.array(lengths))
+    item, number, tally = tally_by_class(np.arange(len(lengths)), np.array(lengths))
     below, share = classes(np.array(lengths))
     assert item.size == number.size == tally.size
     wanted = {}

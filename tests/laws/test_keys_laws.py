@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core import keys as module
-from halflife.core.keys import UNKNOWN, Chosen, Keys, Places
+from halflife.core.keys import UNKNOWN, KeyIndex, Keys, KeySubset
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def recent(monkeypatch):
 
 
 def test_names_wait_until_there_are_more_than_may(recent):
-    places = Places(Keys(["a", "b"]))
+    places = KeyIndex(Keys(["a", "b"]))
     waiting = [(2, 0)]
     for new in ("c", "d", "e", "f", "g", "h"):
         places.extend([new])
@@ -29,7 +29,7 @@ def test_names_given_at_the_beginning_are_found_like_those_that_come_later(
     recent, many
 ):
     names = "abcdefg"[:many]
-    places = Places(Keys(names))
+    places = KeyIndex(Keys(names))
     assert places.rows([*names, "x"]).tolist() == [*range(many), UNKNOWN]
     assert places.knows(names)
     assert not places.knows([*names, "x"])
@@ -39,7 +39,7 @@ def test_names_of_one_hash_are_told_apart(monkeypatch, recent):
     monkeypatch.setattr(module, "hash", len, raising=False)
     monkeypatch.setattr(module, "SCANS", 0)
     names = ["b", "aa", "c", "bb", "a", "cc", "d", "abc"]
-    places = Places(Keys(names))
+    places = KeyIndex(Keys(names))
     assert [places.row(name) for name in names] == list(range(8))
     assert [places.row(name) for name in ("e", "dd", "", "abcd")] == [None] * 4
 
@@ -55,7 +55,7 @@ def test_a_name_is_found_in_the_text_as_by_its_hash(names, asked, scans, misses)
         patch.setattr(module, "RECENT", 0)
         patch.setattr(module, "SCANS", scans)
         patch.setattr(module, "MISSES", misses)
-        places = Places(Keys(names))
+        places = KeyIndex(Keys(names))
         for name in [*asked, *names]:
             wanted = names.index(name) if name in names else None
             assert places.row(name) == wanted
@@ -64,12 +64,12 @@ def test_a_name_is_found_in_the_text_as_by_its_hash(names, asked, scans, misses)
 def test_hashes_are_sorted_for_the_ninth_name_or_one_that_is_in_too_many(monkeypatch):
     monkeypatch.setattr(module, "RECENT", 0)
     names = [f"a{number}" for number in range(2000)]
-    places = Places(Keys(names))
+    places = KeyIndex(Keys(names))
     assert [places.row(name) for name in names[:8]] == list(range(8))
     assert places._hash.size == 0
     assert places.row(names[8]) == 8
     assert places._hash.size == 2000
-    other = Places(Keys(names))
+    other = KeyIndex(Keys(names))
     assert other.row("a") is None  # a part of all of them
     assert other._hash.size == 2000
 
@@ -90,12 +90,12 @@ def test_names_from_one_on_are_encoded_without_those_before():
 def test_keys_begin_what_is_at_least_as_long_and_starts_the_same():
     short = Keys(["a", "b"])
     long = short.extended(["c"])
-    assert short.begins(short)
-    assert short.begins(long)
-    assert not long.begins(short)
-    assert short.begins(("a", "b"))
-    assert not short.begins(("a",))
-    assert Keys().begins(())
+    assert short.is_prefix_of(short)
+    assert short.is_prefix_of(long)
+    assert not long.is_prefix_of(short)
+    assert short.is_prefix_of(("a", "b"))
+    assert not short.is_prefix_of(("a",))
+    assert Keys().is_prefix_of(())
 
 
 def test_keys_grow_by_half_so_that_one_by_one_costs_little():
@@ -109,7 +109,7 @@ def test_keys_grow_by_half_so_that_one_by_one_costs_little():
 
 
 def test_a_negative_place_counts_from_the_end_and_a_step_skips():
-    some = Chosen(Keys("abcd"), np.array([3, 1, 0]))
+    some = KeySubset(Keys("abcd"), np.array([3, 1, 0]))
     assert (some[-1], some[0::2], len(some)) == ("a", ("d", "a"), 3)
     assert Keys("abcd")[::-2] == ("d", "b")
     assert Keys("abcd")[3:1] == ()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.core.value_curve import Offers, Worth, joined
+from halflife.core.value_curve import Offers, Worth, join_offers
 
 
 def worth(quality, low=None):
@@ -66,7 +66,7 @@ OFFERS = st.builds(
 
 @given(st.lists(OFFERS, max_size=4))
 def test_joined_offers_are_all_offers_one_after_the_other(several):
-    both = joined(several)
+    both = join_offers(several)
     wanted = [
         (one.sources[i], cost, gain)
         for one in several

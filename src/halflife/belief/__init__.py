@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import Evidence
-from halflife.core.keys import Chosen
+from halflife.core.keys import KeySubset
 from halflife.core.view import Survival, View
 
 FIRST_PAUSE = 5.0 / 1440.0  # days to wait after one failed fetch of an item
@@ -65,7 +65,7 @@ def view_of(
     age = days_since(evidence.last_at[at], now)
     return View(
         now=now,
-        keys=evidence.keys if rows is None else Chosen(evidence.keys, rows),
+        keys=evidence.keys if rows is None else KeySubset(evidence.keys, rows),
         # Observations change none of these; a new weight comes in a new column.
         weight=evidence.weight[at],
         cost=evidence.cost[at],

@@ -44,7 +44,7 @@ class GapHints(NamedTuple):
         It is (share x + true) / (exp(share x + load) - 1), which falls from 1 to 0,
         and never by more than half of the share of x.
 
-        >>> more, slope = UNHEARD.beyond(np.array([0.0, 1.0, 800.0]))
+        >>> more, slope = NO_HINTS.beyond(np.array([0.0, 1.0, 800.0]))
         >>> more.round(3) + 0.0, slope.round(3) + 0.0
         (array([1.   , 0.582, 0.   ]), array([-0.5  , -0.339,  0.   ]))
         """

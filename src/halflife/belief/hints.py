@@ -146,11 +146,9 @@ class HintedBelief:
         hidden = -np.expm1(-load) * hinted.length * hinted.tally
         days = np.bincount(gaps.item, gaps.length * gaps.tally, len(evidence))
         days = days - np.bincount(hinted.item, hidden, len(evidence))
-        changed = changed_gaps(evidence, worth)
-        expected = view.rate[changed.item] * changed.length
-        seen = ChangedLooks(
-            changed.item, expected, np.exp(-changed.load) * changed.tally
-        )
+        ended = changed_gaps(evidence, worth)
+        expected = view.rate[ended.item] * ended.length
+        seen = ChangedLooks(ended.item, expected, np.exp(-ended.load) * ended.tally)
         place = dating_groups(evidence, view.rate)
         return SilentShares().fit(seen, view.rate * days, place).share_
 
@@ -178,10 +176,8 @@ class HintedBelief:
             return np.full((len(HINT_KINDS), len(evidence)), self._given)
         n_new = max(len(evidence.groups) - self._worth.shape[1], 0)
         pooled = np.array([[getattr(trust, "pooled_", 0.0)] for trust in self.trusts])
-        by_group = np.concatenate(
-            [self._worth, np.repeat(pooled, n_new, axis=1)], axis=1
-        )
-        return by_group[:, evidence.group]
+        worths = np.concatenate([self._worth, np.repeat(pooled, n_new, axis=1)], axis=1)
+        return worths[:, evidence.group]
 
     def precision(self, evidence: Evidence, row: int) -> dict[str, float]:
         """Return how often hints in an item's group are right, for the kinds seen."""
@@ -222,7 +218,7 @@ class HintedBelief:
 
     def _with_hints(self, silent: "SilentEvidence", view: View) -> View:
         """Return the view with hints in its exposure and all changes in its rate."""
-        worth, hint_rates = self.worth(silent.whole), silent.hint_rates(view)
+        worth, rates = self.worth(silent.whole), silent.hint_rates(view)
         inner = Exponential(view.rate) if self.plug_in else view.survival
         load = (worth * by_kind(silent.whole.hints)).sum(axis=0)
         silence, rate, quiet = np.ones(len(view)), view.rate, view.rate
@@ -231,10 +227,8 @@ class HintedBelief:
             silence = self._silence(silent.whole, view)
             quiet, unsettled = self._share * rate, silence**2 * view.age
         else:
-            rate = rate - (hint_rates * np.expm1(-worth)).sum(axis=0)
-        announced = Announced(
-            inner, quiet, hint_rates.sum(axis=0), _mean(worth, hint_rates)
-        )
+            rate = rate - (rates * np.expm1(-worth)).sum(axis=0)
+        announced = Announced(inner, quiet, rates.sum(axis=0), _mean(worth, rates))
         return replace(
             view,
             rate=rate,
@@ -334,11 +328,7 @@ class SilentEvidence(Evidence):
         self._meanwhile = true, (1.0 - self._share) * days
 
     def announced_since(self) -> tuple[Floats, Floats]:
-        """Return the changes announced since the latest observation of each item.
-
-        And the days in which all changes would have been seen: the days since then that
-        maps cover, times the share of changes that maps announce.
-        """
+        """Return the announced changes and days; see ``HintedEvidence``."""
         return self._meanwhile
 
     def gap_hints(self, rows: Ints) -> GapHints:
@@ -357,10 +347,8 @@ class SilentEvidence(Evidence):
         hints = _with_room(self._hints, whole) + by_kind(whole.hints)
         rate = np.maximum(view.rate, _SLOWEST)
         changes = np.bincount(whole.group, days * rate, n)
-        group_hints = np.stack(
-            [np.bincount(whole.group, counts, n) for counts in hints]
-        )
-        usual = (group_hints / np.maximum(changes, 1e-12))[:, whole.group] * rate
+        by_group = np.stack([np.bincount(whole.group, counts, n) for counts in hints])
+        usual = (by_group / np.maximum(changes, 1e-12))[:, whole.group] * rate
         hint_rates: Floats = (hints + 1.0) * usual / (days * usual + 1.0)
         return hint_rates
 

@@ -27,7 +27,7 @@ from halflife.belief.page_rates import PageRates, Rows
 from halflife.belief.trust import TrustPosterior
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import LONGEST, Evidence
-from halflife.core.keys import Chosen, names_at
+from halflife.core.keys import KeySubset, names_at
 from halflife.core.observation import Seen
 from halflife.core.view import View, unfiled
 from halflife.grouping.places import folder_codes
@@ -183,7 +183,7 @@ class Neighbours:
         chosen: Rows = slice(None) if rows is None else rows
         return View(
             now=now,
-            keys=whole.keys if rows is None else Chosen(whole.keys, rows),
+            keys=whole.keys if rows is None else KeySubset(whole.keys, rows),
             weight=whole.weight[chosen],
             cost=whole.cost[chosen],
             group=whole.group[chosen],

@@ -53,7 +53,7 @@ class Newcomers:
 
     def _place(self, keys: Sequence[str]) -> None:
         """Learn where pages lie; keys are only ever added."""
-        if not self._keys.begins(keys):
+        if not self._keys.is_prefix_of(keys):
             self._keys, self._groups = Keys(), (_Places(), _Places())
         for key in keys[len(self._keys) :]:
             self._groups[0].add(site(key))

@@ -1,4 +1,4 @@
-"""How much we may still ask."""
+"""Budgets of requests and their accounts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Budget:
 
 
 class Purse(Protocol):
-    """What a source pays from, before it sends anything."""
+    """The account from which a source pays for requests before it sends them."""
 
     @property
     def left(self) -> int:
@@ -37,10 +37,10 @@ class Purse(Protocol):
 
 @dataclass(slots=True)
 class Account:
-    """Requests sent in the name of some sources: none unpaid, none beyond a limit.
+    """The requests sent for some sources: each paid for, and none beyond a limit.
 
     Attributes:
-        paid: Returns the requests that the ledger was charged with for them.
+        paid: Returns the requests charged to the ledger for these sources.
         sent: Requests sent so far.
         limit: How many may have been sent, at most.
 
@@ -53,7 +53,7 @@ class Account:
     def check(self) -> None:
         """Raise ``BudgetSpent`` if nothing more may be sent."""
         if self.sent >= self.limit:
-            raise BudgetSpent("more requests were asked for than were granted")
+            raise BudgetSpent("the source has sent all the requests it was granted")
 
     def send(self) -> None:
         """Count a request; raise ``UsageError`` if the ledger was not charged."""

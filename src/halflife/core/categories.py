@@ -43,15 +43,15 @@ class Categories:
 
     @classmethod
     def of_labels(cls, labels: Iterable[str]) -> Self:
-        """Return the categories in which each item is in the one it is labelled with.
+        """Return the categories given by one label for each item.
 
         >>> Categories.of_labels(["a", "b", "a"]).members(0)
         array([0, 2])
         """
         code: dict[str, int] = {}
-        each = [code.setdefault(label, len(code)) for label in labels]
-        rows = np.arange(len(each), dtype=np.intp)
-        return cls.of_pairs(tuple(code), np.array(each, np.intp), rows, len(each))
+        codes = [code.setdefault(label, len(code)) for label in labels]
+        rows = np.arange(len(codes), dtype=np.intp)
+        return cls.of_pairs(tuple(code), np.array(codes, np.intp), rows, len(codes))
 
     def __len__(self) -> int:
         return len(self.names)

@@ -1,4 +1,4 @@
-"""Changes of what is kept: one event for each thing that arrived, changed or went."""
+"""Change events: one for each page or record that arrived, changed or went."""
 
 import json
 import math
@@ -23,21 +23,21 @@ CHANGE_MEANINGS: Mapping[ChangeKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that became of a page or a record.
+    """A change of a page or a record.
 
     Attributes:
         at: When it was observed, in days.
         source: The source.
         key: The page's address or the record's key; empty where an answer of a whole
             listing is held or accepted.
-        kind: What became of it. ``held`` is an answer that waits for a decision,
-            ``accepted`` one that was believed after all; what that changes follows.
+        kind: The kind of change. ``held`` is an answer that waits for a decision,
+            ``accepted`` one that was then accepted; the changes in it follow.
         fields: The old and the new value of each field that differs. A record that is
             new or has returned has all of its fields here, the old values None. Of a
             page, the fingerprint of its text is the field ``text``. One that has moved
             has its address in ``url``, or in ``key`` if its key is another now. ``why``
-            says why an answer is held.
-        seq: Its place in the log, from 1; 0 while it is not written.
+            is the reason why an answer is held.
+        seq: Its position in the log, from 1; 0 until it is written.
 
     """
 
@@ -50,7 +50,7 @@ class Change:
 
 
 class NewFields(Mapping[str, tuple[Any, Any]]):
-    """All fields of a record that was not there before; made when they are read."""
+    """All fields of a new record; made when they are read."""
 
     __slots__ = ("attributes",)
 
@@ -71,7 +71,7 @@ class NewFields(Mapping[str, tuple[Any, Any]]):
 
 
 class LoggedFields(Mapping[str, tuple[Any, Any]]):
-    """Fields as the log has them: JSON, read when somebody asks for a field.
+    """Fields as stored in the log: JSON, parsed when a field is read.
 
     Most sinks pass the text on as it is.
     """
@@ -80,7 +80,7 @@ class LoggedFields(Mapping[str, tuple[Any, Any]]):
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._found: dict[str, tuple[Any, Any]] | None = None
+        self._parsed: dict[str, tuple[Any, Any]] | None = None
 
     def __getitem__(self, name: str) -> tuple[Any, Any]:
         return self._pairs()[name]
@@ -95,14 +95,14 @@ class LoggedFields(Mapping[str, tuple[Any, Any]]):
         return repr(self._pairs())
 
     def _pairs(self) -> dict[str, tuple[Any, Any]]:
-        if self._found is None:
+        if self._parsed is None:
             pairs = json.loads(self.text)
-            self._found = {name: (old, new) for name, (old, new) in pairs.items()}
-        return self._found
+            self._parsed = {name: (old, new) for name, (old, new) in pairs.items()}
+        return self._parsed
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401  (of a field)
-    """Return a value as it is written down; a number that is none becomes nothing."""
+    """Return a value as it is stored; a number that is not finite becomes None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

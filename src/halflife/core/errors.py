@@ -2,22 +2,22 @@
 
 HalflifeError
     ConfigError       the settings cannot be used as written
-        SettingsChanged  somebody else has written them meanwhile
+        SettingsChanged somebody else has changed them in the meantime
     UsageError        the call names something that does not exist
-    NotFitted         a model was asked before it was fitted
+    NotFitted         a model was used before it was fitted
     StoreError        the state file cannot be used
         TooNew        a newer halflife wrote it
         Damaged       it is not, or no longer, a halflife file
     AlreadyRunning    another process holds the lease on a source
-    LeaseLost         our lease was taken over; what we meant to write is void
+    LeaseLost         our lease was taken over; nothing more may be written under it
     BudgetSpent       no request is left to spend
     ExecutorError     work could not be done by other processes or machines
-    HeldForDecision   an answer would remove too much; somebody has to decide
+    HeldForDecision   an answer would remove too much; a person has to decide
     SourceError       a remote source did not answer as it should
-        Refused       we must not ask (robots.txt, a forbidden address, 401, 403)
-            NotPublic its address is not public, and nobody allowed that
+        Refused       we must not fetch it (robots.txt, a forbidden address, 401, 403)
+            NotPublic its address is not public, and the settings do not allow it
         Unreachable   it did not answer, or not in full; worth trying later
-        Mishandled    our code failed at the answer: a bug, contained to one item
+        Mishandled    our code failed on the answer: a bug, contained to one item
 """
 
 
@@ -30,7 +30,7 @@ class ConfigError(HalflifeError):
 
 
 class SettingsChanged(ConfigError):
-    """The settings are other than those for which a change was made."""
+    """The settings differ from those for which a change was made."""
 
 
 class UsageError(HalflifeError):
@@ -66,11 +66,11 @@ class BudgetSpent(HalflifeError):
 
 
 class ExecutorError(HalflifeError):
-    """Other processes or machines could not be reached, or died at their work."""
+    """Other processes or machines could not be reached, or died while working."""
 
 
 class HeldForDecision(HalflifeError):
-    """An answer lacks more than is credible; it waits until somebody decides."""
+    """An answer would remove more than is credible; it waits for a decision."""
 
 
 class SourceError(HalflifeError):
@@ -78,7 +78,7 @@ class SourceError(HalflifeError):
 
 
 class Refused(SourceError):
-    """We must not ask: robots.txt, a forbidden address, or the source said so."""
+    """We must not fetch it: robots.txt, a forbidden address, or the source said so."""
 
 
 class NotPublic(Refused):
@@ -90,4 +90,4 @@ class Unreachable(SourceError):
 
 
 class Mishandled(SourceError):
-    """Our code failed at an answer; a bug to report, and no harm to other items."""
+    """Our code failed on an answer; a bug to report, which affects one item only."""

@@ -1,24 +1,24 @@
-"""What all looks so far add up to.
+"""The sufficient statistics of all observations so far.
 
-Planning must not read the whole log again at every turn, so each look is folded
-into a few numbers an item. The numbers suffice for the Poisson likelihood: the
-quiet gaps enter it only by their sum, and the gaps that saw a change are tallied
-by length, eight classes to the octave.
+Planning must not read the whole log again at every turn, so each observation is folded
+into a few numbers for each item. They suffice for the Poisson likelihood: the quiet
+gaps enter it only by their sum, and the gaps that saw a change are tallied by length,
+eight classes to the octave.
 
-Looks are folded in the order in which they were made. A time that lies before
-the one folded last means that the clock was set back: nothing is known then about
-the time between the two, and the later look's time is believed from there on.
+Observations are folded in the order in which they were made. A time before the previous
+one means that the clock was set back: then nothing is known about the time between the
+two, and the later observation's time is used from there on.
 
-A hint counts when it claims a change that no look has seen: it names a later moment
-than any claim before, and one after the latest good look. Claims less than an hour
-apart, with no look between them, are one hint: edits come in bursts, and some maps
-tell the time of day as the time of change. A claim that names a whole day may mean
-any moment of it. A hint without columns of its own (``Looks.details`` empty) claims
-the moment at which it was made; one whose source names no moment claims nothing.
+A hint counts when it claims a change that no observation has seen: a later moment than
+any earlier claim, and after the latest successful observation. Claims less than an hour
+apart, with no observation between them, are one hint: edits come in bursts, and some
+maps give the current time as the time of change. A claim of a whole day may mean any
+moment of it. A hint without columns of its own (``Looks.details`` empty) claims the
+moment at which it was made; one whose source names no moment claims nothing.
 
 Hints of different kinds (``HINT_KINDS``) are counted apart, and each kind is compared
-with its own claims: a sitemap that always says "now" does not drown a feed that says
-the truth. The counts of an item are the bytes of one number, those of the first kind
+with its own claims: a sitemap that always says "now" does not hide a feed that is
+right. The counts of an item are the bytes of one number, those of the first kind
 lowest.
 """
 
@@ -32,20 +32,20 @@ from numpy.typing import NDArray
 from halflife.core.append_log import GapLog, Kinds
 from halflife.core.arrays import Bools, Bytes, Floats, Ints
 from halflife.core.fingerprints import KIND, Fingerprints, Packed
-from halflife.core.gap_bins import class_length, tallied
-from halflife.core.hint_claims import by_kind, claims, kinds_of
+from halflife.core.gap_bins import class_length, tally_by_class
+from halflife.core.hint_claims import by_kind, claimed_times, hint_kinds
 from halflife.core.history import Gaps
 from halflife.core.item import Item
-from halflife.core.keys import Keys, Places
+from halflife.core.keys import KeyIndex, Keys
 from halflife.core.observation import Looks, Seen, rounds
 
-Made = TypeVar("Made")
+Derived = TypeVar("Derived")
 
-APART = 1.0 / 24.0  # days between claims that count as two
-MOST_HINTS = 32  # more of one kind since one look say no more
+APART = 1.0 / 24.0  # days between claims that count as two hints
+MOST_HINTS = 32  # of one kind since an observation; more do not matter
 LONGEST = 3650.0  # days; a longer gap was made by a clock that was wrong
 _ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # enums are slow to look up
-NEVER: int = -1  # the ``seen`` of an item that was never looked at
+NEVER: int = -1  # the ``seen`` of an item that was never observed
 
 _BLANK: dict[str, tuple[type[np.generic], object]] = {
     "number": (np.intp, -1),
@@ -67,7 +67,7 @@ _BLANK: dict[str, tuple[type[np.generic], object]] = {
     "claimed_push": (np.float64, -np.inf),
     "digest": (np.bytes_, b""),
 }
-FOLDED = tuple(_BLANK)[4:]  # the columns that looks change
+FOLDED = tuple(_BLANK)[4:]  # the columns that observations change
 CLAIMED = ("claimed", "claimed_feed", "claimed_hub", "claimed_push")
 _OWN = frozenset({"number", "group", "digest"})  # columns that are written to directly
 _LISTED = (
@@ -81,7 +81,7 @@ _LISTED = (
 
 
 class HintedGaps(NamedTuple):
-    """Gaps in which hints came, as ``Gaps``, and how many hints came in each.
+    """Gaps in which hints arrived, as ``Gaps``, and the number of hints in each.
 
     ``by_kind`` has the counts of each kind.
     """
@@ -99,12 +99,12 @@ _HINTED: Kinds = (*_PLAIN, np.intp)
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What a batch of looks adds to the evidence, ready to be written down.
+    """What a batch of observations changes in the evidence, ready to be saved.
 
-    ``rows`` are the items touched, each once; the next columns are their new
-    values. ``quiet_gap`` is what the batch added to ``quiet``. ``gap_item``,
-    ``gap_class``, ``gap_tally`` tally the gaps that saw a change; the ``hinted``
-    columns those in which hints came, whether they saw a change or not.
+    ``rows`` are the items touched, each once; the next columns are their new values.
+    ``quiet_gap`` is what the batch added to ``quiet``. ``gap_item``, ``gap_class``,
+    ``gap_tally`` tally the gaps that saw a change; the ``hinted`` columns those with
+    hints, whether they saw a change or not.
     """
 
     rows: Ints
@@ -134,31 +134,32 @@ class Fold:
 
 
 class Evidence:
-    """The fold of all looks at a set of items; row ``i`` of each column is item ``i``.
+    """The fold of all observations of items; row ``i`` of each column is item ``i``.
 
-    With ``columns`` it begins as it was saved: all of them, each of its own kind. One
-    that has the same value everywhere may take the room of one value.
+    With ``columns`` it begins as it was saved: all of them, each of its own dtype. A
+    column with the same value everywhere may be a broadcast of one value.
 
     Attributes:
         number: The items' numbers in the store that keeps them; -1 if it has none.
         weight: How much each item matters.
-        cost: Requests that one look takes.
+        cost: Requests that one fetch costs.
         group: The item's group, an index into ``groups``.
-        last_at: Time of the latest good look; ``-inf`` if none.
-        tried_at: Time of the latest look, good or failed; ``-inf`` if none.
-        failures: Failed looks since the latest good one.
-        looks: Good looks.
-        changes: Good looks that found a change since the one before.
+        last_at: Time of the latest successful observation; ``-inf`` if none.
+        tried_at: Time of the latest attempt, successful or failed; ``-inf`` if none.
+        failures: Failed attempts since the latest successful one.
+        looks: Successful observations.
+        changes: Successful observations that found a change since the one before.
         quiet: Sum of the gaps that saw no change, in days.
-        seen: What the latest good look saw; ``NEVER`` if there was none.
-        changed: Whether the latest good look found a change.
-        hints: Hints of a change since the latest good look; ``by_kind`` counts them.
+        seen: The answer at the latest successful observation; ``NEVER`` if none.
+        changed: Whether the latest successful observation found a change.
+        hints: Hints of a change since the latest successful observation; ``by_kind``
+            counts them.
         claimed: The latest moment at which a sitemap claimed a change; ``-inf`` if
             none did.
         claimed_feed: The same of a feed.
         claimed_hub: The same of a hub.
         claimed_push: The same of a push.
-        digest: The content's fingerprint at the latest good look.
+        digest: The content's fingerprint at the latest successful observation.
 
     """
 
@@ -187,7 +188,7 @@ class Evidence:
         columns: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.groups: tuple[str, ...] = ()
-        self._places = Places(keys or Keys())
+        self._places = KeyIndex(keys or Keys())
         self._code: dict[str, int] = {}
         self._gaps: GapLog[Gaps] = GapLog(Gaps._make, _PLAIN)
         self._hinted: GapLog[HintedGaps] = GapLog(HintedGaps._make, _HINTED)
@@ -201,7 +202,7 @@ class Evidence:
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> Self:
-        """Return the evidence on items at which nobody has looked yet."""
+        """Return the evidence on items that were never observed."""
         evidence = cls()
         evidence.add(items)
         return evidence
@@ -268,12 +269,12 @@ class Evidence:
         cost: Floats,
         group: tuple[Ints, Sequence[str]],
     ) -> None:
-        """Set what was said of items, not seen; groups as places among names."""
-        place, names = group
+        """Set weight, cost and group of items; groups as positions among names."""
+        position, names = group
         code = self._code
         codes = [code.setdefault(name, len(code)) for name in names]
         self.groups = tuple(code) if len(code) > len(self.groups) else self.groups
-        self.group[rows] = np.array(codes, dtype=np.int32)[place]
+        self.group[rows] = np.array(codes, dtype=np.int32)[position]
         self.put(rows, {"weight": weight, "cost": cost})
 
     def restore(self, **columns: Sequence[Any] | NDArray[Any]) -> None:
@@ -286,7 +287,7 @@ class Evidence:
         self._resize(len(self))
 
     def put(self, rows: Ints, columns: Mapping[str, Any]) -> None:
-        """Set columns at some rows, as they are saved or folded."""
+        """Set columns at these rows, as they are saved or folded."""
         self._derived.clear()
         for name, values in columns.items():
             if not self._room[name].flags.writeable:
@@ -303,18 +304,18 @@ class Evidence:
         self._code = {name: i for i, name in enumerate(names)}
 
     def restore_gaps(self, item: Ints, number: Ints, tally: Floats) -> None:
-        """Set the tally of changed gaps as it was saved; the quiet sums are known."""
+        """Set the tally of changed gaps as it was saved; the quiet sums are kept."""
         self._derived.clear()
         self._gaps = GapLog(Gaps._make, _PLAIN)
-        found = np.ones(item.size, np.bool_)
-        self._gaps.add(Gaps(item, class_length(number), found, tally))
+        changed = np.ones(item.size, np.bool_)
+        self._gaps.add(Gaps(item, class_length(number), changed, tally))
         rows: Ints = np.arange(len(self), dtype=np.int32)
         self._gaps.add(_quiet(rows, self.quiet))
 
     def restore_hinted(
         self, item: Ints, number: Ints, changed: Bools, tally: Floats, hints: Ints
     ) -> None:
-        """Set the tally of gaps in which hints came as it was saved."""
+        """Set the tally of gaps with hints as it was saved."""
         self._derived.clear()
         self._hinted = GapLog(HintedGaps._make, _HINTED)
         self._hinted.add(HintedGaps(item, class_length(number), changed, tally, hints))
@@ -336,30 +337,31 @@ class Evidence:
 
     @property
     def batches(self) -> int:
-        """How far the gaps go so far; a mark to hand to ``gaps`` later."""
+        """The number of gaps so far; a mark to pass to ``gaps`` later."""
         return len(self._gaps)
 
-    def derived(self, make: "Callable[[Evidence], Made]") -> "Made":
-        """Return what a function makes of the evidence, made anew after it has changed.
+    def derived(self, make: "Callable[[Evidence], Derived]") -> "Derived":
+        """Return what a function derives from the evidence, cached until it changes.
 
-        Whoever asks for it gets the same, so nobody may write to it.
+        All callers share the result, so it must not be written to.
         """
         if make not in self._derived:
             self._derived[make] = make(self)
-        return cast("Made", self._derived[make])
+        return cast("Derived", self._derived[make])
 
     def weigh(self, looks: Looks) -> Fold:
-        """Return what the looks add, in their order, and change nothing yet.
+        """Return what the observations add, in their order, and change nothing yet.
 
-        Hints are not looks: all they add is their number. Every item must be known.
+        Hints are not observations: they only add to the counts. Every item must be
+            known.
         """
         rows = self._places.rows(looks.keys)
         if rows.min(initial=0) < 0:
             raise KeyError(looks.keys[int(np.argmin(rows))])
         news = looks.seen != _HINT
         if not news.all():
-            before = self._claimed(rows)[kinds_of(looks), np.arange(rows.size)]
-            news |= claims(looks) > before
+            before = self._claimed(rows)[hint_kinds(looks), np.arange(rows.size)]
+            news |= claimed_times(looks) > before
         if not news.all():
             looks, rows = looks.take(np.flatnonzero(news).tolist()), rows[news]
         if rows.size > 1 and len(set(looks.keys)) < rows.size:
@@ -371,36 +373,38 @@ class Evidence:
         self.put(fold.rows, {name: getattr(fold, name) for name in FOLDED})
         if fold.gap_item.size:
             length = class_length(fold.gap_class)
-            found = np.ones(length.size, np.bool_)
-            self._gaps.add(Gaps(fold.gap_item, length, found, fold.gap_tally))
+            changed = np.ones(length.size, np.bool_)
+            self._gaps.add(Gaps(fold.gap_item, length, changed, fold.gap_tally))
         self._gaps.add(_quiet(fold.rows, fold.quiet_gap))
         if fold.hinted_item.size:
             length = class_length(fold.hinted_class)
-            found, tally, hints = (
+            changed, tally, hints = (
                 fold.hinted_changed,
                 fold.hinted_tally,
                 fold.hinted_hints,
             )
-            rows = HintedGaps(fold.hinted_item, length, found, tally, hints)
+            rows = HintedGaps(fold.hinted_item, length, changed, tally, hints)
             self._hinted.add(rows)
 
     def _weigh_once(self, looks: Looks, rows: Ints) -> Fold:
-        """Weigh looks at different items; ``rows`` says which."""
+        """Weigh observations of different items, at these ``rows``."""
         good, hint = looks.seen <= _ABSENT, looks.seen == _HINT
-        last, at, known = self.last_at[rows], looks.at, self.seen[rows]
+        last, at, last_seen = self.last_at[rows], looks.at, self.seen[rows]
         digest, seen_digest = self.digest.data[rows], self.digest.pack(looks.digest)
-        differs = (digest != seen_digest) | (known != looks.seen)
-        # A clock that was set says nothing about the time between looks.
-        told = good & (at > last) & (at - last <= LONGEST)
-        gap = np.where(told, at - last, 0.0)
-        changed = good & (known != NEVER) & differs
+        differs = (digest != seen_digest) | (last_seen != looks.seen)
+        # After the clock was set the time between observations is unknown.
+        is_gap = good & (at > last) & (at - last <= LONGEST)
+        gap = np.where(is_gap, at - last, 0.0)
+        changed = good & (last_seen != NEVER) & differs
         timed = changed & (gap > 0)
-        row, number, tally = tallied(np.flatnonzero(timed), gap[timed])
+        row, number, tally = tally_by_class(np.flatnonzero(timed), gap[timed])
         quiet = np.where(changed, 0.0, gap)
         hints, claimed = self._claims(looks, rows)
         had = self.hints[rows]
-        some = np.flatnonzero((had > 0) & (gap > 0))
-        hinted, hinted_number, hinted_tally = tallied(some, gap[some])
+        with_hints = np.flatnonzero((had > 0) & (gap > 0))
+        hinted, hinted_number, hinted_tally = tally_by_class(
+            with_hints, gap[with_hints]
+        )
         return Fold(
             rows=rows,
             last_at=np.where(good, at, last),
@@ -409,11 +413,11 @@ class Evidence:
             looks=self.looks[rows] + good,
             changes=self.changes[rows] + changed,
             quiet=self.quiet[rows] + quiet,
-            seen=np.where(good, looks.seen, known),
+            seen=np.where(good, looks.seen, last_seen),
             changed=np.where(good, changed, self.changed[rows]),
             hints=hints,
             **claimed,
-            digest=self._texts(np.where(good, seen_digest, digest)),
+            digest=self._fingerprints(np.where(good, seen_digest, digest)),
             quiet_gap=quiet,
             gap_item=rows[row],
             gap_class=number,
@@ -430,8 +434,12 @@ class Evidence:
         return np.stack([getattr(self, name)[rows] for name in CLAIMED])
 
     def _claims(self, looks: Looks, rows: Ints) -> tuple[Ints, dict[str, Floats]]:
-        """Return the hints that stand after these looks, and the latest claims."""
-        good, claim, kind = looks.seen <= _ABSENT, claims(looks), kinds_of(looks)
+        """Return the hints that count after observations, and the latest claims."""
+        good, claim, kind = (
+            looks.seen <= _ABSENT,
+            claimed_times(looks),
+            hint_kinds(looks),
+        )
         all_before, every = self._claimed(rows), np.arange(rows.size)
         before, had = all_before[kind, every], by_kind(self.hints[rows])[kind, every]
         until = np.where(claim == np.floor(claim), claim + 1.0, claim)
@@ -444,7 +452,7 @@ class Evidence:
         return hints, dict(zip(CLAIMED, all_before, strict=True))
 
     def _weigh_in_turns(self, looks: Looks, touched: Ints) -> Fold:
-        """Weigh looks that may come back to an item, on a copy of what they touch."""
+        """Weigh observations that may repeat items, on a copy of the items touched."""
         copy = Evidence.of(Item(self.keys[row]) for row in touched)
         for name in FOLDED:
             copy._room[name][:] = self._room[name][touched]  # noqa: SLF001
@@ -461,13 +469,13 @@ class Evidence:
             **{name: getattr(copy, name) for name in FOLDED[:-1]},
             digest=copy.digest,
             quiet_gap=quiet,
-            gap_item=touched[_all(folds, "gap_item")],
-            hinted_item=touched[_all(folds, "hinted_item")],
-            **{name: _all(folds, name) for name in _LISTED},
+            gap_item=touched[_gathered(folds, "gap_item")],
+            hinted_item=touched[_gathered(folds, "hinted_item")],
+            **{name: _gathered(folds, name) for name in _LISTED},
         )
 
     def _resize(self, size: int) -> None:
-        """Let every column have ``size`` rows, with room to spare when it grows."""
+        """Give every column ``size`` rows, with spare room when it grows."""
         self._derived.clear()
         for name, (kind, blank) in _BLANK.items():
             room = self._room.get(name, np.zeros(0, dtype=_dtype(kind)))
@@ -479,9 +487,9 @@ class Evidence:
             self._room[name] = room
             if name != "digest":
                 setattr(self, name, room[:size])
-        self.digest = self._texts(self._room["digest"][:size])
+        self.digest = self._fingerprints(self._room["digest"][:size])
 
-    def _texts(self, packed: Packed) -> Fingerprints:
+    def _fingerprints(self, packed: Packed) -> Fingerprints:
         return Fingerprints(packed, self._long)
 
 
@@ -490,10 +498,10 @@ def _dtype(kind: type[np.generic]) -> np.dtype[Any]:
 
 
 def _quiet(item: Ints, length: Floats) -> Gaps:
-    some = length > 0
-    n = int(some.sum())
-    return Gaps(item[some], length[some], np.zeros(n, np.bool_), np.ones(n))
+    positive = length > 0
+    n = int(positive.sum())
+    return Gaps(item[positive], length[positive], np.zeros(n, np.bool_), np.ones(n))
 
 
-def _all(folds: list[Fold], name: str) -> NDArray[Any]:
+def _gathered(folds: list[Fold], name: str) -> NDArray[Any]:
     return np.concatenate([getattr(fold, name) for fold in folds])

@@ -1,4 +1,4 @@
-"""What does the same work on many parts, here or on other machines."""
+"""Executors: they run the same work on many parts, here or on other machines."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
@@ -8,11 +8,11 @@ Result = TypeVar("Result")
 
 
 class Executor(Protocol):
-    """Does work on parts that do not depend on each other.
+    """Runs work on parts that do not depend on each other.
 
     Work and parts must be picklable. Results come in the order of the parts, and are
-    added up in that order, so that they do not depend on who did the work, nor on how
-    many did.
+    added up in that order, so that they do not depend on which workers did the work,
+    nor on how many.
     """
 
     def map(
@@ -31,5 +31,5 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the processes; the executor is of no use afterwards."""
+        """End the processes; the executor cannot be used afterwards."""
         ...

@@ -1,4 +1,4 @@
-"""A small language that picks objects by their attributes.
+"""A small language that selects objects by their attributes.
 
 ``make = "BMW" and (year > 2002 or not status in ("sold", "held"))``
 
@@ -31,7 +31,7 @@ DEEPEST = 50  # parentheses and "not" within one another
 
 
 class Filter(Protocol):
-    """Anything that says which objects are wanted; ``str`` of it parses to it."""
+    """A test that selects objects; its ``str`` parses to the same test."""
 
     def __call__(self, attributes: Mapping[str, Values]) -> Bools:
         """Return which rows are wanted."""
@@ -47,7 +47,7 @@ class Compare:
     value: Value
 
     def __call__(self, attributes: Mapping[str, Values]) -> Bools:
-        """Return which rows have a value that compares so."""
+        """Return which rows have a value that meets the comparison."""
         column = _column(attributes, self.name)
         if isinstance(self.value, str):
             there, values = ~missing(column), column.astype(str)
@@ -71,9 +71,9 @@ class In:
         """Return which rows have one of the values."""
         column = _column(attributes, self.name)
         texts = [v for v in self.values if isinstance(v, str)]
-        sizes = [v for v in self.values if not isinstance(v, str)]
-        found: Bools = np.isin(column.astype(str), texts) & ~missing(column)
-        return found | np.isin(numbers(column), sizes) if sizes else found
+        numeric = [v for v in self.values if not isinstance(v, str)]
+        equal: Bools = np.isin(column.astype(str), texts) & ~missing(column)
+        return equal | np.isin(numbers(column), numeric) if numeric else equal
 
     def __str__(self) -> str:
         return f"{_name(self.name)} in ({', '.join(map(_value, self.values))})"
@@ -108,7 +108,7 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class AllOf:
     """``part and part ...``."""
 
     parts: tuple[Filter, ...]
@@ -149,10 +149,10 @@ def parse(text: str) -> Filter:
 
     """
     parser = _Parser(text)
-    found = parser.any_of(0)
+    result = parser.any_of(0)
     if parser.here.kind != "end":
         raise parser.wrong("'and', 'or' or the end")
-    return found
+    return result
 
 
 class _Token(NamedTuple):
@@ -175,16 +175,16 @@ _WORDS = frozenset({"and", "or", "not", "in", "is", "missing"})
 
 
 def _tokens(text: str) -> list[_Token]:
-    found, at, end = [], 0, len(text.rstrip())
+    tokens, at, end = [], 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             start = at + len(text[at:]) - len(text[at:].lstrip())
             raise UsageError(_message(text, start, "no name, value or sign begins"))
         kind = match.lastgroup
-        found.append(_Token(kind, match[kind], match.start(kind)))
+        tokens.append(_Token(kind, match[kind], match.start(kind)))
         at = match.end()
-    return [*found, _Token("end", "", len(text))]
+    return [*tokens, _Token("end", "", len(text))]
 
 
 def _message(text: str, at: int, what: str) -> str:
@@ -211,40 +211,40 @@ class _Parser:
 
     def any_of(self, depth: int) -> Filter:
         parts = [self._all_of(depth)]
-        while self._took("or"):
+        while self._accept("or"):
             parts.append(self._all_of(depth))
         return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
     def _all_of(self, depth: int) -> Filter:
-        parts = [self._one(depth)]
-        while self._took("and"):
-            parts.append(self._one(depth))
-        return parts[0] if len(parts) == 1 else Every(tuple(parts))
+        parts = [self._factor(depth)]
+        while self._accept("and"):
+            parts.append(self._factor(depth))
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
-    def _one(self, depth: int) -> Filter:
+    def _factor(self, depth: int) -> Filter:
         if depth > DEEPEST:
             raise self.wrong(f"at most {DEEPEST} levels of parentheses and 'not'")
-        if self._took("not"):
-            return Not(self._one(depth + 1))
-        if self._took("("):
+        if self._accept("not"):
+            return Not(self._factor(depth + 1))
+        if self._accept("("):
             inner = self.any_of(depth + 1)
-            self._must(")")
+            self._expect(")")
             return inner
         return self._test()
 
     def _test(self) -> Filter:
         name = self._named()
-        if self._took("is"):
-            negated = self._took("not")
-            self._must("missing")
+        if self._accept("is"):
+            negated = self._accept("not")
+            self._expect("missing")
             return Not(Missing(name)) if negated else Missing(name)
-        if self._took("in"):
+        if self._accept("in"):
             return In(name, self._values())
         sign = self.here.text
         if self.here.kind != "sign" or sign in "(),":
             raise self.wrong("=, !=, <, <=, >, >=, 'in' or 'is'")
         self._next += 1
-        return Compare(name, sign, self._one_value())
+        return Compare(name, sign, self._value_here())
 
     def _named(self) -> str:
         token = self.here
@@ -256,14 +256,14 @@ class _Parser:
         raise self.wrong("the name of an attribute")
 
     def _values(self) -> tuple[Value, ...]:
-        self._must("(")
-        values = [self._one_value()]
-        while self._took(","):
-            values.append(self._one_value())
-        self._must(")")
+        self._expect("(")
+        values = [self._value_here()]
+        while self._accept(","):
+            values.append(self._value_here())
+        self._expect(")")
         return tuple(values)
 
-    def _one_value(self) -> Value:
+    def _value_here(self) -> Value:
         token = self.here
         if token.kind not in {"number", "text"}:
             raise self.wrong('a number or a text in quotes, such as "BMW"')
@@ -274,14 +274,14 @@ class _Parser:
             return float(token.text)
         return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL)
 
-    def _took(self, text: str) -> bool:
+    def _accept(self, text: str) -> bool:
         token = self.here
         same = token.kind in {"word", "sign"} and token.text.lower() == text
         self._next += same
         return same
 
-    def _must(self, text: str) -> None:
-        if not self._took(text):
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
             raise self.wrong(repr(text))
 
 
@@ -292,8 +292,8 @@ def missing(column: Values) -> Bools:
     array([False,  True,  True])
     """
     if column.dtype.kind == "f":
-        gone: Bools = np.isnan(column)
-        return gone
+        is_nan: Bools = np.isnan(column)
+        return is_nan
     if column.dtype.kind != "O":
         return np.zeros(column.shape, dtype=np.bool_)
     return np.array([v is None or v != v for v in column.tolist()], dtype=np.bool_)  # noqa: PLR0124  (only nan differs from itself)
@@ -319,8 +319,8 @@ def _number(value: object) -> float:
 
 def _column(attributes: Mapping[str, Values], name: str) -> Values:
     if name not in attributes:
-        there = ", ".join(sorted(attributes)) or "none"
-        raise UsageError(f"filter: no attribute {name!r}; there are: {there}")
+        names = ", ".join(sorted(attributes)) or "none"
+        raise UsageError(f"filter: no attribute {name!r}; there are: {names}")
     return attributes[name]
 
 
@@ -333,12 +333,12 @@ def _compare(values: Values, sign: str, value: Value) -> Bools:
         ">": np.greater,
         ">=": np.greater_equal,
     }[sign]
-    found: Bools = compare(values, value)
-    return found
+    result: Bools = compare(values, value)
+    return result
 
 
 def _inner(part: Filter) -> str:
-    return f"({part})" if isinstance(part, Every | AnyOf) else str(part)
+    return f"({part})" if isinstance(part, AllOf | AnyOf) else str(part)
 
 
 def _name(name: str) -> str:

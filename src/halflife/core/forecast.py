@@ -1,4 +1,4 @@
-"""What we expect of our copy, now and later."""
+"""Forecasts of the quality of a copy."""
 
 from dataclasses import dataclass, replace
 
@@ -13,12 +13,12 @@ class Forecast:
     """A quality measure over time, with bounds.
 
     Attributes:
-        measure: What is forecast: ``freshness``, later ``recall``, ``precision``.
+        measure: The forecast measure: ``freshness``, ``recall`` or ``precision``.
         at: Moments in days, ascending.
         mean: The expected value at each moment.
         low: Its lower bound.
         high: Its upper bound.
-        confidence: How often the truth is meant to lie within the bounds.
+        confidence: The probability that the truth lies within the bounds.
 
     """
 
@@ -32,7 +32,7 @@ class Forecast:
     def first_below(self, level: float) -> float | None:
         """Return the moment from which the lower bound is below ``level``, if any.
 
-        Between two moments of the forecast the bound is taken as a line.
+        The bound is interpolated linearly between the moments of the forecast.
 
         >>> two = np.array([0.0, 1.0])
         >>> Forecast("freshness", two, 1 - two / 2, 1 - two / 2, two).first_below(0.75)
@@ -48,11 +48,11 @@ class Forecast:
         return float(self.at[i - 1] + share * (self.at[i] - self.at[i - 1]))
 
     def unfetched(self) -> "Forecast":
-        """Return the same of a copy that nobody renews: its bounds hold what is known.
+        """Return the forecast for a copy that is not fetched again.
 
-        Such a copy gets no better, so that its lower bound never rises. Bounds that
-        are widened around a mean that falls, or quantiles of another distribution at
-        each moment, would. The mean lies within the bounds.
+        Such a copy cannot improve, so its lower bound must never rise, as bounds
+        widened around a falling mean, or quantiles of a different distribution at each
+        moment, could. The mean lies within the bounds.
 
         >>> three = np.arange(3.0)
         >>> one = Forecast("recall", three, 0.9 - three / 4, three / 10, three + 1)
@@ -68,18 +68,18 @@ class Forecast:
         return notebook.curve(title, self.at, self.mean, self.low, self.high)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the curve, and its ends in words."""
+        """Return the curve and a table of its ends, for a notebook."""
         if not self.at.size:
             return notebook.table([self.measure], [])
         rows = [
             (
                 notebook.moment(float(self.at[i])),
-                *_three(self.mean, self.low, self.high, i),
+                *_formatted(self.mean, self.low, self.high, i),
             )
             for i in (0, -1)
         ]
         return self.plot() + notebook.table(["at", self.measure, "low", "high"], rows)
 
 
-def _three(mean: Floats, low: Floats, high: Floats, i: int) -> tuple[str, ...]:
+def _formatted(mean: Floats, low: Floats, high: Floats, i: int) -> tuple[str, ...]:
     return tuple(f"{column[i]:.3f}" for column in (mean, low, high))

@@ -1,4 +1,4 @@
-"""Databases that are seen only through a form."""
+"""Databases that can be read only through a form."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,13 +17,13 @@ _STOP = (
     "a an and are as at be by for from has in is it its of on or that the this to was "
     "we were will with"
 )
-STOP = frozenset(_WORD.findall(_STOP)) | {"a"}  # words that say nothing
+STOP = frozenset(_WORD.findall(_STOP)) | {"a"}  # words without meaning of their own
 _BETWEEN = ".."
 
 
-@lru_cache(maxsize=1 << 12)  # plans are made of the same records again and again
+@lru_cache(maxsize=1 << 12)  # the same records are planned for many times
 def words_in(text: str) -> tuple[str, ...]:
-    """Return the distinct words of a text that say something, sorted.
+    """Return the distinct words of a text, sorted, without stop words.
 
     >>> words_in("Head of the Data & ML team, data")
     ('data', 'head', 'ml', 'team')
@@ -50,7 +50,7 @@ class Term:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The ends of a range; raise ``ValueError`` if the term is none."""
+        """The ends of a range; raise ``ValueError`` if the term is not a range."""
         low, between, high = self.value.partition(_BETWEEN)
         if not between:
             raise ValueError(f"{self} is no range; write it low..high")
@@ -72,7 +72,7 @@ def within(attribute: str, low: float, high: float) -> Term:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Query:
-    """A conjunction of terms; the empty one asks for everything.
+    """A conjunction of terms; the empty one matches everything.
 
     >>> print(Query.of(Term("title", "nurse"), Term("city", "Oslo")), Query())
     city=Oslo & title=nurse everything
@@ -82,7 +82,7 @@ class Query:
 
     @classmethod
     def of(cls, *terms: Term) -> "Query":
-        """Return the query for all of these terms, in whichever order."""
+        """Return the query for all of these terms, given in any order."""
         return cls(tuple(sorted(set(terms))))
 
     def __and__(self, term: Term) -> "Query":
@@ -100,13 +100,13 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """Something that a form asks for.
+    """A field of a form.
 
     Attributes:
         name: Its name, as the records have it.
-        kind: ``select``, one of a set of values; ``keyword``, words that a text
-            contains; ``range``, numbers between two ends.
-        values: The values that can be selected, as far as they are known.
+        kind: ``select``, one of a set of values; ``keyword``, words in a text;
+            ``range``, numbers between two ends.
+        values: The values that can be selected, as far as known.
         cuts: Where the numbers of a range are cut into small ranges, ascending.
 
     """
@@ -139,7 +139,7 @@ class Attribute:
         return (within(self.name, low, high),)
 
     def meets(self, value: Scalar, term: Term) -> bool:
-        """Say whether a record with this value meets a condition on the attribute."""
+        """Return whether a record with this value meets a condition on it."""
         if self.kind != "range":
             return term in self.terms(value)
         number = _number(value)
@@ -157,18 +157,18 @@ def _number(value: Scalar) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What a form can do.
+    """The capabilities of a form.
 
     Attributes:
-        attributes: What it asks for.
+        attributes: Its fields.
         page_size: Records on a page of results.
-        cap: Results of one query that can be reached at all; None if all can.
-        counts: What the number of hits that it reports is worth.
-        together: How many terms one query can join.
+        cap: The number of results of one query that can be reached; None if all can.
+        counts: How reliable the number of hits is that it reports.
+        together: The number of terms one query can combine.
         everything: Whether it answers the empty query.
-        newest: Whether results can be had newest first.
-        lookup: Whether a record can be had by its key.
-        walks: Whether a page can be had only after those before it, which link to it.
+        newest: Whether results can be sorted newest first.
+        lookup: Whether a record can be fetched by its key.
+        walks: Whether a page can be reached only by links from the page before it.
 
     """
 
@@ -198,16 +198,16 @@ class Interface:
         )
 
     def meets(self, record: Attributes, query: Query) -> bool:
-        """Say whether a record answers a query."""
+        """Return whether a record matches a query."""
         return all(
             self.attribute(term.attribute).meets(record.get(term.attribute), term)
             for term in query
         )
 
     def pages(self, hits: float) -> int:
-        """Return the requests that all reachable results of a query take.
+        """Return the requests needed to read all reachable results of a query.
 
-        max(1, ceil(min(hits, cap) / page_size)): even nothing takes a request.
+        max(1, ceil(min(hits, cap) / page_size)): even an empty result costs a request.
         """
         reachable = hits if self.cap is None else min(hits, self.cap)
         return max(1, -int(-reachable // self.page_size))
@@ -218,10 +218,11 @@ class ResultPage:
     """One page of results.
 
     Attributes:
-        records: What it shows, by key, in the order shown.
-        total: Records that match, as the form says; None if it does not say.
+        records: The records on it, by key, in the order shown.
+        total: The number of matching records that the form reports; None if it reports
+            none.
         more: Whether there may be another page.
-        requests: Requests that it took.
+        requests: The requests it cost.
 
     """
 
@@ -234,13 +235,13 @@ class ResultPage:
 class Form(Protocol):
     """A database behind a form.
 
-    Whoever asks pays: ``BudgetSpent`` is raised when nothing more can be asked, and
-    ``SourceError`` when there was no answer that could be read.
+    Each query is charged: ``BudgetSpent`` is raised when no more can be sent, and
+    ``SourceError`` when no answer could be read.
     """
 
     @property
     def interface(self) -> Interface:
-        """What the form can do, as far as it is known."""
+        """The capabilities of the form, as far as known."""
         ...
 
     def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
@@ -248,7 +249,7 @@ class Form(Protocol):
         ...
 
     def fetch(self, key: str) -> ResultPage:
-        """Return the record of a key, or nothing if there is none."""
+        """Return the record of a key, or no record if there is none."""
         ...
 
 

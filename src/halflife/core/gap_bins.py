@@ -11,8 +11,8 @@ SHARES = 1024  # tallies are whole multiples of 1 / SHARES, so their sums are ex
 def classes(length: Floats) -> tuple[Ints, Floats]:
     """Return the class below each gap length, and the share of the class above.
 
-    A gap is split between its two neighbours so that the logarithm of its length
-    is kept; the log-likelihood is then right to 5e-4 a look.
+    A gap is split between its two neighbours so that the logarithm of its length is
+    kept; the error of the log-likelihood is then at most 5e-4 per observation.
 
     >>> classes(np.array([1.0, 2.0]))[0]
     array([0, 8])
@@ -28,13 +28,13 @@ def class_length(number: Ints) -> Floats:
 
 
 def class_of(length: Floats) -> Ints:
-    """Return the number of the class that a tallied gap is in, by its length."""
+    """Return the class of each tallied gap, by its length."""
     number: Ints = np.round(CLASSES_PER_OCTAVE * np.log2(length)).astype(np.intp)
     return number
 
 
-def tallied(item: Ints, length: Floats) -> tuple[Ints, Ints, Floats]:
-    """Return the tally of gaps over the class below each and the one above."""
+def tally_by_class(item: Ints, length: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return the tally of gaps, split between the classes below and above each."""
     if item.size == 0:
         return item, item, length
     below, share = classes(length)

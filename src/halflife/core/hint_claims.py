@@ -1,4 +1,4 @@
-"""What hints claim, and of which kind they are."""
+"""The claims of hints, and their kinds."""
 
 import numpy as np
 
@@ -16,29 +16,29 @@ def by_kind(hints: Ints) -> Ints:
     [[3, 3], [0, 0], [0, 1], [0, 0]]
     """
     shifts = 8 * np.arange(len(HINT_KINDS))
-    found: Ints = (np.asarray(hints)[None] >> shifts[:, None]) & 0xFF
-    return found
+    counts: Ints = (np.asarray(hints)[None] >> shifts[:, None]) & 0xFF
+    return counts
 
 
-def kinds_of(looks: Looks) -> Ints:
-    """Return the kind of each hint as its place among ``HINT_KINDS``; 0 of the rest."""
+def hint_kinds(looks: Looks) -> Ints:
+    """Return the index of each hint's kind in ``HINT_KINDS``; 0 for other rows."""
     if not (looks.seen == _HINT).any():
         return np.zeros(len(looks), dtype=np.intp)
     codes = (_CODES.get(text, 0) for text in looks.digest)
-    found = np.fromiter(codes, np.intp, len(looks))
-    return np.where(looks.seen == _HINT, found, 0)
+    kinds = np.fromiter(codes, np.intp, len(looks))
+    return np.where(looks.seen == _HINT, kinds, 0)
 
 
-def claims(looks: Looks) -> Floats:
-    """Return the moment at which each hint says its item changed.
+def claimed_times(looks: Looks) -> Floats:
+    """Return the moment at which each hint claims that its item changed.
 
-    ``-inf`` if it names none, and for whatever is not a hint.
+    ``-inf`` if it names none, and for rows that are not hints.
     """
     hint = looks.seen == _HINT
     if not hint.any():
         return np.full(len(looks), -np.inf)
-    told = looks.at
+    claimed = looks.at
     if looks.details:
         moments = (-np.inf if o.modified is None else o.modified for o in looks.details)
-        told = np.fromiter(moments, np.float64, len(looks))
-    return np.where(hint & np.isfinite(told), told, -np.inf)
+        claimed = np.fromiter(moments, np.float64, len(looks))
+    return np.where(hint & np.isfinite(claimed), claimed, -np.inf)

@@ -11,7 +11,7 @@ from halflife.core.observation import Observation, Seen
 
 
 class Gaps(NamedTuple):
-    """Stretches of time between two good looks at the same item.
+    """Stretches of time between two successful observations of the same item.
 
     A change is known only to lie somewhere inside its gap: the data are
     interval-censored, and models must treat them so. ``tally`` says how many
@@ -26,11 +26,11 @@ class Gaps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All looks at a set of items, sorted by item and then by time.
+    """All observations of a set of items, sorted by item and then by time.
 
-    Item ``i`` owns the slice ``start[i]:start[i + 1]`` of every column, so a
-    million short histories cost four arrays and no Python objects. Failed looks
-    and hints are left out: they are not looks at the item.
+    Item ``i`` owns the slice ``start[i]:start[i + 1]`` of every column, so a million
+    short histories cost four arrays and no Python objects. Failed fetches and hints are
+    left out: they do not observe the item.
 
     >>> first = Observation("x", 0.0, Seen.PRESENT, "1")
     >>> again = Observation("x", 2.0, Seen.PRESENT, "2")
@@ -69,7 +69,7 @@ class History:
     def from_columns(
         cls, keys: tuple[str, ...], item: Ints, at: Floats, seen: Bytes, digest: Ints
     ) -> Self:
-        """Build a history from unsorted columns, one row a good look."""
+        """Build a history from unsorted columns of successful observations."""
         order = np.lexsort((at, item))
         start = np.zeros(len(keys) + 1, dtype=np.intp)
         np.cumsum(np.bincount(item, minlength=len(keys)), out=start[1:])
@@ -80,13 +80,13 @@ class History:
 
     @property
     def item(self) -> Ints:
-        """The item each look belongs to."""
+        """The item of each observation."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
     def gaps(self) -> Gaps:
-        """Return the time between consecutive looks, and whether the item changed.
+        """Return the gaps between consecutive observations, and which saw a change.
 
-        Coming into being and going away are changes too.
+        Appearing and disappearing are changes too.
         """
         item = self.item
         length = np.diff(self.at)
@@ -100,8 +100,8 @@ class History:
         )
 
     def last_seen(self) -> Floats:
-        """Return the time of the latest good look at each item; ``-inf`` if none."""
+        """Return each item's latest successful observation; ``-inf`` if none."""
         latest = np.full(len(self), -np.inf)
-        looked = np.diff(self.start) > 0
-        latest[looked] = self.at[self.start[1:][looked] - 1]
+        observed = np.diff(self.start) > 0
+        latest[observed] = self.at[self.start[1:][observed] - 1]
         return latest

@@ -1,4 +1,4 @@
-"""What we know of the machines that answer us, so that we stay polite."""
+"""The state of hosts that politeness depends on."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,12 +6,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """One host; times in days since the epoch, UTC.
+    """The state of one host; times in days since the epoch, UTC.
 
     Attributes:
         name: Scheme, host and port, as in ``https://example.org:443``.
-        not_before: The host asked us to stay away until then.
-        failures: Failures in a row; the back-off grows with them.
+        not_before: The host asked for no requests before this time.
+        failures: Consecutive failures; the back-off grows with them.
         robots: The text of its robots.txt as last fetched, decoded.
         robots_status: How that fetch ended: an HTTP status, 0 if unreachable.
         robots_at: When that was.
@@ -27,12 +27,12 @@ class HostState:
 
 
 class HostBook(Protocol):
-    """Where the state of hosts outlives the program."""
+    """Persistent storage of the state of hosts."""
 
     def host(self, name: str) -> HostState | None:
-        """Return what is known of a host."""
+        """Return the state of a host; None if it is unknown."""
         ...
 
     def save_host(self, state: HostState) -> None:
-        """Remember what is known of a host."""
+        """Save the state of a host."""
         ...

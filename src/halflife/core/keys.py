@@ -1,4 +1,4 @@
-"""Names of many items, kept small: one run of bytes, and no object a name."""
+"""Compact columns of item names: one run of bytes, without an object for each name."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
@@ -9,21 +9,21 @@ import numpy as np
 
 from halflife.core.arrays import Ints
 
-_CODEC = "utf-8", "surrogatepass"  # whatever a text is, it comes back
-RECENT = 100_000  # names that may wait in a dict until they are sorted in
-SCANS = 8  # names that are looked for in the text before hashes are sorted
-MISSES = 1000  # other names with a name in them, after which it is given up
+_CODEC = "utf-8", "surrogatepass"  # restores any text
+RECENT = 100_000  # names that may be kept in a dict until they are sorted in
+SCANS = 8  # searches in the text before hashes are sorted
+MISSES = 1000  # names that contain the one searched for, before the search is given up
 UNKNOWN = -1
 UNDECIDED = -2
 _BLOCK = 65_536
 
 
 class Folders(NamedTuple):
-    """The folders of the first so many names, as they were found once.
+    """The folders of the first names of a sequence, computed once.
 
     Attributes:
         names: Names of folders.
-        code: The folder of each name, a place among ``names``.
+        code: The folder of each name, an index into ``names``.
 
     """
 
@@ -32,11 +32,11 @@ class Folders(NamedTuple):
 
 
 class Keys(Sequence[str]):
-    """A sequence of names that only ever grows; a name is made when it is asked for.
+    """A growing sequence of names; the string of a name is made when it is read.
 
-    ``extended`` returns a longer sequence and leaves this one as it was; both lie in
-    the same memory: ``text`` holds all names in UTF-8, ``end`` where each ends.
-    ``folders`` says where they lie, where that is known already.
+    ``extended`` returns a longer sequence and leaves this one as it was; both share
+    memory: ``text`` holds all names in UTF-8, ``end`` where each ends. ``folders``
+    holds their folders, if already known.
 
     >>> first = Keys(["a", "b"])
     >>> first.extended(["c"])[1:], len(first), first == ("a", "b")
@@ -62,19 +62,19 @@ class Keys(Sequence[str]):
 
     def extended(self, names: Sequence[str]) -> "Keys":
         """Return these names and more after them."""
-        made = [name.encode(*_CODEC) for name in names]
+        encoded = [name.encode(*_CODEC) for name in names]
         keys, old = Keys.__new__(Keys), self.size
         keys.folders = self.folders
-        keys.text, keys.end, keys.size = self.text, self.end, old + len(made)
-        if int(self.end[old]) != len(self.text):  # somebody else has extended it
+        keys.text, keys.end, keys.size = self.text, self.end, old + len(encoded)
+        if int(self.end[old]) != len(self.text):  # already extended by another sequence
             keys.text, keys.end = self.text[: int(self.end[old])], self.end.copy()
         if keys.end.size <= keys.size:
             room = np.zeros(max(keys.size + 1, keys.end.size * 3 // 2), np.int64)
             room[: old + 1] = keys.end[: old + 1]
             keys.end = room
-        lengths = np.fromiter(map(len, made), np.int64, len(made))
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         keys.end[old + 1 : keys.size + 1] = keys.end[old] + np.cumsum(lengths)
-        keys.text += b"".join(made)
+        keys.text += b"".join(encoded)
         return keys
 
     def encoded(self, first: int) -> tuple[bytes, Ints]:
@@ -82,7 +82,7 @@ class Keys(Sequence[str]):
         ends = self.end[first : self.size + 1]
         return bytes(self.text[int(ends[0]) : int(ends[-1])]), np.diff(ends)
 
-    def begins(self, longer: Sequence[str]) -> bool:
+    def is_prefix_of(self, longer: Sequence[str]) -> bool:
         """Return whether another sequence begins with these names."""
         if isinstance(longer, Keys) and longer.text is self.text:
             return len(longer) >= len(self)
@@ -131,8 +131,8 @@ class Keys(Sequence[str]):
                 yield text[first:last].decode(*_CODEC)
 
 
-class Chosen(Sequence[str]):
-    """Some of the names of a sequence, in any order; made when they are asked for."""
+class KeySubset(Sequence[str]):
+    """Some names of a sequence, in any order; each is made when it is read."""
 
     __slots__ = ("keys", "rows")
 
@@ -155,14 +155,14 @@ class Chosen(Sequence[str]):
 def names_at(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
     """Return the names at these rows, in their order.
 
-    Of many names this is ten times as fast as to ask for one after the other.
+    For many names this is ten times as fast as reading them one by one.
     """
-    if isinstance(names, Chosen):
+    if isinstance(names, KeySubset):
         return names_at(names.keys, names.rows[rows])
     if not isinstance(names, Keys):
         return tuple(map(names.__getitem__, rows.tolist()))
     if rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < len(names):
-        raise IndexError("a row that is not there")
+        raise IndexError("no such row")
     text, first, last = names.text, names.end[rows], names.end[rows + 1]
     return tuple(
         text[start:end].decode(*_CODEC)
@@ -170,12 +170,12 @@ def names_at(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
     )
 
 
-class Places:
-    """Where each name stands in a sequence of names.
+class KeyIndex:
+    """An index of the positions of names in a sequence.
 
-    Names that came lately are in a dict; all others are found by their hashes, which
-    are sorted: 12 bytes a name where a dict and its texts take 190. That takes most of
-    a second for a million names, so the first few are looked for in the text itself.
+    Recent names are in a dict; all others are found by their sorted hashes: 12 bytes a
+    name, where a dict and its texts take 190. Sorting takes most of a second for a
+    million names, so the first few searches are made in the text itself.
     """
 
     __slots__ = ("_hash", "_recent", "_row", "_scans", "_sorted", "keys")
@@ -184,25 +184,25 @@ class Places:
         self.keys = keys
         self._recent: dict[str, int] = {}
         self._sorted = 0  # names that the sorted hashes cover
-        self._scans = 0  # names that were looked for in the text
+        self._scans = 0  # searches made in the text
         self._hash, self._row = np.zeros(0, np.int64), np.zeros(0, np.int32)
-        self._waiting(0)
+        self._add_recent(0)
 
     def extend(self, names: Sequence[str]) -> None:
         """Add names at the end; none of them may be known."""
         old = len(self.keys)
         self.keys = self.keys.extended(names)
-        self._waiting(old, names)
+        self._add_recent(old, names)
 
     def row(self, name: str) -> int | None:
-        """Return where a name stands, or None if it is not known."""
+        """Return the position of a name, or None if it is not known."""
         found = self._recent.get(name)
         if found is not None or not self._sorted:
             return found
         return self._search(name)
 
     def rows(self, names: Sequence[str]) -> Ints:
-        """Return where each name stands; ``UNKNOWN`` if it is not known."""
+        """Return the position of each name; ``UNKNOWN`` if it is not known."""
         get = self._recent.get
         if not self._sorted:
             return np.array([get(name, UNKNOWN) for name in names], dtype=np.intp)
@@ -233,7 +233,7 @@ class Places:
         return None
 
     def _scan(self, name: str) -> int | None:
-        """Look for a name in the text; it may be part of too many others to tell."""
+        """Search the text for a name; ``UNDECIDED`` if too many others contain it."""
         text, end = self.keys.text, self.keys.end[: self._sorted + 1]
         wanted, at, last = name.encode(*_CODEC), 0, int(end[-1])
         for _ in range(MISSES):
@@ -246,18 +246,18 @@ class Places:
             at = int(end[row + 1])
         return UNDECIDED
 
-    def _waiting(self, old: int, names: Sequence[str] | None = None) -> None:
-        """Put names from ``old`` on where they are found until they are sorted in."""
+    def _add_recent(self, old: int, names: Sequence[str] | None = None) -> None:
+        """Add names from ``old`` on to the dict until they are sorted in."""
         if len(self.keys) - self._sorted > RECENT:
             self._sorted = len(self.keys)
             self._recent = {}
             return
-        given = self.keys[old:] if names is None else names
-        self._recent.update((name, old + i) for i, name in enumerate(given))
+        added = self.keys[old:] if names is None else names
+        self._recent.update((name, old + i) for i, name in enumerate(added))
 
     def _sort(self) -> None:
-        """Sort the hashes, when the first name is looked for."""
+        """Sort the hashes, at the first search that needs them."""
         names = islice(self.keys, self._sorted)
-        found = np.fromiter(map(hash, names), np.int64, self._sorted)
-        order = np.argsort(found, kind="stable")
-        self._hash, self._row = found[order], order.astype(np.int32)
+        hashes = np.fromiter(map(hash, names), np.int64, self._sorted)
+        order = np.argsort(hashes, kind="stable")
+        self._hash, self._row = hashes[order], order.astype(np.int32)

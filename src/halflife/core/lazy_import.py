@@ -1,7 +1,7 @@
-"""Modules that are imported when something of them is first used.
+"""Modules that are imported when they are first used.
 
-A program that keeps pages only need not wait until all is imported that forms,
-listings and searches take.
+A program that keeps only pages need not wait for the imports of forms, listings and
+searches.
 """
 
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from importlib import import_module
 from types import ModuleType
 
 
-class Late(ModuleType):
-    """A module that is imported when something of it is first asked for.
+class LazyModule(ModuleType):
+    """A module that is imported when one of its attributes is first read.
 
-    >>> late = Late("halflife.core.gap_bins")
-    >>> late.CLASSES_PER_OCTAVE
+    >>> module = LazyModule("halflife.core.gap_bins")
+    >>> module.CLASSES_PER_OCTAVE
     8
     """
 
@@ -27,20 +27,20 @@ class Late(ModuleType):
         delattr(_real(self), name)
 
 
-def _real(stand_in: Late) -> ModuleType:
+def _real(stand_in: LazyModule) -> ModuleType:
     return import_module(object.__getattribute__(stand_in, "__name__"))
 
 
-def late(package: str, *names: str) -> Callable[[str], Late]:
-    """Return the ``__getattr__`` of a package of which these modules come late.
+def lazy_modules(package: str, *names: str) -> Callable[[str], LazyModule]:
+    """Return the ``__getattr__`` of a package that imports these modules lazily.
 
     ``from package import name`` then imports nothing yet;
     ``from package.name import something`` does, as always.
     """
 
-    def find(name: str) -> Late:
+    def find(name: str) -> LazyModule:
         if name in names:
-            return Late(f"{package}.{name}")
+            return LazyModule(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find

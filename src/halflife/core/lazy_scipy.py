@@ -1,7 +1,7 @@
 """``scipy.special``, imported when one of its functions is first used.
 
-Its import takes longer than that of everything else together, and most commands
-need none of it. What every plan needs is here.
+Its import takes longer than all other imports together, and most commands do not need
+it. The functions that every plan needs are here.
 """
 
 from typing import Any
@@ -17,15 +17,15 @@ def exprel(x: Floats | float) -> Floats:
     >>> exprel(np.array([0.0, 1.0, -np.inf, np.inf])).round(3)
     array([1.   , 1.718, 0.   ,   inf])
     """
-    given = np.asarray(x, dtype=np.float64)
-    some = np.where((given == 0) | np.isposinf(given), 1.0, given)
+    values = np.asarray(x, dtype=np.float64)
+    safe = np.where((values == 0) | np.isposinf(values), 1.0, values)
     with np.errstate(over="ignore"):
-        found = np.expm1(some) / some
-    return np.where(given == 0, 1.0, np.where(np.isposinf(given), np.inf, found))
+        ratio = np.expm1(safe) / safe
+    return np.where(values == 0, 1.0, np.where(np.isposinf(values), np.inf, ratio))
 
 
-def get_ready() -> None:
-    """Import it now, at a moment at which there is nothing else to do."""
+def preload() -> None:
+    """Import it now, while there is nothing else to do."""
     from scipy import special  # noqa: F401, PLC0415  (slow)
 
 
@@ -34,5 +34,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  (whatever scipy has by that 
         raise AttributeError(name)
     from scipy import special  # noqa: PLC0415  (slow)
 
-    found = globals()[name] = getattr(special, name)
-    return found
+    function = globals()[name] = getattr(special, name)
+    return function

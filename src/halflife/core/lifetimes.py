@@ -1,9 +1,9 @@
-"""Sets of objects that come, change and go: jobs, cars, outages.
+"""Sets of objects that appear, change and disappear: jobs, cars, outages.
 
-A set source is looked at whole: one look lists every object that is there. So
-what we know of an object's life is bounded by looks: it came between the last
-look that lacked it and the first that had it, and went between the last that had
-it and the first that lacked it.
+A set source is fetched whole: one snapshot lists every object that is there. So an
+object's lifetime is known only within snapshots: it appeared between the last snapshot
+without it and the first with it, and disappeared between the last with it and the first
+without it.
 """
 
 from collections.abc import Mapping
@@ -21,19 +21,19 @@ Values: TypeAlias = NDArray[Any]
 
 @dataclass(frozen=True)
 class Lives:
-    """The lives of objects, one row a spell; times in days.
+    """The lifetimes of objects, one row for each spell; times in days.
 
-    An object that goes and comes back has several spells under one key.
+    An object that disappears and returns has several spells under one key.
 
     Attributes:
         keys: The object each spell belongs to.
-        absent_before: The last look known to lack it before it came; ``-inf`` if
-            it was there at the first look of all (left-truncated).
-        first_seen: The first look that had it.
-        last_seen: The last look that had it.
-        gone_by: The first later look that lacked it; ``inf`` if it was still
-            there when last looked for (right-censored).
-        attributes: Named columns, one value a spell, as first seen.
+        absent_before: The last snapshot without it before it appeared; ``-inf`` if it
+            was in the very first snapshot (left-truncated).
+        first_seen: The first snapshot with it.
+        last_seen: The last snapshot with it.
+        gone_by: The first later snapshot without it; ``inf`` if it was still in the
+            last one (right-censored).
+        attributes: Named columns, one value for each spell, as first seen.
 
     """
 
@@ -49,13 +49,13 @@ class Lives:
 
     @cached_property
     def object(self) -> Ints:
-        """The number of the object that each spell belongs to, by first mention."""
+        """The number of each spell's object, by first occurrence."""
         number: dict[str, int] = {}
         return np.array([number.setdefault(k, len(number)) for k in self.keys], np.intp)
 
     @property
     def truncated(self) -> Bools:
-        """Whether the spell had begun before the first look of all."""
+        """Whether the spell had begun before the very first snapshot."""
         return np.isneginf(self.absent_before)
 
     @property
@@ -64,12 +64,12 @@ class Lives:
         return np.isfinite(self.gone_by)
 
     def present(self, at: float) -> Bools:
-        """Return which spells were running at a look made at ``at``."""
-        there: Bools = (self.first_seen <= at) & (at <= self.last_seen)
-        return there
+        """Return which spells were running in the snapshot at ``at``."""
+        present: Bools = (self.first_seen <= at) & (at <= self.last_seen)
+        return present
 
     def take(self, rows: Ints | Bools) -> Self:
-        """Return some of the spells, in this order."""
+        """Return the spells at these rows, in this order."""
         index = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         return replace(
             self,
@@ -87,12 +87,12 @@ class Collection:
     """The history of one set source.
 
     Attributes:
-        name: What the source is called.
-        looks: The moments at which it was seen whole, ascending; broken or partial
-            looks are not among them.
-        lives: The lives of its objects.
+        name: The name of the source.
+        looks: The times of complete snapshots, ascending; broken or partial ones are
+            not among them.
+        lives: The lifetimes of its objects.
         changed: The spell that each update belongs to.
-        changed_at: The first look that showed the new version.
+        changed_at: The first snapshot that showed the new version.
 
     """
 
@@ -103,10 +103,10 @@ class Collection:
     changed_at: Floats
 
     def until(self, now: float) -> Self:
-        """Return what was known right after the last look at or before ``now``.
+        """Return what was known after the last snapshot at or before ``now``.
 
-        Nothing that was seen later shows: spells that began later are not there,
-        and of those that had not been missed by then nobody knows the end.
+        Later observations are left out: spells that began later are missing, and those
+            that had not been missed by then have no end.
         """
         looks = self.looks[: np.searchsorted(self.looks, now, side="right")]
         latest = looks[-1] if looks.size else -np.inf
@@ -128,7 +128,7 @@ class Collection:
         )
 
     def select(self, wanted: Bools) -> Self:
-        """Return the same source as if it held only some of the spells."""
+        """Return the same source as if it had only these spells."""
         row = np.cumsum(wanted) - 1
         kept = wanted[self.changed]
         return replace(
@@ -139,33 +139,33 @@ class Collection:
         )
 
     def held(self, at: float) -> Ints:
-        """Return the objects that a look at ``at`` showed, by number, ascending."""
+        """Return the objects in the snapshot at ``at``, by number, ascending."""
         return np.unique(self.lives.object[self.lives.present(at)])
 
     def in_copy(self) -> Ints:
-        """Return the objects that the copy has, by number, ascending.
+        """Return the objects in the copy, by number, ascending.
 
-        Those of the last complete look, and those that were seen since, or ever if
-        no look was complete, and are not gone.
+        Those of the last complete snapshot, and those seen since then, or ever if no
+        snapshot was complete, that are not gone.
         """
         last = self.looks[-1] if self.looks.size else -np.inf
-        there = (self.lives.last_seen >= last) & ~self.lives.ended
-        return np.unique(self.lives.object[there])
+        present = (self.lives.last_seen >= last) & ~self.lives.ended
+        return np.unique(self.lives.object[present])
 
     def gone(self) -> Ints:
-        """Return the objects that are known to have gone and not to have come back."""
+        """Return the objects known to have disappeared and not to have returned."""
         of, ended = self.lives.object, self.lives.ended
         return np.setdiff1d(of[ended], of[~ended])
 
     def quality(self, synced: float, later: float) -> tuple[float, float]:
         """Return precision and recall at ``later`` of a copy made at ``synced``.
 
-        precision = |L & R| / |L| and recall = |L & R| / |R|, with L the objects
-        there at ``synced`` and R those there at ``later``; both must be looks.
-        Papers/000, s. 2.2. Of nothing, nothing is wrong or missing: 1.
+        precision = |L & R| / |L| and recall = |L & R| / |R|, with L the objects there
+        at ``synced`` and R those there at ``later``; both must be snapshots.
+        Papers/000, s. 2.2. Each is 1 for an empty set.
         """
         local, remote = self.held(synced), self.held(later)
-        both = np.intersect1d(local, remote, assume_unique=True).size
-        precision = both / local.size if local.size else 1.0
-        recall = both / remote.size if remote.size else 1.0
+        common = np.intersect1d(local, remote, assume_unique=True).size
+        precision = common / local.size if local.size else 1.0
+        recall = common / remote.size if remote.size else 1.0
         return precision, recall

@@ -1,4 +1,4 @@
-"""Which page links to which, as columns."""
+"""The links between pages, as columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from halflife.core.arrays import Ints
 
-FAR: int = np.iinfo(np.intp).max  # the depth of a page that no path leads to
+FAR: int = np.iinfo(np.intp).max  # the depth of an unreachable page
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Links:
         keys: The items' names.
         start: Where each item's links begin in ``to``; one more than items.
         to: Rows of the items linked to.
-        same: The row of the item that this one is another address of; -1 if none.
-        under: The rules by which its links were chosen; empty if never read.
+        same: The row of the item of which this one is another address; -1 if none.
+        under: The rules by which its links were extracted; empty if never read.
 
     """
 
@@ -56,7 +56,7 @@ class Links:
 
     @classmethod
     def of(cls, out: Mapping[str, Iterable[str]]) -> Self:
-        """Return the links of pages given by name; every target must be a page.
+        """Return the links of pages by name; every target must be a page.
 
         >>> Links.of({"a": ["b", "a"], "b": []}).out(0)
         array([0, 1])
@@ -87,22 +87,22 @@ class Links:
         array([0, 1, 2])
         """
         depth = np.full(len(self), FAR, dtype=np.intp)
-        edge = np.array(sorted(set(roots)), dtype=np.intp)
+        frontier = np.array(sorted(set(roots)), dtype=np.intp)
         steps = 0
-        while edge.size:
-            edge = self._with_same(edge, depth)
-            depth[edge] = steps
-            ends = np.concatenate([self.out(int(row)) for row in edge])
-            edge = np.unique(ends[depth[ends] == FAR])
+        while frontier.size:
+            frontier = self._with_same(frontier, depth)
+            depth[frontier] = steps
+            ends = np.concatenate([self.out(int(row)) for row in frontier])
+            frontier = np.unique(ends[depth[ends] == FAR])
             steps += 1
         return depth
 
     def _with_same(self, rows: Ints, depth: Ints) -> Ints:
-        """Return rows and those that they are other addresses of, if still far."""
+        """Return the rows and the unreached pages of which they are other addresses."""
         while True:
-            other = self.same[rows]
-            other = other[other >= 0]
-            more = np.union1d(rows, other[depth[other] == FAR]).astype(np.intp)
-            if more.size == rows.size:
+            same = self.same[rows]
+            same = same[same >= 0]
+            extended = np.union1d(rows, same[depth[same] == FAR]).astype(np.intp)
+            if extended.size == rows.size:
                 return rows
-            rows = more
+            rows = extended

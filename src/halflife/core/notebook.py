@@ -1,6 +1,6 @@
-"""How values show themselves in a notebook: static, escaped, light or dark.
+"""HTML and SVG of values in a notebook: static, escaped, light or dark.
 
-Nothing is loaded and no script runs; colours follow the text around.
+Nothing is loaded and no script runs; colours follow the surrounding text.
 """
 
 import html
@@ -16,7 +16,7 @@ LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 28.0, 30.0
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as a table; whatever they hold is only text.
+    """Return rows as an HTML table; every cell is escaped text.
 
     >>> table(["a"], [["<b>"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
@@ -30,33 +30,33 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def moment(days: float) -> str:
-    """Return a time in days since the epoch for people.
+    """Return a time in days since the epoch as readable text.
 
     >>> moment(19722.75)
     '2023-12-31 18:00 UTC'
     """
-    said = datetime.fromtimestamp(round(days * 86400), tz=UTC)
-    return f"{said:%Y-%m-%d %H:%M} UTC"
+    time = datetime.fromtimestamp(round(days * 86400), tz=UTC)
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def curve(title: str, x: Floats, mean: Floats, low: Floats, high: Floats) -> str:
-    """Return shares over time as an SVG: a line within its band, from 0 to 1."""
+    """Return shares over time as an SVG: a line and its band, from 0 to 1."""
     band = _points(x, high) + _points(x, low)[::-1]
     area = f'<path d="M{"L".join(band)}Z" fill="#3a86b7" fill-opacity=".25"/>'
     ends = moment(float(x[0])), moment(float(x[-1]))
-    return _drawn(title, (area, _stroke(_points(x, mean))), ends)
+    return _draw(title, (area, _stroke(_points(x, mean))), ends)
 
 
 def line(title: str, x: Floats, y: Floats, ends: tuple[str, str]) -> str:
-    """Return shares as an SVG: a line from 0 to 1, with words at its two ends.
+    """Return shares as an SVG: a line from 0 to 1, with labels at its two ends.
 
-    What is not a number is left out.
+    Values that are not finite are left out.
     """
-    known = np.isfinite(x) & np.isfinite(y)
-    return _drawn(title, (_stroke(_points(x[known], y[known])),), ends)
+    finite = np.isfinite(x) & np.isfinite(y)
+    return _draw(title, (_stroke(_points(x[finite], y[finite])),), ends)
 
 
-def _up(y: Floats) -> Floats:
+def _height(y: Floats) -> Floats:
     height: Floats = TOP + (1.0 - np.clip(y, 0.0, 1.0)) * (HIGH - TOP - BOTTOM)
     return height
 
@@ -67,7 +67,7 @@ def _points(x: Floats, y: Floats) -> list[str]:
     begin = float(x[0])
     span = float(x[-1]) - begin or np.inf
     across = LEFT + (x - begin) / span * (WIDE - LEFT - RIGHT)
-    pairs = zip(across.tolist(), _up(y).tolist(), strict=True)
+    pairs = zip(across.tolist(), _height(y).tolist(), strict=True)
     return [f"{a:.1f} {b:.1f}" for a, b in pairs]
 
 
@@ -79,22 +79,22 @@ def _stroke(points: Sequence[str]) -> str:
     )
 
 
-def _drawn(title: str, parts: Iterable[str], ends: tuple[str, str]) -> str:
-    """Return a picture with its scale from 0 to 1, and words under its two ends."""
-    said = html.escape(title)
+def _draw(title: str, parts: Iterable[str], ends: tuple[str, str]) -> str:
+    """Return a chart with a scale from 0 to 1 and labels under its two ends."""
+    label = html.escape(title)
     marks = "".join(
         f'<path d="M{LEFT} {y:.1f}H{WIDE - RIGHT}" stroke="currentColor" '
         f'stroke-opacity=".2"/><text x="{LEFT - 6}" y="{y + 4:.1f}" '
         f'text-anchor="end">{level:.1f}</text>'
         for level in (0.0, 0.5, 1.0)
-        for y in _up(np.array([level])).tolist()
+        for y in _height(np.array([level])).tolist()
     )
     first, last = (html.escape(end) for end in ends)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{said}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" '
         f'viewBox="0 0 {WIDE:.0f} {HIGH:.0f}" width="{WIDE:.0f}" height="{HIGH:.0f}" '
         'font-family="sans-serif" font-size="11" fill="currentColor">'
-        f'<title>{said}</title><text x="{LEFT}" y="14">{said}</text>'
+        f'<title>{label}</title><text x="{LEFT}" y="14">{label}</text>'
         f"{marks}{''.join(parts)}"
         f'<text x="{LEFT}" y="{HIGH - 10}">{first}</text>'
         f'<text x="{WIDE - RIGHT}" y="{HIGH - 10}" text-anchor="end">'

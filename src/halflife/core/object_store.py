@@ -1,4 +1,4 @@
-"""What is kept of a set source: its looks, its objects' lives, their versions."""
+"""The history of a set source: snapshots, lifetimes of objects, their versions."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ LARGEST_INT = 2**63
 
 
 def group_text(value: Scalar) -> str:
-    """Return the value of an attribute as the name of a group; empty if it has none.
+    """Return an attribute's value as the name of a group; empty if it has none.
 
     >>> [group_text(value) for value in ("red", 5, 5.0, 2.5, True, None, float("nan"))]
     ['red', '5', '5', '2.5', 'true', '', '']
@@ -38,22 +38,22 @@ def group_text(value: Scalar) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What one look at a set source showed.
+    """One listing of a set source.
 
     Attributes:
-        at: When, in days.
-        records: The objects that were there, with their attributes.
-        complete: Whether it lists everything there was.
-        note: Anything worth telling about it.
-        absent: Objects that are not there though not everything was listed: a query
-            that they would answer was read to its end.
-        keyless: Records that are not among them because they had no key.
-        blank: Whether nothing in the answer looked like a record, so that it may not
-            be the list at all.
-        newer: Whether it has all that is newer than the listing before, and only that;
-            it is not complete then.
-        groups: If only some groups of objects were asked for, those that it lists
-            completely, and the requests that each took; it is not complete then.
+        at: Its time, in days.
+        records: The objects in it, with their attributes.
+        complete: Whether it lists every object there was.
+        note: Remarks about it.
+        absent: Objects known to be absent though the listing is not complete: a query
+            that they would match was read to its end.
+        keyless: The number of records left out because they had no key.
+        blank: Whether nothing in the answer looked like a record, so that it may not be
+            the listing at all.
+        newer: Whether it has exactly the records newer than the previous listing; it is
+            not complete then.
+        groups: If only some groups of objects were fetched, those listed completely,
+            and the requests each cost; it is not complete then.
 
     """
 
@@ -70,15 +70,15 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """That a look was made, and of what kind; broken ones are not valid.
+    """The record that a listing was fetched; broken listings are not valid.
 
     Attributes:
-        at: When, in days.
-        n: Objects it listed.
-        missing: Objects it lacked, of those that were there before.
-        valid: Whether it counts as a look.
+        at: Its time, in days.
+        n: Objects in it.
+        missing: Objects missing from it that were there before.
+        valid: Whether it counts as an observation.
         complete: Whether it listed everything there was.
-        note: What was wrong, or worth telling.
+        note: Its defects, or other remarks.
 
     """
 
@@ -92,18 +92,18 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Spell:
-    """One life of an object; see ``Lives`` for the bounds.
+    """One lifetime of an object; see ``Lives`` for the bounds.
 
     Attributes:
         key: The object.
-        spell: How many lives of the object came before.
-        absent_before: The last complete look that lacked it; ``-inf`` if none did.
-        first_seen: The first look that had it.
-        last_seen: The last look that had it.
-        gone_by: The first complete look that lacked it; ``inf`` while that is not
+        spell: How many spells of the object came before.
+        absent_before: The last complete snapshot without it; ``-inf`` if none.
+        first_seen: The first snapshot with it.
+        last_seen: The last snapshot with it.
+        gone_by: The first complete snapshot without it; ``inf`` while that is not
             confirmed.
-        missing_since: The first look that lacked it, while that is not confirmed.
-        attributes: As first seen.
+        missing_since: The first snapshot without it, while that is not confirmed.
+        attributes: Its attributes, as first seen.
 
     """
 
@@ -129,13 +129,13 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """All that is kept of a set source, or what is new of it.
+    """The whole history of a set source, or its new part.
 
     Attributes:
-        snapshots: The looks, in order.
-        spells: The lives, in the order in which they began.
+        snapshots: The snapshots, in order.
+        spells: The spells, in the order in which they began.
         versions: Their later versions, in order.
-        unobserved: Groups that are not seen now, and the last look that saw them.
+        unobserved: Groups that are not listed now, and the last snapshot that had them.
 
     """
 
@@ -145,8 +145,8 @@ class Register:
     unobserved: Mapping[str, float] = field(default_factory=dict)
 
     def collection(self, name: str) -> Collection:
-        """Return the history it tells."""
-        whole = [s.at for s in self.snapshots if s.valid and s.complete]
+        """Return the history as columns."""
+        complete = [s.at for s in self.snapshots if s.valid and s.complete]
         row = {(s.key, s.spell): i for i, s in enumerate(self.spells)}
         changed = [row[v.key, v.spell] for v in self.versions]
         at = np.array([v.seen_from for v in self.versions], dtype=np.float64)
@@ -154,16 +154,16 @@ class Register:
         order = np.lexsort((at, rows))
         return Collection(
             name=name,
-            looks=np.array(whole, dtype=np.float64),
+            looks=np.array(complete, dtype=np.float64),
             lives=_lives(self.spells),
             changed=rows[order],
             changed_at=at[order],
         )
 
     def cycles(self) -> tuple[Ints, Ints, Floats]:
-        """Return how many were held, how many of them missing, and the days between.
+        """Return the objects held, how many of them went missing, and the days between.
 
-        One value for each complete look but the first.
+        One value for each complete snapshot but the first.
         """
         looks = [s for s in self.snapshots if s.valid and s.complete]
         held = np.array([s.n for s in looks[:-1]], dtype=np.intp)
@@ -172,7 +172,7 @@ class Register:
 
     @classmethod
     def of(cls, collection: Collection) -> Self:
-        """Return a history in the form in which it is kept."""
+        """Return the register of a collection."""
         spells = spells_of(collection.lives)
         rows, at = collection.changed.tolist(), collection.changed_at.tolist()
         versions = [
@@ -183,27 +183,27 @@ class Register:
 
 
 def spells_of(lives: Lives) -> list[Spell]:
-    """Return lives one by one."""
+    """Return lifetimes as a list of spells."""
     names = list(lives.attributes)
     columns = [_plain(values) for values in lives.attributes.values()]
     rows = zip(*columns, strict=True) if columns else iter([()] * len(lives))
     bounds = (lives.absent_before, lives.first_seen, lives.last_seen, lives.gone_by)
     times = zip(*(column.tolist() for column in bounds), strict=True)
     number: Counter[str] = Counter()
-    found = []
+    spells = []
     for key, (before, first, last, gone), row in zip(
         lives.keys, times, rows, strict=True
     ):
         attributes = dict(zip(names, row, strict=True))
-        found.append(
+        spells.append(
             Spell(key, number[key], before, first, last, gone, NEVER, attributes)
         )
         number[key] += 1
-    return found
+    return spells
 
 
 def _plain(values: Values) -> list[Scalar]:
-    """Return a column as plain values; what is not a number is nothing.
+    """Return a column as plain values, with None for what is not a number.
 
     >>> _plain(np.array([1.5, np.nan])), _plain(np.array(["2026-01-02"], "M8[D]"))
     ([1.5, None], ['2026-01-02'])
@@ -214,8 +214,10 @@ def _plain(values: Values) -> list[Scalar]:
         return [None if a else t for a, t in zip(absent, texts, strict=True)]
     plain: list[Any] = values.tolist()
     if values.dtype.kind == "f":
-        good = np.isfinite(values).tolist()
-        return [v if fine else None for v, fine in zip(plain, good, strict=True)]
+        is_finite = np.isfinite(values).tolist()
+        return [
+            v if finite else None for v, finite in zip(plain, is_finite, strict=True)
+        ]
     if values.dtype.kind == "O":
         return [v if v is None or isinstance(v, _PLAIN) else str(v) for v in plain]
     return plain
@@ -223,11 +225,11 @@ def _plain(values: Values) -> list[Scalar]:
 
 def _snapshots(collection: Collection) -> list[Snapshot]:
     looks, lives = collection.looks, collection.lives
-    came = np.searchsorted(np.sort(lives.first_seen), looks, side="right")
-    went = np.searchsorted(np.sort(lives.last_seen), looks, side="left")
+    appeared = np.searchsorted(np.sort(lives.first_seen), looks, side="right")
+    disappeared = np.searchsorted(np.sort(lives.last_seen), looks, side="left")
     ends = np.sort(lives.gone_by)
     gone = np.diff(np.searchsorted(ends, looks, side="right"), prepend=0)
-    counts = (looks.tolist(), (came - went).tolist(), gone.tolist())
+    counts = (looks.tolist(), (appeared - disappeared).tolist(), gone.tolist())
     return [Snapshot(*row) for row in zip(*counts, strict=True)]
 
 
@@ -246,7 +248,7 @@ def _lives(spells: Sequence[Spell]) -> Lives:
 
 
 def columns(rows: Sequence[Attributes]) -> dict[str, Values]:
-    """Return rows as columns: numbers as numbers, the rest as objects.
+    """Return rows as columns: numbers as numeric arrays, the rest as objects.
 
     >>> {k: v.tolist() for k, v in columns([{"a": 1, "b": "x"}, {"a": None}]).items()}
     {'a': [1.0, nan], 'b': ['x', None]}
@@ -263,9 +265,9 @@ def _column(values: list[Scalar]) -> Values:
         return np.array(values, dtype=np.int64)
     if kinds <= {int, float, type(None)} and kinds & {int, float}:
         return np.array([_number(value) for value in values], dtype=np.float64)
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def _number(value: Scalar) -> float:

@@ -1,4 +1,4 @@
-"""What we saw when we looked."""
+"""Observations of items, and hints about them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ import numpy as np
 from halflife.core.arrays import Bytes, Floats
 from halflife.core.item import Item
 
-MOVED = "moved for good to "  # the note of a page begins so if its server says so
+MOVED = "moved for good to "  # prefix of a page's note after a permanent redirect
 
 
 class Seen(IntEnum):
-    """The answer to one look at one item."""
+    """The outcome of one observation of an item."""
 
     PRESENT = 0
     ABSENT = 1
@@ -24,13 +24,13 @@ class Seen(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the source sent, byte for byte after decoding.
+    """The content that the source sent, byte for byte after decoding.
 
     Attributes:
-        media_type: What it is.
+        media_type: Its media type.
         body: The bytes.
-        head: The status line and the headers that came with it, a line each, without
-            cookies and the like; empty if they are not known.
+        head: The status line and the headers, a line each, without cookies and the
+            like; empty if unknown.
 
     """
 
@@ -41,13 +41,13 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Where a page leads.
+    """The links of a page.
 
     Attributes:
         to: The keys of the items it links to.
-        same: The key of the item of which the page is only another address.
-        under: The rules by which the links were chosen; others may choose others.
-        urls: Of keys that are not what is sent, what is; see ``Item.url``.
+        same: The key of the item of which this page is only another address.
+        under: The rules by which the links were extracted; other rules may give others.
+        urls: The addresses to fetch for keys that differ from them; see ``Item.url``.
 
     """
 
@@ -57,34 +57,34 @@ class Outgoing:
     urls: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
-# Who hints: a sitemap (or nobody knows), a feed, a hub (WebSub), a push (IndexNow).
+# Sources of hints: a sitemap or unknown, a feed, a hub (WebSub), a push (IndexNow).
 HINT_KINDS = ("", "feed", "hub", "push")
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at one item.
+    """One observation of one item.
 
-    An observation holds what we saw, never what we concluded: whether the item
-    *changed* follows from comparing two of them. A failed look says nothing
-    about the item, so it is kept apart from an absence. A hint is what another
-    page claims about the item (a sitemap's ``lastmod``, a feed's date): it may
-    be wrong, so it is kept apart from a look.
+    An observation holds facts, never conclusions: whether the item *changed* follows
+    from comparing two of them. A failed fetch says nothing about the item, so it
+    differs from an absence. A hint is what another page claims about the item
+    (a sitemap's ``lastmod``, a feed's date): it may be wrong, so it differs from an
+    observation of the item.
 
     Attributes:
         key: The item's name at its source; stable for the item's whole life.
-        at: When we looked, in days since the epoch, UTC.
-        seen: What the source answered.
-        digest: A fingerprint of the content that matters; empty unless PRESENT. Of a
+        at: Its time, in days since the epoch, UTC.
+        seen: The outcome.
+        digest: A fingerprint of the content that matters; empty unless PRESENT. For a
             HINT its kind, one of ``HINT_KINDS``.
-        raw: A fingerprint of every byte; tells noise from change.
-        etag: The source's own version tag, sent back with the next look.
-        modified: When the source says the item last changed, in days.
-        note: Why a look failed, in words.
-        content: The content itself, when it is new to us.
-        item: The item, when this hint is how we came to know of it.
-        links: Where the page leads, when that was read anew. None says nothing:
-            a page that is unchanged leads where it led.
+        raw: A fingerprint of every byte; distinguishes noise from change.
+        etag: The source's own version tag, sent back with the next fetch.
+        modified: When the item last changed according to the source, in days.
+        note: Why a fetch failed, in words.
+        content: The content itself, when it is new.
+        item: The item, when this hint discovered it.
+        links: The links of the page, when they were read again. None if they were not:
+            an unchanged page keeps its links.
 
     """
 
@@ -105,8 +105,8 @@ class Observation:
 class Looks:
     """Many observations as columns, in the order in which they were made.
 
-    ``details`` holds the observations themselves where there is more to know
-    than the columns say; a replay has nothing more to say and leaves it empty.
+    ``details`` holds the observations themselves where they have more than the columns;
+    a replay leaves it empty.
     """
 
     keys: tuple[str, ...]
@@ -151,7 +151,7 @@ class Looks:
 
 
 def rounds(looks: Looks) -> list[Looks]:
-    """Split looks so that no part holds an item twice."""
+    """Split observations so that no part holds an item twice."""
     parts: list[list[int]] = []
     times: dict[str, int] = {}
     for i, key in enumerate(looks.keys):

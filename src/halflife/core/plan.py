@@ -1,4 +1,4 @@
-"""What to ask next, in order, and why."""
+"""Plans: the next requests in order, each with its reason."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ SHOWN = 20  # steps that a notebook shows
 
 @dataclass(frozen=True, slots=True)
 class PlannedFetch:
-    """One request, with the reason it was chosen.
+    """One planned request, with the reason it was chosen.
 
     Attributes:
-        request: What to ask.
-        gain: What it is expected to buy, in the policy's objective per request.
-        why: One line for people; shown by ``halflife plan``.
+        request: The request.
+        gain: Its expected gain, in the policy's objective per request.
+        why: The reason in one line, as shown by ``halflife plan``.
 
     """
 
@@ -32,13 +32,13 @@ class PlannedFetch:
 
 @dataclass(frozen=True, slots=True)
 class Plan(Sequence[PlannedFetch]):
-    """An ordered set of steps, kept as columns; a step is made when it is asked for.
+    """An ordered set of steps, kept as columns; a step is made when it is read.
 
     Attributes:
-        keys: The items to look at, best first.
+        keys: The items to fetch, best first.
         rows: Their rows in the view the plan was made from.
-        gain: What each look is expected to buy.
-        reason: Says in one line why the item at a view's row was chosen.
+        gain: The expected gain of each fetch.
+        reason: Returns in one line why the item at a view's row was chosen.
 
     """
 
@@ -66,7 +66,7 @@ class Plan(Sequence[PlannedFetch]):
         return (self[i] for i in range(len(self)))
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the first steps, and how many follow."""
+        """Return the first steps as a table, and the number of the rest."""
         head = ["request", "gain", "why"]
         rows = [(s.request.key, f"{number(s.gain, 3)}", s.why) for s in self[:SHOWN]]
         more = len(self) - len(rows)
@@ -74,5 +74,5 @@ class Plan(Sequence[PlannedFetch]):
 
 
 def no_plan() -> Plan:
-    """Return the plan that asks for nothing."""
+    """Return the empty plan."""
     return Plan((), np.zeros(0, dtype=np.intp), np.zeros(0), str)

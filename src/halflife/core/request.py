@@ -1,4 +1,4 @@
-"""The questions a source can be asked."""
+"""Requests that can be sent to a source."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from halflife.core.observation import Observation
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Look at one item by its key.
+    """A request for one item by its key.
 
     Attributes:
-        key: The item to look at.
-        held: The last good look at it, if any. A source that can tell "still the
-            same" cheaply (ETag, If-Modified-Since) needs to know what we hold.
-        gain: What the look is expected to buy, by the plan.
+        key: The item to fetch.
+        held: Its last successful observation, if any. A source that can answer "not
+            modified" cheaply (ETag, If-Modified-Since) needs it.
+        gain: The gain that the plan expects.
 
     """
 
@@ -29,14 +29,14 @@ Request: TypeAlias = Fetch
 
 
 class Fetches(Sequence[Fetch]):
-    """Looks at many items, made when the first is asked for.
+    """Requests for many items, made when the first is read.
 
-    A replay answers by the keys alone, and there are millions of them.
+    A replay uses the keys alone, and there are millions of them.
 
     Args:
-        keys: The items to look at.
-        held: Returns the last good look at each.
-        gain: What each is expected to buy.
+        keys: The items to fetch.
+        held: Returns the last successful observation of each.
+        gain: The expected gain of each.
 
     """
 
@@ -51,7 +51,7 @@ class Fetches(Sequence[Fetch]):
         self._held = held
 
     @cached_property
-    def _made(self) -> list[Fetch]:
+    def _fetches(self) -> list[Fetch]:
         rows = zip(self.keys, self._held(self.keys), self.gain, strict=True)
         return [Fetch(key, held, float(gain)) for key, held, gain in rows]
 
@@ -60,10 +60,10 @@ class Fetches(Sequence[Fetch]):
     @overload
     def __getitem__(self, at: slice) -> list[Fetch]: ...
     def __getitem__(self, at: int | slice) -> Fetch | list[Fetch]:
-        return self._made[at]
+        return self._fetches[at]
 
     def __iter__(self) -> Iterator[Fetch]:
-        return iter(self._made)
+        return iter(self._fetches)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -1,4 +1,4 @@
-"""Databases that are seen only through a search box."""
+"""Databases that can be read only through a search box."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,12 +6,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as a search shows it.
+    """A document in the results of a search.
 
     Attributes:
-        key: Its name at the database, such as its URL.
-        words: The distinct words that were seen of it, sorted.
-        whole: Whether those are all its words, not only a snippet's.
+        key: Its name in the database, such as its URL.
+        words: Its known distinct words, sorted.
+        whole: Whether those are all its words, not only those of a snippet.
 
     """
 
@@ -22,13 +22,13 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """What a database answered to a query.
+    """The answer of a database to a query.
 
     Attributes:
-        total: Documents that match, as the database says; None if it does not say.
+        total: The number of matches that the database reports; None if it reports none.
         documents: The best of them, best first.
-        requests: Requests that it took.
-        cut: Whether only a first page can be had, and more documents match.
+        requests: The requests it cost.
+        cut: Whether only the first page can be read although more documents match.
 
     """
 

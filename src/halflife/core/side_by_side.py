@@ -1,7 +1,7 @@
-"""Two texts side by side: which lines belong together, and which words differ.
+"""Two texts side by side: matching lines, and the words that differ.
 
-The work has an upper limit, whatever the texts are: lines are compared within an
-allowance, words within another, and no more rows are made than somebody reads.
+The work is bounded for any texts: lines are compared within an allowance, words within
+another, and the number of rows is limited.
 """
 
 import re
@@ -14,9 +14,9 @@ from halflife.core.text_diff import CONTEXT, DiffBlock, differences
 LINES = 250_000  # pairs of lines that are compared; about a quarter of a second
 WORDS = 250_000  # pairs of words that are compared, in all blocks together
 MOST = 1500  # rows; twenty screens
-_PAIR = 4  # pairs of words that take as long as to ask how alike two lines are
+_PAIR = 4  # pairs of words that take as long to compare as the likeness of two lines
 LONGEST = 2000  # characters of a line that are shown
-ALIKE = 0.3  # share of its characters that two lines must share to be one changed line
+ALIKE = 0.3  # share in common from which two lines are one changed line
 _TOKENS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
 
 RowKind: TypeAlias = Literal["same", "changed", "removed", "added", "gap"]
@@ -36,8 +36,8 @@ class SideRow(NamedTuple):
     """A line of the old text beside one of the new.
 
     Attributes:
-        mark: What became of it; ``gap`` stands for equal lines that are left out.
-        old_number: The number of the old line, from 1; of a gap, how many lines.
+        mark: The kind of difference; ``gap`` stands for equal lines that are left out.
+        old_number: The number of the old line, from 1; for a gap, the number of lines.
         old: The old line; None if there is none.
         new_number: The number of the new line, from 1.
         new: The new line; None if there is none.
@@ -56,10 +56,10 @@ class Comparison(NamedTuple):
 
     Attributes:
         rows: The rows in which they differ, with some lines around them.
-        left_out: Further rows that differ, which are too many to be shown.
+        left_out: The number of further rows that differ, too many to be shown.
         removed: Lines that are only in the old text.
         added: Lines that are only in the new text.
-        by_words: Whether all differing words are marked; else whole lines are.
+        by_words: Whether all differing words are marked; otherwise whole lines are.
 
     """
 
@@ -94,9 +94,9 @@ def compare(
         cut = block._replace(
             b=min(block.b, block.a + room), d=min(block.d, block.c + room)
         )
-        found = list(_aligned(old, new, cut, words))
-        rows += found[:room]
-        left_out += len(found[room:]) + block.b - cut.b + block.d - cut.d
+        aligned = list(_align(old, new, cut, words))
+        rows += aligned[:room]
+        left_out += len(aligned[room:]) + block.b - cut.b + block.d - cut.d
         after = len(old) if n + 1 == len(blocks) else blocks[n + 1].a
         place = min(block.b + context, after)
         rows += _same(old, block.b, place, block.d - block.b)
@@ -122,13 +122,13 @@ def _same(old: Sequence[str], a: int, b: int, shift: int) -> Iterator[SideRow]:
 
 
 class _WordAllowance:
-    """How many pairs of words may still be compared."""
+    """The number of pairs of words that may still be compared."""
 
     def __init__(self, pairs: int) -> None:
         self.left, self.sufficed = pairs, True
 
     def take(self, pairs: int) -> bool:
-        """Say whether so many more may be compared."""
+        """Return whether so many more may be compared."""
         if pairs > self.left:
             self.sufficed = False
             return False
@@ -136,7 +136,7 @@ class _WordAllowance:
         return True
 
 
-def _aligned(
+def _align(
     old: Sequence[str], new: Sequence[str], block: DiffBlock, words: _WordAllowance
 ) -> Iterator[SideRow]:
     """Return the rows of a block in which the texts differ."""
@@ -150,52 +150,58 @@ def _aligned(
                 None if m is None else block.c + m + 1,
             )
             pair = None if k is None else before[k], None if m is None else after[m]
-            yield from _paired(numbers, pair, words)
+            yield from _pair_rows(numbers, pair, words)
         i, j = a, c
 
 
 def _anchors(
     before: Sequence[str], after: Sequence[str], words: _WordAllowance
 ) -> list[tuple[int, int]]:
-    """Return which lines of two blocks belong together, in order."""
+    """Return the pairs of matching lines of two blocks, in order."""
     if len(before) == len(after):
         return [(k, k) for k in range(1, len(before))]
-    one, other = ([set(_TOKENS.findall(x)) for x in lines] for lines in (before, after))
-    if not one or not other or not words.take(_PAIR * len(one) * len(other)):
+    old_words, new_words = (
+        [set(_TOKENS.findall(x)) for x in lines] for lines in (before, after)
+    )
+    if (
+        not old_words
+        or not new_words
+        or not words.take(_PAIR * len(old_words) * len(new_words))
+    ):
         return []
-    best = [[0.0] * (len(other) + 1) for _ in range(len(one) + 1)]
-    for i in range(len(one) - 1, -1, -1):
-        for j in range(len(other) - 1, -1, -1):
-            pair = _likeness(one[i], other[j]) + best[i + 1][j + 1]
+    best = [[0.0] * (len(new_words) + 1) for _ in range(len(old_words) + 1)]
+    for i in range(len(old_words) - 1, -1, -1):
+        for j in range(len(new_words) - 1, -1, -1):
+            pair = _likeness(old_words[i], new_words[j]) + best[i + 1][j + 1]
             best[i][j] = max(best[i + 1][j], best[i][j + 1], pair)
-    found = []
+    anchors = []
     i = j = 0
-    while i < len(one) and j < len(other):
+    while i < len(old_words) and j < len(new_words):
         if best[i][j] == best[i + 1][j]:
             i += 1
         elif best[i][j] == best[i][j + 1]:
             j += 1
         else:
-            found += [(i, j), (i + 1, j + 1)]
+            anchors += [(i, j), (i + 1, j + 1)]
             i, j = i + 1, j + 1
-    return found
+    return anchors
 
 
-def _likeness(one: set[str], other: set[str]) -> float:
-    """Return how much two lines have in common; 0 if that is little.
+def _likeness(old: set[str], new: set[str]) -> float:
+    """Return the share of words that two lines have in common; 0 if it is small.
 
     >>> _likeness({"a", "b", "c"}, {"a", "b", "d"}), _likeness({"a"}, {"b"})
     (0.5, 0.0)
     """
-    share = len(one & other) / max(len(one | other), 1)
+    share = len(old & new) / max(len(old | new), 1)
     return share if share >= ALIKE else 0.0
 
 
-def _end(one: Sequence[str], other: Sequence[str]) -> DiffBlock:
-    return DiffBlock(len(one), len(one), len(other), len(other))
+def _end(old: Sequence[str], new: Sequence[str]) -> DiffBlock:
+    return DiffBlock(len(old), len(old), len(new), len(new))
 
 
-def _paired(
+def _pair_rows(
     numbers: tuple[int | None, int | None],
     pair: tuple[str | None, str | None],
     words: _WordAllowance,
@@ -207,10 +213,10 @@ def _paired(
             line = (TextPart(old),)
             yield SideRow("same", k, line, m, line)
             return
-        one, other = _TOKENS.findall(old), _TOKENS.findall(new)
-        if words.take(len(one) * len(other)):
-            left, right = _marked(one, other)
-            if _shared(left, right) >= ALIKE:
+        old_words, new_words = _TOKENS.findall(old), _TOKENS.findall(new)
+        if words.take(len(old_words) * len(new_words)):
+            left, right = _mark_words(old_words, new_words)
+            if _shared_part(left, right) >= ALIKE:
                 yield SideRow("changed", k, left, m, right)
                 return
     if old is not None:
@@ -219,17 +225,17 @@ def _paired(
         yield SideRow("added", None, None, m, (TextPart(new),))
 
 
-def _marked(one: Sequence[str], other: Sequence[str]) -> tuple[Line, Line]:
+def _mark_words(old: Sequence[str], new: Sequence[str]) -> tuple[Line, Line]:
     """Return two lines with the parts in which they differ."""
     left: list[TextPart] = []
     right: list[TextPart] = []
     last = 0
-    for block in [*differences(one, other, WORDS), _end(one, other)]:
+    for block in [*differences(old, new, WORDS), _end(old, new)]:
         for side, words, differs in (
-            (left, one[last : block.a], False),
-            (right, one[last : block.a], False),
-            (left, one[block.a : block.b], True),
-            (right, other[block.c : block.d], True),
+            (left, old[last : block.a], False),
+            (right, old[last : block.a], False),
+            (left, old[block.a : block.b], True),
+            (right, new[block.c : block.d], True),
         ):
             if words:
                 side.append(TextPart("".join(words), differs))
@@ -237,8 +243,8 @@ def _marked(one: Sequence[str], other: Sequence[str]) -> tuple[Line, Line]:
     return tuple(left), tuple(right)
 
 
-def _shared(left: Line, right: Line) -> float:
-    """Return which share of two lines both have."""
+def _shared_part(left: Line, right: Line) -> float:
+    """Return the share of two lines that both have in common."""
     size = max(_size(left), _size(right))
     same = sum(len(part.text.strip()) for part in left if not part.differs)
     return same / size if size else 1.0

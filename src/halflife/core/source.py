@@ -1,4 +1,4 @@
-"""What a remote source must be able to do."""
+"""The protocol of a remote source."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
@@ -9,17 +9,17 @@ from halflife.core.request import Request
 
 
 class Source(Protocol):
-    """Something remote that answers requests."""
+    """A remote source that answers requests."""
 
     def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncIterator[Looks]:
-        """Carry out requests and yield what was seen, as the answers come in.
+        """Send requests and yield the observations, as the answers arrive.
 
-        Whatever is sent is paid for first; when the purse is empty the rest of
-        the requests is left undone. A look that fails is an observation too
-        (``Seen.FAILED``). The source asks for nothing more in place of an answer
-        until the caller, having taken it, asks for the next: what is in flight
-        or not yet written down is never more than the source's concurrency.
+        Each request is paid for before it is sent; when the purse is empty the
+        remaining requests are not sent. A failed fetch is an observation too
+        (``Seen.FAILED``). After an answer the source sends no further request until the
+        caller asks for the next observation: what is in flight or not yet stored never
+        exceeds the source's concurrency.
         """
         ...

@@ -1,8 +1,8 @@
-"""The parts of a store: what may be asked of it, by use.
+"""The protocols of a store, by use.
 
-An item's key is its name in the whole store: a key that two sources name belongs
-to the one that named it first. A run writes about the items of its sources only.
-A function takes the smallest part that it needs; ``stores.Store`` is all of them.
+An item's key is its name in the whole store: a key named by two sources belongs to the
+one that named it first. A run writes only about the items of its sources. A function
+takes the smallest protocol that it needs; ``stores.Store`` is all of them.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
 from halflife.core.observation import Content, Looks, Observation
 
-RESUME_WITHIN = 0.5  # days; what an older interrupted run had done is old news
+RESUME_WITHIN = 0.5  # days; the work of an older interrupted run is out of date
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Run:
         token: The fencing token: larger than that of every earlier holder.
         sources: The sources it covers.
         began: When it began, in days; an interrupted run keeps its beginning.
-        resumed: Whether it goes on with what a run of the same sources left undone
-            when it was interrupted, not longer than ``RESUME_WITHIN`` ago.
+        resumed: Whether it continues an interrupted run of the same sources that is no
+            older than ``RESUME_WITHIN``.
 
     """
 
@@ -46,13 +46,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """An answer that waits for somebody to decide whether to believe it.
+    """An answer that waits for a decision whether to accept it.
 
     Attributes:
-        run: The run that brought it; its name in ``sync --accept``.
+        run: The run that fetched it; its name in ``sync --accept``.
         source: The set source.
         listing: The answer.
-        why: Why it was not believed, in words.
+        why: Why it was held, in words.
 
     """
 
@@ -64,7 +64,7 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Typed state as it is written.
+    """Typed state in its stored form.
 
     Attributes:
         version: The version of its format.
@@ -77,10 +77,10 @@ class Note:
 
 
 class Items(Protocol):
-    """The items that are known, and whose they are."""
+    """The known items, and the sources they belong to."""
 
     def add(self, items: Iterable[Item]) -> int:
-        """Make items known; return how many were new. Known ones get the new weight."""
+        """Add items; return how many were new. Known items get the new weight."""
         ...
 
     def items(self, sources: Sequence[str] = ()) -> list[Item]:
@@ -88,16 +88,16 @@ class Items(Protocol):
         ...
 
     def item_count(self, sources: Sequence[str] = ()) -> int:
-        """Return how many items of the named sources are known.
+        """Return the number of known items of the named sources.
 
-        Without names: about how many there are, which takes no time at all.
+        Without names it is an approximate total, which is very fast.
         """
         ...
 
     def rows_by_source(
         self, sources: Sequence[str], evidence: Evidence
     ) -> Mapping[str, Ints]:
-        """Return the rows of each source's items in evidence on them, ascending."""
+        """Return the rows of each source's items in the evidence, ascending."""
         ...
 
     def source_of(self, key: str) -> str | None:
@@ -105,12 +105,12 @@ class Items(Protocol):
         ...
 
     def url_of(self, key: str) -> str:
-        """Return what is sent for an item: its key, unless it was found with more."""
+        """Return the address to fetch for an item: a stored one, or else its key."""
         ...
 
 
 class Log(Protocol):
-    """Observations in the order in which they were made, and what they add up to."""
+    """Observations in the order in which they were made, and their evidence."""
 
     def append(self, run: Run, looks: Looks) -> None:
         """Add observations, durably, or none of them; raise ``LeaseLost``.
@@ -121,26 +121,26 @@ class Log(Protocol):
         ...
 
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
-        """Return what all observations add up to; ``append`` keeps it up to date."""
+        """Return the evidence of all observations; ``append`` keeps it up to date."""
         ...
 
     def history(self, sources: Sequence[str] = ()) -> History:
-        """Return every good observation so far, as columns."""
+        """Return every successful observation so far, as columns."""
         ...
 
     def held(self, keys: Sequence[str]) -> list[Observation | None]:
-        """Return the last good observation of each item, for conditional requests."""
+        """Return each item's last successful observation, for conditional requests."""
         ...
 
     def failure_notes(self, tried: Iterable[tuple[str, float]]) -> list[str]:
-        """Return the notes of failed observations, given by item and time."""
+        """Return the notes of failed observations, by item and time."""
         ...
 
     def links(self, sources: Sequence[str] = ()) -> Links:
-        """Return which items of the sources link to which, in their order.
+        """Return the links between the items of the sources, in their order.
 
-        An observation that reads where a page leads replaces its links; any other
-        leaves them as they were.
+        An observation that reads the links of a page replaces them; any other leaves
+        them as they were.
         """
         ...
 
@@ -150,14 +150,14 @@ class Log(Protocol):
 
 
 class Leases(Protocol):
-    """Who may write about which source, and for how long."""
+    """Leases: the right to write about sources for a limited time."""
 
     def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
         """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``."""
         ...
 
     def renew(self, run: Run, now: float, *, lease: float) -> None:
-        """Keep the lease; raise ``LeaseLost`` if another took it."""
+        """Extend the lease; raise ``LeaseLost`` if another run took it."""
         ...
 
     def fence(self, run: Run) -> None:
@@ -165,12 +165,12 @@ class Leases(Protocol):
         ...
 
     def finish(self, run: Run, now: float, *, done: bool = True) -> None:
-        """Give the lease back; the next run goes on from one that is not done."""
+        """Give the lease back; the next run resumes one that is not done."""
         ...
 
 
 class RequestLedger(Protocol):
-    """Requests that were charged, and when.
+    """The requests that were charged, with their times.
 
     Attributes:
         charged_here: Requests charged through this object, by the sources of the run.
@@ -182,7 +182,7 @@ class RequestLedger(Protocol):
     def charge(self, run: Run, requests: int, now: float) -> None:
         """Write down, durably, that requests are about to be sent.
 
-        A negative number gives back what was charged and not sent.
+        A negative number refunds requests that were charged and not sent.
         """
         ...
 
@@ -196,10 +196,10 @@ class RequestLedger(Protocol):
 
 
 class Objects(Protocol):
-    """What is kept of set sources, and answers that wait for a decision."""
+    """The stored history of set sources, and answers that wait for a decision."""
 
     def collections(self) -> list[str]:
-        """Return the names of the set sources of which something is kept."""
+        """Return the names of the set sources with stored history."""
         ...
 
     def collection(self, name: str) -> Collection:
@@ -207,24 +207,24 @@ class Objects(Protocol):
         ...
 
     def register(self, name: str) -> Register:
-        """Return all that is kept of a set source; ``UsageError`` if nothing is."""
+        """Return the stored register of a set source; ``UsageError`` if none."""
         ...
 
     def save_collection(self, run: Run, collection: Collection) -> None:
-        """Keep a history in place of all that was kept of the set source."""
+        """Replace the stored history of the set source."""
         ...
 
     def save_register(
         self, run: Run, name: str, register: Register, *, anew: bool = False
     ) -> None:
-        """Add to what is kept of a set source, or replace it; all or nothing.
+        """Add to the register of a set source, or replace it; all or nothing.
 
-        An answer that waited for a decision is overtaken by any look that counts.
+        Any valid observation supersedes an answer that waits for a decision.
         """
         ...
 
     def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
-        """Put an answer aside until somebody decides; nothing else changes."""
+        """Store an answer until there is a decision; nothing else changes."""
         ...
 
     def staged(self) -> list[Staged]:
@@ -232,19 +232,19 @@ class Objects(Protocol):
         ...
 
     def dismiss(self, run: int) -> int:
-        """Forget the answer that a run put aside; return how many there were."""
+        """Remove the staged answer of a run; return how many there were."""
         ...
 
 
 class NoteBook(Protocol):
-    """Typed state that is kept between runs; ``stores.notes`` has the types.
+    """Typed state that persists between runs; ``stores.notes`` has the types.
 
     A note is about a source, or about all of them if ``source`` is empty. Notes
     of one kind have different numbers.
     """
 
     def note(self, source: str, kind: str, number: int = 0) -> Note | None:
-        """Return a note as it was written; None if there is none."""
+        """Return a note as it was stored; None if there is none."""
         ...
 
     def note_numbers(self, source: str, kind: str) -> list[int]:
@@ -252,7 +252,7 @@ class NoteBook(Protocol):
         ...
 
     def save_note(self, source: str, kind: str, note: Note, number: int = 0) -> None:
-        """Write a note, durably, in place of the one before."""
+        """Store a note durably, in place of the previous one."""
         ...
 
     def remove_note(self, source: str, kind: str, number: int = 0) -> None:
@@ -261,12 +261,12 @@ class NoteBook(Protocol):
 
 
 class Transactions(Protocol):
-    """Several changes as one."""
+    """Several changes in one transaction."""
 
     def together(self) -> AbstractContextManager[object]:
-        """Let all that methods do inside happen all or not at all.
+        """Run the methods called inside in one transaction.
 
-        Nothing may be awaited inside: others cannot write meanwhile. What lives in
-        memory only is not undone.
+        Nothing may be awaited inside: others cannot write in the meantime. State held
+            only in memory is not rolled back.
         """
         ...

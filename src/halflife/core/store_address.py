@@ -1,4 +1,4 @@
-"""Where a store lies in PostgreSQL: a database, and a schema in it."""
+"""The address of a store in PostgreSQL: a database, and a schema in it."""
 
 import re
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from halflife.core.errors import UsageError
 
 PREFIXES = ("postgresql://", "postgres://")
-SCHEMA = "halflife"  # unless the address names another
+SCHEMA = "halflife"  # default
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 def is_address(store: str) -> bool:
-    """Say whether a store is named by an address; else it is a file."""
+    """Return whether a store is named by an address; otherwise it is a file."""
     return store.startswith(PREFIXES)
 
 
@@ -22,9 +22,9 @@ class PostgresAddress:
     """A schema of a database.
 
     Attributes:
-        url: The database as libpq takes it, with a password if one was given.
+        url: The database's URL for libpq, with the password if one was given.
         schema: The schema; every project has its own.
-        name: Both, as people may see it: without a password.
+        name: Both for display, without a password.
 
     """
 
@@ -53,8 +53,8 @@ class PostgresAddress:
         schema = dict(pairs).get("schema", SCHEMA)
         if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
             raise UsageError(
-                f"store: {schema!r} is no name for a schema; use small letters, digits"
-                " and _, and begin with a letter"
+                f"store: {schema!r} is not a valid name of a schema; use small"
+                " letters, digits and _, and begin with a letter"
             )
         url = urlunsplit(parts._replace(query=urlencode(options, quote_via=quote)))
         user, at, host = parts.netloc.rpartition("@")

@@ -1,9 +1,9 @@
-"""What differs between two texts, in a time that does not explode.
+"""Differences between two texts, in bounded time.
 
 Lines that occur once in both texts, in the same order, are anchors (a patience diff);
 only what lies between two anchors is compared line with line. All such comparisons
-together have an allowance: when it is spent, what remains is shown as replaced. So
-texts of many megabytes take seconds, whatever is in them.
+together have an allowance: when it is used up, the rest is shown as replaced. So texts
+of many megabytes take seconds, whatever their content.
 """
 
 import re
@@ -38,7 +38,7 @@ def differences(
     >>> differences("abcd", "abxd")
     [DiffBlock(a=2, b=3, c=2, d=3)]
     """
-    found: list[DiffBlock] = []
+    blocks: list[DiffBlock] = []
     left = allowance
     for part in _between_anchors(old, new):
         block = _trimmed(old, new, part)
@@ -46,17 +46,17 @@ def differences(
         if size == 0 and block.a == block.b and block.c == block.d:
             continue
         if size == 0 or size > left:
-            found.append(block)
+            blocks.append(block)
             continue
         left -= size
-        one, other = old[block.a : block.b], new[block.c : block.d]
-        # In long blocks it passes over lines that are everywhere: with them it would
-        # take a time that grows with the cube of the length.
-        for tag, a, b, c, d in SequenceMatcher(None, one, other).get_opcodes():
+        old_part, new_part = old[block.a : block.b], new[block.c : block.d]
+        # In long blocks it ignores very frequent lines: with them the time would grow
+        # with the cube of the length.
+        for tag, a, b, c, d in SequenceMatcher(None, old_part, new_part).get_opcodes():
             if tag != "equal":
                 shifted = (a + block.a, b + block.a, c + block.c, d + block.c)
-                found.append(DiffBlock(*shifted))
-    return found
+                blocks.append(DiffBlock(*shifted))
+    return blocks
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], block: DiffBlock) -> DiffBlock:
@@ -70,14 +70,14 @@ def _trimmed(old: Sequence[str], new: Sequence[str], block: DiffBlock) -> DiffBl
 
 
 def _between_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]:
-    """Return what lies between lines that occur once in both, in the same order."""
+    """Return the blocks between lines that occur once in both, in the same order."""
     whole = _trimmed(old, new, DiffBlock(0, len(old), 0, len(new)))
-    one, other = old[whole.a : whole.b], new[whole.c : whole.d]
-    often, often_new = Counter(one), Counter(other)
-    place = {line: i for i, line in enumerate(other) if often_new[line] == 1}
+    old_part, new_part = old[whole.a : whole.b], new[whole.c : whole.d]
+    often, often_new = Counter(old_part), Counter(new_part)
+    place = {line: i for i, line in enumerate(new_part) if often_new[line] == 1}
     pairs = [
         (i, place[line])
-        for i, line in enumerate(one)
+        for i, line in enumerate(old_part)
         if often[line] == 1 and line in place
     ]
     anchors = [(whole.a + i, whole.c + j) for i, j in _ascending(pairs)]
@@ -97,15 +97,15 @@ def _ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         before.append(last[at - 1] if at else -1)
         tails[at : at + 1] = [j]
         last[at : at + 1] = [n]
-    found, n = [], last[-1] if last else -1
+    run, n = [], last[-1] if last else -1
     while n >= 0:
-        found.append(pairs[n])
+        run.append(pairs[n])
         n = before[n]
-    return found[::-1]
+    return run[::-1]
 
 
 def count_differences(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """Return how many lines were added and how many removed.
+    """Return the number of lines added and of lines removed.
 
     >>> count_differences("abcd", "abxyd")
     (2, 1)
@@ -115,7 +115,7 @@ def count_differences(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]
 
 
 def split_words(line: str) -> list[str]:
-    """Return the words of a line, marks included, spaces not.
+    """Return the words and punctuation marks of a line, without spaces.
 
     >>> split_words("it costs 5.")
     ['it', 'costs', '5', '.']
@@ -155,26 +155,28 @@ def by_words(
         first = max(group[0].a - context, 0)
         for block in group:
             yield from old[first : block.a]
-            one = "\n".join(old[block.a : block.b])
-            yield from _marked(one, "\n".join(new[block.c : block.d])).split("\n")
+            old_text = "\n".join(old[block.a : block.b])
+            yield from _mark_words(old_text, "\n".join(new[block.c : block.d])).split(
+                "\n"
+            )
             first = block.b
         yield from old[first : first + context]
 
 
-def _marked(old: str, new: str) -> str:
-    one, other = _WORDS.findall(old), _WORDS.findall(new)
+def _mark_words(old: str, new: str) -> str:
+    old_words, new_words = _WORDS.findall(old), _WORDS.findall(new)
     parts, last = [], 0
-    for block in differences(one, other):
-        parts += one[last : block.a]
-        gone, come = one[block.a : block.b], other[block.c : block.d]
-        parts += [f"[-{''.join(gone)}-]"] if gone else []
-        parts += [f"{{+{''.join(come)}+}}"] if come else []
+    for block in differences(old_words, new_words):
+        parts += old_words[last : block.a]
+        removed, added = old_words[block.a : block.b], new_words[block.c : block.d]
+        parts += [f"[-{''.join(removed)}-]"] if removed else []
+        parts += [f"{{+{''.join(added)}+}}"] if added else []
         last = block.b
-    return "".join([*parts, *one[last:]])
+    return "".join([*parts, *old_words[last:]])
 
 
 def _grouped(blocks: Sequence[DiffBlock], context: int) -> Iterator[list[DiffBlock]]:
-    """Return blocks that lie so near that they are shown together."""
+    """Yield groups of blocks close enough to be shown together."""
     group: list[DiffBlock] = []
     for block in blocks:
         if group and block.a - group[-1].b > 2 * context:

@@ -1,4 +1,4 @@
-"""What requests buy at a source in the long run."""
+"""The quality that requests buy at a source in the long run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from halflife.core.arrays import Floats, Ints
 class Worth:
     """Quality of a source's copy against the requests a day that are spent on it.
 
-    Quality lies between 0 and 1 whatever its measure is: the share of pages that are
-    as their source has them, the recall of a list, the share of tuples that are true,
-    the share of time in which a summary holds. So a point of quality at one source can
-    be weighed against a point at another, and the weight says how.
+    Quality lies between 0 and 1 for every measure: the share of pages that are up to
+    date, the recall of a list, the share of tuples that are true, the share of time in
+    which a summary holds. So a point of quality at one source can be compared with a
+    point at another, by the weights.
 
     Attributes:
         source: The source.
-        measure: What its quality is: ``freshness``, ``recall``, ``content``,
+        measure: The measure of quality: ``freshness``, ``recall``, ``content``,
             ``summary``.
         weight: How much a point of its quality matters.
         requests: Requests a day, ascending, from 0 on.
-        quality: Mean quality over time at each.
+        quality: Mean quality over time at each number of requests.
         low: Its lower bound.
         high: Its upper bound.
 
@@ -44,13 +44,13 @@ class Worth:
             raise ValueError(f"{self.source}: requests must ascend")
 
     def at(self, requests: float | Floats) -> Floats:
-        """Return the mean quality at so many requests a day; between points a line."""
+        """Return the mean quality at so many requests a day, interpolated linearly."""
         return np.asarray(np.interp(requests, self.requests, self.quality))
 
     def needed(self, level: float, *, sure: bool = False) -> float:
         """Return the requests a day that keep the mean quality at a level.
 
-        ``inf`` if none do. With ``sure`` the lower bound has to keep it.
+        ``inf`` if none do. With ``sure`` the lower bound has to reach it.
         """
         reached = np.maximum.accumulate(self.low if sure else self.quality)
         if reached[-1] < level:
@@ -65,15 +65,15 @@ class Worth:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What could be done next, one row an offer.
+    """Possible next actions, one row for each.
 
     Attributes:
         sources: The names of the sources.
-        source: Which of them each offer is of.
-        cost: Requests that it takes.
-        gain: Quality-days that it buys, times the weight of the source: by how much
-            the mean quality would be higher if it were always done when it is worth
-            this much. Equal gains per request are worth the same at every source.
+        source: The source of each offer, an index into ``sources``.
+        cost: Requests that it costs.
+        gain: The quality-days it gains, times the weight of the source: how much higher
+            the mean quality would be if it were always done at this gain. Equal gains
+            per request are worth the same at every source.
 
     """
 
@@ -86,17 +86,20 @@ class Offers:
         return self.cost.size
 
 
-def joined(offers: Sequence[Offers]) -> Offers:
+def join_offers(offers: Sequence[Offers]) -> Offers:
     """Return the offers of several sets of sources as one."""
     if len(offers) == 1:
         return offers[0]
-    start = np.cumsum([0, *(len(one.sources) for one in offers)])
+    start = np.cumsum([0, *(len(offer.sources) for offer in offers)])
     return Offers(
-        tuple(name for one in offers for name in one.sources),
+        tuple(name for offer in offers for name in offer.sources),
         np.concatenate(
-            [one.source + first for one, first in zip(offers, start[:-1], strict=True)]
+            [
+                offer.source + first
+                for offer, first in zip(offers, start[:-1], strict=True)
+            ]
             or [np.zeros(0, dtype=np.intp)]
         ),
-        np.concatenate([np.zeros(0), *(one.cost for one in offers)]),
-        np.concatenate([np.zeros(0), *(one.gain for one in offers)]),
+        np.concatenate([np.zeros(0), *(offer.cost for offer in offers)]),
+        np.concatenate([np.zeros(0), *(offer.gain for offer in offers)]),
     )

@@ -1,4 +1,4 @@
-"""Everything a policy may know."""
+"""The view: everything that a policy may use."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,17 +12,17 @@ from halflife.core.categories import Categories
 
 
 class Survival(Protocol):
-    """How long copies stay true; one row an item, times in days since the sync.
+    """How long copies stay up to date; one row an item, in days since the sync.
 
-    Every objective is made of these three (see ``halflife.allocation.index``).
+    Every objective is computed from these three (see ``halflife.allocation.index``).
     """
 
     def alive(self, t: Floats) -> Floats:
-        """Return S(t), the chance that the item has not changed ``t`` later."""
+        """Return S(t), the probability that the item has not changed after ``t``."""
         ...
 
     def lasting(self, t: Floats) -> Floats:
-        """Return the integral of S(u) over 0..t: expected true days out of ``t``."""
+        """Return the integral of S(u) over 0..t, the expected fresh days."""
         ...
 
     def moment(self, t: Floats) -> Floats:
@@ -31,12 +31,12 @@ class Survival(Protocol):
 
 
 class Unrest(NamedTuple):
-    """How unevenly groups of items change; each a number, or a column of groups.
+    """How unevenly groups of items change; each a number or a column of groups.
 
     Attributes:
         days: The unrest in days (``models.unrest``); 0 if a group changes at even odds.
-        watched: Days of observations from which that and rates were learned.
-        pace: Days that the items of a group live in a day to come.
+        watched: Days of observations from which it and the rates were learned.
+        pace: The days that the items of a group live in one future day.
 
     """
 
@@ -45,57 +45,58 @@ class Unrest(NamedTuple):
     pace: float | Floats = 1.0
 
     def of(self, group: Ints) -> "Unrest":
-        """Return the same of items that belong to these groups."""
+        """Return the same for items of these groups."""
         return Unrest(*(x[group] if isinstance(x, np.ndarray) else x for x in self))
 
 
 def evenly() -> Unrest:
-    """Return that groups do not change unevenly at all, which is known for ever."""
+    """Return the unrest of groups that change evenly."""
     return Unrest()
 
 
 def unfiled() -> None:
-    """Return that nobody has filed the items under topics."""
+    """Return None: the items have no topics."""
 
 
 class Calendar(Protocol):
-    """How time passes for groups whose items change at certain hours."""
+    """The pace of time for groups whose items change at certain hours."""
 
     def __call__(self, group: Ints, age: Floats, later: float) -> tuple[Floats, Floats]:
-        """Return own days for each day of the age, and own days until so much later."""
+        """Return the group's own days per day of the age, and those until ``later``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What we hold and believe at one moment; row ``i`` of each array is item ``i``.
+    """The state of the copies at one moment; row ``i`` of each array is item ``i``.
 
     Attributes:
         now: The current time, in days.
         keys: The items' names.
         weight: How much each item matters.
-        cost: Requests that one look takes.
-        group: Which group each item belongs to.
+        cost: Requests that one fetch costs.
+        group: The group of each item.
         rate: Believed changes per day (posterior mean).
         survival: Believed survival of each copy, uncertainty about the rate included.
-        age: Days since the last good look; ``inf`` if there was none.
-        looks: Good looks so far.
+        age: Days since the last successful observation; ``inf`` if there was none.
+        looks: Successful observations so far.
         changes: How many of them found a change.
         looked: Whether the item was already tried in this cycle.
-        changed: Whether the latest good look found a change.
-        ready: Whether the item may be asked for now (it is not backing off).
-        due: When a rule that keeps a date for each item wants the next look;
-            empty unless the belief keeps one.
-        exposure: Days at the usual pace since the last good look, by which survival
-            goes: the age, made longer by hints and by changes seen nearby.
+        changed: Whether the latest successful observation found a change.
+        ready: Whether the item may be fetched now (it is not backing off).
+        due: When the next fetch of each item is due; empty unless the belief keeps due
+            dates.
+        exposure: Days at the usual pace since the last successful observation, the
+            argument of survival: the age, lengthened by hints and by changes seen
+            nearby.
         doubt: Standard deviation of the exposure, in days.
-        room: Requests that the item's host will take in this turn; ``inf`` if any.
-        unrest: Tells how unevenly groups change; worked out when it is asked for.
-        topics: Tells which topics the items are filed under, if a policy asked for
-            that (``Strategy.needs_topics``); worked out when it is asked for.
-        calendar: Tells how unevenly time passes, for forecasts; None if evenly.
-        unsettled: Days since the last good look in which unrest counts: the age, but
-            less where maps tell of changes; empty if no map does.
+        room: Requests that the item's host accepts in this turn; ``inf`` if unlimited.
+        unrest: Returns how unevenly groups change; computed when it is called.
+        topics: Returns the topics of the items, if a policy needs them
+            (``Strategy.needs_topics``); computed when it is called.
+        calendar: How unevenly time passes, for forecasts; None if evenly.
+        unsettled: Days since the last successful observation in which unrest counts:
+            the age, or less where maps announce changes; empty if no map does.
 
     """
 
@@ -126,5 +127,5 @@ class View:
 
     @property
     def held(self) -> Bools:
-        """Whether we have ever had a good look at the item."""
+        """Whether the item was ever observed successfully."""
         return self.looks > 0

@@ -1,13 +1,13 @@
-"""How numbers, counts and stretches of time are written, everywhere."""
+"""The text of numbers, counts and durations, the same everywhere."""
 
 import math
 from collections.abc import Mapping
 
-LEAST = 1e-6  # what is closer to 0 is only said to be
+LEAST = 1e-6  # smaller values are shown as "<0.000001"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number with so many digits that count, never in scientific notation.
+    """Return a number with so many significant digits, never in scientific notation.
 
     >>> number(578.4), number(0.01234, 2), number(1234567.8), number(2.0)
     ('578', '0.012', '1234568', '2')
@@ -22,22 +22,22 @@ def number(value: float, digits: int = 3) -> str:
     if size < LEAST:
         return "<0.000001" if value > 0 else ">-0.000001"
     places = max(digits - 1 - math.floor(math.log10(size)), 0)
-    said = f"{value:.{places}f}"
-    return said.rstrip("0").rstrip(".") if places else said
+    text = f"{value:.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
 
 
-def count(many: float, thing: str, things: str = "") -> str:
-    """Return a number of things, with the noun in its number.
+def count(value: float, thing: str, things: str = "") -> str:
+    """Return a count with its noun in the singular or plural.
 
     >>> count(1, "request"), count(7, "request"), count(0, "query", "queries")
     ('1 request', '7 requests', '0 queries')
     """
-    said = number(many)
-    return f"{said} {thing if said == '1' else things or f'{thing}s'}"
+    text = number(value)
+    return f"{text} {thing if text == '1' else things or f'{thing}s'}"
 
 
 def span(days: float) -> str:
-    """Return a stretch of time as people say it.
+    """Return a duration as readable text.
 
     >>> span(3.0), span(0.25), span(0.001), span(0.0001), span(math.inf)
     ('3 days', '6 h', '1.4 min', '9 s', 'never')
@@ -53,7 +53,7 @@ def span(days: float) -> str:
 
 
 def finite(value: object) -> object:
-    """Return a value that JSON can hold: a number that is not finite becomes None.
+    """Return a value that JSON can represent: a non-finite number becomes None.
 
     >>> finite({"a": [1.5, math.nan], 2: (math.inf,)})
     {'a': [1.5, None], '2': [None]}
@@ -61,7 +61,7 @@ def finite(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(name): finite(one) for name, one in value.items()}
+        return {str(name): finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
+        return [finite(item) for item in value]
     return value

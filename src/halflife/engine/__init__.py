@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from halflife.core.lazy_import import late
+from halflife.core.lazy_import import lazy_modules
 
 if not TYPE_CHECKING:  # needed after the first turn, or for some kinds of source only
-    __getattr__ = late(__name__, "audit", "rhythms", "source_health")
+    __getattr__ = lazy_modules(__name__, "audit", "rhythms", "source_health")

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats
-from halflife.core.value_curve import Offers, joined
+from halflife.core.value_curve import Offers, join_offers
 from halflife.engine import audit_report
 from halflife.engine.bound_widening import FULL, Trust
 from halflife.kinds.protocol import Known, Memo, Reading
@@ -87,7 +87,7 @@ class Appraiser:
 
     def offers(self, sources: Sequence[SourceConfig]) -> Offers:
         """Return what could be done now, in weighted quality-days."""
-        return joined([kind_of(s).offers(self.state(s)) for s in sources])
+        return join_offers([kind_of(s).offers(self.state(s)) for s in sources])
 
     def age(self, source: SourceConfig, *, some: bool = False) -> Floats:
         """Return the days since the last look, page by page where there are pages.

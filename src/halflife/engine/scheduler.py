@@ -25,7 +25,7 @@ import numpy as np
 from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Ints
 from halflife.core.ranking import best_rows
-from halflife.core.value_curve import Offers, joined
+from halflife.core.value_curve import Offers, join_offers
 from halflife.engine import groups, prices, targets, zones
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.decision import Decision
@@ -335,7 +335,7 @@ def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> TargetDeman
     return TargetDemand(
         targets.Aim(stands, memories),
         [source for asked in found for source in asked.sources],
-        joined([asked.offers for asked in found]),
+        join_offers([asked.offers for asked in found]),
         OfferTurn(
             np.concatenate([none, *(asked.turn.ready for asked in found)]),
             np.concatenate([none, *(asked.turn.urgent for asked in found)]),

@@ -76,7 +76,7 @@ def level(source: SourceConfig) -> tuple[float, float | None] | None:
 def get_ready(sources: Sequence[SourceConfig]) -> None:
     """Import what it takes to judge targets, if any source has one: that takes long."""
     if any(level(source) is not None for source in sources):
-        lazy_scipy.get_ready()
+        lazy_scipy.preload()
 
 
 def aim(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Aim:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.core.arrays import Floats, Ints
-from halflife.core.filters import Every, Filter, Not
+from halflife.core.filters import AllOf, Filter, Not
 from halflife.core.lifetimes import Lives, Values
 from halflife.grouping.columns import Column
 from halflife.grouping.cuts import best_cut, carried_gain
@@ -195,7 +195,7 @@ class _Leaf:
     @property
     def rule(self) -> str:
         parts = tuple(r if yes else Not(r) for r, yes in self.path)
-        return str(Every(parts)) if len(parts) > 1 else "".join(map(str, parts))
+        return str(AllOf(parts)) if len(parts) > 1 else "".join(map(str, parts))
 
 
 @dataclass(frozen=True, slots=True)

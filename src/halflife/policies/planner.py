@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
-from halflife.core.keys import Chosen
+from halflife.core.keys import KeySubset
 from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.models.mixed_survival import law_of
@@ -152,7 +152,7 @@ def taken(view: View, rows: Ints) -> View:
     survival = law_of(view.survival, rows, len(view))
     return replace(
         view,
-        keys=Chosen(view.keys, rows),
+        keys=KeySubset(view.keys, rows),
         survival=survival,
         topics=partial(_filed, view, rows),
         **columns,

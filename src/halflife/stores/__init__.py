@@ -9,7 +9,7 @@ database, for several machines), ``MemoryStore`` (as long as the program runs).
 from typing import TYPE_CHECKING, Protocol
 
 from halflife.core.host import HostBook
-from halflife.core.lazy_import import late
+from halflife.core.lazy_import import lazy_modules
 from halflife.core.store import (
     RESUME_WITHIN,
     Items,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from halflife.stores.sink_rows import SinkRows
     from halflife.stores.work import FleetState
 else:  # what searches take is much to import, and not all have any
-    __getattr__ = late(__name__, "summaries")
+    __getattr__ = lazy_modules(__name__, "summaries")
 
 __all__ = [
     "RESUME_WITHIN",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from halflife.core.lazy_import import late
+from halflife.core.lazy_import import lazy_modules
 
 if not TYPE_CHECKING:  # not everybody has such a source, and these are slow to import
-    __getattr__ = late(__name__, "audit", "check", "runner", "selection")
+    __getattr__ = lazy_modules(__name__, "audit", "check", "runner", "selection")
