@@ -33,7 +33,7 @@ from halflife.engine.loop import Loop
 from halflife.kinds.pages import audit as pages_audit
 from halflife.kinds.pages.runner import Keeper
 from halflife.metrics.intervals import Interval
-from halflife.models.audit import audited as share_found, share_bounds
+from halflife.models.audit import audited_share as share_found, share_bounds
 from halflife.plugins import strategy
 from halflife.recordings.histories import load
 from halflife.recordings.pages import NAME, RecordedPageSource, Recording

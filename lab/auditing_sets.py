@@ -28,7 +28,7 @@ from halflife.kinds.form.audit import Audit
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.pages.audit import due_at, issue, outcome
-from halflife.models.audit import pooled
+from halflife.models.audit import pooled_share
 from halflife.models.calibration import coverage, interval_score
 from halflife.models.setquality import forecast as set_forecast
 from halflife.queries.form_copy import FormCopy, FormWish
@@ -323,7 +323,7 @@ def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
         day, found, truth, looks = np.array(one.found).T
         for begin in np.arange(0.0, DAYS, period):
             some = (day >= begin) & (day < begin + period)
-            mean, low, high = pooled(found[some], looks[some], alike=True)
+            mean, low, high = pooled_share(found[some], looks[some], alike=True)
             true = float(truth[some].mean())
             inside.append(low <= true <= high)
             error.append(mean - true)

@@ -13,7 +13,7 @@ import numpy as np
 from halflife.config import Config
 from halflife.core.arrays import Floats
 from halflife.engine import audit_report, targets as engine_targets
-from halflife.models.audit import audited as share_found
+from halflife.models.audit import audited_share as share_found
 from halflife.stores.forecasts import Forecasts, Issued
 from halflife.stores.sqlite import SqliteStore
 from lab.mixedtime import Passing

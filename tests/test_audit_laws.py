@@ -11,10 +11,10 @@ from halflife.metrics.intervals import Interval
 from halflife.models.audit import (
     BETS,
     _payoffs,
-    audited,
+    audited_share,
     drift,
-    over_time,
-    pooled,
+    mean_over_gaps,
+    pooled_share,
     share_bounds,
 )
 
@@ -33,7 +33,7 @@ def test_an_audit_is_hajeks_share_with_korn_and_graubards_bounds(seed, n, confid
     rng = np.random.default_rng(seed)
     fresh = rng.random(n) < 0.6
     chance, weight = rng.uniform(0.05, 0.9, n), rng.uniform(0.5, 3.0, n)
-    found = audited(fresh, chance, weight, confidence=confidence)
+    found = audited_share(fresh, chance, weight, confidence=confidence)
     g = weight / chance
     share = g @ fresh / g.sum()
     size = g.sum() ** 2 / ((1 - chance) * g**2).sum()
@@ -50,11 +50,15 @@ def test_an_audit_is_hajeks_share_with_korn_and_graubards_bounds(seed, n, confid
 
 
 def test_one_part_tells_as_much_as_its_chance_says():
-    found = audited(np.array([True]), np.array([0.25]), np.ones(1))
+    found = audited_share(np.array([True]), np.array([0.25]), np.ones(1))
     low, high = beta_bounds(4 / 3, 4 / 3, 0.95)
     assert found == Interval(1.0, pytest.approx(low), high)
-    assert audited(np.zeros(0, bool), np.zeros(0), np.zeros(0)) == Interval(0.5, 0, 1)
-    assert audited(np.ones(2, bool), np.ones(2), np.zeros(2)) == Interval(0.5, 0, 1)
+    assert audited_share(np.zeros(0, bool), np.zeros(0), np.zeros(0)) == Interval(
+        0.5, 0, 1
+    )
+    assert audited_share(np.ones(2, bool), np.ones(2), np.zeros(2)) == Interval(
+        0.5, 0, 1
+    )
 
 
 @given(seed=st.integers(0, 200), m=st.integers(1, 9))
@@ -64,7 +68,7 @@ def test_audits_pool_by_their_looks(seed, m):
     found = rng.integers(0, 11, m) / 10
     n = looks.sum()
     share = looks @ found / n
-    plain = pooled(found, looks)
+    plain = pooled_share(found, looks)
     low, high = share_bounds(share * n, n, 0.95)
     assert plain == (
         pytest.approx(share),
@@ -79,11 +83,11 @@ def test_audits_pool_by_their_looks(seed, m):
         size = min(
             n, max(share * (1 - share) * (m - 1) / (m * spread) * ratio**2, 1e-6)
         )
-    alike = pooled(found, looks, alike=True)
+    alike = pooled_share(found, looks, alike=True)
     low, high = share_bounds(share * size, size, 0.95)
     assert alike.low == pytest.approx(min(low, share), abs=1e-9)
     assert alike.high == pytest.approx(max(high, share), abs=1e-9)
-    assert pooled(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)
+    assert pooled_share(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)
 
 
 def test_losses_at_one_moment_of_each_gap_have_the_mean_and_spread_told():
@@ -92,7 +96,7 @@ def test_losses_at_one_moment_of_each_gap_have_the_mean_and_spread_told():
     moment = rng.random((200_000, 4))
     quality = 1.0 - (1.0 - end) * (1.0 - moment)
     mean = quality @ gap / gap.sum()
-    found = over_time(gap, end, confidence=0.8)
+    found = mean_over_gaps(gap, end, confidence=0.8)
     assert found.mean == pytest.approx(mean.mean(), abs=1e-3)
     z = stats.norm.ppf(0.9)
     assert (found.high - found.low) / 2 == pytest.approx(z * mean.std(), rel=1e-2)
@@ -101,16 +105,16 @@ def test_losses_at_one_moment_of_each_gap_have_the_mean_and_spread_told():
 def test_known_hours_of_loss_replace_the_unknown_moment():
     gap, end = np.array([1.0, 3.0]), np.array([0.5, 0.8])
     late = np.array([0.1, 0.4]), np.array([0.0, 0.01])
-    found = over_time(gap, end, late=late)
+    found = mean_over_gaps(gap, end, late=late)
     mean = 1.0 - (0.25 * 0.5 * 0.1 + 0.75 * 0.2 * 0.4)
     reach = stats.norm.ppf(0.975) * math.sqrt((0.75 * 0.2) ** 2 * 0.01)
     assert found == pytest.approx((mean, mean - reach, mean + reach))
 
 
 def test_quality_over_time_is_never_outside_what_is_possible():
-    found = over_time(np.ones(1), np.zeros(1), confidence=0.99)
+    found = mean_over_gaps(np.ones(1), np.zeros(1), confidence=0.99)
     assert found == Interval(0.5, 0.0, 1.0)
-    assert over_time(np.zeros(1), np.ones(1)) == Interval(0.5, 0.0, 1.0)
+    assert mean_over_gaps(np.zeros(1), np.ones(1)) == Interval(0.5, 0.0, 1.0)
 
 
 def bets(believed, fresh, turn, group, threshold):

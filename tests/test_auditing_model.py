@@ -11,12 +11,12 @@ from halflife.core.forecast import Forecast
 from halflife.metrics.intervals import Interval
 from halflife.models.audit import (
     BETS,
-    audited,
+    audited_share,
     drift,
-    over_time,
-    pooled,
+    estimated_total,
+    mean_over_gaps,
+    pooled_share,
     share_bounds,
-    total,
 )
 from halflife.models.calibration import (
     FARTHEST,
@@ -25,15 +25,15 @@ from halflife.models.calibration import (
     Outcome,
     brier,
     coverage,
-    effective,
-    gap,
-    gap_of_chance,
+    effective_size,
     interval_score,
+    lifetime_widening_factor,
+    normal_score,
     reliability,
-    right_ones,
-    standing,
-    trust,
-    widened,
+    right_parts_pmf,
+    trust_factor,
+    widen_forecast,
+    widening_factor,
 )
 
 unit = st.floats(0.0, 1.0)
@@ -47,7 +47,8 @@ def test_sums_are_unbiased_over_all_samples(values, n):
     values, n = np.array(values), min(n, len(values))
     chance = np.full(n, n / values.size)
     found = [
-        total(values[list(s)], chance) for s in combinations(range(values.size), n)
+        estimated_total(values[list(s)], chance)
+        for s in combinations(range(values.size), n)
     ]
     assert np.mean(found) == pytest.approx(values.sum(), abs=1e-9)
 
@@ -58,7 +59,7 @@ def test_sums_are_unbiased_when_chances_differ():
     for code in range(8):  # each part is drawn by itself
         drawn = np.array([bool(code >> i & 1) for i in range(3)])
         weight = np.prod(np.where(drawn, chance, 1.0 - chance))
-        mean += weight * total(values[drawn], chance[drawn])
+        mean += weight * estimated_total(values[drawn], chance[drawn])
     assert mean == pytest.approx(11.0)
 
 
@@ -67,13 +68,13 @@ def test_the_share_is_unbiased_over_all_even_samples(fresh, n):
     fresh, n = np.array(fresh), min(n, len(fresh))
     chance = np.full(n, n / fresh.size)
     samples = combinations(range(fresh.size), n)
-    found = [audited(fresh[list(s)], chance, np.ones(n)).mean for s in samples]
+    found = [audited_share(fresh[list(s)], chance, np.ones(n)).mean for s in samples]
     assert np.mean(found) == pytest.approx(fresh.mean())
 
 
 def test_the_interval_of_an_even_sample_is_that_of_a_binomial_share():
     fresh = np.arange(100) < 80
-    found = audited(fresh, np.full(100, 1e-9), np.ones(100))
+    found = audited_share(fresh, np.full(100, 1e-9), np.ones(100))
     n = 99 * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 99)) ** 2
     wanted = stats.beta.ppf(
         [0.025, 0.975], [0.8 * n, 0.8 * n + 1], [0.2 * n + 1, 0.2 * n]
@@ -88,14 +89,14 @@ def test_the_interval_holds_the_truth_of_a_small_population(share, n):
     held, right = 80, round(80 * share)
     hits = np.arange(max(0, n - held + right), min(n, right) + 1)
     chance = np.full(n, n / held)
-    bounds = [audited(np.arange(n) < k, chance, np.ones(n)) for k in hits]
+    bounds = [audited_share(np.arange(n) < k, chance, np.ones(n)) for k in hits]
     inside = np.array([low - 1e-9 <= share <= high + 1e-9 for _, low, high in bounds])
     # every possible sample, each by its chance
     assert stats.hypergeom(held, right, n).pmf(hits) @ inside >= 0.94
 
 
 def test_whoever_looks_at_everything_knows():
-    found = audited(np.array([True, False]), np.ones(2), np.array([3.0, 1.0]))
+    found = audited_share(np.array([True, False]), np.ones(2), np.array([3.0, 1.0]))
     assert found == Interval(0.75, 0.75, 0.75)
 
 
@@ -110,7 +111,7 @@ def test_audits_are_finite_on_whatever_was_drawn(rows):
     fresh, chance, weight = (
         np.array(c, k) for c, k in zip(columns, kinds, strict=True)
     )
-    mean, low, high = audited(fresh, chance, weight)
+    mean, low, high = audited_share(fresh, chance, weight)
     assert 0.0 <= low <= mean <= high <= 1.0
 
 
@@ -146,7 +147,7 @@ def test_nothing_forecast_has_nothing_to_tell():
     assert reliability(none, none > 0).size.size == 0
     assert brier(none, none > 0).score == 0.0
     assert coverage(none) == Interval(0.95, 0.0, 1.0)
-    assert effective(none, 5.0) == 0.0
+    assert effective_size(none, 5.0) == 0.0
 
 
 @pytest.mark.parametrize("mean", [0.1, 0.5, 0.97])
@@ -155,8 +156,8 @@ def test_right_ones_are_distributed_as_scipy_says(mean, spread):
     variance = spread**2
     both = mean * (1 - mean) / variance - 1
     wanted = stats.betabinom(12, mean * both, (1 - mean) * both).pmf(np.arange(13))
-    assert right_ones(mean, variance, 12) == pytest.approx(wanted)
-    assert right_ones(mean, 0.0, 12) == pytest.approx(
+    assert right_parts_pmf(mean, variance, 12) == pytest.approx(wanted)
+    assert right_parts_pmf(mean, 0.0, 12) == pytest.approx(
         stats.binom(12, mean).pmf(np.arange(13))
     )
 
@@ -165,9 +166,9 @@ def test_right_ones_are_distributed_as_scipy_says(mean, spread):
 def test_scores_are_finite_and_agree_with_the_bounds(mean, low, high, found, looks, u):
     low, mean, high = sorted([low, mean, high])
     bounds = Interval(mean, low, high)
-    sampled = standing(bounds, Outcome(found, looks), u, 0.95)
+    sampled = normal_score(bounds, Outcome(found, looks), u, 0.95)
     assert abs(sampled) <= FARTHEST
-    exact = standing(bounds, Outcome(found, np.inf), u, 0.95)
+    exact = normal_score(bounds, Outcome(found, np.inf), u, 0.95)
     if abs(found - low) > 1e-9 and abs(found - high) > 1e-9:
         assert (abs(exact) <= stats.norm.ppf(0.975)) == (low <= found <= high)
 
@@ -181,7 +182,7 @@ def test_scores_of_true_forecasts_are_standard_normal(n):
     bounds = bounds._replace(high=mean + 1.96 * spread)
     truth = rng.beta(mean * both, (1 - mean) * both, 600)
     hits = rng.binomial(n, truth)
-    scores = [standing(bounds, Outcome(k / n, n), rng.random(), 0.95) for k in hits]
+    scores = [normal_score(bounds, Outcome(k / n, n), rng.random(), 0.95) for k in hits]
     assert stats.kstest(scores, "norm").pvalue > 0.01
     assert coverage(np.array(scores)).low < 0.95 < coverage(np.array(scores)).high
 
@@ -192,20 +193,20 @@ def test_scores_of_true_forecasts_are_standard_normal(n):
     more=st.floats(0, 10),
 )
 def test_trust_is_monotone_in_misses(scores, place, more):
-    before = trust(np.array(scores))
+    before = trust_factor(np.array(scores))
     assert 1.0 <= before <= 4.2
     if scores:
         worse = np.array(scores)
         worse[place % worse.size] *= 1.0 + more
-        assert trust(worse) >= before - 1e-12
+        assert trust_factor(worse) >= before - 1e-12
 
 
 def test_trust_comes_back_when_forecasts_come_true():
     rng = np.random.default_rng(3)
     good, bad = rng.standard_normal(RECENT), np.full(30, 4.0)
-    assert trust(good) == pytest.approx(1.0, abs=0.25)
-    assert trust(np.concatenate([good, bad])) > 1.8
-    assert trust(np.concatenate([good, bad, good])) == trust(good)
+    assert trust_factor(good) == pytest.approx(1.0, abs=0.25)
+    assert trust_factor(np.concatenate([good, bad])) > 1.8
+    assert trust_factor(np.concatenate([good, bad, good])) == trust_factor(good)
 
 
 def test_trust_is_the_quantile_of_the_errors_when_there_are_many():
@@ -217,37 +218,39 @@ def test_trust_is_the_quantile_of_the_errors_when_there_are_many():
     mass = np.cumsum(weight[order]) / weight.sum()
     least, most = sizes[order[np.searchsorted(mass, [0.93, 0.97])]]
     z = stats.norm.ppf(0.975)
-    assert least / z * 0.97 <= trust(scores) <= most / z
+    assert least / z * 0.97 <= trust_factor(scores) <= most / z
 
 
 @given(mean=unit, low=unit, high=unit, less=st.floats(1, 5), more=st.floats(1, 5))
 def test_a_larger_factor_gives_wider_bounds(mean, low, high, less, more):
     low, mean, high = sorted([low, mean, high])
     cast = Forecast("recall", *(np.array([x]) for x in (0.0, mean, low, high)))
-    some, all_ = (widened(cast, f) for f in sorted([less, more]))
+    some, all_ = (widen_forecast(cast, f) for f in sorted([less, more]))
     assert 0.0 <= all_.low[0] <= some.low[0] + 1e-12
     assert some.low[0] <= low + 1e-12
     assert 1.0 >= all_.high[0] >= some.high[0] - 1e-12
-    assert widened(cast, 1.0) is cast
+    assert widen_forecast(cast, 1.0) is cast
 
 
 @given(values=st.lists(unit, min_size=6, max_size=6))
 def test_bounds_widened_by_the_gap_hold_what_was_found(values):
     low, mean, high = sorted(values[:3])
     found = Interval(*(sorted(values[3:])[i] for i in (1, 0, 2)))
-    factor = gap(Interval(mean, low, high), found)
+    factor = widening_factor(Interval(mean, low, high), found)
     assert 1.0 <= factor <= WIDEST
     if 1.0 < factor < WIDEST:
         cast = Forecast("recall", *(np.array([x]) for x in (0.0, mean, low, high)))
-        wide = widened(cast, factor)
+        wide = widen_forecast(cast, factor)
         far = found.low if found.high < mean else found.high
         assert wide.low[0] - 1e-9 <= far <= wide.high[0] + 1e-9
 
 
 def test_the_gap_grows_with_misses():
     believed, n = Interval(0.95, 0.93, 0.97), 40
-    found = [audited(np.arange(n) >= k, np.full(n, 0.01), np.ones(n)) for k in range(n)]
-    factors = [gap(believed, one) for one in found]
+    found = [
+        audited_share(np.arange(n) >= k, np.full(n, 0.01), np.ones(n)) for k in range(n)
+    ]
+    factors = [widening_factor(believed, one) for one in found]
     assert factors == sorted(factors)
     assert factors[2] == 1.0
     assert factors[20] > 5.0
@@ -324,7 +327,7 @@ def test_quality_over_time_is_that_of_losses_at_any_moment():
     # All of a gap is lost at one moment, any as likely as another.
     moment = rng.random((40_000, 3))
     means = (gap * (moment + (1.0 - moment) * end)).sum(axis=1) / gap.sum()
-    found = over_time(gap, end)
+    found = mean_over_gaps(gap, end)
     assert found.mean == pytest.approx(means.mean(), abs=0.002)
     reach = stats.norm.ppf(0.975) * means.std()
     assert found.high - found.mean == pytest.approx(reach, rel=0.02)
@@ -337,15 +340,15 @@ def test_quality_over_time_is_that_of_losses_at_any_moment():
 )
 def test_quality_over_time_is_within_what_is_possible(rows):
     gap, end = np.array(rows).T
-    mean, low, high = over_time(gap, end)
+    mean, low, high = mean_over_gaps(gap, end)
     least = float(gap @ end / gap.sum())
     assert least - 1e-9 <= low <= mean <= high <= 1.0 + 1e-9
     assert mean == pytest.approx((1.0 + least) / 2.0)
 
 
 def test_without_looks_nothing_is_known_of_quality_over_time():
-    assert over_time(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)
-    assert over_time(np.zeros(2), np.ones(2)) == Interval(0.5, 0.0, 1.0)
+    assert mean_over_gaps(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)
+    assert mean_over_gaps(np.zeros(2), np.ones(2)) == Interval(0.5, 0.0, 1.0)
 
 
 @given(
@@ -355,7 +358,7 @@ def test_without_looks_nothing_is_known_of_quality_over_time():
 def test_chances_hurried_by_the_gap_hold_what_was_found(believed, values):
     low, mean, high = sorted(values)
     found = Interval(mean, low, high)
-    factor = gap_of_chance(believed, found)
+    factor = lifetime_widening_factor(believed, found)
     assert 1.0 <= factor <= WIDEST
     if low <= believed <= high:
         assert factor == 1.0
@@ -367,7 +370,7 @@ def test_chances_hurried_by_the_gap_hold_what_was_found(believed, values):
 def test_chances_must_be_hurried_more_the_fewer_lasted():
     n = 20
     shares = [Interval(k / n, *share_bounds(k, n, 0.95)) for k in range(n + 1)]
-    factors = [gap_of_chance(0.9, one) for one in shares]
+    factors = [lifetime_widening_factor(0.9, one) for one in shares]
     assert factors == sorted(factors, reverse=True)
     assert factors[18] == factors[20] == 1.0
     assert factors[0] == WIDEST
@@ -380,7 +383,7 @@ def test_chances_must_be_hurried_more_the_fewer_lasted():
 )
 def test_what_audits_found_together_is_never_surer_if_parts_may_be_alike(rows):
     found, looks = np.array(rows, dtype=float).reshape(-1, 2).T
-    one, other = pooled(found, looks), pooled(found, looks, alike=True)
+    one, other = pooled_share(found, looks), pooled_share(found, looks, alike=True)
     assert 0.0 <= other.low <= one.low + 1e-9
     assert one.high - 1e-9 <= other.high <= 1.0
     assert one.mean == other.mean
@@ -393,9 +396,9 @@ def test_audits_of_groups_that_change_together_are_told_with_that_doubt():
     for _ in range(300):
         # 12 audits of 10 records each, which are all right or all wrong
         found, looks = (rng.random(12) < 0.8).astype(float), np.full(12, 10.0)
-        _, low, high = pooled(found, looks, alike=True)
+        _, low, high = pooled_share(found, looks, alike=True)
         inside.append(low <= 0.8 <= high)
-        _, low, high = pooled(found, looks)
+        _, low, high = pooled_share(found, looks)
         plain.append(low <= 0.8 <= high)
     assert np.mean(inside) >= 0.93
     assert np.mean(plain) < 0.6
@@ -403,8 +406,8 @@ def test_audits_of_groups_that_change_together_are_told_with_that_doubt():
 
 def test_audits_of_single_parts_are_pooled_as_one_sample():
     found, looks = np.array([1.0, 0.0, 1.0, 1.0]), np.ones(4)
-    assert pooled(found, looks)[1:] == pytest.approx(share_bounds(3.0, 4.0, 0.95))
-    assert pooled(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)
+    assert pooled_share(found, looks)[1:] == pytest.approx(share_bounds(3.0, 4.0, 0.95))
+    assert pooled_share(np.zeros(0), np.zeros(0)) == Interval(0.5, 0.0, 1.0)
 
 
 @given(low=unit, high=unit, truth=unit)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from halflife.models.bursts import MOST_BINS, TOLD_BINS, Bursts, at_least_one
+from halflife.models.bursts import MOST_BINS, UNREST_BINS, Bursts, at_least_one
 
 ONE_SITE = np.zeros(10, dtype=np.intp)
 ROWS = np.arange(10)
@@ -175,4 +175,4 @@ def test_unrest_is_told_in_days_whatever_the_bins_are(step):
     bursts.reach(100.0 + 20 * step)
     assert bursts.unrest().watched == pytest.approx(21 * step)
     bursts.reach(100.0 + 300 * step)
-    assert bursts.unrest().watched == pytest.approx(TOLD_BINS * step)
+    assert bursts.unrest().watched == pytest.approx(UNREST_BINS * step)

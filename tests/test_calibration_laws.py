@@ -17,14 +17,14 @@ from halflife.models.calibration import (
     Outcome,
     brier,
     coverage,
-    effective,
-    gap,
-    gap_of_chance,
+    effective_size,
+    lifetime_widening_factor,
+    normal_score,
     reliability,
-    right_ones,
-    standing,
-    trust,
-    wider,
+    right_parts_pmf,
+    trust_factor,
+    widen_bounds,
+    widening_factor,
 )
 
 BELIEVED = Interval(0.8, 0.7, 0.85)
@@ -77,15 +77,15 @@ def test_the_parts_of_the_brier_score_are_murphys():
 def test_parts_of_different_weight_tell_as_much_as_fewer_equal_ones():
     weight = np.array([1.0, 2.0, 3.0])
     kish = 36.0 / 14.0
-    assert effective(weight, 1e12) == pytest.approx(kish)
-    assert effective(weight, 12.0) == pytest.approx(kish / (1 - 3 / 12))
-    assert effective(weight, 3.0) == math.inf
-    assert effective(np.zeros(2), 9.0) == 0.0
+    assert effective_size(weight, 1e12) == pytest.approx(kish)
+    assert effective_size(weight, 12.0) == pytest.approx(kish / (1 - 3 / 12))
+    assert effective_size(weight, 3.0) == math.inf
+    assert effective_size(np.zeros(2), 9.0) == 0.0
 
 
 @given(found=st.floats(0.0, 1.0))
 def test_where_all_was_seen_the_score_is_the_distance_in_bounds(found):
-    score = standing(BELIEVED, Outcome(found, math.inf), 0.5, 0.95)
+    score = normal_score(BELIEVED, Outcome(found, math.inf), 0.5, 0.95)
     side = 0.1 if found < 0.8 else 0.05
     by_hand = Z * (found - 0.8) / side
     assert score == pytest.approx(np.clip(by_hand, -FARTHEST, FARTHEST), abs=1e-9)
@@ -93,9 +93,9 @@ def test_where_all_was_seen_the_score_is_the_distance_in_bounds(found):
 
 def test_a_bound_that_leaves_nothing_open_is_missed_by_far():
     sure = Interval(0.8, 0.8, 0.8)
-    assert standing(sure, Outcome(0.8, math.inf), 0.5, 0.95) == 0.0
-    assert standing(sure, Outcome(0.9, math.inf), 0.5, 0.95) == FARTHEST
-    assert standing(sure, Outcome(0.7, math.inf), 0.5, 0.95) == -FARTHEST
+    assert normal_score(sure, Outcome(0.8, math.inf), 0.5, 0.95) == 0.0
+    assert normal_score(sure, Outcome(0.9, math.inf), 0.5, 0.95) == FARTHEST
+    assert normal_score(sure, Outcome(0.7, math.inf), 0.5, 0.95) == -FARTHEST
 
 
 @pytest.mark.parametrize("k", [0, 3, 12, 19, 20])
@@ -106,15 +106,15 @@ def test_of_a_sample_the_score_is_the_quantile_of_a_beta_binomial(k, u):
     both = mean * (1 - mean) / variance - 1
     law = stats.betabinom(n, mean * both, (1 - mean) * both)
     pit = min(law.cdf(k - 1) + u * law.pmf(k), 1.0)
-    score = standing(BELIEVED, Outcome(k / n, float(n)), u, 0.95)
+    score = normal_score(BELIEVED, Outcome(k / n, float(n)), u, 0.95)
     expected = np.clip(stats.norm.ppf(pit), -FARTHEST, FARTHEST)
     assert score == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_sure_forecast_makes_the_right_ones_binomial():
-    found = right_ones(0.3, 0.0, 12)
+    found = right_parts_pmf(0.3, 0.0, 12)
     np.testing.assert_allclose(found, stats.binom(12, 0.3).pmf(np.arange(13)))
-    wide = right_ones(0.3, 0.02, 12)
+    wide = right_parts_pmf(0.3, 0.02, 12)
     both = 0.3 * 0.7 / 0.02 - 1
     law = stats.betabinom(12, 0.3 * both, 0.7 * both)
     np.testing.assert_allclose(wide, law.pmf(np.arange(13)))
@@ -136,7 +136,7 @@ def test_trust_is_the_quantile_of_sizes_among_those_lent():
         scores = rng.normal(0.0, 3.0, n)
         size = np.abs(scores[-RECENT:])
         # the weight beyond q: the scores seen, and LENT of a standard normal
-        factor = trust(scores)
+        factor = trust_factor(scores)
 
         def beyond(q, size=size):
             lent = LENT * 2 * stats.norm.sf(q)
@@ -150,44 +150,52 @@ def test_trust_is_the_quantile_of_sizes_among_those_lent():
 def test_old_misses_pass_out_of_the_window():
     misses = np.full(RECENT, 6.0)
     fine = np.zeros(RECENT)
-    assert trust(np.r_[misses, fine]) == trust(fine) == 1.0
-    assert trust(np.r_[fine, misses]) == trust(misses) > 2.0
+    assert trust_factor(np.r_[misses, fine]) == trust_factor(fine) == 1.0
+    assert trust_factor(np.r_[fine, misses]) == trust_factor(misses) > 2.0
 
 
 @given(f=st.floats(1.0, 9.0), low=st.floats(0.0, 0.5), high=st.floats(0.5, 1.0))
 def test_bounds_are_moved_away_from_the_mean(f, low, high):
-    below, above = wider(np.array([0.5]), np.array([low]), np.array([high]), f)
+    below, above = widen_bounds(np.array([0.5]), np.array([low]), np.array([high]), f)
     assert below[0] == pytest.approx(min(max(0.5 - f * (0.5 - low), 0.0), low))
     assert above[0] == pytest.approx(max(min(0.5 + f * (high - 0.5), 1.0), high))
 
 
 def test_bounds_of_counts_may_be_wider_than_one():
-    below, above = wider(np.array([5.0]), np.array([4.0]), np.array([7.0]), 2.0, most=8)
+    below, above = widen_bounds(
+        np.array([5.0]), np.array([4.0]), np.array([7.0]), 2.0, most=8
+    )
     assert (below[0], above[0]) == (3.0, 8.0)
 
 
 def test_the_gap_is_the_least_factor_that_holds_what_was_found():
-    assert gap(BELIEVED, Interval(0.5, 0.4, 0.6)) == pytest.approx(0.4 / 0.1)
-    assert gap(BELIEVED, Interval(0.95, 0.9, 1.0)) == pytest.approx(0.2 / 0.05)
-    assert gap(BELIEVED, Interval(0.75, 0.6, 0.8)) == 1.0  # the mean is allowed
-    assert gap(BELIEVED, Interval(0.85, 0.8, 0.9)) == 1.0
-    assert gap(Interval(0.8, 0.79, 0.81), Interval(0.1, 0.0, 0.2)) == WIDEST
+    assert widening_factor(BELIEVED, Interval(0.5, 0.4, 0.6)) == pytest.approx(
+        0.4 / 0.1
+    )
+    assert widening_factor(BELIEVED, Interval(0.95, 0.9, 1.0)) == pytest.approx(
+        0.2 / 0.05
+    )
+    assert (
+        widening_factor(BELIEVED, Interval(0.75, 0.6, 0.8)) == 1.0
+    )  # the mean is allowed
+    assert widening_factor(BELIEVED, Interval(0.85, 0.8, 0.9)) == 1.0
+    assert widening_factor(Interval(0.8, 0.79, 0.81), Interval(0.1, 0.0, 0.2)) == WIDEST
 
 
 def test_a_chance_is_hurried_until_it_holds_what_was_found():
-    fewer = gap_of_chance(0.9, Interval(0.6, 0.5, 0.7))
+    fewer = lifetime_widening_factor(0.9, Interval(0.6, 0.5, 0.7))
     assert 0.9**fewer == pytest.approx(0.5)
-    more = gap_of_chance(0.5, Interval(0.8, 0.7, 0.9))
+    more = lifetime_widening_factor(0.5, Interval(0.8, 0.7, 0.9))
     assert 0.5 ** (1 / more) == pytest.approx(0.9)
-    assert gap_of_chance(0.7, Interval(0.6, 0.5, 0.7)) == 1.0
-    assert gap_of_chance(0.5, Interval(0.6, 0.5, 0.7)) == 1.0
-    assert gap_of_chance(0.999, Interval(0.1, 0.0, 0.2)) == WIDEST
-    assert gap_of_chance(0.1, Interval(1.0, 0.9, 1.0)) == WIDEST
+    assert lifetime_widening_factor(0.7, Interval(0.6, 0.5, 0.7)) == 1.0
+    assert lifetime_widening_factor(0.5, Interval(0.6, 0.5, 0.7)) == 1.0
+    assert lifetime_widening_factor(0.999, Interval(0.1, 0.0, 0.2)) == WIDEST
+    assert lifetime_widening_factor(0.1, Interval(1.0, 0.9, 1.0)) == WIDEST
 
 
 def test_what_was_sure_to_last_and_did_not_is_hurried_as_far_as_allowed():
-    assert gap_of_chance(1.0, Interval(0.6, 0.5, 0.7)) == WIDEST
-    assert gap_of_chance(0.0, Interval(0.6, 0.5, 0.7)) == WIDEST
+    assert lifetime_widening_factor(1.0, Interval(0.6, 0.5, 0.7)) == WIDEST
+    assert lifetime_widening_factor(0.0, Interval(0.6, 0.5, 0.7)) == WIDEST
 
 
 @pytest.mark.parametrize("mean", [1e-4, 0.02, 0.999])
@@ -196,5 +204,5 @@ def test_right_ones_of_a_rare_event_are_still_a_beta_binomial(mean):
     for part in (1e-6, 1e-2, 0.5):
         both = 1 / part - 1
         law = stats.betabinom(40, mean * both, (1 - mean) * both)
-        found = right_ones(mean, part * most, 40)
+        found = right_parts_pmf(mean, part * most, 40)
         np.testing.assert_allclose(found, law.pmf(np.arange(41)), rtol=1e-6, atol=1e-12)

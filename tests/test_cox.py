@@ -130,7 +130,7 @@ def test_a_covariate_that_does_not_vary_tells_nothing():
     x, time, ended, stratum, _ = spells(0)
     x[:, 1] = 7.0 + stratum  # it varies, but not within a stratum
     found = CoxModel().fit(x, time, ended, strata=stratum)
-    assert found.told_.tolist() == [True, False, True]
+    assert found.estimable_.tolist() == [True, False, True]
     assert found.coefficient_[1] == found.standard_error_[1] == 0.0
     assert found.wald().p_value[1] == 1.0
     assert found.status_ is CoxStatus.OK
@@ -139,7 +139,11 @@ def test_a_covariate_that_does_not_vary_tells_nothing():
 def test_a_sum_of_other_covariates_tells_nothing_more():
     x, time, ended, stratum, _ = spells(0)
     x[:, 2] = x[:, 0] - 2 * x[:, 1]
-    assert fitted((x, time, ended, stratum, None)).told_.tolist() == [True, True, False]
+    assert fitted((x, time, ended, stratum, None)).estimable_.tolist() == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_spells_all_alike_have_no_contrast():

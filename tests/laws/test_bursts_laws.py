@@ -8,7 +8,7 @@ from halflife.models.bursts import (
     FOLDER,
     MOST_BINS,
     SITE,
-    TOLD_BINS,
+    UNREST_BINS,
     Bursts,
     _Level,
     _Window,
@@ -167,14 +167,14 @@ def test_unrest_is_that_of_the_latest_bins():
     bursts, now = learned(5, begin=0.0, rounds=40)
     bursts.reach(now + 100.0)
     kept = bursts.kept()
-    assert kept.sites.shape[2] > TOLD_BINS
-    expected, seen = kept.sites[:, :, -TOLD_BINS:]
+    assert kept.sites.shape[2] > UNREST_BINS
+    expected, seen = kept.sites[:, :, -UNREST_BINS:]
     days, pace = by_group(expected, seen, 1.0, fewest=FEW_SPANS)
     assert days.max() > 0
     found = bursts.unrest()
     assert found.days == pytest.approx(days)
     assert found.pace == pytest.approx(np.sqrt(pace))
-    assert found.watched == TOLD_BINS
+    assert found.watched == UNREST_BINS
     fresh, now = learned(5, begin=0.0, step=2.0)
     bins = fresh.kept().sites.shape[2]
     assert bins == int(now / 2) + 1

@@ -9,7 +9,13 @@ from scipy import stats
 
 from halflife.metrics.intervals import Interval
 from halflife.models import decay, recall_curve
-from halflife.models.calibration import LENT, WIDEST, gap, gap_of_chance, trust
+from halflife.models.calibration import (
+    LENT,
+    WIDEST,
+    lifetime_widening_factor,
+    trust_factor,
+    widening_factor,
+)
 from halflife.models.census import Census
 from halflife.models.conformal import FREEDOM, mixed_quantiles
 from halflife.models.cox import CoxModel
@@ -45,20 +51,26 @@ def test_trust_is_the_quantile_of_scores_and_of_normal_ones_lent(
     scores = np.where(np.arange(many) < large, 8.0, 0.0)
     above = (tail * 2 * (many + LENT) - large) / (2 * LENT)
     by_hand = stats.norm.isf(above) / stats.norm.isf(tail)
-    assert trust(scores, confidence=confidence) == pytest.approx(by_hand, rel=0.03)
+    assert trust_factor(scores, confidence=confidence) == pytest.approx(
+        by_hand, rel=0.03
+    )
 
 
 def test_widening_is_never_below_one_nor_above_the_most():
     sure = Interval(1 - 1e-10, 1 - 1e-10, 1 - 1e-10)
-    assert gap_of_chance(1.0, sure) == 1.0
-    assert gap_of_chance(0.999, Interval(0.1, 0.0, 0.2)) == WIDEST
-    assert gap_of_chance(0.1, Interval(0.999, 0.99, 1.0)) == WIDEST
+    assert lifetime_widening_factor(1.0, sure) == 1.0
+    assert lifetime_widening_factor(0.999, Interval(0.1, 0.0, 0.2)) == WIDEST
+    assert lifetime_widening_factor(0.1, Interval(0.999, 0.99, 1.0)) == WIDEST
     found = Interval(0.9, 0.8, 0.95)
-    assert gap_of_chance(0.5, found) == pytest.approx(math.log(0.5) / math.log(0.95))
+    assert lifetime_widening_factor(0.5, found) == pytest.approx(
+        math.log(0.5) / math.log(0.95)
+    )
     believed = Interval(0.5, 0.4, 0.7)
-    assert gap(believed, found) == pytest.approx((0.95 - 0.5) / 0.2)
-    assert gap(believed, Interval(0.2, 0.1, 0.3)) == pytest.approx((0.5 - 0.1) / 0.1)
-    assert gap(Interval(0.5, 0.5, 0.5), found) == WIDEST
+    assert widening_factor(believed, found) == pytest.approx((0.95 - 0.5) / 0.2)
+    assert widening_factor(believed, Interval(0.2, 0.1, 0.3)) == pytest.approx(
+        (0.5 - 0.1) / 0.1
+    )
+    assert widening_factor(Interval(0.5, 0.5, 0.5), found) == WIDEST
 
 
 @pytest.mark.parametrize("tail", [0.4, 0.1, 0.025])

@@ -11,7 +11,12 @@ from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.core.plan import Plan
 from halflife.metrics.intervals import Interval
 from halflife.models.ages import LifeTable, _mean_rate
-from halflife.models.calibration import brier, gap, trust, wider
+from halflife.models.calibration import (
+    brier,
+    trust_factor,
+    widen_bounds,
+    widening_factor,
+)
 from halflife.models.census import _share
 from halflife.models.conformal import steady, unsteady
 from halflife.models.guard import DeleteGuard, _moments
@@ -146,16 +151,22 @@ def test_forecasts_alone_in_their_bins_are_scored_one_by_one():
 
 
 def test_bounds_are_widened_as_far_as_there_is_room():
-    low, high = wider(
+    low, high = widen_bounds(
         np.array([0.5, 0.9]), np.array([0.4, 0.2]), np.array([0.6, 1.0]), 3.0
     )
     assert low == pytest.approx([0.2, 0.0])
     assert high == pytest.approx([0.8, 1.0])
-    _, far = wider(np.array([5.0]), np.array([4.0]), np.array([6.0]), 9.0, most=12.0)
+    _, far = widen_bounds(
+        np.array([5.0]), np.array([4.0]), np.array([6.0]), 9.0, most=12.0
+    )
     assert far.tolist() == [12.0]
-    assert gap(Interval(0.9, 0.1, 1.0), Interval(0.6, 0.5, 0.7)) == 1.0  # within
-    assert gap(Interval(0.1, 0.1, 0.1), Interval(0.6, 0.5, 0.7)) == 20.0
-    assert trust(np.full(60, 1e9)) == pytest.approx(trust(np.full(60, 8.0)))
+    assert (
+        widening_factor(Interval(0.9, 0.1, 1.0), Interval(0.6, 0.5, 0.7)) == 1.0
+    )  # within
+    assert widening_factor(Interval(0.1, 0.1, 0.1), Interval(0.6, 0.5, 0.7)) == 20.0
+    assert trust_factor(np.full(60, 1e9)) == pytest.approx(
+        trust_factor(np.full(60, 8.0))
+    )
 
 
 # Policies

@@ -378,13 +378,8 @@ class Evidence:
         self._gaps.add(_quiet(fold.rows, fold.quiet_gap))
         if fold.hinted_item.size:
             length = class_length(fold.hinted_class)
-            changed, tally, hints = (
-                fold.hinted_changed,
-                fold.hinted_tally,
-                fold.hinted_hints,
-            )
-            rows = HintedGaps(fold.hinted_item, length, changed, tally, hints)
-            self._hinted.add(rows)
+            hinted = fold.hinted_changed, fold.hinted_tally, fold.hinted_hints
+            self._hinted.add(HintedGaps(fold.hinted_item, length, *hinted))
 
     def _weigh_once(self, looks: Looks, rows: Ints) -> Fold:
         """Weigh observations of different items, at these ``rows``."""
@@ -401,10 +396,8 @@ class Evidence:
         quiet = np.where(changed, 0.0, gap)
         hints, claimed = self._claims(looks, rows)
         had = self.hints[rows]
-        with_hints = np.flatnonzero((had > 0) & (gap > 0))
-        hinted, hinted_number, hinted_tally = tally_by_class(
-            with_hints, gap[with_hints]
-        )
+        after = np.flatnonzero((had > 0) & (gap > 0))
+        hinted, hinted_number, hinted_tally = tally_by_class(after, gap[after])
         return Fold(
             rows=rows,
             last_at=np.where(good, at, last),

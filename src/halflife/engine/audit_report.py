@@ -16,13 +16,13 @@ from halflife.metrics.intervals import Interval
 from halflife.models import calibration
 from halflife.models.audit import (
     AuditDrift,
-    audited,
+    audited_share,
     drift,
-    over_time,
-    pooled,
+    mean_over_gaps,
+    pooled_share,
     share_bounds,
 )
-from halflife.models.calibration import Brier, Outcome, Reliability, standing
+from halflife.models.calibration import Brier, Outcome, Reliability, normal_score
 from halflife.models.rhythm import Rhythm
 from halflife.stores import Store
 from halflife.stores.forecasts import Checks, Issued
@@ -188,11 +188,11 @@ def factor(store: Store, sources: Iterable[str], now: float) -> float:
 def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
     """Return how far forecasts are trusted of which these are the latest outcomes.
 
-    The largest of: the quantile of recent errors (``calibration.trust``), of all
+    The largest of: the quantile of recent errors (``calibration.trust_factor``), of all
     forecasts and of those about as far ahead as each other; for each horizon, the gap
-    between what was forecast and what all checks together found (``calibration.gap``),
-    in the last ``LATELY`` and in the last ``WINDOW`` days; and ``ALARMED`` for
-    ``LATELY`` days after an alarm. Of summaries, which hold or do not, the gap between
+    between what was forecast and what all checks together found
+    (``calibration.widening_factor``), in the last ``LATELY`` and in the last ``WINDOW``
+    days; and ``ALARMED`` for ``LATELY`` days after an alarm. Of summaries, which hold or do not, the gap between
     how many were to hold and how many did, of the last ``FEW`` and of all.
     """
     if told and told[-1].measure == "summary":
@@ -225,7 +225,7 @@ def _missed(told: Sequence[Issued]) -> list[Trust]:
         if length is not None:
             said = f"{said} among those {LENGTHS[length][1]} ahead"
         if scores.size:
-            reasons.append(Trust(calibration.trust(scores), said))
+            reasons.append(Trust(calibration.trust_factor(scores), said))
     return reasons
 
 
@@ -246,7 +246,7 @@ def _gaps(told: Sequence[Issued], now: float) -> list[Trust]:
                 f"checks of the last {days:.0f} days found {found.mean:.2f} "
                 f"[{found.low:.2f}, {found.high:.2f}], forecast was {forecast.mean:.2f}"
             )
-            reasons.append(Trust(calibration.gap(forecast, found), said))
+            reasons.append(Trust(calibration.widening_factor(forecast, found), said))
     return reasons
 
 
@@ -254,14 +254,14 @@ def _gap_of_summaries(told: Sequence[Issued]) -> Trust:
     forecast, found = _mean_of(told).mean, _found(told)
     held, due = round(found.mean * len(told)), forecast * len(told)
     said = f"{held} of the last {len(told)} summaries held, {due:.1f} were to"
-    return Trust(calibration.gap_of_chance(forecast, found), said)
+    return Trust(calibration.lifetime_widening_factor(forecast, found), said)
 
 
 def _found(told: Sequence[Issued]) -> Interval:
     """Return what the checks of several forecasts found together."""
     found, looks = np.array([(one.found or 0.0, one.looks or 0.0) for one in told]).T
     # Records that one query brings may have changed together.
-    return pooled(found, looks, alike=told[-1].measure in {"recall", "content"})
+    return pooled_share(found, looks, alike=told[-1].measure in {"recall", "content"})
 
 
 def scores_of(told: Sequence[Issued]) -> Floats:
@@ -272,7 +272,7 @@ def scores_of(told: Sequence[Issued]) -> Floats:
 def _score(one: Issued) -> float:
     outcome = Outcome(one.found or 0.0, inf if one.looks is None else one.looks)
     bounds = Interval(one.mean, one.low, one.high)
-    return standing(bounds, outcome, one.draw or 0.0, one.confidence)
+    return normal_score(bounds, outcome, one.draw or 0.0, one.confidence)
 
 
 def _quality(checks: Checks, told: Sequence[Issued], rhythm: Rhythm) -> Interval | None:
@@ -282,7 +282,7 @@ def _quality(checks: Checks, told: Sequence[Issued], rhythm: Rhythm) -> Interval
     seen whole over the time between looks, at the hours of its rhythm.
     """
     if checks.at.size:
-        return audited(checks.fresh, checks.chance, checks.weight)
+        return audited_share(checks.fresh, checks.chance, checks.weight)
     drawn = [one for one in told if one.ahead == 0.0 and one.looks]
     if drawn:
         return _found(drawn)
@@ -299,7 +299,9 @@ def _believed(told: Sequence[Issued], rhythm: Rhythm) -> Interval | None:
         return None
     gap, late = _gap_of(some, rhythm)
     mean, low, high = (
-        over_time(gap, np.array([getattr(one, side) for one in some]), late=late).mean
+        mean_over_gaps(
+            gap, np.array([getattr(one, side) for one in some]), late=late
+        ).mean
         for side in ("mean", "low", "high")
     )
     return Interval(mean, low, high)
@@ -322,7 +324,7 @@ def _over_time(
     gap, late = _gap_of(some, rhythm)
     if not gap.size:
         return None
-    found = over_time(gap, np.array(ends), late=late)
+    found = mean_over_gaps(gap, np.array(ends), late=late)
     if some[-1].measure != "summary":
         return found
     # Whether one held is told by a sample: of few that all held, others might not.

@@ -14,7 +14,7 @@ from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Worth
 from halflife.market.curves import Decay
-from halflife.models.calibration import widened, wider
+from halflife.models.calibration import widen_bounds, widen_forecast
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Trust:
         The chance that one summary holds has no bounds of its own; see ``chance``.
         """
         if self.factor <= 1.0 or cast.measure != "summary":
-            return widened(cast, self.factor)
+            return widen_forecast(cast, self.factor)
         low, high = self.chance(cast.mean)
         return replace(cast, low=low, high=high)
 
@@ -51,7 +51,7 @@ class Trust:
         self, mean: Floats, low: Floats, high: Floats, *, most: float = 1.0
     ) -> tuple[Floats, Floats]:
         """Return the same of any bounds between 0 and ``most``."""
-        return wider(mean, low, high, self.factor, most=most)
+        return widen_bounds(mean, low, high, self.factor, most=most)
 
     def decay(self, decay: Decay) -> Decay:
         """Return how a copy decays, with a lower bound that never rises with time."""

@@ -1,1 +1,1 @@
-"""How things change: arrays in, arrays out."""
+"""Statistical models of change: arrays in, arrays out."""

@@ -1,4 +1,4 @@
-"""How many objects come: Gamma, Poisson or negative binomial, by the day of the week.
+"""Counts of arrivals: Gamma, Poisson or negative binomial, by day of the week.
 
 All three laws give sums over time the same form: a count over steps of mean M has
 
@@ -7,9 +7,9 @@ All three laws give sums over time the same form: a count over steps of mean M h
     Gamma              variance M d, shape M / d and scale d
 
 so with the paper's Gamma(shape L, scale T) a day, m days are Gamma(m L, T), d = T and
-M = m L T. "Quality-aware repositories", s. 3.1. A count is a whole number, so the
-Gamma says P(k - 1/2 < X <= k + 1/2), and P(X <= 1/2) for a day without arrivals:
-zeros do not break it, and its likelihood can be held against the others'.
+M = m L T. "Quality-aware repositories", s. 3.1. A count is a whole number, so the Gamma
+gives it P(k - 1/2 < X <= k + 1/2), and a day without arrivals P(X <= 1/2): zeros do no
+harm, and its likelihood can be compared with the others'.
 """
 
 from collections.abc import Mapping
@@ -32,22 +32,21 @@ from halflife.models.counts import (
 
 __all__ = ["ArrivalModel", "ArrivalStatus", "arrivals", "fit_arrivals"]
 
-_HALF = 0.5  # an arrival that we pretend to have seen where none was
+_HALF = 0.5  # prior arrivals where none was observed
 _EPOCH_WEEKDAY = 3  # day 0 of the epoch was a Thursday; Monday is 0
-_FEWEST = 3  # intervals that can tell a spread
+_FEWEST = 3  # intervals needed to estimate a spread
 _DISPERSION = (float(np.log(1e-3)), float(np.log(1e6)))
-_WIDE = 12.0  # how far ln(rate) of a weekday may go from that of all days
-_WEEKS = 4  # in which each weekday was seen, before they are told apart
+_WIDE = 12.0  # largest distance of a weekday's ln(rate) from that of all days
+_WEEKS = 4  # in which each weekday was observed, before they may differ
 _GRID = np.linspace(0.01, 0.99, 99)
 
 
 class ArrivalStatus(IntEnum):
-    """What the looks can tell about arrivals.
+    """How far observations suffice for a model of arrivals.
 
-    OK           maximum likelihood
-    NO_LOOKS     nothing was watched: no model, the numbers mean nothing
-    NO_ARRIVALS  none came: the rate is as if half an arrival had been seen, Poisson
-    FEW_LOOKS    too few looks to tell a spread: Poisson
+    OK           maximum likelihood NO_LOOKS     nothing was observed: no model, the
+    numbers mean nothing NO_ARRIVALS  none arrived: the rate of half an arrival, Poisson
+    FEW_LOOKS    too few observations to estimate a spread: Poisson
     """
 
     OK = 0
@@ -58,22 +57,23 @@ class ArrivalStatus(IntEnum):
 
 @dataclass(frozen=True)
 class ArrivalModel:
-    """Arrivals as they were learned; rates per day.
+    """A fitted model of arrivals; rates per day.
 
     Attributes:
-        law: Which distribution the counts have.
+        law: The distribution of the counts.
         weekday: Rate on each day of the week, Monday first.
         dispersion: d of the law; 0 for Poisson.
         covariance: Of the logarithms of the parameters: the rate (seven if weekdays
             differ), then the dispersion unless Poisson.
         log_likelihood: At the estimate.
-        aic: Of every model that was tried, by name (law, "+weekday"); the smallest won.
-        weekday_p: Chance of weekdays this unequal if they were equal, by likelihood
-            ratio under this law; 1 if they were not compared.
+        aic: Of every model that was fitted, by name (law, "+weekday"); the smallest was
+            chosen.
+        weekday_p: P-value of equal weekdays, by likelihood ratio under this law; 1 if
+            they were not compared.
         spread: Pearson's chi-squared over degrees of freedom: 1 if the law fits.
         memory: Correlation of neighbouring residuals: 0 if counts are independent.
         misfit: Largest distance of the probability integral transform from uniform.
-        status: What the looks can tell; see ``ArrivalStatus``.
+        status: How far observations suffice; see ``ArrivalStatus``.
 
     """
 
@@ -122,7 +122,8 @@ class ArrivalModel:
     ) -> Floats:
         """Return the expected arrivals from ``start`` to ``end``.
 
-        With a ``decay`` (deaths per object and day) only those still there at ``end``.
+        With a ``decay`` (deaths per object and day) only those still present at
+        ``end``.
         """
         days = weekday_days(np.atleast_1d(start), np.atleast_1d(end), decay)
         return (days @ self.weekday).reshape(np.broadcast(start, end).shape)
@@ -130,7 +131,7 @@ class ArrivalModel:
     def variance(
         self, start: Floats | float, end: Floats | float, *, decay: float = 0.0
     ) -> Floats:
-        """Return the variance of what ``mean`` expects."""
+        """Return the variance of the arrivals that ``mean`` expects."""
         return self.mean(start, end, decay=decay) * self.scale
 
     def mean_error(
@@ -154,25 +155,25 @@ class ArrivalModel:
 def arrivals(
     collection: Collection, *, step: float = 0.0
 ) -> tuple[Floats, Floats, Ints]:
-    """Return start, end and count: the spells that came between neighbouring looks.
+    """Return start, end and count: the spells that began between adjacent snapshots.
 
-    With a ``step`` (days) looks are passed over until that much time has gone by.
-    Whoever was there at the first look did not come: they are not counted.
+    With a ``step`` (days) snapshots are skipped until that much time has passed.
+    Objects in the first snapshot did not arrive: they are not counted.
     """
     looks, lives = collection.looks, collection.lives
     if step > 0 and looks.size:
         bins = np.floor((looks - looks[0]) / step + 1e-9)
         looks = looks[np.concatenate(([True], bins[1:] > bins[:-1]))]
-    came = np.searchsorted(looks, lives.first_seen[~lives.truncated])
-    count = np.bincount(came, minlength=looks.size)[1 : max(looks.size, 1)]
+    first = np.searchsorted(looks, lives.first_seen[~lives.truncated])
+    count = np.bincount(first, minlength=looks.size)[1 : max(looks.size, 1)]
     return looks[:-1], looks[1:], count
 
 
 def weekday_days(start: Floats, end: Floats, decay: float = 0.0) -> Floats:
-    """Return how many days of each weekday, Monday first, lie between two moments.
+    """Return the days of each weekday, Monday first, between two moments.
 
-    With a ``decay`` a the moment s counts exp(-a (end - s)): as much as an arrival
-    then is likely to be seen at the end. One row an interval.
+    With a ``decay`` a the moment s counts exp(-a (end - s)): the probability that an
+    arrival then is still present at the end. One row for each interval.
 
     >>> weekday_days(np.array([0.0]), np.array([2.5]))  # from a Thursday
     array([[0. , 0. , 0. , 1. , 1. , 0.5, 0. ]])
@@ -189,8 +190,8 @@ def weekday_days(start: Floats, end: Floats, decay: float = 0.0) -> Floats:
     if decay > 0:
         length *= np.exp(decay * (high - end[row])) * lazy_scipy.exprel(-decay * length)
     weekday = (day.astype(np.intp) + _EPOCH_WEEKDAY) % 7
-    found = np.bincount(row * 7 + weekday, length, minlength=7 * start.size)
-    return found.reshape(start.size, 7).astype(np.float64, copy=False)
+    days = np.bincount(row * 7 + weekday, length, minlength=7 * start.size)
+    return days.reshape(start.size, 7).astype(np.float64, copy=False)
 
 
 def fit_arrivals(
@@ -205,15 +206,15 @@ def fit_arrivals(
     """Return the model of arrivals with the smallest AIC.
 
     Args:
-        start: When each interval between looks began; intervals may be unequal.
+        start: When each interval between snapshots began; intervals may be unequal.
         end: When it ended.
         count: Objects first seen at its end.
-        decay: Deaths per object and day. Who came and went between two looks was
-            never seen; with the decay known, an interval of g days counts as
-            (1 - exp(-decay g)) / decay days.
+        decay: Deaths per object and day. Objects that arrive and die between two
+            snapshots are never seen; with the decay known, an interval of g days counts
+            as (1 - exp(-decay g)) / decay days.
         laws: The distributions to choose from. "gamma-density" alone is the paper's
-            fit, by the density of the Gamma; its AIC compares with no other's.
-        weekdays: Whether rates differ by the day of the week; ``None`` lets AIC say.
+            fit, by the density of the Gamma; its AIC is not comparable with others.
+        weekdays: Whether rates differ by the day of the week; ``None`` lets AIC decide.
 
     >>> day = np.arange(70.0)
     >>> found = fit_arrivals(day, day + 1, np.where(day % 7 == 3, 1, 4) + (day > 35))
@@ -222,21 +223,21 @@ def fit_arrivals(
 
     """
     days = weekday_days(np.asarray(start, np.float64), np.asarray(end), decay)
-    some = days.sum(axis=1) > 0
-    days, seen = days[some], np.asarray(count, np.float64)[some]
-    if np.any(seen < 0) or not np.all(np.isfinite(seen)):
+    observed = days.sum(axis=1) > 0
+    days, counts = days[observed], np.asarray(count, np.float64)[observed]
+    if np.any(counts < 0) or not np.all(np.isfinite(counts)):
         raise ValueError("counts must be finite and not negative")
-    if seen.sum() == 0 or seen.size < _FEWEST:
-        return _poor(days, seen)
+    if counts.sum() == 0 or counts.size < _FEWEST:
+        return _rate_only(days, counts)
     tables = {"": days.sum(axis=1, keepdims=True), "+weekday": days}
-    if weekdays is not None or not _tells_weekdays(days):
-        del tables["" if weekdays and _tells_weekdays(days) else "+weekday"]
-    tried = {
-        law + name: _Fit(law, table, seen)
+    if weekdays is not None or not _covers_weekdays(days):
+        del tables["" if weekdays and _covers_weekdays(days) else "+weekday"]
+    fits = {
+        law + name: _Fit(law, table, counts)
         for law in laws
         for name, table in tables.items()
     }
-    return _best(tried)
+    return _best(fits)
 
 
 class _Fit:
@@ -273,7 +274,7 @@ class _Fit:
         return float(v.sum()), slope, bend
 
     def dispersion(self, at: Floats) -> float:
-        """Return the spread that the parameters say; 0 for Poisson."""
+        """Return the dispersion at these parameters; 0 for Poisson."""
         return float(np.exp(at[self.rates])) if self.law != "poisson" else 0.0
 
     def mean(self) -> Floats:
@@ -281,13 +282,13 @@ class _Fit:
         return self.days @ np.exp(self.peak.at[: self.rates])
 
 
-def _best(tried: Mapping[str, _Fit]) -> ArrivalModel:
-    fit = tried[min(tried, key=lambda name: tried[name].aic)]
-    rival = tried.get(fit.law), tried.get(fit.law + "+weekday")
-    apart = 1.0
+def _best(fits: Mapping[str, _Fit]) -> ArrivalModel:
+    fit = fits[min(fits, key=lambda name: fits[name].aic)]
+    rival = fits.get(fit.law), fits.get(fit.law + "+weekday")
+    p_value = 1.0
     if rival[0] and rival[1]:
         gain = max(rival[1].peak.value - rival[0].peak.value, 0.0)
-        apart = float(lazy_scipy.gammaincc(3.0, gain))  # chi-squared, 6 degrees
+        p_value = float(lazy_scipy.gammaincc(3.0, gain))  # chi-squared, 6 degrees
     dispersion = fit.dispersion(fit.peak.at)
     rate = np.exp(fit.peak.at[: fit.rates])
     return ArrivalModel(
@@ -296,50 +297,54 @@ def _best(tried: Mapping[str, _Fit]) -> ArrivalModel:
         dispersion,
         fit.peak.covariance,
         fit.peak.value,
-        {name: one.aic for name, one in tried.items()},
-        apart,
+        {name: fitted.aic for name, fitted in fits.items()},
+        p_value,
         *_fitness(fit, dispersion),
         ArrivalStatus.OK,
     )
 
 
 def _fitness(fit: _Fit, dispersion: float) -> tuple[float, float, float]:
-    """Return Pearson's spread, the memory of residuals, and the misfit.
+    """Return Pearson's spread, the correlation of residuals, and the misfit.
 
     The misfit is that of the nonrandomised probability integral transform: Czado,
     Gneiting and Held, "Predictive model assessment for count data", 2009.
     """
     mean, count = fit.mean(), fit.count
     scale = np.sqrt(mean * variance_per_mean(fit.law, dispersion))
-    off = (count - mean) / scale
-    spread = float(off @ off) / max(count.size - fit.parameters, 1)
-    memory = float(off[1:] @ off[:-1]) / max(float(off @ off), 1e-300)
+    residual = (count - mean) / scale
+    spread = float(residual @ residual) / max(count.size - fit.parameters, 1)
+    memory = float(residual[1:] @ residual[:-1]) / max(
+        float(residual @ residual), 1e-300
+    )
     low = cumulative(fit.law, count - 1, mean, dispersion)
     high = cumulative(fit.law, count, mean, dispersion)
-    wide = np.maximum(high - low, 1e-12)
-    share = [np.clip((u - low) / wide, 0.0, 1.0).mean() for u in _GRID]
+    width = np.maximum(high - low, 1e-12)
+    share = [np.clip((u - low) / width, 0.0, 1.0).mean() for u in _GRID]
     return spread, memory, float(np.max(np.abs(np.array(share) - _GRID)))
 
 
-def _tells_weekdays(days: Floats) -> bool:
+def _covers_weekdays(days: Floats) -> bool:
     """Return whether each weekday filled most of some intervals, week after week."""
     mostly = days > 0.5 * days.sum(axis=1, keepdims=True)
-    each: Floats = np.sum(days * mostly, axis=0)
-    return bool(np.all(mostly.sum(axis=0) >= _WEEKS) and np.all(each >= _WEEKS / 2))
+    days_of_each: Floats = np.sum(days * mostly, axis=0)
+    return bool(
+        np.all(mostly.sum(axis=0) >= _WEEKS) and np.all(days_of_each >= _WEEKS / 2)
+    )
 
 
-def _poor(days: Floats, count: Floats) -> ArrivalModel:
-    """Return the Poisson model for data that cannot tell more than a rate."""
-    total, watched = float(count.sum()), float(days.sum())
+def _rate_only(days: Floats, count: Floats) -> ArrivalModel:
+    """Return the Poisson model for data that suffice only for a rate."""
+    total, days_observed = float(count.sum()), float(days.sum())
     status = ArrivalStatus.FEW_LOOKS if total else ArrivalStatus.NO_ARRIVALS
-    if not watched:
-        status, watched = ArrivalStatus.NO_LOOKS, 1.0
-    seen = total or _HALF
+    if not days_observed:
+        status, days_observed = ArrivalStatus.NO_LOOKS, 1.0
+    count_or_prior = total or _HALF
     return ArrivalModel(
         law="poisson",
-        weekday=np.full(7, seen / watched),
+        weekday=np.full(7, count_or_prior / days_observed),
         dispersion=0.0,
-        covariance=np.array([[1.0 / seen]]),
+        covariance=np.array([[1.0 / count_or_prior]]),
         log_likelihood=0.0,
         aic={},
         weekday_p=1.0,

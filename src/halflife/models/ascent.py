@@ -1,4 +1,4 @@
-"""The peak of a smooth function of a few parameters."""
+"""The maximum of a smooth function of a few parameters, by Newton's method."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -11,21 +11,21 @@ Slopes: TypeAlias = tuple[float, Floats, Floats]
 
 _ROUNDS = 200
 _STRIDE = 2.0  # parameters are logarithms: no step changes one by more than e**2
-_DAMPED, _HARDER, _EASIER = 0.1, 4.0, 0.1  # at least, and how damping moves
-_NOISE = 1e-13  # of the value, that a sum of many terms is off by
-_FLAT = 1e-12  # curvature, relative to the largest, that says nothing
+_DAMPED, _HARDER, _EASIER = 0.1, 4.0, 0.1  # the least damping, and its factors
+_NOISE = 1e-13  # relative rounding error of a sum of many terms
+_FLAT = 1e-12  # curvature, relative to the largest, that counts as none
 
 
 class Peak(NamedTuple):
-    """Where a function is highest, within bounds.
+    """The maximum of a function within bounds.
 
     Attributes:
         at: The parameters.
         value: The function there.
         covariance: The inverse of minus its Hessian over the parameters that are
             free; 0 for those fixed or at a bound.
-        converged: Whether the last step was as short as asked.
-        bound: Which parameters that were free to move ended at a bound.
+        converged: Whether the last step was short enough.
+        bound: Which of the variable parameters ended at a bound.
 
     """
 
@@ -60,18 +60,18 @@ def climb(
     for _ in range(_ROUNDS):
         free = _free(at, slope, low, high)
         step = _step(slope, bend, free, damping)
-        there = np.clip(at + step, low, high)
-        length = float(np.max(np.abs(there - at), initial=0.0))
-        after = function(there)
-        worse = not after[0] >= value - _NOISE * (1.0 + abs(value))
-        if not worse:
-            at, (value, slope, bend) = there, after
-        # A step that damping made short says nothing: only Newton's own may end it.
+        target = np.clip(at + step, low, high)
+        length = float(np.max(np.abs(target - at), initial=0.0))
+        reached = function(target)
+        is_worse = not reached[0] >= value - _NOISE * (1.0 + abs(value))
+        if not is_worse:
+            at, (value, slope, bend) = target, reached
+        # A step shortened by damping does not show convergence: only Newton's own does.
         newton = step if damping == 0 else _step(slope, bend, free, 0.0)
         done = max(length, float(np.max(np.abs(newton), initial=0.0))) < close
         if done:
             break
-        damping = max(_HARDER * damping, _DAMPED) if worse else _EASIER * damping
+        damping = max(_HARDER * damping, _DAMPED) if is_worse else _EASIER * damping
     free = _free(at, slope, low, high)
     bound = (low < high) & ((at <= low) | (at >= high))
     return Peak(at, value, _inverse(-bend, free), done, bound)
@@ -94,11 +94,11 @@ def _step(slope: Floats, bend: Floats, free: Bools, damping: float) -> Floats:
 
 
 def _inverse(information: Floats, free: Bools) -> Floats:
-    """Return the inverse over the free parameters, without directions of no meaning."""
+    """Return the inverse over the free parameters, without flat directions."""
     inverse = np.zeros(information.shape)
     if free.any():
         curve, axes = np.linalg.eigh(information[np.ix_(free, free)])
-        told = curve > _FLAT * max(float(np.abs(curve).max()), 1e-300)
-        part = np.where(told, 1.0 / np.where(told, curve, 1.0), 0.0)
-        inverse[np.ix_(free, free)] = (axes * part) @ axes.T
+        is_curved = curve > _FLAT * max(float(np.abs(curve).max()), 1e-300)
+        inverse_curve = np.where(is_curved, 1.0 / np.where(is_curved, curve, 1.0), 0.0)
+        inverse[np.ix_(free, free)] = (axes * inverse_curve) @ axes.T
     return inverse

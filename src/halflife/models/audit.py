@@ -1,7 +1,7 @@
-"""How good a copy truly is, from looks at some of its parts, drawn at random.
+"""The true quality of a copy, from random samples of its parts.
 
-Parts are drawn with known chances that do not depend on what is believed of them, so
-what is found holds for the whole copy, whatever the belief and the policy are worth.
+Parts are drawn with known probabilities that do not depend on the belief about them, so
+the result holds for the whole copy, however good the belief and the policy are.
 """
 
 from typing import NamedTuple
@@ -12,50 +12,50 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.metrics.intervals import Interval
 
-THRESHOLD = 1000.0  # turns between two false alarms in the mean, at least
+THRESHOLD = 1000.0  # least mean number of turns between two false alarms
 BETS = (0.05, 0.15, 0.4, 0.8)  # shares by which the alternatives differ
 _LARGEST_STEP, _LARGEST_STAKE = 50.0, 1e60  # far beyond an alarm
-_SUREST = 0.99  # what a bet against a part takes it to be worth, at most
+_SUREST = 0.99  # largest probability that a bet assumes for a part
 
 
-def total(values: Floats, chance: Floats) -> float:
-    """Return the sum over all parts from those that were drawn: sum(y / chance).
+def estimated_total(values: Floats, chance: Floats) -> float:
+    """Return the estimated sum over all parts from those drawn: sum(y / chance).
 
-    Unbiased for every way of drawing in which each part has a chance. Horvitz and
+    Unbiased for every design in which each part can be drawn. Horvitz and
     Thompson, "A generalization of sampling without replacement", JASA 1952.
 
-    >>> total(np.array([1.0, 1.0]), np.array([0.5, 0.25]))
+    >>> estimated_total(np.array([1.0, 1.0]), np.array([0.5, 0.25]))
     6.0
     """
     return float(np.sum(values / chance))
 
 
-def audited(
+def audited_share(
     fresh: Bools, chance: Floats, weight: Floats, *, confidence: float = 0.95
 ) -> Interval:
-    """Return the weighted share of parts that are right, with its interval.
+    """Return the weighted share of parts that are up to date, with its interval.
 
-    The share is q = sum(g y) / sum(g) with g = weight / chance (Hajek). Its variance
-    is v = n / (n - 1) sum((1 - chance) g^2 (y - q)^2) / sum(g)^2, which is 0 when all
-    parts were looked at. The bounds are those of Clopper and Pearson for a sample of
-    the size n* = q (1 - q) / v (z / t)^2, z and t the quantiles of the normal and of
+    The share is q = sum(g y) / sum(g) with g = weight / chance (Hajek). Its variance is
+    v = n / (n - 1) sum((1 - chance) g^2 (y - q)^2) / sum(g)^2, which is 0 when all
+    parts were checked. The bounds are those of Clopper and Pearson for a sample of the
+    size n* = q (1 - q) / v (z / t)^2, z and t the quantiles of the normal and of
     Student's distribution with n - 1 degrees of freedom (Korn and Graubard, Survey
-    Methodology 1998). Where all that was found is alike, v says nothing, and n* is
-    sum(g)^2 / sum((1 - chance) g^2). With nothing drawn all is possible.
+    Methodology 1998). Where all parts drawn are equal, v is unknown, and n* is
+    sum(g)^2 / sum((1 - chance) g^2). With nothing drawn the interval is 0 to 1.
 
     >>> ten = np.ones(10)
-    >>> tuple(round(x, 3) for x in audited(ten > 0, ten / 100, ten))
+    >>> tuple(round(x, 3) for x in audited_share(ten > 0, ten / 100, ten))
     (1.0, 0.694, 1.0)
     """
     if not float(weight.sum()) > 0:
         return Interval(0.5, 0.0, 1.0)
     g = weight / chance
-    whole = float(g.sum())
-    share = min(float(g @ fresh / whole), 1.0)
-    open_ = float(np.sum((1.0 - chance) * g**2))
-    if open_ <= 0.0:
+    total = float(g.sum())
+    share = min(float(g @ fresh / total), 1.0)
+    undrawn = float(np.sum((1.0 - chance) * g**2))
+    if undrawn <= 0.0:
         return Interval(share, share, share)
-    size = whole**2 / open_
+    size = total**2 / undrawn
     spread = _variance(fresh, chance, g, share)
     if spread > 0.0:
         tail = 0.5 + confidence / 2.0
@@ -89,18 +89,19 @@ def share_bounds(hits: float, size: float, confidence: float) -> tuple[float, fl
     return float(low), float(high)
 
 
-def pooled(
+def pooled_share(
     found: Floats, looks: Floats, *, confidence: float = 0.95, alike: bool = False
 ) -> Interval:
-    """Return the share that several audits found together, with its interval.
+    """Return the share found by several audits together, with its interval.
 
-    q = sum(n q_i) / n with n = sum(n_i) looks; the bounds are those of Clopper and
-    Pearson. If what an audit looks at may be ``alike``, n is less where audits differ
-    by more than chance makes: at most q (1 - q) / v (z / t)^2 with v = m / (m - 1)
+    q = sum(n q_i) / n with n = sum(n_i) checks; the bounds are those of Clopper and
+    Pearson. If the parts checked by one audit may be ``alike``, n is less where audits
+    differ by more than chance: at most q (1 - q) / v (z / t)^2 with v = m / (m - 1)
     sum((n_i (q_i - q))^2) / n^2 over the m audits, and at most m if there are fewer
     than three or all found the same (Korn and Graubard, Survey Methodology 1998).
 
-    >>> tuple(round(x, 3) for x in pooled(np.array([1.0, 0.5]), np.array([4.0, 4.0])))
+    >>> found, checks = np.array([1.0, 0.5]), np.array([4.0, 4.0])
+    >>> tuple(round(x, 3) for x in pooled_share(found, checks))
     (0.75, 0.349, 0.968)
     """
     n, m = float(looks.sum()), found.size
@@ -114,53 +115,53 @@ def pooled(
     elif alike:
         tail = 0.5 + confidence / 2.0
         t = float(lazy_scipy.ndtri(tail) / lazy_scipy.stdtrit(m - 1, tail))
-        told = share * (1.0 - share) * (m - 1.0) / (m * spread) * t**2
-        size = min(n, max(told, 1e-6))
+        effective = share * (1.0 - share) * (m - 1.0) / (m * spread) * t**2
+        size = min(n, max(effective, 1e-6))
     low, high = share_bounds(share * size, size, confidence)
     return Interval(share, min(low, share), max(high, share))
 
 
-def over_time(
+def mean_over_gaps(
     gap: Floats,
     end: Floats,
     *,
     confidence: float = 0.95,
     late: tuple[Floats, Floats] | None = None,
 ) -> Interval:
-    """Return the mean quality over the time between looks, from that at their ends.
+    """Return the mean quality over the time between syncs, from that at their ends.
 
-    A look makes the copy whole, and the next one, ``gap`` days later, shows the share
-    ``end`` of it that is still right. When the rest was lost is not seen: if all of a
-    gap was lost at one moment, any of them as likely as another, its mean quality is
+    A sync makes the copy complete, and the next one, ``gap`` days later, shows the
+    share ``end`` of it that is still right. When the rest was lost is unknown: if all
+    of it was lost at one uniformly distributed moment, the mean quality is
     m = (1 + end) / 2 with the variance (1 - end)^2 / 12; lost bit by bit it varies
-    less. The mean over all gaps, each by its length, has the variance
-    sum(gap^2 (1 - end)^2) / (12 sum(gap)^2). Bounds are normal ones, never outside
-    what is possible: all was lost at once, or at the last moment. Where it is known at
-    which hours things are lost, ``late`` has mean and variance of the share of each gap
-    that comes after, instead of 1/2 and 1/12.
+    less. The mean over all gaps, each by its length, has the variance sum(gap^2
+    (1 - end)^2) / (12 sum(gap)^2). Bounds are normal ones, never outside what is
+    possible: all was lost at once, or at the last moment. Where the hours of losses are
+    known, ``late`` has mean and variance of the share of each gap that comes after,
+    instead of 1/2 and 1/12.
 
-    >>> tuple(round(x, 3) for x in over_time(np.ones(4), np.full(4, 0.8)))
+    >>> tuple(round(x, 3) for x in mean_over_gaps(np.ones(4), np.full(4, 0.8)))
     (0.9, 0.843, 0.957)
     """
     if gap.size == 0 or not float(gap.sum()) > 0:
         return Interval(0.5, 0.0, 1.0)
     share = gap / gap.sum()
     least = float(share @ end)
-    after, doubt = (0.5, 1.0 / 12.0) if late is None else late
-    spread = float(np.sqrt(np.sum((share * (1.0 - end)) ** 2 * doubt)))
+    late_share, variance = (0.5, 1.0 / 12.0) if late is None else late
+    spread = float(np.sqrt(np.sum((share * (1.0 - end)) ** 2 * variance)))
     reach = float(lazy_scipy.ndtri(0.5 + confidence / 2.0)) * spread
-    mean = 1.0 - float(np.sum(share * (1.0 - end) * after))
+    mean = 1.0 - float(np.sum(share * (1.0 - end) * late_share))
     return Interval(mean, max(mean - reach, least), min(mean + reach, 1.0))
 
 
 class AuditDrift(NamedTuple):
-    """What a sequence of audits says of the belief.
+    """What a sequence of audits shows about the belief.
 
     Attributes:
-        evidence: How strongly the turns since the last alarm speak against the
-            belief, as a share of what makes an alarm.
+        evidence: The strength of the evidence against the belief since the last alarm,
+            as a share of the alarm threshold.
         alarms: The turns at which there was an alarm.
-        staler: Of each alarm, whether copies were right less often than believed.
+        staler: For each alarm, whether copies were up to date less often than believed.
 
     """
 
@@ -177,17 +178,18 @@ def drift(
     *,
     threshold: float = THRESHOLD,
 ) -> AuditDrift:
-    """Return when audits no longer agreed with what was believed.
+    """Return when audits no longer agreed with the belief.
 
     ``turn`` counts from 0 and ascends. In each turn, each of several bets pays
-    L = product over groups of the mean payoff in the group; a bet that parts are
-    right with the chance (1 - c) p and not p pays (1 - c) for a part that is right
-    and 1 + c p / (1 - p) for one that is not; another that they are wrong with the
-    chance (1 - c)(1 - p) the other way round. If the belief is right, a bet pays 1 in
-    the mean, however parts of one group hang together. With R <- (R + 1) L for each
-    bet and their mean R, there is an alarm when R reaches the threshold, and R begins
-    anew: without a change so many turns pass between alarms in the mean, at least
-    (Shin, Ramdas and Rinaldo, "E-detectors", 2024, after Shiryaev and Roberts).
+    L = product over groups of the mean payoff in the group; a bet that parts are right
+    with the probability (1 - c) p instead of p pays (1 - c) for a part that is right
+    and 1 + c p / (1 - p) for one that is not; the opposite bet that they are wrong with
+    the probability (1 - c)(1 - p) pays likewise. If the belief is right, a bet pays 1
+    in the mean, however parts of one group depend on each other. With R <- (R + 1) L
+    for each bet and their mean R, there is an alarm when R reaches the threshold, and R
+    starts again at 0: without a change the mean number of turns between alarms is at
+    least the threshold (Shin, Ramdas and Rinaldo, "E-detectors", 2024, after Shiryaev
+    and Roberts).
     """
     n = int(turn[-1]) + 1 if turn.size else 0
     pays = np.log(_payoffs(believed, fresh))
@@ -205,7 +207,7 @@ def drift(
 
 
 def _payoffs(believed: Floats, fresh: Bools) -> Floats:
-    """Return what each bet pays for each part; first those on staler copies."""
+    """Return the payoff of each bet for each part; first those on staler copies."""
     p = np.clip(believed, 0.0, 1.0)
     bets = np.array(BETS)[:, None]
     sure = np.minimum(p, _SUREST)
@@ -220,8 +222,8 @@ def _run(steps: Floats, threshold: float) -> AuditDrift:
     alarms, staler = [], []
     half = steps.shape[0] // 2
     for turn, step in enumerate(steps.T):
-        grown = (stake + 1.0) * np.exp(np.minimum(step, _LARGEST_STEP))
-        stake = np.minimum(grown, _LARGEST_STAKE)
+        raised = (stake + 1.0) * np.exp(np.minimum(step, _LARGEST_STEP))
+        stake = np.minimum(raised, _LARGEST_STAKE)
         if float(stake.mean()) >= threshold:
             alarms.append(turn)
             staler.append(bool(stake[:half].sum() > stake[half:].sum()))

@@ -5,23 +5,23 @@ time t, has not changed in (a, d] with probability exp(-r L), where
 
     L = integral of b(t) over a..d
 
-is the time it has *lived*: its age, longer after a busy time and shorter after a
-quiet one. A look at one item tells about b, and so about every other item of its
-group that was not looked at since. That is the thesis of sampling with correlation
-(Taleghani and Ugur-Ozekinci), without its cycles: the group need not be sampled
-anew, because every look is a sample.
+is the time it has *lived*: its age, longer after a busy time and shorter after a quiet
+one. An observation of one item is evidence about b, and so about every other item of
+its group that was not observed since. That is the thesis of sampling with correlation
+(Taleghani and Ugur-Ozekinci), without its cycles: the group need not be sampled again,
+because every observation is a sample.
 
-b is a step function, constant over a bin of time. It is the product of two: how
-busy the site was, and how much busier the folder was than the site. Each has a Gamma
-prior with mean 1 and variance 1 / k. With E the changes that were to be expected of
-the looks that cover a bin, and C those that were seen, the posterior mean is
+b is a step function, constant over a bin of time. It is the product of two: how busy
+the site was, and how much busier the folder was than the site. Each has a Gamma prior
+with mean 1 and variance 1 / k. With E the changes expected in the observations that
+cover a bin, and C those that were seen, the posterior mean is
 
     (C + k) / (E + k).
 
-A change seen between two looks may lie in any of the bins between; it is dealt out to
-them in proportion to what is believed of them at that time (one step of expectation
-maximisation). A look that found a change counts x / (1 - exp(-x)) changes, the mean
-of a Poisson number with mean x = r L that is not 0.
+A change seen between two observations may lie in any of the bins between; it is
+distributed over them in proportion to their current estimates
+(one step of expectation maximisation). An observation that found a change counts
+x / (1 - exp(-x)) changes, the mean of a Poisson number with mean x = r L that is not 0.
 """
 
 from dataclasses import dataclass, field
@@ -33,35 +33,35 @@ from halflife.core.view import Unrest
 from halflife.models.unrest import BELIEVED, by_group
 
 BIN = 1.0  # days
-MOST_BINS = 512  # remembered; before that all groups count as busy as usual
-SITE = 0.3  # changes that the prior of a site's bin is worth
+MOST_BINS = 512  # kept; before that all groups count as busy as usual
+SITE = 0.3  # weight of the prior of a site's bin, in changes
 FOLDER = 0.1  # the same for a folder's
-TOLD_BINS, MOST_SITES = 128, 2048  # by which it is told how unevenly sites change
-FEW_SPANS = 8  # spans of time, over all sites, that tell it
+UNREST_BINS, MOST_SITES = 128, 2048  # used to estimate how unevenly sites change
+FEW_SPANS = 8  # spans of time, over all sites, needed for that
 
 
 def at_least_one(mean: Floats, load: Floats | float = 0.0) -> Floats:
-    """Return the mean of a Poisson number that is known not to be 0.
+    """Return the mean of a Poisson number given that it is not 0.
 
-    With a ``load`` it may be 0 all the same, because something else explains what was
-    seen, with chance 1 - exp(-load): then it is mean / (1 - exp(-mean - load)).
+    With a ``load`` it may be 0, because with probability 1 - exp(-load) something else
+    explains the observation: then it is mean / (1 - exp(-mean - load)).
 
     >>> at_least_one(np.array([0.0, 1.0])).round(3)
     array([1.   , 1.582])
     >>> at_least_one(np.array([0.0, 1.0]), np.log(2.0)).round(3)
     array([0.   , 1.225])
     """
-    some = np.maximum(mean, 1e-9)
-    return np.minimum(some / -np.expm1(-some - load), 1.0 + mean)
+    positive = np.maximum(mean, 1e-9)
+    return np.minimum(positive / -np.expm1(-positive - load), 1.0 + mean)
 
 
 @dataclass(frozen=True, slots=True)
 class BurstCounts:
-    """What a batch of looks added up to, one row a look.
+    """The result of a batch of observations, one row for each.
 
     Attributes:
-        changes: How many changes each look stands for.
-        lived: The time lived since the look before, in days.
+        changes: How many changes each observation stands for.
+        lived: The time lived since the previous observation, in days.
 
     """
 
@@ -71,12 +71,12 @@ class BurstCounts:
 
 @dataclass(frozen=True, slots=True)
 class BurstMemory:
-    """What was learned, to go on from later; rows are groups, columns are bins.
+    """The learned state, for a later run; rows are groups, columns are bins.
 
     Attributes:
         origin: When the first bin begins, in days.
         sites: Changes expected and seen on each site, one above the other.
-        folder: Folders that were told apart from their sites.
+        folder: Folders that have rows of their own.
         parent: Their sites.
         folders: Changes expected and seen in each of them, likewise.
 
@@ -91,52 +91,52 @@ class BurstMemory:
 
 @dataclass(slots=True)
 class _Level:
-    """Changes expected and seen in each bin; one row a group."""
+    """Changes expected and seen in each bin; one row for each group."""
 
     prior: float
     expected: Floats = field(default_factory=lambda: np.zeros((0, 1)))
     seen: Floats = field(default_factory=lambda: np.zeros((0, 1)))
 
     def fit(self, groups: int, bins: int) -> None:
-        """Make room; there is always some to spare."""
+        """Make room for groups and bins, with some to spare."""
         rows, columns = self.seen.shape
         if groups > rows or bins > columns:
             rows = max(groups, rows if groups <= rows else rows * 3 // 2)
             columns = max(bins, columns if bins <= columns else columns * 3 // 2)
-            self.expected = _padded(self.expected, rows, columns)
-            self.seen = _padded(self.seen, rows, columns)
+            self.expected = _pad(self.expected, rows, columns)
+            self.seen = _pad(self.seen, rows, columns)
 
     def forget(self, bins: int) -> None:
-        """Let the oldest bins go."""
-        self.expected = _shifted(self.expected, bins)
-        self.seen = _shifted(self.seen, bins)
+        """Drop the oldest bins."""
+        self.expected = _shift(self.expected, bins)
+        self.seen = _shift(self.seen, bins)
 
-    def both(self, first: int, end: int) -> Floats:
-        """Return changes expected and seen in some of the bins."""
+    def counts(self, first: int, end: int) -> Floats:
+        """Return changes expected and seen in these bins."""
         return np.stack([self.expected[:, first:end], self.seen[:, first:end]])
 
-    def set(self, both: Floats) -> None:
-        """Set changes expected and seen, as they were kept."""
-        self.expected, self.seen = both[0].copy(), both[1].copy()
+    def set(self, counts: Floats) -> None:
+        """Set changes expected and seen, as they were saved."""
+        self.expected, self.seen = counts[0].copy(), counts[1].copy()
 
     def busy(self, rows: Ints) -> Floats:
-        """Return how busy each group was believed to be in each bin."""
+        """Return the posterior mean of how busy each group was in each bin."""
         k = self.prior
         return np.asarray((self.seen[rows] + k) / (self.expected[rows] + k))
 
     def variance(self, rows: Ints) -> Floats:
-        """Return how unsure that is: the variance of the Gamma posterior."""
+        """Return the posterior variance of how busy each group was in each bin."""
         k = self.prior
         return np.asarray((self.seen[rows] + k) / (self.expected[rows] + k) ** 2)
 
 
 class Bursts:
-    """How busy sites and folders were, learned from looks at their pages.
+    """How busy sites and folders were, learned from observations of their pages.
 
-    Folders are told apart from their site only once a change was seen in them.
+    Folders get estimates of their own only once a change was seen in them.
 
     Args:
-        site: Changes that the prior of a site's bin is worth.
+        site: The weight of the prior of a site's bin, in changes.
         folder: The same for a folder's.
         step: Days in a bin.
 
@@ -155,7 +155,7 @@ class Bursts:
         self._total = self._lived = self._lived_in = self._doubt = np.zeros((0, 2))
 
     def place(self, site: Ints, folder: Ints) -> None:
-        """Say where the items are; places of those known must not change."""
+        """Set the sites and folders of items; those of known items must not change."""
         self._site_of, self._folder_of = site, folder
         folders = int(folder.max(initial=-1)) + 1
         new = np.full(max(folders - self._row.size, 0), -1, dtype=np.intp)
@@ -166,16 +166,16 @@ class Bursts:
             self._add_up(np.arange(sites))
 
     def reach(self, now: float) -> None:
-        """Let time go on to ``now``."""
+        """Advance time to ``now``."""
         if not self._began:
             self._origin, self._began = np.floor(now / self.step) * self.step, True
         needed = int(np.floor((now - self._origin) / self.step)) + 1
         if needed > MOST_BINS:
-            gone = needed - MOST_BINS // 2
-            self._sites.forget(gone)
-            self._folders.forget(gone)
-            self._origin += gone * self.step
-            needed -= gone
+            dropped = needed - MOST_BINS // 2
+            self._sites.forget(dropped)
+            self._folders.forget(dropped)
+            self._origin += dropped * self.step
+            needed -= dropped
             self._bins = 1
         if needed > self._bins:
             self._bins = needed
@@ -194,18 +194,18 @@ class Bursts:
         return self._between(self._lived, self._site_of[rows], since, at)
 
     def doubt(self, rows: Ints, since: Floats, now: float) -> Floats:
-        """Return the standard deviation of the time lived, as far as sites go."""
+        """Return the standard deviation of the time lived, on the level of sites."""
         between = self._between(self._doubt, self._site_of[rows], since, now)
         return np.sqrt(np.maximum(between, 0.0))
 
     def unrest(self) -> Unrest:
-        """Return how unevenly sites change, and how fast; by the latest bins."""
-        some = slice(max(self._bins - TOLD_BINS, 0), self._bins)
+        """Return how unevenly sites change, and how fast, from the latest bins."""
+        latest = slice(max(self._bins - UNREST_BINS, 0), self._bins)
         level, every = self._sites, self._sites.seen.shape[0] // MOST_SITES + 1
-        both = level.expected[:, some], level.seen[:, some]
-        found, pace = by_group(*both, self.step, fewest=FEW_SPANS, some=every)
-        days = (some.stop - some.start) * self.step
-        return Unrest(found, days, pace**BELIEVED)
+        counts = level.expected[:, latest], level.seen[:, latest]
+        unrest_days, pace = by_group(*counts, self.step, fewest=FEW_SPANS, some=every)
+        days = (latest.stop - latest.start) * self.step
+        return Unrest(unrest_days, days, pace**BELIEVED)
 
     def learn(
         self,
@@ -216,31 +216,31 @@ class Bursts:
         rate: Floats,
         load: Floats | float = 0.0,
     ) -> BurstCounts:
-        """Take in looks at items with these rates; return what each stands for.
+        """Learn from observations of items with these rates; return their counts.
 
-        ``load`` is what hints that came before a look are worth: a change that was
-        announced says nothing of others, since it is why we looked.
+        ``load`` is the worth of the hints before an observation: an announced change is
+        no evidence about other items, since it was the reason for the fetch.
         """
         lived = self.lived(rows, since, at)
         changes = np.where(changed, at_least_one(rate * lived, load), 0.0)
-        # Dealt out to the bins: this much a day of the time lived.
-        dealt = changes / np.maximum(lived, 1e-9)
+        # Distributed over the bins: changes per day of the time lived.
+        density = changes / np.maximum(lived, 1e-9)
         site, folder = self._site_of[rows], self._folder_of[rows]
-        self._tell_apart(folder[changed], site[changed])
+        self._separate(folder[changed], site[changed])
         window = _Window(*self._bin(since), *self._bin(at), self._bins)
         sites, place = np.unique(site, return_inverse=True)
         busy = self._sites.busy(sites)[:, : self._bins]
         days = window.over(place, sites.size, rate) * self.step
-        seen = window.over(place, sites.size, dealt) * self.step * busy
+        seen = window.over(place, sites.size, density) * self.step * busy
         own = self._row[folder]
-        told = np.flatnonzero(own >= 0)
-        if told.size:
-            inner, nest = np.unique(own[told], return_inverse=True)
-            some = window.take(told)
+        in_folder = np.flatnonzero(own >= 0)
+        if in_folder.size:
+            inner, nest = np.unique(own[in_folder], return_inverse=True)
+            window_in = window.take(in_folder)
             extra = self._folders.busy(inner)[:, : self._bins] - 1.0
             parent = np.searchsorted(sites, self._parent[inner])
-            days_in = some.over(nest, inner.size, rate[told]) * self.step
-            seen_in = some.over(nest, inner.size, dealt[told]) * self.step
+            days_in = window_in.over(nest, inner.size, rate[in_folder]) * self.step
+            seen_in = window_in.over(nest, inner.size, density[in_folder]) * self.step
             seen_in = seen_in * busy[parent]
             np.add.at(days, parent, days_in * extra)
             np.add.at(seen, parent, seen_in * extra)
@@ -252,20 +252,20 @@ class Bursts:
         return BurstCounts(changes, lived)
 
     def kept(self, bins: int = MOST_BINS) -> BurstMemory:
-        """Return what was learned of the last so many bins."""
+        """Return the learned state of the last ``bins`` bins."""
         first = max(self._bins - bins, 0)
-        told = np.flatnonzero(self._row >= 0)
-        told = told[np.argsort(self._row[told])]
+        folders = np.flatnonzero(self._row >= 0)
+        folders = folders[np.argsort(self._row[folders])]
         return BurstMemory(
             self._origin + first * self.step,
-            self._sites.both(first, self._bins),
-            told,
+            self._sites.counts(first, self._bins),
+            folders,
             self._parent.copy(),
-            self._folders.both(first, self._bins)[:, : told.size],
+            self._folders.counts(first, self._bins)[:, : folders.size],
         )
 
     def restore(self, kept: BurstMemory) -> None:
-        """Go on from what was learned before; nothing must be learned yet."""
+        """Continue from a saved state; nothing must be learned yet."""
         self._origin, self._began, self._bins = kept.origin, True, kept.sites.shape[2]
         self._sites.set(kept.sites)
         self._row[kept.folder] = np.arange(kept.folder.size)
@@ -274,7 +274,7 @@ class Bursts:
         self._sites.fit(self._lived.shape[0], self._bins)
         self._add_up(np.arange(self._sites.seen.shape[0]))
 
-    def _tell_apart(self, folder: Ints, site: Ints) -> None:
+    def _separate(self, folder: Ints, site: Ints) -> None:
         """Give folders in which a change was seen a row of their own."""
         new, first = np.unique(folder, return_index=True)
         fresh = self._row[new] < 0
@@ -286,16 +286,16 @@ class Bursts:
         self._folders.fit(self._parent.size, self._bins)
 
     def _add_up(self, sites: Ints) -> None:
-        """Bring the running totals of these sites and their folders up to date."""
+        """Update the running totals of these sites and their folders."""
         shape = (self._sites.seen.shape[0], self._bins + 1)
-        every, told = shape[0], self._parent.size
-        if self._doubt.shape != shape or self._lived_in.shape != (told, shape[1]):
+        n_sites, n_folders = shape[0], self._parent.size
+        if self._doubt.shape != shape or self._lived_in.shape != (n_folders, shape[1]):
             self._total, self._doubt = (
-                np.zeros((every + told, shape[1])),
+                np.zeros((n_sites + n_folders, shape[1])),
                 np.zeros(shape),
             )
-            self._lived, self._lived_in = self._total[:every], self._total[every:]
-            sites = np.arange(every)
+            self._lived, self._lived_in = self._total[:n_sites], self._total[n_sites:]
+            sites = np.arange(n_sites)
         busy = self._sites.busy(sites)[:, : self._bins]
         self._lived[sites, 1:] = np.cumsum(busy, axis=1) * self.step
         unsure = self._sites.variance(sites)[:, : self._bins]
@@ -303,12 +303,12 @@ class Bursts:
         place = np.full(shape[0], -1, dtype=np.intp)
         place[sites] = np.arange(sites.size)
         inner = np.flatnonzero(place[self._parent] >= 0)
-        both = self._folders.busy(inner)[:, : self._bins]
-        both = both * busy[place[self._parent[inner]]]
-        self._lived_in[inner, 1:] = np.cumsum(both, axis=1) * self.step
+        busy_in = self._folders.busy(inner)[:, : self._bins]
+        busy_in = busy_in * busy[place[self._parent[inner]]]
+        self._lived_in[inner, 1:] = np.cumsum(busy_in, axis=1) * self.step
 
     def _bin(self, moment: Floats) -> tuple[Ints, Floats]:
-        """Return the bin that each moment lies in, and how far into it."""
+        """Return the bin of each moment, and how far into it the moment is."""
         place = np.clip((moment - self._origin) / self.step, 0.0, self._bins)
         number = np.minimum(place.astype(np.intp), self._bins - 1)
         return number, place - number
@@ -320,23 +320,23 @@ class Bursts:
         return self._upto(total, rows, np.asarray(now)) - self._upto(total, rows, since)
 
     def _upto(self, total: Floats, rows: Ints, moment: Floats) -> Floats:
-        number, part = self._bin(moment)
-        if np.ndim(number) == 0:  # one moment for all: a column does
+        number, fraction = self._bin(moment)
+        if np.ndim(number) == 0:  # one moment for all: use a column
             line = total[:, number]
-            found = (line + part * (total[:, number + 1] - line))[rows]
+            upto = (line + fraction * (total[:, number + 1] - line))[rows]
         else:
             place = rows * total.shape[1]
             place += number
-            found = total.take(place)
+            upto = total.take(place)
             place += 1
-            part *= total.take(place) - found
-            found += part
+            fraction *= total.take(place) - upto
+            upto += fraction
         first, end = self._origin, self._origin + self._bins * self.step
         if moment.size and float(moment.min()) < first:
-            found += np.minimum(moment - first, 0.0)
+            upto += np.minimum(moment - first, 0.0)
         if moment.size and float(moment.max()) > end:
-            found += np.maximum(moment - end, 0.0)
-        return found
+            upto += np.maximum(moment - end, 0.0)
+        return upto
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +350,7 @@ class _Window:
     bins: int
 
     def take(self, rows: Ints) -> "_Window":
-        """Return some of the stretches."""
+        """Return the stretches at these rows."""
         return _Window(
             self.first[rows],
             self.part[rows],
@@ -361,28 +361,28 @@ class _Window:
 
     def over(self, group: Ints, groups: int, amount: Floats) -> Floats:
         """Return, for each group and bin, amounts times the part of it they cover."""
-        wide, size = self.bins + 1, groups * (self.bins + 1)
-        base = group * wide
+        columns, size = self.bins + 1, groups * (self.bins + 1)
+        base = group * columns
 
-        def put(place: Ints, what: Floats) -> Floats:
-            flat: Floats = np.bincount(base + place, what, size).astype(np.float64)
-            return flat.reshape(groups, wide)
+        def add_up(place: Ints, values: Floats) -> Floats:
+            flat: Floats = np.bincount(base + place, values, size).astype(np.float64)
+            return flat.reshape(groups, columns)
 
         # Whole bins strictly between, as steps up and down; then the two ends.
-        whole = put(self.first + 1, amount) - put(self.last, amount)
-        ends = put(self.first, amount * (1.0 - self.part))
-        ends += put(self.last, amount * self.end)
+        whole = add_up(self.first + 1, amount) - add_up(self.last, amount)
+        ends = add_up(self.first, amount * (1.0 - self.part))
+        ends += add_up(self.last, amount * self.end)
         return np.asarray((np.cumsum(whole, axis=1) + ends)[:, : self.bins])
 
 
-def _padded(table: Floats, rows: int, columns: int) -> Floats:
-    wider = np.zeros((rows, columns))
-    wider[: table.shape[0], : table.shape[1]] = table
-    return wider
+def _pad(table: Floats, rows: int, columns: int) -> Floats:
+    padded = np.zeros((rows, columns))
+    padded[: table.shape[0], : table.shape[1]] = table
+    return padded
 
 
-def _shifted(table: Floats, columns: int) -> Floats:
-    kept = np.zeros_like(table)
+def _shift(table: Floats, columns: int) -> Floats:
+    shifted = np.zeros_like(table)
     rest = max(table.shape[1] - columns, 0)
-    kept[:, :rest] = table[:, table.shape[1] - rest :]
-    return kept
+    shifted[:, :rest] = table[:, table.shape[1] - rest :]
+    return shifted

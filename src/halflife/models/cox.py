@@ -85,11 +85,11 @@ class CoxModel:
         ridge: Penalty on squared coefficients, in standard deviations of covariates.
 
     Attributes:
-        coefficient_: b; 0 where ``told_`` is false.
-        covariance_: Of b, from the information; 0 where ``told_`` is false.
+        coefficient_: b; 0 where ``estimable_`` is false.
+        covariance_: Of b, from the information; 0 where ``estimable_`` is false.
         robust_: The sandwich; ``covariance_`` if no cluster was given.
         standard_error_: Root of the diagonal of ``robust_``.
-        told_: Whether the spells tell anything of the covariate: it varies among
+        estimable_: Whether the spells tell anything of the covariate: it varies among
             spells at risk together, and is no sum of those before it.
         log_likelihood_: At b, without the penalty.
         null_: The same at 0.
@@ -111,7 +111,7 @@ class CoxModel:
     covariance_: Floats
     robust_: Floats
     standard_error_: Floats
-    told_: Bools
+    estimable_: Bools
     log_likelihood_: float
     null_: float
     names_: tuple[str, ...]
@@ -161,7 +161,7 @@ class CoxModel:
         self.deaths_ = int(self._sets.tied.sum())
         self._seen = scaled(self._sets)
         p = len(self.names_)
-        self.told_ = np.zeros(p, np.bool_)
+        self.estimable_ = np.zeros(p, np.bool_)
         self._beta, self._inverse = np.zeros(p), np.zeros((p, p))
         self.null_ = self.log_likelihood_ = 0.0
         self.status_ = CoxStatus.NO_DEATHS
@@ -176,7 +176,7 @@ class CoxModel:
         none = sums(self._sets, z, self._beta)
         self.null_ = self.log_likelihood_ = none.value
         flat = slopes(self._sets, z, none)[1]
-        self.told_ = some = told(flat, float(self._sets.mass.sum()))
+        self.estimable_ = some = told(flat, float(self._sets.mass.sum()))
         self.status_ = CoxStatus.NO_CONTRAST
         if some.any():
             begin = self._beta if start is None else start * self._seen.deviation
@@ -200,7 +200,7 @@ class CoxModel:
         self.covariance_ = self._inverse * np.outer(unit, unit)
         self._cluster = None if cluster is None else cluster[self._sets.rows]
         self.robust_ = self.covariance_
-        if self._cluster is not None and self.told_.any():
+        if self._cluster is not None and self.estimable_.any():
             score = score_residuals(self._sets, self._seen.z, self._sums())
             pull = summed(score, self._cluster).T @ self._inverse * unit
             self.robust_ = pull.T @ pull
@@ -220,15 +220,17 @@ class CoxModel:
         """Return 2 (ln L(b) - ln L(0)), chi-square if spells are independent."""
         self._ready()
         gain = max(2.0 * (self.log_likelihood_ - self.null_), 0.0)
-        freedom = int(self.told_.sum())
+        freedom = int(self.estimable_.sum())
         chance = float(lazy_scipy.chdtrc(freedom, gain)) if freedom else 1.0
         return LikelihoodRatio(gain, freedom, chance)
 
     def proportionality(self, transform: Transform = "km") -> Proportionality:
         """Test if coefficients drift with time (see ``halflife.models.cox_tests``)."""
         self._ready()
-        seen = FittedCovariates(self._seen.z, self.names_, self.told_, self._inverse)
-        found = self._sums() if self.told_.any() else None
+        seen = FittedCovariates(
+            self._seen.z, self.names_, self.estimable_, self._inverse
+        )
+        found = self._sums() if self.estimable_.any() else None
         return proportionality(self._sets, seen, found, self._cluster, transform)
 
     def propose_strata(

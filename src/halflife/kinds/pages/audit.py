@@ -22,7 +22,7 @@ from halflife.engine.loop import Loop
 from halflife.kinds.pages.runner import Keeper
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.pages.state import sampled
-from halflife.models.calibration import effective
+from halflife.models.calibration import effective_size
 from halflife.models.quality import freshness_forecast, lived_by
 from halflife.stores.forecasts import ForecastCheck, Issued
 from halflife.stores.parts import ForecastLog
@@ -289,7 +289,7 @@ def _settle_pages(
         ]
         if pairs:
             weight, right = np.array(pairs, dtype=np.float64).T
-            looks = effective(weight, one.many)
+            looks = effective_size(weight, one.many)
             told.append(
                 outcome(cast, now, float(weight @ right / weight.sum()), looks, rng)
             )
