@@ -79,13 +79,13 @@ def adaptive_gain(
         return dict.fromkeys(names, 0.0)
     squares = []
     for coefficients in (
-        decay.static(series, lags, trained),
-        decay.adapted(series, lags, trained),
-        decay.filtered(series, lags, trained),
+        decay.static_coefficients(series, lags, trained),
+        decay.adaptive_coefficients(series, lags, trained),
+        decay.kalman_coefficients(series, lags, trained),
     ):
         recent = decay.recent_values(series, max([*lags, 1]))[:-1]
         steps = np.diff(series.place).astype(np.float64)
-        loss = decay.roll(coefficients[:-1], lags, recent, steps)
+        loss = decay.forecast_decay(coefficients[:-1], lags, recent, steps)
         squares.append((np.exp(loss)[-truth.size :] - truth) ** 2)
     static, adapted, kalman = squares
     scale = max(float(static.mean()), 1e-30)

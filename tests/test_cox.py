@@ -184,7 +184,7 @@ def test_a_ridge_shrinks_coefficients():
 
 def test_scores_add_up_to_nothing_at_the_peak():
     found = fitted(spells(0))
-    score = score_residuals(found._sets, found._seen.z, found._sums())
+    score = score_residuals(found._sets, found._scaled.z, found._sums())
     assert score.sum(axis=1) == pytest.approx(np.zeros(3), abs=1e-6)
 
 
@@ -193,7 +193,7 @@ def test_scores_are_the_slopes_in_the_weights(late):
     x, time, ended, stratum, entry = spells(3, n=50, p=2, late=late)
     entry = entry if late else None
     found = CoxModel().fit(x, time, ended, strata=stratum, entry=entry)
-    score = score_residuals(found._sets, found._seen.z, found._sums())
+    score = score_residuals(found._sets, found._scaled.z, found._sums())
     for k, row in enumerate(found._sets.rows[:8]):
         weight = np.ones(time.size)
         weight[row] += 1e-5
@@ -201,7 +201,7 @@ def test_scores_are_the_slopes_in_the_weights(late):
             x, time, ended, strata=stratum, entry=entry, weight=weight
         )
         pull = (moved.coefficient_ - found.coefficient_) / 1e-5
-        unit = found._seen.deviation
+        unit = found._scaled.deviation
         assert found._inverse @ score[:, k] / unit == pytest.approx(pull, abs=1e-4)
 
 

@@ -6,14 +6,14 @@ from scipy import stats
 
 from cox_cases import log_likelihood, spells
 from halflife.models.cox_baseline import _Points, _start
-from halflife.models.cox_columns import checked, codes, scaled
+from halflife.models.cox_columns import check_columns, codes, scale_covariates
 from halflife.models.cox_risk import RiskSets, slopes, sums
-from halflife.models.cox_search import CoxPeak, faded, peak, told
+from halflife.models.cox_search import CoxPeak, estimable, is_separated, peak
 from halflife.models.cox_tests import (
     FittedCovariates,
     proportionality,
     residuals,
-    summed,
+    sum_by_cluster,
 )
 
 GOOD = {
@@ -25,7 +25,7 @@ GOOD = {
 
 def sets_of(data, ties="efron", weight=None):
     x, time, ended, stratum, entry = data
-    given = checked(x, time, ended, strata=stratum, entry=entry, weight=weight)
+    given = check_columns(x, time, ended, strata=stratum, entry=entry, weight=weight)
     return RiskSets.of(given.data, ties)
 
 
@@ -33,13 +33,13 @@ def sets_of(data, ties="efron", weight=None):
 
 
 def test_columns_that_agree_are_taken_as_they_are():
-    given = checked(**GOOD, strata=["b", "a", "b"], weight=2.0, names=["size"])
+    given = check_columns(**GOOD, strata=["b", "a", "b"], weight=2.0, names=["size"])
     assert given.strata == ("a", "b")
     assert given.data.stratum.tolist() == [1, 0, 1]
     assert given.data.weight.tolist() == [2.0] * 3
     assert given.names == ("size",)
     assert (given.data.entry < 0).all()  # at risk from the beginning
-    plain = checked(np.ones((3, 2)), [0.0, 1.0, 2.0], [0, 1, 1])
+    plain = check_columns(np.ones((3, 2)), [0.0, 1.0, 2.0], [0, 1, 1])
     assert plain.names == ("x0", "x1")
     assert plain.strata == ("all",)
     assert plain.data.ended.tolist() == [False, True, True]
@@ -68,11 +68,11 @@ def test_columns_that_agree_are_taken_as_they_are():
 )
 def test_columns_that_do_not_agree_are_refused_by_name(change, match):
     with pytest.raises(ValueError, match=match):
-        checked(**{**GOOD, **change})
+        check_columns(**{**GOOD, **change})
 
 
 def test_a_spell_may_end_when_it_enters():
-    given = checked(**GOOD, entry=[1.0, 0.0, 3.0])
+    given = check_columns(**GOOD, entry=[1.0, 0.0, 3.0])
     assert given.data.entry.tolist() == [1.0, 0.0, 3.0]
 
 
@@ -86,7 +86,7 @@ def test_covariates_are_told_about_their_stratums_mean_in_deviations():
     data = spells(4, late=True)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, data[0].shape[0])
     sets = sets_of(data, weight=weight)
-    found = scaled(sets)
+    found = scale_covariates(sets)
     x, w, own = sets.data.x, sets.data.weight, sets.own
     for s in np.unique(own):
         mean = np.average(x[own == s], axis=0, weights=w[own == s])
@@ -100,7 +100,7 @@ def test_covariates_are_told_about_their_stratums_mean_in_deviations():
 def test_a_column_that_does_not_vary_is_left_out_of_the_units():
     x, time, ended, stratum, entry = spells(4)
     x = np.column_stack([x[:, 0], np.full(x.shape[0], 7.0)])
-    found = scaled(sets_of((x, time, ended, stratum, entry)))
+    found = scale_covariates(sets_of((x, time, ended, stratum, entry)))
     assert found.deviation[1] == 1.0
     assert (found.z[1] == 0).all()
     assert (found.z[0] != 0).any()
@@ -109,7 +109,7 @@ def test_a_column_that_does_not_vary_is_left_out_of_the_units():
 def test_without_a_death_there_is_nothing_to_scale():
     x, time, ended, stratum, entry = spells(4)
     sets = sets_of((x, time, np.zeros_like(ended), stratum, entry))
-    found = scaled(sets)
+    found = scale_covariates(sets)
     assert found.deviation.tolist() == [1.0] * 3
 
 
@@ -143,7 +143,7 @@ def test_sums_and_slopes_are_those_of_the_likelihood_written_out(ties, late):
 @pytest.mark.parametrize("ridge", [0.0, 3.0])
 def test_at_the_peak_the_slope_is_the_ridges(ridge):
     sets = sets_of(spells(5))
-    z = scaled(sets).z
+    z = scale_covariates(sets).z
     found = peak(sets, z, ridge, np.zeros(3))
     assert found.settled
     at = sums(sets, z, found.beta)
@@ -159,7 +159,7 @@ def test_at_the_peak_the_slope_is_the_ridges(ridge):
 
 def test_the_peak_is_found_from_far_away():
     sets = sets_of(spells(5))
-    z = scaled(sets).z
+    z = scale_covariates(sets).z
     near, far = (peak(sets, z, 0.0, np.full(3, s)) for s in (0.0, 6.0))
     assert far.settled
     np.testing.assert_allclose(far.beta, near.beta, atol=1e-6)
@@ -169,24 +169,24 @@ def test_a_covariate_says_something_only_if_those_before_it_do_not():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 50))
     x = np.array([a, b, a + b, 2 * a, rng.normal(size=50), np.zeros(50)])
-    known = told(x @ x.T, 50.0)
+    known = estimable(x @ x.T, 50.0)
     assert known.tolist() == [True, True, False, False, True, False]
 
 
 def test_information_that_fades_tells_of_a_likelihood_without_a_peak():
     flat = np.array([[4.0, 1.0], [1.0, 2.0]])
     kept = CoxPeak(np.zeros(2), 0.0, flat / 10.0, settled=True)
-    assert not faded(kept, flat)
+    assert not is_separated(kept, flat)
     axis = np.linalg.inv(np.linalg.cholesky(flat))
     lost = np.linalg.inv(axis) @ np.diag([1.0, 1e-7]) @ np.linalg.inv(axis).T
-    assert faded(kept._replace(information=lost), flat)
+    assert is_separated(kept._replace(information=lost), flat)
 
 
 # tests of proportional hazards
 
 
 def fitted(sets, names=("a", "b", "c")):
-    z = scaled(sets).z
+    z = scale_covariates(sets).z
     found = peak(sets, z, 0.0, np.zeros(3))
     model = FittedCovariates(
         z, names, np.ones(3, bool), np.linalg.inv(found.information)
@@ -248,7 +248,7 @@ def _gone(sets):
 
 def test_residuals_of_schoenfeld_add_up_to_the_slope():
     sets = sets_of(spells(6, n=200))
-    z = scaled(sets).z
+    z = scale_covariates(sets).z
     beta = np.array([0.2, -0.1, 0.3])
     found = sums(sets, z, beta)
     slope, _ = slopes(sets, z, found)
@@ -285,7 +285,10 @@ def test_by_cluster_the_variance_is_that_of_the_sums():
     for k in range(3):
         assert result.statistic[k] == pytest.approx(drift[k] ** 2 / variance[k, k])
     rows = np.array([[1.0, 2.0, 4.0], [0.0, 1.0, 1.0]])
-    assert summed(rows, np.array([1, 0, 1])).tolist() == [[2.0, 5.0], [1.0, 1.0]]
+    assert sum_by_cluster(rows, np.array([1, 0, 1])).tolist() == [
+        [2.0, 5.0],
+        [1.0, 1.0],
+    ]
 
 
 def test_what_could_not_be_tested_is_taken_to_be_proportional():
@@ -299,8 +302,8 @@ def test_what_could_not_be_tested_is_taken_to_be_proportional():
 
 def test_a_covariate_that_varies_little_still_says_something():
     deaths = 50.0
-    assert told(np.diag([1e-10 * deaths]), deaths).tolist() == [True]
-    assert told(np.diag([1e-13 * deaths]), deaths).tolist() == [False]
+    assert estimable(np.diag([1e-10 * deaths]), deaths).tolist() == [True]
+    assert estimable(np.diag([1e-13 * deaths]), deaths).tolist() == [False]
 
 
 @pytest.mark.parametrize(("rate", "shape"), [(0.02, 0.7), (0.3, 1.0), (1e-4, 3.0)])

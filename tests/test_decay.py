@@ -51,11 +51,11 @@ def test_noise_alone_mostly_has_no_lags():
 
 def test_the_forecast_goes_to_the_mean_of_the_series():
     coefficients, recent = np.array([[-0.02, 0.5]]), np.array([[-0.10]])
-    two = decay.roll(coefficients, (1,), recent, np.array([2.0]))
+    two = decay.forecast_decay(coefficients, (1,), recent, np.array([2.0]))
     assert two == pytest.approx([-0.07 - 0.055])
-    half = decay.roll(coefficients, (1,), recent, np.array([0.5]))
+    half = decay.forecast_decay(coefficients, (1,), recent, np.array([0.5]))
     assert half == pytest.approx([-0.035])
-    far = decay.roll(coefficients, (1,), recent, np.array([1000.0]))
+    far = decay.forecast_decay(coefficients, (1,), recent, np.array([1000.0]))
     assert far == pytest.approx([-0.06 + -0.04 * 1000], rel=1e-3)
 
 
@@ -70,7 +70,7 @@ def test_slopes_are_the_derivatives_of_the_expected_decay(lags):
         up = decay.slopes(at + nudge, lags, recent, 5)[0]
         down = decay.slopes(at - nudge, lags, recent, 5)[0]
         assert slope[c] == pytest.approx((up - down) / 2e-6, rel=1e-4, abs=1e-9)
-    rolled = decay.roll(at[None], lags, recent[None], np.array([5.0]))
+    rolled = decay.forecast_decay(at[None], lags, recent[None], np.array([5.0]))
     assert total == pytest.approx(rolled[0])
 
 
@@ -92,13 +92,13 @@ def test_adapting_follows_a_source_that_changes_its_pace():
     values = np.concatenate([np.full(40, -0.01), np.full(60, -0.05)])
     values += 0.001 * np.random.default_rng(4).normal(size=100)
     made = series(values)
-    still = decay.static(made, (), 40)
-    adapted = decay.adapted(made, (), 40)
-    filtered = decay.filtered(made, (), 40)
+    still = decay.static_coefficients(made, (), 40)
+    adapted = decay.adaptive_coefficients(made, (), 40)
+    filtered = decay.kalman_coefficients(made, (), 40)
     assert still[-1, 0] == pytest.approx(-0.01, abs=0.001)
     assert adapted[-1, 0] == pytest.approx(-0.05, abs=0.002)
     assert filtered[-1, 0] == pytest.approx(-0.05, abs=0.005)
-    best = decay.chosen(made, (), [still, adapted, filtered])
+    best = decay.best_coefficients(made, (), [still, adapted, filtered])
     assert best[-1, 0] != still[-1, 0]
 
 
@@ -110,15 +110,15 @@ def test_adapting_follows_a_source_that_changes_its_pace():
 def test_every_autoregression_is_finite_and_returns(values, lags, trained):
     made = series(values)
     for coefficients in (
-        decay.static(made, lags, trained),
-        decay.adapted(made, lags, trained),
-        decay.filtered(made, lags, trained),
+        decay.static_coefficients(made, lags, trained),
+        decay.adaptive_coefficients(made, lags, trained),
+        decay.kalman_coefficients(made, lags, trained),
     ):
         assert np.isfinite(coefficients).all()
         assert (np.abs(coefficients[:, 1:]).sum(axis=1) <= decay.STEEPEST + 1e-9).all()
         steps = np.full(len(values) + 1, 9.5)
         recent = decay.recent_values(made, max([*lags, 1]))
-        loss = decay.roll(coefficients, lags, recent, steps)
+        loss = decay.forecast_decay(coefficients, lags, recent, steps)
         assert np.isfinite(loss).all()
         assert (loss <= 0).all()
 
@@ -127,7 +127,7 @@ def test_every_autoregression_is_finite_and_returns(values, lags, trained):
 def test_what_is_held_at_a_look_does_not_depend_on_what_came_later(values, lags):
     half = len(values) // 2
     whole, part = series(values), series(values[:half])
-    for make in (decay.adapted, decay.filtered):
+    for make in (decay.adaptive_coefficients, decay.kalman_coefficients):
         early = make(part, lags, 5)
         assert np.allclose(make(whole, lags, 5)[: half + 1], early)
 

@@ -77,12 +77,12 @@ def test_lags_are_compared_on_the_same_values():
 
 def test_coefficients_are_drawn_in_until_the_series_returns():
     steep = np.array([-0.1, 0.9, -0.6])
-    drawn = decay.settle(steep)
+    drawn = decay.stabilise(steep)
     assert drawn[0] == steep[0]
     assert np.abs(drawn[1:]).sum() == pytest.approx(STEEPEST)
     assert drawn[1] / drawn[2] == pytest.approx(steep[1] / steep[2])
     flat = np.array([-0.1, 0.5, -0.48])
-    assert decay.settle(flat) is flat
+    assert decay.stabilise(flat) is flat
 
 
 @given(
@@ -94,7 +94,7 @@ def test_rolling_forward_adds_up_step_by_step(lags, steps, seed):
     rng = np.random.default_rng(seed)
     coefficients = rng.uniform(-0.3, 0.3, (steps.size, 1 + len(lags)))
     recent = -rng.uniform(0.0, 0.2, (steps.size, max([*lags, 1])))
-    found = decay.roll(coefficients, lags, recent, steps)
+    found = decay.forecast_decay(coefficients, lags, recent, steps)
     for row, length in enumerate(steps):
         past, total, left = recent[row].tolist(), 0.0, length
         while left > 0:
@@ -107,10 +107,10 @@ def test_rolling_forward_adds_up_step_by_step(lags, steps, seed):
 
 
 def test_far_ahead_the_last_decay_goes_on():
-    found = decay.roll(
+    found = decay.forecast_decay(
         np.array([[-0.02, 0.5]]), (1,), np.array([[-0.3]]), np.array([FAR + 100.5])
     )
-    near = decay.roll(
+    near = decay.forecast_decay(
         np.array([[-0.02, 0.5]]), (1,), np.array([[-0.3]]), np.array([float(FAR)])
     )
     assert found - near == pytest.approx([-0.04 * 100.5])
@@ -134,7 +134,7 @@ def test_errors_are_those_of_the_look_before_each_value(values, lags, seed):
     made = uneven(values, [2, 3, values.size - 5])
     rng = np.random.default_rng(seed)
     coefficients = rng.uniform(-0.4, 0.4, (4, 1 + len(lags)))
-    found = decay.one_step(made, lags, coefficients)
+    found = decay.one_step_errors(made, lags, coefficients)
     for t, value in enumerate(values):
         look = max(i for i, known in enumerate(made.place) if known <= t)
         row = [1.0, *(before(values, t, lag) for lag in lags)]
@@ -157,7 +157,7 @@ def test_the_rival_of_least_error_so_far_is_chosen_look_by_look():
     values = np.r_[np.full(10, -0.1), np.full(30, -0.5)]
     made = uneven(values, [5, 5, 10, 10, 10])
     slow, fast = (np.tile([level], (6, 1)) for level in (-0.1, -0.5))
-    best = decay.chosen(made, (), [slow, fast])
+    best = decay.best_coefficients(made, (), [slow, fast])
     # 10 values at -0.1 against 10 at -0.5: even; then the fast one is better
     assert best[1] == pytest.approx([-0.1])
     assert best[2] == pytest.approx([-0.1])
@@ -167,7 +167,7 @@ def test_the_rival_of_least_error_so_far_is_chosen_look_by_look():
 def test_adapting_waits_for_the_training_and_takes_its_share_of_the_surprise():
     values = np.r_[np.full(8, -0.1), np.full(4, -0.3)]
     made = uneven(values, [4, 4, 2, 2])
-    found = decay.adapted(made, (), 8, rate=0.25)
+    found = decay.adaptive_coefficients(made, (), 8, rate=0.25)
     assert found[:3, 0] == pytest.approx([-0.1] * 3)
     # over two steps 0.6 was lost and 0.2 expected; a quarter of it, by two steps
     one = -0.1 + 0.25 * (-0.6 + 0.2) / 2
@@ -206,7 +206,7 @@ def test_the_filter_measures_in_units_of_the_training_and_keeps_to_its_looks():
     made = uneven(values, [10, 10, 20])
     unit = np.abs(values[:10]).mean()
     path = decay.kalman(values / unit, (1,), np.array([0.0, 1e-2]))
-    found = decay.filtered(made, (1,), 10, drifts=(0.0, 1e-2))
+    found = decay.kalman_coefficients(made, (1,), 10, drifts=(0.0, 1e-2))
     for look, known in enumerate(made.place):
         a, b = path[known]
         assert found[look] == pytest.approx([a * unit, np.clip(b, -STEEPEST, STEEPEST)])

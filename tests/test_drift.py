@@ -80,7 +80,7 @@ def test_features_without_documents_are_refused():
 
 
 def test_an_unknown_domain_is_named():
-    with pytest.raises(UsageError, match="'xyz'; there is com"):
+    with pytest.raises(UsageError, match="'xyz'; domains are com"):
         PAPER.survival(["com", "xyz"], features([1, 1], 0, 0))
 
 
@@ -159,7 +159,7 @@ def test_an_unknown_baseline_is_refused():
 def test_databases_left_out_are_predicted_better_than_by_their_domain_alone():
     spells, x, domain, database = databases(4)
     told = validate(DriftModel(), spells, x, domain=domain, database=database)
-    assert told.told.all()
+    assert told.predictable.all()
     assert told.spells.sum() == len(spells)
     assert told.skill > 0.1
     assert told.overall.value > 0.65
@@ -173,7 +173,7 @@ def test_the_only_database_of_a_domain_cannot_be_predicted():
     told = validate(
         DriftModel(), spells, x, domain=alone.astype(str), database=database
     )
-    assert told.told.tolist() == [k != 3 for k in range(8)]
+    assert told.predictable.tolist() == [k != 3 for k in range(8)]
     assert told.brier[3] == 0.0
 
 

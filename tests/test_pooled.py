@@ -143,12 +143,12 @@ def test_items_are_placed_by_group_and_folder_also_when_more_come():
     evidence = Evidence.of(site())
     belief = PooledBelief()
     belief._start()
-    tree = belief._placed(evidence)
+    tree = belief._place(evidence)
     pages = len(evidence) // 4
     assert tree.folder.tolist() == [i // pages for i in range(len(evidence))]
     assert tree.host_of.tolist() == [0, 0, 1, 1]
     evidence.add([Item("h1/f1/new", group="h1"), Item("h0/f2/new", group="h0")])
-    more = belief._placed(evidence)
+    more = belief._place(evidence)
     assert more.folder.tolist() == [*tree.folder.tolist(), 3, 4]
     assert more.host_of.tolist() == [0, 0, 1, 1, 0]
     assert more.host.tolist() == evidence.group.tolist()

@@ -38,15 +38,15 @@ def test_rows_from_a_mark_on_are_those_added_after_it(sizes, mark):
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=60))
 def test_pieces_fall_in_size_so_that_they_stay_few(sizes):
     log, rows = filled(sizes)
-    pieces = [piece.number.size for piece in log._pieces]
+    pieces = [piece.number.size for piece in log._chunks]
     assert pieces == sorted(set(pieces), reverse=True)
     assert sum(pieces) == len(rows)
 
 
 def test_a_piece_as_large_as_the_one_before_is_joined_with_it():
-    assert [p.number.size for p in filled([2, 2])[0]._pieces] == [4]
-    assert [p.number.size for p in filled([3, 2])[0]._pieces] == [3, 2]
-    assert [p.number.size for p in filled([4, 2, 1, 1])[0]._pieces] == [8]
+    assert [p.number.size for p in filled([2, 2])[0]._chunks] == [4]
+    assert [p.number.size for p in filled([3, 2])[0]._chunks] == [3, 2]
+    assert [p.number.size for p in filled([4, 2, 1, 1])[0]._chunks] == [8]
 
 
 def test_an_empty_log_has_columns_of_its_kinds_and_no_rows():

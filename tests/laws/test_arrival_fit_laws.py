@@ -7,9 +7,9 @@ import pytest
 
 from halflife.models.arrival import (
     ArrivalStatus,
+    _covers_weekdays,
     _Fit,
-    _poor,
-    _tells_weekdays,
+    _rate_only,
     fit_arrivals,
     weekday_days,
 )
@@ -36,7 +36,7 @@ def looks_every(step, days):
     ],
 )
 def test_weekdays_are_told_by_intervals_that_they_mostly_fill(step, days, told):
-    assert _tells_weekdays(looks_every(step, days)) is told
+    assert _covers_weekdays(looks_every(step, days)) is told
 
 
 def test_rates_by_weekday_are_tried_where_they_can_be_told():
@@ -84,7 +84,7 @@ def test_too_few_intervals_or_arrivals_leave_a_poisson_rate():
     assert same.status is ArrivalStatus.NO_LOOKS
     assert (same.spread, same.memory, same.misfit) == (1.0, 0.0, 0.0)
     assert (same.log_likelihood, same.dispersion) == (0.0, 0.0)
-    assert _poor(np.full((1, 7), 2.0), np.array([7.0])).rate == pytest.approx(0.5)
+    assert _rate_only(np.full((1, 7), 2.0), np.array([7.0])).rate == pytest.approx(0.5)
 
 
 def test_intervals_of_no_length_are_left_out():

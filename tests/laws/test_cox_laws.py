@@ -16,8 +16,13 @@ from halflife.models.cox_baseline import (
     _step,
     weibull_curves,
 )
-from halflife.models.cox_columns import checked
-from halflife.models.cox_risk import RiskSets, expected, means, sums
+from halflife.models.cox_columns import check_columns
+from halflife.models.cox_risk import (
+    RiskSets,
+    expected_covariates,
+    expected_deaths,
+    sums,
+)
 from halflife.models.cox_tests import Proportionality
 
 
@@ -72,11 +77,11 @@ def test_a_baseline_steps_down_at_its_times():
 
 def test_who_is_expected_to_end_is_the_risk_times_the_steps_lived_through(fitted):
     (x, time, ended, stratum, entry, weight), _ = fitted
-    given = checked(x, time, ended, strata=stratum, entry=entry, weight=weight)
+    given = check_columns(x, time, ended, strata=stratum, entry=entry, weight=weight)
     sets = RiskSets.of(given.data, "efron")
     beta = np.array([0.3, -0.5, 0.05])
     found = sums(sets, sets.data.x.T, beta)
-    expects, mean = expected(sets, found), means(sets, found)
+    expects, mean = expected_deaths(sets, found), expected_covariates(sets, found)
     assert expects.sum() == pytest.approx(sets.mass.sum())
     risk = sets.data.weight * np.exp(sets.data.x @ beta)
     by_hand, column = np.zeros(risk.size), 0
@@ -149,11 +154,11 @@ def test_a_ridge_pulls_by_squared_deviations(fitted):
     given = {"strata": stratum, "entry": entry, "weight": weight}
     held = CoxModel(ridge=2.0).fit(x, time, ended, **given)
     free = CoxModel().fit(x, time, ended, **given)
-    scale = held._seen.deviation
+    scale = held._scaled.deviation
 
     def value(beta):
         sets = held._sets
-        return sums(sets, held._seen.z, beta * scale).value
+        return sums(sets, held._scaled.z, beta * scale).value
 
     def pulled(beta):
         return value(beta) - np.sum((beta * scale) ** 2)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cox_cases import spells
-from halflife.models.cox_columns import checked
+from halflife.models.cox_columns import check_columns
 from halflife.models.cox_risk import RiskSets, slopes, sums
-from halflife.models.cox_search import CoxPeak, _step, faded, peak, told
+from halflife.models.cox_search import CoxPeak, _step, estimable, is_separated, peak
 from halflife.models.cox_tests import (
     FittedCovariates,
     _before,
@@ -14,7 +14,7 @@ from halflife.models.cox_tests import (
     _clock,
     _gone,
     _groups,
-    summed,
+    sum_by_cluster,
 )
 
 
@@ -33,16 +33,16 @@ def test_a_step_is_newtons_and_no_longer_than_five():
 
 def test_a_covariate_is_told_by_what_is_left_of_it():
     whole = np.diag([2.0, 3.0])
-    assert told(whole, 10.0).tolist() == [True, True]
+    assert estimable(whole, 10.0).tolist() == [True, True]
     # The third is the sum of the first two, and the fourth is its own.
     base = np.array([[1.0, 0.0, 1.0, 0.2], [0.0, 1.0, 1.0, 0.3]])
     extra = np.array([0.0, 0.0, 0.0, 1.0])
     information = base.T @ base + np.outer(extra, extra)
-    assert told(information, 1.0).tolist() == [True, True, False, True]
+    assert estimable(information, 1.0).tolist() == [True, True, False, True]
     # So little, for so many deaths, says nothing.
-    assert told(np.diag([1e-12, 1.0]), 2000.0).tolist() == [False, True]
-    assert told(np.diag([3e-9, 1.0]), 2000.0).tolist() == [True, True]
-    assert told(np.diag([3e-9, 1.0]), 4e6).tolist() == [False, True]
+    assert estimable(np.diag([1e-12, 1.0]), 2000.0).tolist() == [False, True]
+    assert estimable(np.diag([3e-9, 1.0]), 2000.0).tolist() == [True, True]
+    assert estimable(np.diag([3e-9, 1.0]), 4e6).tolist() == [False, True]
 
 
 def test_a_direction_has_faded_that_kept_less_than_a_hundred_thousandth():
@@ -53,15 +53,15 @@ def test_a_direction_has_faded_that_kept_less_than_a_hundred_thousandth():
         kept = axes @ np.diag([1.0, share]) @ axes.T
         return CoxPeak(np.zeros(2), 0.0, kept, settled=True)
 
-    assert faded(after(0.9e-5), flat) is True
-    assert faded(after(1.1e-5), flat) is False
-    assert faded(after(7.0), flat) is False
+    assert is_separated(after(0.9e-5), flat) is True
+    assert is_separated(after(1.1e-5), flat) is False
+    assert is_separated(after(7.0), flat) is False
 
 
 def sets_of(seed=0, n=60, ties="efron", late=True):
     x, time, ended, stratum, entry = spells(seed, n=n, late=late)
     weight = np.random.default_rng(seed).uniform(0.5, 2.0, time.size)
-    given = checked(x, time, ended, strata=stratum, entry=entry, weight=weight)
+    given = check_columns(x, time, ended, strata=stratum, entry=entry, weight=weight)
     return RiskSets.of(given.data, ties)
 
 
@@ -115,7 +115,7 @@ def test_what_happened_before_is_strictly_before():
 
 def test_columns_are_added_up_by_cluster():
     rows = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
-    assert summed(rows, np.array([1, 0, 1])).tolist() == [[2, 4], [20, 40]]
+    assert sum_by_cluster(rows, np.array([1, 0, 1])).tolist() == [[2, 4], [20, 40]]
 
 
 def test_chi_square_is_the_quadratic_form_of_the_inverse():

@@ -144,9 +144,9 @@ def test_each_database_is_scored_by_a_model_that_did_not_see_it():
         if k == 6:  # nothing else is known of its domain
             row = found.brier[k], found.plain[k], found.off[k], found.concordance[k]
             assert row == (0, 0, 0, 0.5)
-            assert not found.told[k]
+            assert not found.predictable[k]
             continue
-        assert found.told[k]
+        assert found.predictable[k]
         seen += np.flatnonzero(mine).tolist()
         other = copy(model).fit(
             spells.take(~mine),

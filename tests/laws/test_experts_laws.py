@@ -183,15 +183,15 @@ def test_each_kind_of_autoregression_is_the_one_it_is_called(world, experts):
         lags, static = experts.coefficients(metric, "static")
         trained = int(series.place[-1])  # all of 17 days are training
         makers = {
-            "static": decay.static,
-            "adaptive": decay.adapted,
-            "kalman": decay.filtered,
+            "static": decay.static_coefficients,
+            "adaptive": decay.adaptive_coefficients,
+            "kalman": decay.kalman_coefficients,
         }
         made = {k: make(series, lags, trained) for k, make in makers.items()}
         for kind, by_hand in made.items():
             found = experts.coefficients(metric, kind)[1]
             np.testing.assert_allclose(found, by_hand)
-        best = decay.chosen(series, lags, list(made.values()))
+        best = decay.best_coefficients(series, lags, list(made.values()))
         np.testing.assert_allclose(experts.coefficients(metric, "chosen")[1], best)
         errors = decay.error_variance(series, lags, static)
         np.testing.assert_allclose(experts.paths(metric, "static")[1], errors)

@@ -179,7 +179,7 @@ def test_a_series_is_rolled_forward_value_by_value(steps):
         total += ahead * min(steps - done, 1.0)
     if steps > 400:
         total += (steps - 400) * past[-1]
-    found = decay.roll(
+    found = decay.forecast_decay(
         coefficients[None], (1, 3), np.array([recent]), np.array([steps])
     )
     assert found == pytest.approx([total])

@@ -248,7 +248,7 @@ def at_least_one(x):
 def test_pages_that_are_gone_teach_how_often_pages_come_back(evidence, back):
     belief = Neighbours()
     before = belief(evidence, 113.0, 113.0)
-    assert belief._returns == pytest.approx(0.1 / 5.0)
+    assert belief._return_rate == pytest.approx(0.1 / 5.0)
     shape, exposure = belief._around.rates(np.array([10]))
     usual = float(shape[0] / exposure[0])
     assert before.rate[10] == pytest.approx(usual * 0.1 / 5.0)
@@ -257,7 +257,7 @@ def test_pages_that_are_gone_teach_how_often_pages_come_back(evidence, back):
     belief(evidence, 114.0, 114.0)
     x = usual * (113.5 - 104.5)
     wanted = (0.1 + back * at_least_one(x)) / (5.0 + x)
-    assert belief._returns == pytest.approx(wanted)
+    assert belief._return_rate == pytest.approx(wanted)
 
 
 def test_how_much_pages_differ_is_learned_again_as_looks_grow(monkeypatch):

@@ -128,7 +128,7 @@ def test_no_other_coefficients_have_a_higher_likelihood(seed, ridge, ties):
     found = CoxModel(ties=ties, ridge=ridge).fit(
         x, time, ended, strata=stratum, entry=entry, weight=weight
     )
-    deviation = found._seen.deviation
+    deviation = found._scaled.deviation
 
     def lost(beta):
         value = log_likelihood(beta, data, weight, ties)

@@ -26,7 +26,7 @@ def test_forecasts_are_those_of_statsmodels(steps):
     oracle = AutoReg(values, lags=2, trend="c").fit()
     expected = oracle.predict(100, 99 + steps).sum()
     coefficients = decay.fit_ar(values, (1, 2))[0][None]
-    found = decay.roll(
+    found = decay.forecast_decay(
         coefficients, (1, 2), values[None, -2:], np.array([float(steps)])
     )
     assert found == pytest.approx([expected], abs=1e-9)

@@ -105,7 +105,7 @@ def _validated(model: DriftModel, data: SummarySpells) -> dict[str, float]:
     told: Validation = validate(
         model, data.spells, data.x, domain=data.domain, database=data.database
     )
-    spells = np.where(told.told, told.spells, 0.0)
+    spells = np.where(told.predictable, told.spells, 0.0)
     return {
         "brier": float(told.brier @ spells / spells.sum()),
         "plain": float(told.plain @ spells / spells.sum()),

@@ -192,8 +192,9 @@ def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
     forecasts and of those about as far ahead as each other; for each horizon, the gap
     between what was forecast and what all checks together found
     (``calibration.widening_factor``), in the last ``LATELY`` and in the last ``WINDOW``
-    days; and ``ALARMED`` for ``LATELY`` days after an alarm. Of summaries, which hold or do not, the gap between
-    how many were to hold and how many did, of the last ``FEW`` and of all.
+    days; and ``ALARMED`` for ``LATELY`` days after an alarm. Of
+    summaries, which hold or do not, the gap between how many were to hold and how many
+    did, of the last ``FEW`` and of all.
     """
     if told and told[-1].measure == "summary":
         reasons = [FULL, _gap_of_summaries(told), _gap_of_summaries(told[-FEW:])]

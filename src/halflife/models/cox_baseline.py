@@ -12,10 +12,10 @@ __all__ = ["Baseline", "CurveFit", "CurveFitStatus", "baselines", "weibull_curve
 
 _ROUNDS = 200
 _CLOSE = 1e-12
-_DAMPING, _EASE, _STUCK = 1e-3, 10.0, 1e14  # first, its factor, and when to give up
-_STRIDE = 2.0  # the most that ln(rate) or ln(shape) moves in a step
+_DAMPING, _EASE, _STUCK = 1e-3, 10.0, 1e14  # first damping, its factor, and its limit
+_STRIDE = 2.0  # largest change of ln(rate) or ln(shape) in a step
 _EXP = 600.0
-_SOON = 1e-9  # a death at time 0 is put here, so that it has a logarithm
+_SOON = 1e-9  # a death at time 0 is moved here, to have a logarithm
 _SHAPES = (0.02, 50.0)
 
 
@@ -41,12 +41,12 @@ class Baseline(NamedTuple):
 
 
 class CurveFitStatus(IntEnum):
-    """What the points of a curve can tell.
+    """How far the points of a curve suffice for a fit.
 
     OK          least squares
     FEW_POINTS  fewer than two different points within 0 and 1: shape 1, and the rate
                 is deaths' last cumulative hazard over their time
-    BOUND       the shape ended at a bound, or the search did not settle
+    BOUND       the shape ended at a bound, or the search did not converge
     """
 
     OK = 0
@@ -64,23 +64,27 @@ class CurveFit(NamedTuple):
 
 
 def baselines(
-    sets: RiskSets, found: RiskSums, shift: Floats, names: tuple[str, ...], ties: Ties
+    sets: RiskSets,
+    risk_sums: RiskSums,
+    shift: Floats,
+    names: tuple[str, ...],
+    ties: Ties,
 ) -> tuple[Baseline, ...]:
     """Return the cumulative hazards, by Efron's steps or Breslow's, W / S0.
 
-    ``shift`` is ln of the relative hazard in question in each stratum, in units of
-    which the sums were taken.
+    ``shift`` is ln of the relative hazard wanted in each stratum, in the units of the
+    sums.
     """
-    step = found.step if ties == "efron" else sets.mass / found.risk[0]
-    unit = np.exp(np.clip(shift - found.top, -_EXP, _EXP))
+    step = risk_sums.step if ties == "efron" else sets.mass / risk_sums.risk[0]
+    unit = np.exp(np.clip(shift - risk_sums.top, -_EXP, _EXP))
     bounds = zip(sets.start[:-1], sets.start[1:], unit, strict=True)
     return tuple(
         Baseline(
             names[sets.stratum[low]],
             sets.time[low:high],
-            by * np.cumsum(step[low:high]),
+            factor * np.cumsum(step[low:high]),
         )
-        for low, high, by in bounds
+        for low, high, factor in bounds
     )
 
 
@@ -105,13 +109,15 @@ def weibull_curves(curves: tuple[Baseline, ...]) -> CurveFit:
     stuck = (at[1] <= low) | (at[1] >= high) | ~settled
     shape = np.exp(at[1])
     rate = np.exp(np.clip(at[0] - shape * np.log(scale), -_EXP, _EXP))
-    error = np.sqrt(points.total(points.off(at) ** 2) / sizes)
-    told = np.where(~fit, 1, np.where(stuck, 2, 0))
-    return CurveFit(rate, shape, error, tuple(CurveFitStatus(k) for k in told.tolist()))
+    error = np.sqrt(points.total(points.residuals(at) ** 2) / sizes)
+    codes = np.where(~fit, 1, np.where(stuck, 2, 0))
+    return CurveFit(
+        rate, shape, error, tuple(CurveFitStatus(k) for k in codes.tolist())
+    )
 
 
 class _Points(NamedTuple):
-    """All curves' points: which curve, ln time, survival; and points a curve."""
+    """The points of all curves: curve, ln time, survival; and points per curve."""
 
     own: Ints
     log: Floats
@@ -126,13 +132,13 @@ class _Points(NamedTuple):
         bent = np.exp(at[1])[self.own] * self.log
         return np.exp(np.clip(at[0][self.own] + bent, -_EXP, _EXP)), bent
 
-    def off(self, at: Floats) -> Floats:
+    def residuals(self, at: Floats) -> Floats:
         with np.errstate(under="ignore"):
             gap: Floats = np.exp(-self.hazard(at)[0]) - self.alive
         return gap
 
     def slopes(self, at: Floats) -> tuple[Floats, Floats]:
-        """Return the slopes of the curve in ln rate and ln shape."""
+        """Return the derivatives of the curve in ln rate and ln shape."""
         hazard, bent = self.hazard(at)
         with np.errstate(under="ignore"):
             rate = -hazard * np.exp(-hazard)
@@ -160,21 +166,21 @@ def _start(points: _Points, hazard: Floats) -> tuple[Floats, Bools]:
 
 
 def _descend(points: _Points, start: Floats, fit: Bools) -> tuple[Floats, Bools]:
-    """Return where the squares are least, and which curves have settled."""
+    """Return where the squares are least, and which curves converged."""
     at, damping = start, np.full(fit.size, _DAMPING)
-    left = points.total(points.off(at) ** 2)
+    least = points.total(points.residuals(at) ** 2)
     settled = ~fit
     for _ in range(_ROUNDS):
         step = _step(points, at, damping)
         low, high = np.log(_SHAPES)
-        there = np.where(settled, at, at + step)
-        there[1] = np.clip(there[1], low, high)
-        after = points.total(points.off(there) ** 2)
-        better = after <= left
-        moved = np.abs(there - at).max(axis=0)
-        at, left = np.where(better, there, at), np.where(better, after, left)
+        target = np.where(settled, at, at + step)
+        target[1] = np.clip(target[1], low, high)
+        squares = points.total(points.residuals(target) ** 2)
+        better = squares <= least
+        distance = np.abs(target - at).max(axis=0)
+        at, least = np.where(better, target, at), np.where(better, squares, least)
         damping = np.where(better, damping / _EASE, damping * _EASE)
-        settled = settled | (moved < _CLOSE) | (damping > _STUCK)
+        settled = settled | (distance < _CLOSE) | (damping > _STUCK)
         if settled.all():
             break
     return at, settled
@@ -183,9 +189,9 @@ def _descend(points: _Points, start: Floats, fit: Bools) -> tuple[Floats, Bools]
 def _step(points: _Points, at: Floats, damping: Floats) -> Floats:
     """Return the damped Gauss-Newton step of each curve."""
     a, b = points.slopes(at)
-    off = points.off(at)
+    residual = points.residuals(at)
     aa, ab, bb = points.total(a * a), points.total(a * b), points.total(b * b)
-    ga, gb = points.total(a * off), points.total(b * off)
+    ga, gb = points.total(a * residual), points.total(b * residual)
     aa, bb = aa * (1 + damping) + 1e-300, bb * (1 + damping) + 1e-300
     det = aa * bb - ab * ab
     det = np.where(det > 1e-16 * aa * bb, det, np.inf)

@@ -1,4 +1,4 @@
-"""Checked columns for models of hazards, and covariates in comparable units."""
+"""Validated columns for models of hazards, and covariates in comparable units."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.cox_risk import RiskSets, Survived
 
-_FLAT = 1e-12  # of the largest value; a column that varies by less does not vary
+_FLAT = 1e-12  # of the largest value; a column that varies by less is constant
 
 
 class SpellColumns(NamedTuple):
-    """Spells whose columns agree, with the names of strata and covariates."""
+    """Spells with columns of equal length, and the names of strata and covariates."""
 
     data: Survived
     strata: tuple[str, ...]
@@ -35,7 +35,7 @@ class ScaledCovariates(NamedTuple):
     deviation: Floats
 
 
-def checked(  # noqa: PLR0913  (one problem, told whole)
+def check_columns(  # noqa: PLR0913  (one problem, stated whole)
     x: ArrayLike,
     time: ArrayLike,
     ended: ArrayLike,
@@ -45,46 +45,52 @@ def checked(  # noqa: PLR0913  (one problem, told whole)
     *,
     names: Sequence[str] = (),
 ) -> SpellColumns:
-    """Return the columns in one length; raise ``ValueError`` naming what is wrong."""
+    """Return the validated columns; raise ``ValueError`` naming a wrong one."""
     until = _column("time", time, None)
     n = until.size
-    given = np.asarray(x, np.float64)
-    if given.ndim != 2 or given.shape[0] != n:
-        raise ValueError(f"x must have a row for each of {n} spells, got {given.shape}")
-    if not np.isfinite(given).all():
-        raise ValueError(f"x must be finite, but column {_bad(given)} is not")
-    called = tuple(names) or tuple(f"x{k}" for k in range(given.shape[1]))
-    if len(called) != given.shape[1] or len(set(called)) != len(called):
-        raise ValueError(f"names must be {given.shape[1]} different ones, got {called}")
+    covariates = np.asarray(x, np.float64)
+    if covariates.ndim != 2 or covariates.shape[0] != n:
+        raise ValueError(
+            f"x must have a row for each of {n} spells, got {covariates.shape}"
+        )
+    if not np.isfinite(covariates).all():
+        raise ValueError(
+            f"x must be finite, but column {_first_infinite(covariates)} is not"
+        )
+    labels_x = tuple(names) or tuple(f"x{k}" for k in range(covariates.shape[1]))
+    if len(labels_x) != covariates.shape[1] or len(set(labels_x)) != len(labels_x):
+        raise ValueError(
+            f"names must be {covariates.shape[1]} different ones, got {labels_x}"
+        )
     since = np.full(n, -1.0) if entry is None else _column("entry", entry, n)
     if np.any(since > until):
         row = int(np.flatnonzero(since > until)[0])
         raise ValueError(f"entry must not be after time, but is in row {row}")
     counts = _column("weight", 1.0 if weight is None else weight, n)
-    gone = np.asarray(ended)
-    if gone.shape != (n,) or not np.isin(gone, (0, 1)).all():
+    ends = np.asarray(ended)
+    if ends.shape != (n,) or not np.isin(ends, (0, 1)).all():
         raise ValueError(f"ended must be true or false for each of {n} spells")
     labels, code = _strata(strata, n)
-    data = Survived(given, until, gone.astype(np.bool_), since, counts, code)
-    return SpellColumns(data, labels, called)
+    data = Survived(covariates, until, ends.astype(np.bool_), since, counts, code)
+    return SpellColumns(data, labels, labels_x)
 
 
 def codes(labels: ArrayLike, n: int, what: str) -> tuple[tuple[str, ...], Ints]:
-    """Return the different labels in order, and which of them each row has."""
+    """Return the distinct labels in order, and the code of each row's label."""
     array = np.asarray(labels)
     if array.shape != (n,):
         raise ValueError(
             f"{what} must be one for each of {n} spells, got {array.shape}"
         )
-    found, code = np.unique(array, return_inverse=True)
-    return tuple(str(label) for label in found.tolist()), code.astype(np.intp)
+    distinct, code = np.unique(array, return_inverse=True)
+    return tuple(str(label) for label in distinct.tolist()), code.astype(np.intp)
 
 
-def scaled(sets: RiskSets) -> ScaledCovariates:
+def scale_covariates(sets: RiskSets) -> ScaledCovariates:
     """Return the covariates about their mean in each stratum, over their deviation.
 
-    The partial likelihood does not know of a shift within a stratum, and sums of
-    squares about the mean keep their digits.
+    The partial likelihood is invariant to a shift within a stratum, and sums of squares
+    about the mean keep their precision.
     """
     x, own, weight = sets.data.x.T.copy(), sets.own, sets.data.weight
     if not own.size:
@@ -111,14 +117,14 @@ def _column(name: str, values: ArrayLike, n: int | None) -> Floats:
         array = np.full(n, float(array))
     if array.ndim != 1 or (n is not None and array.size != n):
         raise ValueError(f"{name} must be one number a spell, got shape {array.shape}")
-    fine: Bools = np.isfinite(array) & (array >= 0)
-    if not fine.all():
-        row = int(np.flatnonzero(~fine)[0])
+    is_valid: Bools = np.isfinite(array) & (array >= 0)
+    if not is_valid.all():
+        row = int(np.flatnonzero(~is_valid)[0])
         raise ValueError(
             f"{name} must be finite and not negative, got {array[row]} in row {row}"
         )
     return array
 
 
-def _bad(x: Floats) -> int:
+def _first_infinite(x: Floats) -> int:
     return int(np.flatnonzero(~np.isfinite(x).all(axis=0))[0])

@@ -1,4 +1,4 @@
-"""Who was at risk when: the partial likelihood over sorted columns.
+"""Spells at risk at each death: the partial likelihood over sorted columns.
 
 At the death time g of a stratum let S0, S1 be the sums of r = w exp(x b) and of r x
 over the spells at risk (entry < t <= time), D0, D1 the same over the m spells that
@@ -23,7 +23,7 @@ from halflife.core.arrays import Bools, Floats, Ints
 
 Ties: TypeAlias = Literal["efron", "breslow"]
 
-_LARGEST = 300.0  # ln of how far below the largest a relative hazard may be
+_LARGEST = 300.0  # limit of ln(largest / relative hazard)
 
 
 class Survived(NamedTuple):
@@ -31,11 +31,11 @@ class Survived(NamedTuple):
 
     Attributes:
         x: Covariates, one row a spell.
-        time: Age at the end, or at the last look if it was still there.
+        time: Age at the end, or at the last observation if it was still there.
         ended: Whether it is known to have ended.
-        entry: Age from which it was watched; it is at risk after that.
-        weight: How much it counts.
-        stratum: Which baseline it has, 0, 1, ...
+        entry: Age from which it was observed; it is at risk after that.
+        weight: Its weight.
+        stratum: The number of its baseline, 0, 1, ...
 
     """
 
@@ -47,7 +47,7 @@ class Survived(NamedTuple):
     stratum: Ints
 
     def take(self, rows: Ints | Bools) -> "Survived":
-        """Return some of the spells."""
+        """Return the spells at these rows."""
         return Survived(
             self.x[rows],
             self.time[rows],
@@ -64,12 +64,12 @@ class RiskSets:
 
     Attributes:
         data: The spells.
-        rows: Where they stood in the columns given.
+        rows: Their rows in the given columns.
         time: Death times, ascending within each stratum.
         stratum: Their strata.
         start: First death time of each stratum that has one, and one past the last.
-        first: For each spell, the first death time that it was at risk for.
-        last: One past the last of them.
+        first: For each spell, the first death time at which it was at risk.
+        last: One past the last such time.
         ties: How spells that end together are counted.
 
     """
@@ -85,28 +85,28 @@ class RiskSets:
 
     @classmethod
     def of(cls, given: Survived, ties: Ties) -> "RiskSets":
-        """Sort the spells; those never at risk when one ended are left out."""
+        """Sort the spells; those never at risk at a death are left out."""
         counted = np.flatnonzero(given.weight > 0)
-        some = given.take(counted)
-        order = np.lexsort((some.time, some.stratum))
-        some, rows = some.take(order), counted[order]
+        spells = given.take(counted)
+        order = np.lexsort((spells.time, spells.stratum))
+        spells, rows = spells.take(order), counted[order]
         new = np.ones(order.size, np.bool_)
-        new[1:] = np.diff(some.time) != 0
-        new[1:] |= np.diff(some.stratum) != 0
+        new[1:] = np.diff(spells.time) != 0
+        new[1:] |= np.diff(spells.stratum) != 0
         tie = np.cumsum(new) - 1
         fatal = np.zeros(int(new.sum()), np.bool_)
-        fatal[tie[some.ended & (some.entry < some.time)]] = True
+        fatal[tie[spells.ended & (spells.entry < spells.time)]] = True
         last = np.cumsum(fatal)[tie]
-        when, who = some.time[new][fatal], some.stratum[new][fatal]
-        first = _place(who, when, some)
+        death_time, death_stratum = spells.time[new][fatal], spells.stratum[new][fatal]
+        first = _entry_times(death_stratum, death_time, spells)
         kept = np.flatnonzero(last > first)
-        begins = np.flatnonzero(np.diff(who, prepend=-1))
+        begins = np.flatnonzero(np.diff(death_stratum, prepend=-1))
         return cls(
-            data=some.take(kept),
+            data=spells.take(kept),
             rows=rows[kept],
-            time=when,
-            stratum=who,
-            start=np.append(begins, when.size),
+            time=death_time,
+            stratum=death_stratum,
+            start=np.append(begins, death_time.size),
             first=first[kept],
             last=last[kept],
             ties=ties,
@@ -114,7 +114,7 @@ class RiskSets:
 
     @cached_property
     def died(self) -> Ints:
-        """Which spells ended at a death time."""
+        """The spells that ended at a death time."""
         return np.flatnonzero(self.data.ended)
 
     @cached_property
@@ -141,12 +141,12 @@ class RiskSets:
 
     @cached_property
     def _bins(self) -> Ints:
-        """Where, among the sorted spells, those that leave at each death time begin."""
+        """The first of the sorted spells that leave at each death time."""
         return np.searchsorted(self.last, np.arange(1, self.time.size + 1))
 
     @cached_property
     def _late(self) -> Ints:
-        """Spells that came after the first death of their stratum, by their entry."""
+        """Spells that entered after the first death of their stratum, by entry."""
         late = np.flatnonzero(self.first > self.start[self.own])
         return late[np.argsort(self.first[late], kind="stable")]
 
@@ -158,14 +158,16 @@ class RiskSets:
     def at_risk(self, columns: Floats) -> Floats:
         """Return the sums over the spells at risk at each death time.
 
-        Spells go by column, here and below: sums along a row are the quicker ones.
+        Spells are columns, here and below: sums along a row are faster.
         """
         net = np.add.reduceat(columns, self._bins, axis=-1)
         late = self._late
         if late.size:
-            came = self.first[late]
-            new = np.flatnonzero(np.diff(came, prepend=-1))
-            net[..., came[new] - 1] -= np.add.reduceat(columns[..., late], new, axis=-1)
+            entered = self.first[late]
+            new = np.flatnonzero(np.diff(entered, prepend=-1))
+            net[..., entered[new] - 1] -= np.add.reduceat(
+                columns[..., late], new, axis=-1
+            )
         for low, high in zip(self.start[:-1], self.start[1:], strict=True):
             part = net[..., low:high][..., ::-1]
             net[..., low:high] = np.cumsum(part, axis=-1)[..., ::-1]
@@ -177,7 +179,7 @@ class RiskSets:
         return np.add.reduceat(columns[..., self.died], where, axis=-1)
 
     def lived(self, steps: Floats) -> Floats:
-        """Return the sum of steps over the death times each spell was at risk for."""
+        """Return the sum of steps over the death times of each spell's time at risk."""
         up = np.empty_like(steps)
         for low, high in zip(self.start[:-1], self.start[1:], strict=True):
             np.cumsum(steps[..., low:high], axis=-1, out=up[..., low:high])
@@ -191,23 +193,23 @@ def totals(group: Ints, values: Floats, n: int) -> Floats:
     return np.bincount(group, values, n).astype(np.float64, copy=False)
 
 
-def _place(who: Ints, when: Floats, data: Survived) -> Ints:
-    """Return how many death times come no later than each spell's entry."""
-    first: Ints = np.searchsorted(who, data.stratum)
-    some = np.flatnonzero(first < who.size)
-    late = some[data.entry[some] >= when[first[some]]]
-    n = who.size
-    keys = ((when, data.entry[late]), (who, data.stratum[late]))
+def _entry_times(stratum: Ints, time: Floats, data: Survived) -> Ints:
+    """Return the number of death times up to each spell's entry."""
+    first: Ints = np.searchsorted(stratum, data.stratum)
+    rows = np.flatnonzero(first < stratum.size)
+    late = rows[data.entry[rows] >= time[first[rows]]]
+    n = stratum.size
+    keys = ((time, data.entry[late]), (stratum, data.stratum[late]))
     after = np.arange(n + late.size) >= n
     order = np.lexsort((after, *(np.concatenate(pair) for pair in keys)))
-    place = np.empty(order.size, np.intp)
-    place[order] = np.cumsum(order < n)
-    first[late] = place[n:]
+    counted = np.empty(order.size, np.intp)
+    counted[order] = np.cumsum(order < n)
+    first[late] = counted[n:]
     return first
 
 
 class RiskSums(NamedTuple):
-    """What the likelihood and the residuals are made of; death times go by column.
+    """The sums behind the likelihood and the residuals; death times are columns.
 
     Attributes:
         value: The log-likelihood.
@@ -237,10 +239,10 @@ def sums(sets: RiskSets, z: Floats, beta: Floats) -> RiskSums:
     top = np.maximum.reduceat(eta, np.flatnonzero(np.diff(sets.own, prepend=-1)))
     shifted = eta - top[sets.own]
     r = sets.data.weight * np.exp(np.maximum(shifted, -_LARGEST))
-    both = np.empty((z.shape[0] + 1, r.size))
-    both[0] = r
-    np.multiply(z, r, out=both[1:])
-    risk, dead = sets.at_risk(both), sets.at_death(both)
+    terms = np.empty((z.shape[0] + 1, r.size))
+    terms[0] = r
+    np.multiply(z, r, out=terms[1:])
+    risk, dead = sets.at_risk(terms), sets.at_death(terms)
     died = sets.died
     ended = float(sets.data.weight[died] @ shifted[died])
     fell, step, tied_step, square = _terms(sets, risk[0], dead[0])
@@ -250,12 +252,12 @@ def sums(sets: RiskSets, z: Floats, beta: Floats) -> RiskSums:
 def _terms(
     sets: RiskSets, risk: Floats, dead: Floats
 ) -> tuple[float, Floats, Floats, Floats]:
-    """Return what is taken off the likelihood, and the sums of v at death times."""
+    """Return the negative term of the likelihood, and the sums of v at death times."""
     n = sets.time.size
     if sets.ties == "breslow" or sets.tied.max() <= 1:
-        step, none = sets.mass / risk, np.zeros(n)
-        square = np.array([step / risk, none, none])
-        return float(sets.mass @ np.log(risk)), step, none, square
+        step, zeros = sets.mass / risk, np.zeros(n)
+        square = np.array([step / risk, zeros, zeros])
+        return float(sets.mass @ np.log(risk)), step, zeros, square
     at, f = sets.fractions
     left = risk[at] - f * dead[at]
     share = (sets.mass / sets.tied)[at]
@@ -265,42 +267,44 @@ def _terms(
     return float(share @ np.log(left)), step, tied_step, square
 
 
-def expected(sets: RiskSets, found: RiskSums) -> Floats:
-    """Return r A for each spell: the deaths that the model expects of it."""
-    hazard = sets.lived(found.step)
-    hazard[sets.died] -= found.tied_step[sets.group]
-    expects: Floats = found.relative * hazard
-    return expects
+def expected_deaths(sets: RiskSets, risk_sums: RiskSums) -> Floats:
+    """Return r A for each spell: its deaths expected by the model."""
+    hazard = sets.lived(risk_sums.step)
+    hazard[sets.died] -= risk_sums.tied_step[sets.group]
+    expected: Floats = risk_sums.relative * hazard
+    return expected
 
 
-def slopes(sets: RiskSets, z: Floats, found: RiskSums) -> tuple[Floats, Floats]:
+def slopes(sets: RiskSets, z: Floats, risk_sums: RiskSums) -> tuple[Floats, Floats]:
     """Return the gradient and the information at the ``beta`` of the sums."""
-    expects = expected(sets, found)
-    left = np.where(sets.data.ended, sets.data.weight, 0.0) - expects
-    s, d = found.risk[1:], found.dead[1:]
-    q0, q1, q2 = found.square
+    expected = expected_deaths(sets, risk_sums)
+    residual = np.where(sets.data.ended, sets.data.weight, 0.0) - expected
+    s, d = risk_sums.risk[1:], risk_sums.dead[1:]
+    q0, q1, q2 = risk_sums.square
     squares = (s * q0) @ s.T
     if sets.ties == "efron":
         cross = (s * q1) @ d.T
         squares += (d * q2) @ d.T - cross - cross.T
-    return z @ left, (z * expects) @ z.T - squares
+    return z @ residual, (z * expected) @ z.T - squares
 
 
-def score_residuals(sets: RiskSets, z: Floats, found: RiskSums) -> Floats:
+def score_residuals(sets: RiskSets, z: Floats, risk_sums: RiskSums) -> Floats:
     """Return each spell's share in the gradient, w dU / dw, as a column."""
-    s, d = found.risk[1:], found.dead[1:]
-    q0, q1, q2 = found.square
+    s, d = risk_sums.risk[1:], risk_sums.dead[1:]
+    q0, q1, q2 = risk_sums.square
     pulled = sets.lived(s * q0 - d * q1)
     died, group = sets.died, sets.group
     pulled[:, died] -= (s * q1 - d * q2)[:, group]
-    score: Floats = found.relative * pulled - expected(sets, found) * z
-    mean = means(sets, found)[:, group]
+    score: Floats = risk_sums.relative * pulled - expected_deaths(sets, risk_sums) * z
+    mean = expected_covariates(sets, risk_sums)[:, group]
     score[:, died] += sets.data.weight[died] * (z[:, died] - mean)
     return score
 
 
-def means(sets: RiskSets, found: RiskSums) -> Floats:
-    """Return the mean covariates that the model expects of who ends."""
-    drawn = found.risk[1:] * found.step - found.dead[1:] * found.tied_step
-    mean: Floats = drawn / sets.mass
+def expected_covariates(sets: RiskSets, risk_sums: RiskSums) -> Floats:
+    """Return the mean covariates of the spells that end, as expected by the model."""
+    weighed = (
+        risk_sums.risk[1:] * risk_sums.step - risk_sums.dead[1:] * risk_sums.tied_step
+    )
+    mean: Floats = weighed / sets.mass
     return mean

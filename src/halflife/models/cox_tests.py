@@ -1,14 +1,14 @@
-"""Whether hazards are proportional, or coefficients drift with time.
+"""Tests whether hazards are proportional, or coefficients drift with time.
 
-The Schoenfeld residual of a death is x less the mean that the model expected of who
-ends then. If b were b + c g(t), the residuals r, turned by the covariance V of b,
-would follow c g(t). With u = sum((g - mean g) r) the test of c = 0 is
+The Schoenfeld residual of a death is x less the mean that the model expects of the
+spell that ends then. If b were b + c g(t), the residuals r, turned by the covariance V
+of b, would follow c g(t). With u = sum((g - mean g) r) the test of c = 0 is
 
     deaths (V u)' V^-1 (V u) / sum((g - mean g)**2),
 
 chi-square: Grambsch and Therneau, Biometrika 1994. Where spells belong to clusters the
-variance of V u is instead that of its sums by cluster, since overlapping spells of one
-cluster repeat each other.
+variance of V u is that of its sums by cluster, since overlapping spells of one cluster
+are dependent.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.models.cox_risk import RiskSets, RiskSums, means, totals
+from halflife.models.cox_risk import RiskSets, RiskSums, expected_covariates, totals
 
 Transform: TypeAlias = Literal["km", "rank", "identity", "log"]
 
@@ -28,19 +28,19 @@ class FittedCovariates(NamedTuple):
 
     z: Floats
     names: tuple[str, ...]
-    told: Bools
+    estimable: Bools
     covariance: Floats
 
 
 class Proportionality(NamedTuple):
-    """How far hazards are from proportional, by covariate and all together.
+    """Tests of proportional hazards, for each covariate and for all together.
 
     Attributes:
         names: The covariates tested; dummies ``topic=arts``, ... count as ``topic``.
-        statistic: Chi-square each.
+        statistic: The chi-square statistic of each.
         freedom: Its degrees of freedom.
-        p_value: Chance of more by accident if hazards are proportional.
-        overall: Chance of all together; 1 if nothing could be tested.
+        p_value: P-value if hazards are proportional.
+        overall: P-value of all together; 1 if nothing could be tested.
 
     """
 
@@ -54,55 +54,59 @@ class Proportionality(NamedTuple):
 def proportionality(
     sets: RiskSets,
     model: FittedCovariates,
-    found: RiskSums | None,
+    risk_sums: RiskSums | None,
     cluster: Ints | None,
     transform: Transform,
 ) -> Proportionality:
     """Test each covariate, and all of them; see the module's formula."""
-    names, columns = zip(*_groups(model), strict=True) if model.told.any() else ((), ())
+    names, columns = (
+        zip(*_groups(model), strict=True) if model.estimable.any() else ((), ())
+    )
     clock = _clock(sets, transform)
-    if found is None or not clock.any():
-        none = np.zeros(len(names))
-        return Proportionality(names, none, none.astype(np.intp), none + 1.0, 1.0)
-    drift, variance = _drift(sets, model, found, cluster, clock)
-    each = [_chi_square(drift, variance, rows) for rows in columns]
-    statistic, freedom = np.array(each).T
-    whole = _chi_square(drift, variance, np.flatnonzero(model.told))
+    if risk_sums is None or not clock.any():
+        zeros = np.zeros(len(names))
+        return Proportionality(names, zeros, zeros.astype(np.intp), zeros + 1.0, 1.0)
+    drift, variance = _drift(sets, model, risk_sums, cluster, clock)
+    tests = [_chi_square(drift, variance, rows) for rows in columns]
+    statistic, freedom = np.array(tests).T
+    overall = _chi_square(drift, variance, np.flatnonzero(model.estimable))
     return Proportionality(
         names,
         statistic,
         freedom.astype(np.intp),
         np.asarray(lazy_scipy.chdtrc(np.maximum(freedom, 1.0), statistic)),
-        float(lazy_scipy.chdtrc(max(whole[1], 1.0), whole[0])),
+        float(lazy_scipy.chdtrc(max(overall[1], 1.0), overall[0])),
     )
 
 
-def summed(rows: Floats, cluster: Ints) -> Floats:
+def sum_by_cluster(rows: Floats, cluster: Ints) -> Floats:
     """Return the sums of each row's columns by cluster."""
     return np.array([np.bincount(cluster, row) for row in rows])
 
 
-def residuals(sets: RiskSets, z: Floats, found: RiskSums) -> Floats:
+def residuals(sets: RiskSets, z: Floats, risk_sums: RiskSums) -> Floats:
     """Return the Schoenfeld residuals, one column a death."""
-    left: Floats = z[:, sets.died] - means(sets, found)[:, sets.group]
-    return left
+    residual: Floats = (
+        z[:, sets.died] - expected_covariates(sets, risk_sums)[:, sets.group]
+    )
+    return residual
 
 
 def _drift(
     sets: RiskSets,
     model: FittedCovariates,
-    found: RiskSums,
+    risk_sums: RiskSums,
     cluster: Ints | None,
     clock: Floats,
 ) -> tuple[Floats, Floats]:
     """Return V u and its variance."""
     weight = sets.data.weight[sets.died]
-    off = weight * clock * residuals(sets, model.z, found)
+    weighed = weight * clock * residuals(sets, model.z, risk_sums)
     if cluster is not None:
-        each = summed(off, cluster[sets.died]).T @ model.covariance
-        return each.sum(axis=0), each.T @ each
+        by_cluster = sum_by_cluster(weighed, cluster[sets.died]).T @ model.covariance
+        return by_cluster.sum(axis=0), by_cluster.T @ by_cluster
     spread = float(weight @ clock**2) / float(weight.sum())
-    return off.sum(axis=1) @ model.covariance, model.covariance * spread
+    return weighed.sum(axis=1) @ model.covariance, model.covariance * spread
 
 
 def _chi_square(drift: Floats, variance: Floats, rows: Ints) -> tuple[float, float]:
@@ -115,10 +119,10 @@ def _chi_square(drift: Floats, variance: Floats, rows: Ints) -> tuple[float, flo
 
 
 def _groups(model: FittedCovariates) -> Iterator[tuple[str, Ints]]:
-    """Return the names to test, with the columns that belong to each."""
-    called = [name.partition("=")[0] for name in model.names]
-    for name in dict.fromkeys(called):
-        rows = [k for k, n in enumerate(called) if n == name and model.told[k]]
+    """Yield the names to test, with the columns that belong to each."""
+    prefixes = [name.partition("=")[0] for name in model.names]
+    for name in dict.fromkeys(prefixes):
+        rows = [k for k, n in enumerate(prefixes) if n == name and model.estimable[k]]
         if rows:
             yield name, np.array(rows)
 
@@ -139,31 +143,31 @@ def _transformed(
         return time
     if transform == "log":
         return np.log(time)
-    when, back = np.unique(time, return_inverse=True)
-    mass = totals(back, weight, when.size)
+    times, inverse = np.unique(time, return_inverse=True)
+    mass = totals(inverse, weight, times.size)
     if transform == "rank":
-        return (np.cumsum(mass) - (mass - 1.0) / 2)[back]
+        return (np.cumsum(mass) - (mass - 1.0) / 2)[inverse]
     if transform == "km":
-        return _gone(sets, when, mass)[back]
+        return _share_ended(sets, times, mass)[inverse]
     raise ValueError(
         f"transform must be 'km', 'rank', 'identity' or 'log', got {transform!r}"
     )
 
 
-def _gone(sets: RiskSets, when: Floats, mass: Floats) -> Floats:
+def _share_ended(sets: RiskSets, times: Floats, mass: Floats) -> Floats:
     """Return 1 - S(t) by Kaplan and Meier over all strata together."""
     data = sets.data
-    left = _before(data.entry, data.weight, when) - _before(
-        data.time, data.weight, when
+    left = _before(data.entry, data.weight, times) - _before(
+        data.time, data.weight, times
     )
     share: Floats = np.minimum(mass / np.maximum(left, mass), 1.0)
     alive: Floats = np.cumprod(1.0 - share, dtype=np.float64)
     return 1.0 - alive
 
 
-def _before(t: Floats, weight: Floats, when: Floats) -> Floats:
-    """Return the weight of what happened before each time."""
+def _before(t: Floats, weight: Floats, times: Floats) -> Floats:
+    """Return the weight of the events before each time."""
     order = np.argsort(t, kind="stable")
     total = np.append(0.0, np.cumsum(weight[order]))
-    found: Floats = total[np.searchsorted(t[order], when, "left")]
-    return found
+    weight_before: Floats = total[np.searchsorted(t[order], times, "left")]
+    return weight_before

@@ -1,6 +1,6 @@
-"""How fast the content summaries of text databases drift away from the truth.
+"""Drift of the content summaries of text databases away from the truth.
 
-The summary of database i is still good t after it was made with the chance
+The summary of database i is still valid t after it was made with probability
 
     S_i(t) = exp(-rate_i t**shape_dom),
     rate_i = rate_dom |D_i|**b_s exp(b_k kappa_i) exp(b_t tau_i),
@@ -8,7 +8,7 @@ The summary of database i is still good t after it was made with the chance
 where |D| is the number of documents, kappa the mean divergence between summaries a week
 apart, and tau the divergence from which a summary counts as changed. Definition 4.2 of
 Ipeirotis, Ntoulas, Cho and Gravano, "Modeling and managing changes in text databases",
-TODS 2007. ``PAPER`` has their numbers; ``DriftModel`` finds others from data.
+TODS 2007. ``PAPER`` has their numbers; ``DriftModel`` fits others to data.
 """
 
 from collections.abc import Sequence
@@ -48,14 +48,14 @@ __all__ = [
 WEEK = 7.0
 _EXP = 600.0
 _SMALL, _LARGE = 1e-10, 1e300
-_HALF = 0.5  # a death that we pretend to have seen where none was
+_HALF = 0.5  # prior deaths where none was observed
 
 Baselines: TypeAlias = Literal["curve", "likelihood"]
 
 
 @dataclass(frozen=True, slots=True)
 class WeibullSurvival:
-    """S(t) = exp(-rate t**shape), a rate and a shape an item; a ``view.Survival``.
+    """S(t) = exp(-rate t**shape), with rate and shape per item; a ``view.Survival``.
 
     With a = 1 / shape and x = rate t**shape the integral of S over 0..t is
     t Gamma(1 + a) P(a, x) / x**a and that of u S is t**2 a Gamma(2a) P(2a, x) / x**2a.
@@ -71,7 +71,7 @@ class WeibullSurvival:
     def alive(self, t: Floats) -> Floats:
         """Return exp(-rate t**shape)."""
         with np.errstate(under="ignore"):
-            return np.exp(-self._passed(t))
+            return np.exp(-self._cumulative_hazard(t))
 
     def lasting(self, t: Floats) -> Floats:
         """Return the integral of S over 0..t."""
@@ -85,21 +85,25 @@ class WeibullSurvival:
         """Return the mean life, Gamma(1 + 1/shape) rate**(-1/shape)."""
         return self.lasting(np.full(self.rate.shape, np.inf))
 
-    def _passed(self, t: Floats) -> Floats:
+    def _cumulative_hazard(self, t: Floats) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):  # 0 times inf is 0 here
             return np.where(self.rate > 0, self.rate * t**self.shape, 0.0)
 
     def _integral(self, t: Floats, power: float) -> Floats:
         a = power / self.shape
-        x = self._passed(t)
-        some = np.clip(x, _SMALL, _LARGE)
+        x = self._cumulative_hazard(t)
+        x_within = np.clip(x, _SMALL, _LARGE)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             share = (
-                a * lazy_scipy.gamma(a) * lazy_scipy.gammainc(a, some) / some**a / power
+                a
+                * lazy_scipy.gamma(a)
+                * lazy_scipy.gammainc(a, x_within)
+                / x_within**a
+                / power
             )
-            part = np.where(x > _SMALL, t**power * share, t**power / power)
-            whole = a * lazy_scipy.gamma(a) / power * self.rate**-a
-        return np.where(np.isinf(t) & (self.rate > 0), whole, part)
+            to_t = np.where(x > _SMALL, t**power * share, t**power / power)
+            to_infinity = a * lazy_scipy.gamma(a) / power * self.rate**-a
+        return np.where(np.isinf(t) & (self.rate > 0), to_infinity, to_t)
 
 
 def features(
@@ -119,14 +123,14 @@ def features(
 
 @dataclass(frozen=True, slots=True)
 class DriftPrediction:
-    """A model of drift, ready to predict.
+    """A fitted model of drift.
 
     Attributes:
-        domains: Kinds of databases; each has a baseline.
-        rate: Of the baselines, where all covariates are 0, per unit**shape.
-        shape: Of the baselines.
+        domains: The domains of databases; each has a baseline.
+        rate: The rates of the baselines, where all covariates are 0, per unit**shape.
+        shape: The shapes of the baselines.
         names: The covariates.
-        coefficient: Theirs.
+        coefficient: Their coefficients.
         days: Length of the unit of time in days; the paper's is a week.
 
     """
@@ -150,17 +154,17 @@ class DriftPrediction:
         return WeibullSurvival(rate * self.days**-shape, shape)
 
     def _place(self, domain: Sequence[str]) -> Ints:
-        known = {name: k for k, name in enumerate(self.domains)}
+        place = {name: k for k, name in enumerate(self.domains)}
         for name in domain:
-            if name not in known:
+            if name not in place:
                 raise UsageError(
-                    f"no baseline for domain {name!r}; there is {', '.join(known)}"
+                    f"no baseline for domain {name!r}; domains are {', '.join(place)}"
                 )
-        return np.array([known[name] for name in domain], np.intp)
+        return np.array([place[name] for name in domain], np.intp)
 
 
 def paper(method: Method = "QBS", names: Sequence[Feature] = ALL) -> DriftPrediction:
-    """Return the model of Tables IV and V for one way of making summaries.
+    """Return the model of Tables IV and V for one method of making summaries.
 
     >>> paper().rates(["com"], features(1000, 0.1, 0.5))[0].round(4)
     array([0.0353])
@@ -178,12 +182,12 @@ PAPER = paper()
 
 
 class DriftFit(NamedTuple):
-    """What ``DriftModel`` found on the way.
+    """The fits behind a ``DriftModel``.
 
     Attributes:
         cox: The coefficients with their errors and tests.
-        curves: Least squares through Cox's baselines, if asked for.
-        weibull: Maximum likelihood of all at once, if asked for.
+        curves: Least squares through Cox's baselines, if selected.
+        weibull: Maximum likelihood of all together, if selected.
 
     """
 
@@ -193,14 +197,14 @@ class DriftFit(NamedTuple):
 
 
 class DriftModel:
-    """Finds how summaries drift from spells during which they stayed good.
+    """Fits the drift of summaries to spells during which they stayed valid.
 
     Coefficients by Cox's regression, stratified by domain, with errors robust to the
     many overlapping spells of a database; baselines by least squares through Cox's
     (``curve``, as in the paper), or coefficients and baselines together by maximum
-    likelihood (``likelihood``), which knows that a change was somewhere between two
-    looks. A domain in which nothing ended gets shape 1 and a rate as if half a death
-    had been seen.
+    likelihood (``likelihood``), which accounts for a change anywhere between two
+    observations. A domain in which nothing ended gets shape 1 and the rate of half a
+    death.
 
     Args:
         baseline: ``curve`` or ``likelihood``.
@@ -211,10 +215,10 @@ class DriftModel:
         days: Length of the unit of time of the spells, in days.
 
     Attributes:
-        drift_: The model, ready to predict.
+        drift_: The fitted model.
         learned_: The fits behind it.
         idle_: Domains in which nothing ended.
-        status_: Of the fit that the coefficients come from.
+        status_: The status of the fit that the coefficients come from.
 
     """
 
@@ -253,9 +257,9 @@ class DriftModel:
             raise ValueError(
                 f"baseline must be 'curve' or 'likelihood', got {self.baseline!r}"
             )
-        given = np.asarray(x, np.float64)
+        covariates = np.asarray(x, np.float64)
         cox = CoxModel(ties=self.ties, ridge=self.ridge).fit(
-            given,
+            covariates,
             np.where(spells.ended, spells.upper, spells.lower),
             spells.ended,
             strata=domain,
@@ -267,16 +271,16 @@ class DriftModel:
         )
         self.idle_ = cox.idle_
         if self.baseline == "curve":
-            self.drift_ = self._curves(cox, spells, given, domain)
+            self.drift_ = self._curves(cox, spells, covariates, domain)
         else:
-            found = WeibullPH().fit(
+            fitted = WeibullPH().fit(
                 spells,
-                given,
+                covariates,
                 strata=domain,
                 cluster=database,
                 start=cox.coefficient_,
             )
-            self.drift_ = self._likelihood(cox, found)
+            self.drift_ = self._likelihood(cox, fitted)
         return self
 
     def _curves(
@@ -296,27 +300,27 @@ class DriftModel:
             cox.strata_, rate, shape, cox.names_, cox.coefficient_, self.days
         )
 
-    def _likelihood(self, cox: CoxModel, found: WeibullPH) -> DriftPrediction:
-        self.learned_, self.status_ = DriftFit(cox, None, found), found.status_
+    def _likelihood(self, cox: CoxModel, fitted: WeibullPH) -> DriftPrediction:
+        self.learned_, self.status_ = DriftFit(cox, None, fitted), fitted.status_
         return DriftPrediction(
-            found.strata_,
-            found.rate_,
-            found.shape_,
+            fitted.strata_,
+            fitted.rate_,
+            fitted.shape_,
             cox.names_,
-            found.coefficient_,
+            fitted.coefficient_,
             self.days,
         )
 
     def predict(self, domain: Sequence[str], x: ArrayLike) -> WeibullSurvival:
         """Return the survival of other databases' summaries, time in days."""
         if not hasattr(self, "drift_"):
-            raise NotFitted("call fit before asking DriftModel for survival")
+            raise NotFitted("call fit before predict of DriftModel")
         return self.drift_.survival(domain, x)
 
 
 def _idle_rates(cox: CoxModel, spells: Spells, x: Floats, domain: ArrayLike) -> Floats:
     """Return half a death over the exposure in each domain, in Cox's relative time."""
     code = codes(domain, len(spells), "domain")[1]
-    watched = spells.weight * (spells.lower - spells.entry) * cox.relative(x)
-    exposure = np.bincount(code, watched, len(cox.strata_))
+    exposures = spells.weight * (spells.lower - spells.entry) * cox.relative(x)
+    exposure = np.bincount(code, exposures, len(cox.strata_))
     return _HALF / np.maximum(exposure, 1e-30)

@@ -1,4 +1,4 @@
-"""How well predicted survival agrees with what happened."""
+"""Scores of predicted survival against the observed one."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ _TINY = 1e-12
 
 
 class Concordance(NamedTuple):
-    """Share of comparable pairs in which the riskier ended first; 0.5 if none."""
+    """The share of comparable pairs in which the riskier ended first; 0.5 if none."""
 
     value: float
     pairs: float
@@ -19,21 +19,23 @@ class Concordance(NamedTuple):
 def concordance(risk: Floats, time: Floats, ended: Bools) -> Concordance:
     """Return Harrell's C; pairs of equal risk count one half.
 
-    A pair is comparable if one ended while the other was still there, or at the time
-    the other was last seen. In O(n log n), a bit of the risks' ranks at a time.
+    A pair is comparable if one ended while the other was still present, or at the time
+    the other was last seen. In O(n log n), one bit of the risks' ranks at a time.
     Harrell, Lee and Mark, Statistics in Medicine 1996.
 
     >>> concordance(np.array([3.0, 1, 2]), np.arange(1.0, 4), np.ones(3, bool)).value
     0.6666666666666666
     """
-    order = np.lexsort((ended, -time))  # the longest first; who was still there first
+    order = np.lexsort(
+        (ended, -time)
+    )  # the longest first; among equals the censored first
     rank = np.unique(risk, return_inverse=True)[1][order]
-    when, died = time[order], ended[order]
+    times, died = time[order], ended[order]
     at = np.flatnonzero(died)
-    # Who lived longer stands before the first that ended at the same time.
-    start = np.concatenate(([True], (np.diff(when) != 0) | (np.diff(died) != 0)))
-    begin = np.maximum.accumulate(np.where(start, np.arange(when.size), 0))
-    longer = begin[at] if when.size else at
+    # Longer spells come before the first one that ended at the same time.
+    start = np.concatenate(([True], (np.diff(times) != 0) | (np.diff(died) != 0)))
+    begin = np.maximum.accumulate(np.where(start, np.arange(times.size), 0))
+    longer = begin[at] if times.size else at
     lower, same = _ranked(rank.astype(np.intp), longer, rank[at])
     pairs = float(longer.sum())
     if pairs == 0:
@@ -45,7 +47,7 @@ def _ranked(rank: Ints, many: Ints, mine: Ints) -> tuple[Ints, Ints]:
     """Return how many of the first ``many`` ranks are below, and at, ``mine``.
 
     By a wavelet matrix: ranks are sorted stably by one bit after another, from the
-    top, and each question's range is followed.
+    top, and the range of each query is followed.
     """
     low, high = np.zeros_like(many), many.copy()
     below = np.zeros_like(many)
@@ -62,7 +64,7 @@ def _ranked(rank: Ints, many: Ints, mine: Ints) -> tuple[Ints, Ints]:
 
 
 class Steps(NamedTuple):
-    """A curve of Kaplan and Meier: its times, and S from each on."""
+    """A curve of Kaplan and Meier: its times, and S from each time on."""
 
     time: Floats
     alive: Floats
@@ -79,32 +81,32 @@ class Steps(NamedTuple):
 
 
 def kaplan_meier(time: Floats, ended: Bools) -> Steps:
-    """Return the survival curve of spells watched from the start; JASA 1958."""
-    when, where = np.unique(time, return_inverse=True)
-    deaths = np.bincount(where, ended.astype(np.float64), when.size)
-    left = time.size - np.concatenate(([0], np.cumsum(np.bincount(where))))[:-1]
-    left = left[: when.size]
-    return Steps(when, np.cumprod(1.0 - deaths / np.maximum(left, 1)))
+    """Return the survival curve of spells observed from the start; JASA 1958."""
+    times, where = np.unique(time, return_inverse=True)
+    deaths = np.bincount(where, ended.astype(np.float64), times.size)
+    at_risk = time.size - np.concatenate(([0], np.cumsum(np.bincount(where))))[:-1]
+    at_risk = at_risk[: times.size]
+    return Steps(times, np.cumprod(1.0 - deaths / np.maximum(at_risk, 1)))
 
 
 def brier(alive: Floats, time: Floats, ended: Bools, grid: Floats) -> float:
     """Return the mean over ``grid`` of the squared error of predicted survival.
 
-    ``alive`` has a row a spell and a column a time of the grid. Who was lost from sight
-    is made up for by the weight of those like it, 1 / P(still watched): Graf et al.,
+    ``alive`` has a row for each spell and a column for each time of the grid. Censored
+    spells are compensated by the weight 1 / P(not censored) of the others: Graf et al.,
     Statistics in Medicine 1999.
     """
-    lost = kaplan_meier(time, ~ended)
-    gone = (time[:, None] <= grid) & ended[:, None]
-    there = time[:, None] > grid
-    at_end = np.maximum(lost.before(time), _TINY)[:, None]
-    now = np.maximum(lost(grid), _TINY)
-    error = np.where(gone, alive**2 / at_end, 0.0)
-    error += np.where(there, (1.0 - alive) ** 2 / now, 0.0)
+    censoring = kaplan_meier(time, ~ended)
+    ended_by = (time[:, None] <= grid) & ended[:, None]
+    running = time[:, None] > grid
+    at_end = np.maximum(censoring.before(time), _TINY)[:, None]
+    now = np.maximum(censoring(grid), _TINY)
+    error = np.where(ended_by, alive**2 / at_end, 0.0)
+    error += np.where(running, (1.0 - alive) ** 2 / now, 0.0)
     return float(error.mean())
 
 
 def calibration(alive: Floats, time: Floats, ended: Bools, grid: Floats) -> float:
     """Return the mean over ``grid`` of |mean predicted S - Kaplan and Meier's S|."""
-    seen = kaplan_meier(time, ended)(grid)
-    return float(np.abs(alive.mean(axis=0) - seen).mean())
+    observed = kaplan_meier(time, ended)(grid)
+    return float(np.abs(alive.mean(axis=0) - observed).mean())

@@ -1,9 +1,9 @@
-"""How a model of drift does on databases that it has not seen.
+"""Cross-validation of a model of drift on databases that it has not seen.
 
 Each database in turn is left out, with all of its spells, and predicted from the others
-(Ipeirotis et al., TODS 2007, s. 4.3.2, footnote 6). Beside the model stands the curve
-of Kaplan and Meier over the other databases of the same domain, which knows nothing of
-the database.
+(Ipeirotis et al., TODS 2007, s. 4.3.2, footnote 6). The model is compared with the
+curve of Kaplan and Meier over the other databases of the same domain, which uses
+nothing of the database itself.
 """
 
 from collections.abc import Sequence
@@ -34,25 +34,25 @@ _GRID = 40  # times at which curves are compared
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What leaving out one database after another showed; a row a database.
+    """The result of leaving out each database in turn; one row for each.
 
     Attributes:
         database: The names.
-        told: Whether it could be predicted: something ended in its domain elsewhere.
-            Where not, the other columns are 0, and 0.5 for concordance.
-        spells: How many it has.
-        deaths: How many of them ended.
+        predictable: Whether it could be predicted: something ended in its domain
+            elsewhere. Otherwise the other columns are 0, and 0.5 for concordance.
+        spells: The number of its spells.
+        deaths: The number of spells that ended.
         brier: Mean squared error of predicted survival, over time.
         plain: The same for Kaplan and Meier's curve of the domain's other databases.
-        off: Mean distance between mean predicted and seen survival, over time.
+        off: Mean distance between mean predicted and observed survival, over time.
         concordance: Among its own spells.
-        overall: Concordance over all spells of all databases, by the predicted chance
-            of ending within the median time.
+        overall: Concordance over all spells of all databases, by the predicted
+            probability of ending within the median time.
 
     """
 
     database: tuple[str, ...]
-    told: Bools
+    predictable: Bools
     spells: Floats
     deaths: Floats
     brier: Floats
@@ -63,7 +63,7 @@ class Validation:
 
     @property
     def skill(self) -> float:
-        """By how much the model's error is below the plain curve's, in all."""
+        """The relative reduction of error against the plain curve, over all spells."""
         plain = float((self.plain * self.spells).sum())
         return 1.0 - float((self.brier * self.spells).sum()) / plain if plain else 0.0
 
@@ -79,39 +79,41 @@ def validate(
 ) -> Validation:
     """Leave out each database in turn, and predict its spells from the others.
 
-    ``model`` gives the settings and is not changed. Spells are taken as watched from
-    the start.
+    ``model`` gives the settings and is not changed. Spells count as observed from the
+    start.
     """
-    given, kinds = np.asarray(x, np.float64), np.asarray(domain)
+    covariates, domains = np.asarray(x, np.float64), np.asarray(domain)
     n = len(spells)
-    called, code = codes(database, n, "database")
+    databases, code = codes(database, n, "database")
     codes(domain, n, "domain")
-    whole = copy(model).fit(spells, given, domain=kinds, names=names)
+    full = copy(model).fit(spells, covariates, domain=domains, names=names)
     time = np.where(spells.ended, spells.upper, spells.lower)
-    rest = _Left(model, spells, time, given, kinds, names, whole.drift_.coefficient)
-    rows = np.zeros((len(called), 7))
-    risk, seen = np.zeros(n), np.zeros(n, np.bool_)
-    for k in range(len(called)):
-        mine = code == k
-        rows[k] = rest.score(mine, risk)
-        seen |= mine & (rows[k, 0] > 0)
-    told, count, deaths, squared, plain, off, own = rows.T
+    left_out = _LeaveOut(
+        model, spells, time, covariates, domains, names, full.drift_.coefficient
+    )
+    rows = np.zeros((len(databases), 7))
+    risk, predicted = np.zeros(n), np.zeros(n, np.bool_)
+    for k in range(len(databases)):
+        own_rows = code == k
+        rows[k] = left_out.score(own_rows, risk)
+        predicted |= own_rows & (rows[k, 0] > 0)
+    predictable, count, deaths, squared, plain, off, own_concordance = rows.T
     return Validation(
-        database=called,
-        told=told > 0,
+        database=databases,
+        predictable=predictable > 0,
         spells=count,
         deaths=deaths,
         brier=squared,
         plain=plain,
         off=off,
-        concordance=own,
-        overall=concordance(risk[seen], time[seen], spells.ended[seen]),
+        concordance=own_concordance,
+        overall=concordance(risk[predicted], time[predicted], spells.ended[predicted]),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
-    """All spells, of which one database's are left out."""
+class _LeaveOut:
+    """All spells, from which those of one database are left out."""
 
     model: DriftModel
     spells: Spells
@@ -121,31 +123,33 @@ class _Left:
     names: Sequence[str]
     start: Floats
 
-    def score(self, mine: Bools, risk: Floats) -> tuple[float, ...]:
-        """Return a row of ``Validation``; fill in the risks of the spells left out."""
-        time, ended = self.time[mine], self.spells.ended[mine]
-        count = (float(mine.sum()), float(ended.sum()))
-        kind = self.domain[mine]
-        near = ~mine & np.isin(self.domain, kind)
-        known = near & self.spells.ended
-        if not np.isin(kind, self.domain[known]).all():
+    def score(self, left_out: Bools, risk: Floats) -> tuple[float, ...]:
+        """Return a row of ``Validation``; set the risks of the spells left out."""
+        time, ended = self.time[left_out], self.spells.ended[left_out]
+        count = (float(left_out.sum()), float(ended.sum()))
+        domain = self.domain[left_out]
+        same_domain = ~left_out & np.isin(self.domain, domain)
+        ended_elsewhere = same_domain & self.spells.ended
+        if not np.isin(domain, self.domain[ended_elsewhere]).all():
             return (0.0, *count, 0.0, 0.0, 0.0, 0.5)
-        drift = self._fitted(~mine).drift_
-        rate, shape = drift.rates([str(name) for name in kind], self.x[mine])
+        drift = self._fit(~left_out).drift_
+        rate, shape = drift.rates([str(name) for name in domain], self.x[left_out])
         grid = float(time.max()) * (np.arange(_GRID) + 0.5) / _GRID
         alive = np.exp(-rate[:, None] * grid ** shape[:, None])
-        risk[mine] = 1.0 - np.exp(-rate * np.median(self.time) ** shape)
-        plain = kaplan_meier(self.time[near], self.spells.ended[near])(grid)
+        risk[left_out] = 1.0 - np.exp(-rate * np.median(self.time) ** shape)
+        plain = kaplan_meier(self.time[same_domain], self.spells.ended[same_domain])(
+            grid
+        )
         return (
             1.0,
             *count,
             brier(alive, time, ended, grid),
             brier(np.broadcast_to(plain, alive.shape), time, ended, grid),
             calibration(alive, time, ended, grid),
-            concordance(risk[mine], time, ended).value,
+            concordance(risk[left_out], time, ended).value,
         )
 
-    def _fitted(self, rows: Bools) -> DriftModel:
+    def _fit(self, rows: Bools) -> DriftModel:
         return copy(self.model).fit(
             self.spells.take(rows),
             self.x[rows],

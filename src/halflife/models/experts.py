@@ -141,7 +141,7 @@ class Experts:
         recent = decay.recent_values(series, max([*lags, 1]))[rows]
 
         def rolled(ahead: Floats) -> Floats:
-            return decay.roll(coefficients, lags, recent, ahead / series.step)
+            return decay.forecast_decay(coefficients, lags, recent, ahead / series.step)
 
         return rolled
 
@@ -157,7 +157,7 @@ class Experts:
         )
         steps = ahead / series.step
         noise = float(decay.error_variance(series, lags, coefficients)[-1])
-        total = decay.roll(last, lags, recent, steps)
+        total = decay.forecast_decay(last, lags, recent, steps)
         return total, noise * decay.sum_variance(last, lags, steps)
 
     def coefficients(self, metric: str, kind: str) -> tuple[tuple[int, ...], Floats]:
@@ -169,15 +169,15 @@ class Experts:
         if (metric, kind) not in made:
             series, lags, trained = self._series[metric]
             if kind == "static":
-                made[metric, kind] = decay.static(series, lags, trained)
+                made[metric, kind] = decay.static_coefficients(series, lags, trained)
             elif kind == "adaptive":
-                made[metric, kind] = decay.adapted(series, lags, trained)
+                made[metric, kind] = decay.adaptive_coefficients(series, lags, trained)
             elif kind == "kalman":
-                made[metric, kind] = decay.filtered(series, lags, trained)
+                made[metric, kind] = decay.kalman_coefficients(series, lags, trained)
             else:
                 kinds = ("static", "adaptive", "kalman")
                 rivals = [self._coefficients(metric, k) for k in kinds]
-                made[metric, kind] = decay.chosen(series, lags, rivals)
+                made[metric, kind] = decay.best_coefficients(series, lags, rivals)
         return made[metric, kind]
 
     @cached_property
