@@ -10,7 +10,7 @@ from halflife.models.fractions import (
     clopper_pearson,
     posterior,
     prior_strength,
-    weighted,
+    weighted_sample,
     wilson,
 )
 
@@ -148,7 +148,7 @@ def test_without_samples_the_prior_is_all_there_is():
 def test_equal_chances_give_the_plain_share():
     changed = np.array([True, False, True, False, False])
     of = np.array([0, 0, 0, 2, 2])
-    found = weighted(of, changed, np.ones(5), np.full(5, 0.1), 3)
+    found = weighted_sample(of, changed, np.ones(5), np.full(5, 0.1), 3)
     assert found.mean[[0, 2]].tolist() == pytest.approx([2 / 3, 0.0])
     assert np.isnan(found.mean[1])
     assert found.count.tolist() == pytest.approx([3, 0, 2])
@@ -165,7 +165,7 @@ def test_unequal_chances_are_made_up_for():
     for _ in range(draws):
         rows = np.flatnonzero(rng.random(n) < chance)
         of = np.zeros(rows.size, int)
-        sample = weighted(of, changed[rows], weight[rows], chance[rows], 1)
+        sample = weighted_sample(of, changed[rows], weight[rows], chance[rows], 1)
         found.append((sample.mean[0], sample.variance[0]))
     mean, variance = np.array(found).T
     assert mean.mean() == pytest.approx(truth, abs=4 * mean.std() / draws**0.5 + 5e-3)
@@ -173,7 +173,7 @@ def test_unequal_chances_are_made_up_for():
 
 
 def test_a_sample_of_everything_leaves_no_doubt():
-    found = weighted(
+    found = weighted_sample(
         np.zeros(4, int),
         np.array([True, False, False, False]),
         np.ones(4),

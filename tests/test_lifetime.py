@@ -9,7 +9,7 @@ from halflife.models.lifetime import (
     ExponentialLifetime,
     LifeStatus,
     WeibullLifetime,
-    choose,
+    choose_lifetime,
 )
 from halflife.models.spells import Spells, spells
 from lifetime_worlds import watched, world
@@ -231,9 +231,9 @@ def test_what_is_there_now_lasts_as_the_weibull_says_of_unknown_age(shape):
 
 
 def test_the_simpler_law_is_chosen_unless_the_other_earns_its_parameter():
-    assert type(choose(world(6, shape=1.0)[1])) is ExponentialLifetime
-    assert type(choose(world(6, shape=1.5)[1])) is WeibullLifetime
-    assert type(choose(of([], []))) is ExponentialLifetime
+    assert type(choose_lifetime(world(6, shape=1.0)[1])) is ExponentialLifetime
+    assert type(choose_lifetime(world(6, shape=1.5)[1])) is WeibullLifetime
+    assert type(choose_lifetime(of([], []))) is ExponentialLifetime
 
 
 def test_a_prior_pulls_towards_itself():

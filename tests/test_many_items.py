@@ -85,7 +85,7 @@ def test_a_law_that_has_no_columns_is_computed_at_once(evidence, monkeypatch):
 
     view = replace(Neighbours()(evidence, NOW, NOW), survival=Law())
     monkeypatch.setattr(quality, "BLOCK", 8)
-    assert [at for at, _ in quality.parts(view)] == [slice(0, 101)]
+    assert [at for at, _ in quality.item_blocks(view)] == [slice(0, 101)]
 
 
 def test_what_requests_buy_at_very_many_pages_is_told_by_a_sample(monkeypatch):

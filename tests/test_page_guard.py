@@ -13,10 +13,10 @@ from halflife.models.page_guard import (
     AnswerVerdict,
     Sketch,
     WaitingAnswer,
-    alike,
+    distinct_predecessors,
     doubt,
     is_outage,
-    settle,
+    judge_waiting,
 )
 from halflife.readers.page_sketch import is_login, sketch, sketch_of
 
@@ -101,13 +101,15 @@ def test_alike_counts_texts_that_were_lost(found):
     pairs = Counter(found)
     for shape in "abxy":
         lost = {b for (b, a), n in pairs.items() if n and a == shape and b != shape}
-        assert alike(shape, found) == len(lost)
+        assert distinct_predecessors(shape, found) == len(lost)
         assert is_outage(shape, found) == (len(lost) >= MANY)
 
 
 @given(changes)
 def test_the_order_of_changes_does_not_matter(found):
-    assert alike("x", found) == alike("x", list(reversed(found)))
+    assert distinct_predecessors("x", found) == distinct_predecessors(
+        "x", list(reversed(found))
+    )
 
 
 waiting = st.lists(
@@ -124,13 +126,13 @@ waiting = st.lists(
 
 @given(waiting, st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
 def test_more_pages_that_are_well_never_speak_against_a_site(rows, well, more, others):
-    if settle(rows, well, others) is AnswerVerdict.BELIEVE:
-        assert settle(rows, well + more, others) is AnswerVerdict.BELIEVE
+    if judge_waiting(rows, well, others) is AnswerVerdict.BELIEVE:
+        assert judge_waiting(rows, well + more, others) is AnswerVerdict.BELIEVE
 
 
 @given(waiting, st.integers(MANY, 50))
 def test_many_that_nobody_outnumbers_are_held(rows, others):
-    verdict = settle(rows * MANY, 0, others)
+    verdict = judge_waiting(rows * MANY, 0, others)
     assert verdict is AnswerVerdict.HOLD
 
 
@@ -148,13 +150,18 @@ def test_many_that_nobody_outnumbers_are_held(rows, others):
     ],
 )
 def test_witnesses_decide(rows, well, others, verdict):
-    assert settle([WaitingAnswer("x", 0.01, 1)] * rows, well, others) is verdict
+    assert judge_waiting([WaitingAnswer("x", 0.01, 1)] * rows, well, others) is verdict
 
 
 def test_a_page_without_witnesses_is_believed_after_a_day():
-    assert settle([WaitingAnswer("x", CONFIRMED, 2)], 0, 0) is AnswerVerdict.BELIEVE
-    assert settle([WaitingAnswer("x", CONFIRMED, 1)], 0, 0) is AnswerVerdict.WAIT
-    assert settle([WaitingAnswer("x", CONFIRMED / 2, 9)], 0, 0) is AnswerVerdict.WAIT
+    assert (
+        judge_waiting([WaitingAnswer("x", CONFIRMED, 2)], 0, 0) is AnswerVerdict.BELIEVE
+    )
+    assert judge_waiting([WaitingAnswer("x", CONFIRMED, 1)], 0, 0) is AnswerVerdict.WAIT
+    assert (
+        judge_waiting([WaitingAnswer("x", CONFIRMED / 2, 9)], 0, 0)
+        is AnswerVerdict.WAIT
+    )
 
 
 def test_times_ids_and_the_address_do_not_change_the_shape_of_a_text():

@@ -13,8 +13,8 @@ from halflife.models.pool import (
     HALF,
     SHARPNESS,
     Study,
-    corrected,
-    weights,
+    correct_bias,
+    error_weights,
 )
 from set_lives import grown
 
@@ -39,7 +39,7 @@ def known_at(ready, look):
 
 def test_forecasts_are_corrected_by_what_came_true_over_what_was_said():
     raw, ready = past()
-    fixed = corrected(raw, ready)
+    fixed = correct_bias(raw, ready)
     for look in range(25):
         seen = known_at(ready, look)
         for row in range(3):
@@ -51,7 +51,7 @@ def test_forecasts_are_corrected_by_what_came_true_over_what_was_said():
 
 def test_forecasts_weigh_by_a_power_of_their_past_error():
     raw, ready = past(3)
-    found = weights(raw, ready)
+    found = error_weights(raw, ready)
     for look in range(25):
         seen = known_at(ready, look)
         wrong = [

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from halflife.core.history import Gaps
 from halflife.models.rates import UncertainRates
-from halflife.models.rates.columns import in_turn
+from halflife.models.rates.columns import rounds_of_gaps
 from halflife.models.rates.counts import (
     Counted,
     bias_reduced,
@@ -147,7 +147,7 @@ def test_a_row_may_stand_for_several_gaps(seen, tally):
 def test_gaps_in_turn_are_all_gaps_with_no_item_twice(seen, tally):
     item, length, changed = seen
     whole = Gaps(item, length, changed, np.array(tally[: item.size]))
-    parts = list(in_turn(whole))
+    parts = list(rounds_of_gaps(whole))
     for part in parts:
         assert np.unique(part.item).size == part.item.size
         assert np.all(part.tally <= 1.0)

@@ -12,7 +12,7 @@ from contracts.views import view_of, views
 from halflife import plugins
 from halflife.belief.weibull import Weibull
 from halflife.core.budget import Budget
-from halflife.models.mixed_survival import Parted, law_of
+from halflife.models.mixed_survival import MixedSurvival, survival_rows
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import Announced
 from halflife.policies.champion import PATIENCE, Bold
@@ -101,16 +101,16 @@ def test_a_part_of_items_survives_as_it_did_among_all():
     rng, t = np.random.default_rng(1), np.linspace(0.1, 9.0, 6)
     gamma = GammaSurvival(rng.gamma(1.0, 1.0, 3), rng.gamma(2.0, 1.0, 3))
     hints = Announced(Exponential(rng.random(3)), *rng.random((3, 3)))
-    both = Parted([np.array([0, 2, 4]), np.array([5, 1, 3])], [gamma, hints])
+    both = MixedSurvival([np.array([0, 2, 4]), np.array([5, 1, 3])], [gamma, hints])
     rows = np.array([5, 0, 3])
-    some = both.some(rows)
+    some = both.take(rows)
     for name in ("alive", "lasting", "moment"):
         whole = getattr(both, name)(t)
         assert np.allclose(getattr(some, name)(t[rows]), whole[rows], rtol=1e-13)
         assert np.allclose(whole[[0, 2, 4]], getattr(gamma, name)(t[[0, 2, 4]]))
     wide = both.alive(np.tile(t, (2, 1)))
     assert wide.shape == (2, 6)
-    picked = law_of(Opaque(both), rows, 6)
+    picked = survival_rows(Opaque(both), rows, 6)
     for name in ("alive", "lasting", "moment"):
         assert np.allclose(getattr(picked, name)(t[rows]), getattr(some, name)(t[rows]))
 

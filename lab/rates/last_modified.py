@@ -3,8 +3,8 @@
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.models.gaps import check_gaps, tallied
-from halflife.models.rates.columns import longer, ratio
+from halflife.models.gaps import check_gaps, sum_by_item
+from halflife.models.rates.columns import lengthen, ratio
 
 
 def unbiased_changes(changes: Floats, gaps: Floats) -> Floats:
@@ -46,7 +46,7 @@ class LastModified:
     def grow(self, n: int) -> None:
         """Make room for ``n`` items in all."""
         for name in ("_gaps", "_changes", "_days"):
-            setattr(self, name, longer(getattr(self, name), n))
+            setattr(self, name, lengthen(getattr(self, name), n))
 
     def add(
         self,
@@ -67,9 +67,9 @@ class LastModified:
         check_gaps(item, length, changed, times, n)
         dated = changed & (back >= 0) & (back <= length)
         days = np.where(changed, np.where(dated, back, length / 2), length)
-        self._gaps += tallied(item, times, n)
-        self._changes += tallied(item, times * changed, n)
-        self._days += tallied(item, times * days, n)
+        self._gaps += sum_by_item(item, times, n)
+        self._changes += sum_by_item(item, times * changed, n)
+        self._days += sum_by_item(item, times * days, n)
 
     def rate(self) -> Floats:
         """Return the unbiased changes over the days."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.gaps import check_gaps
-from halflife.models.rates.columns import in_turn, longer
+from halflife.models.rates.columns import lengthen, rounds_of_gaps
 from halflife.models.rates.drift import chance
 
 _NOTHING = 1e-300  # so that a logarithm can be taken
@@ -42,17 +42,17 @@ class Restarting:
     def grow(self, n: int) -> None:
         """Make room for ``n`` items in all."""
         known = self._weight.shape[1]
-        self._weight = longer(self._weight, n)
+        self._weight = lengthen(self._weight, n)
         self._weight[-1, known:] = 1.0
-        self._shape = longer(self._shape, n, self.prior[0])
-        self._days = longer(self._days, n, self.prior[1])
+        self._shape = lengthen(self._shape, n, self.prior[0])
+        self._days = lengthen(self._days, n, self.prior[1])
 
     def add(
         self, item: Ints, length: Floats, changed: Bools, tally: Floats | None = None
     ) -> None:
         """Learn from gaps, in their order."""
         gaps, _ = check_gaps(item, length, changed, tally, self._weight.shape[1])
-        for part in in_turn(gaps):
+        for part in rounds_of_gaps(gaps):
             self._step(part.item, part.length * part.tally, part.changed, part.tally)
 
     def _step(self, rows: Ints, length: Floats, changed: Bools, tally: Floats) -> None:

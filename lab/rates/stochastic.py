@@ -3,8 +3,8 @@
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.models.gaps import check_gaps, tallied
-from halflife.models.rates.columns import in_turn, longer, ratio
+from halflife.models.gaps import check_gaps, sum_by_item
+from halflife.models.rates.columns import lengthen, ratio, rounds_of_gaps
 
 
 class StochasticApproximation:
@@ -39,18 +39,18 @@ class StochasticApproximation:
     def grow(self, n: int) -> None:
         """Make room for ``n`` items in all."""
         for name in ("_gaps", "_days", "_z", "_before"):
-            setattr(self, name, longer(getattr(self, name), n))
+            setattr(self, name, lengthen(getattr(self, name), n))
 
     def add(
         self, item: Ints, length: Floats, changed: Bools, tally: Floats | None = None
     ) -> None:
         """Learn from gaps, in their order."""
         gaps, n = check_gaps(item, length, changed, tally, self._z.size)
-        for part in in_turn(gaps):
+        for part in rounds_of_gaps(gaps):
             rows = part.item
             self._step(rows, part.changed, part.tally)
             self._gaps[rows] += part.tally
-        self._days += tallied(gaps.item, gaps.length * gaps.tally, n)
+        self._days += sum_by_item(gaps.item, gaps.length * gaps.tally, n)
 
     def _step(self, rows: Ints, changed: Bools, tally: Floats) -> None:
         z, before = self._z[rows], self._before[rows]

@@ -12,7 +12,7 @@ from halflife.models.fractions import (
     clopper_pearson,
     posterior,
     prior_strength,
-    weighted,
+    weighted_sample,
     wilson,
 )
 
@@ -92,7 +92,7 @@ def test_weighted_shares_are_hajeks_with_the_looks_that_weights_are_worth():
     category = rng.integers(0, 3, n)  # nothing was drawn of the last
     changed, weight = rng.random(n) < 0.4, rng.uniform(0.5, 3.0, n)
     chance = rng.uniform(0.1, 1.0, n)
-    found = weighted(category, changed, weight, chance, categories)
+    found = weighted_sample(category, changed, weight, chance, categories)
     for k in range(3):
         rows = [i for i in range(n) if category[i] == k]
         v = [weight[i] / chance[i] for i in rows]

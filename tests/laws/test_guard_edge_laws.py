@@ -10,12 +10,12 @@ from halflife.models.page_guard import (
     AnswerVerdict,
     Sketch,
     WaitingAnswer,
-    alike,
+    distinct_predecessors,
     doubt,
     is_much_shorter,
-    is_other,
     is_outage,
-    settle,
+    is_rewritten,
+    judge_waiting,
 )
 
 
@@ -56,7 +56,7 @@ def test_what_is_usual_is_told_in_words_once_it_is_known():
     )
     guard.cycles_ = LEAST_CYCLES - 1
     early = guard.judge(50, 4, 1.0)
-    assert early.why.endswith("after 4 earlier cycles nobody knows what is usual")
+    assert early.why.endswith("4 earlier cycles are too few to know what is usual")
     assert (early.held, early.gone, early.credible) == (50, 4, True)
 
 
@@ -113,10 +113,10 @@ def test_three_tenths_of_all_words_or_fewer_are_hardly_any():
         return Sketch("b", words=frozenset(sorted(WORDS)[:shared]) | own)
 
     assert page.resemblance(other(9, 10)) == pytest.approx(9 / 30)
-    assert is_other(page, other(9, 10))
-    assert not is_other(page, other(9, 9))
-    assert not is_other(Sketch("a", words=WORDS - {"w0"}), other(0, 30))  # too few
-    assert not is_other(page, Sketch("b"))  # not known
+    assert is_rewritten(page, other(9, 10))
+    assert not is_rewritten(page, other(9, 9))
+    assert not is_rewritten(Sketch("a", words=WORDS - {"w0"}), other(0, 30))  # too few
+    assert not is_rewritten(page, Sketch("b"))  # not known
     assert Sketch("a").resemblance(Sketch("b")) == 1.0
     assert page.resemblance(Sketch("b")) == 0.0
 
@@ -152,7 +152,7 @@ def test_what_speaks_against_one_answer(before, after, verdict):
 
 def test_three_texts_that_became_one_are_an_outage():
     two = [("a", "x"), ("b", "x"), ("x", "x"), ("", "x"), ("c", "y")]
-    assert alike("x", two) == 2
+    assert distinct_predecessors("x", two) == 2
     assert not is_outage("x", two)
     assert is_outage("x", [*two, ("d", "x")])
 
@@ -175,4 +175,4 @@ def test_answers_put_off_are_settled_by_witnesses_or_by_time(
     rows, well, others, verdict
 ):
     waiting = [WaitingAnswer("s", days, seen) for days, seen in rows]
-    assert settle(waiting, well, others) is verdict
+    assert judge_waiting(waiting, well, others) is verdict

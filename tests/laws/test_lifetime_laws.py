@@ -14,7 +14,7 @@ from halflife.models.lifetime import (
     _tells_shape,
     _watched,
     _without_instants,
-    choose,
+    choose_lifetime,
 )
 from halflife.models.spells import Spells
 
@@ -261,7 +261,7 @@ def test_the_weibull_is_chosen_if_its_aic_is_less():
         data = Spells.of(np.zeros(200), time, time, aged)
         bent = WeibullLifetime().fit(data)
         plain = ExponentialLifetime().fit(data.take(aged))
-        found = choose(data)
+        found = choose_lifetime(data)
         if bent.aic_ < plain.aic_:
             assert found.rate_ == bent.rate_
             assert found.shape_ == bent.shape_

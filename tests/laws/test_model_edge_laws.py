@@ -24,7 +24,7 @@ from halflife.models.experts import Experts
 from halflife.models.fractions import posterior
 from halflife.models.lifetime import LifeStatus, _patched, _without_instants
 from halflife.models.parametric import arrival_scale, model_bounds
-from halflife.models.pool import MOST, corrected, weights
+from halflife.models.pool import MOST, correct_bias, error_weights
 from halflife.models.quality import beta_bounds
 from halflife.models.rhythm import Look, _rows
 from halflife.models.setquality import forecast
@@ -213,7 +213,7 @@ def test_a_correction_is_what_came_true_over_what_was_forecast_within_limits():
     n, cycle = 120, 2.0
     raw = np.full((1, n), 0.1)
     for came in (0.0, 0.1, 0.4, 9.0):
-        found = corrected(raw, ready([came] * n, cycle))[0]
+        found = correct_bias(raw, ready([came] * n, cycle))[0]
         lent = 5.0 * (cycle + 1) * 0.1
         for k in (0, 1, 30, 119):
             ratio = (k * came + lent) / (k * 0.1 + lent)
@@ -224,7 +224,7 @@ def test_a_correction_is_what_came_true_over_what_was_forecast_within_limits():
 def test_a_forecast_counts_by_the_power_of_its_past_error():
     n = 40
     guesses = np.array([[0.1] * n, [0.3] * n])
-    share = weights(guesses, ready([0.1] * n))
+    share = error_weights(guesses, ready([0.1] * n))
     assert share[:, 0] == pytest.approx([0.5, 0.5])
     error = np.array([0.0, math.exp(-0.1) - math.exp(-0.3)])
     mean = error + 1e-9 + 0.02 * error.mean()

@@ -15,11 +15,11 @@ from halflife.models.page_guard import (
     WaitingAnswer,
     doubt,
     is_much_shorter,
-    is_other,
     is_outage,
+    is_rewritten,
     is_unsure,
-    settle,
-    settle_unsure,
+    judge_unsure,
+    judge_waiting,
 )
 
 YOUNG = WaitingAnswer("a", CONFIRMED, 1)  # shown once
@@ -48,20 +48,20 @@ def test_texts_that_tell_nothing_are_settled_by_the_pages_around(
         else:
             wanted = AnswerVerdict.PROVISIONAL if same == 1 else AnswerVerdict.WAIT
         around = SiteEvidence(held, replaced, well, others)
-        assert settle_unsure(waiting, around) is wanted
+        assert judge_unsure(waiting, around) is wanted
 
 
 def test_many_with_a_text_that_tells_nothing_share_it_anyway():
     around = SiteEvidence(well=0, others=40)
-    assert settle_unsure([YOUNG] * MANY, around) is AnswerVerdict.BELIEVE
-    assert settle_unsure([YOUNG] * (MANY - 1), around) is AnswerVerdict.WAIT
+    assert judge_unsure([YOUNG] * MANY, around) is AnswerVerdict.BELIEVE
+    assert judge_unsure([YOUNG] * (MANY - 1), around) is AnswerVerdict.WAIT
 
 
 @pytest.mark.parametrize("many", [1, 2, 3, 4])
 @pytest.mark.parametrize("one", [YOUNG, OLD, ALMOST])
 def test_answers_put_off_are_settled_by_witnesses_then_number_then_time(many, one):
     for well, others in product(range(7), range(7)):
-        found = settle([one] * many, well, others)
+        found = judge_waiting([one] * many, well, others)
         if others and well >= min(max(2, many), others):
             assert found is AnswerVerdict.BELIEVE
         elif many >= 3:
@@ -73,8 +73,8 @@ def test_answers_put_off_are_settled_by_witnesses_then_number_then_time(many, on
 
 
 def test_one_page_that_is_not_confirmed_keeps_all_waiting():
-    assert settle([OLD, YOUNG], 0, 9) is AnswerVerdict.WAIT
-    assert settle_unsure([OLD, YOUNG], SiteEvidence(others=9)) is AnswerVerdict.WAIT
+    assert judge_waiting([OLD, YOUNG], 0, 9) is AnswerVerdict.WAIT
+    assert judge_unsure([OLD, YOUNG], SiteEvidence(others=9)) is AnswerVerdict.WAIT
     assert WITNESSES == 2
 
 
@@ -103,11 +103,11 @@ def test_doubt_begins_exactly_at_its_limits():
     assert not is_much_shorter(Sketch("a"), Sketch("b", 1))
     assert not is_much_shorter(page, Sketch("b"))
     many = Sketch("a", 400, words=words(*range(20)))
-    assert is_other(many, Sketch("b", 400, words=words(*range(6))))  # 6 of 20
-    assert not is_other(many, Sketch("b", 400, words=words(*range(7))))
-    assert not is_other(many, Sketch("b", 400))
+    assert is_rewritten(many, Sketch("b", 400, words=words(*range(6))))  # 6 of 20
+    assert not is_rewritten(many, Sketch("b", 400, words=words(*range(7))))
+    assert not is_rewritten(many, Sketch("b", 400))
     few = Sketch("a", 400, words=words(*range(19)))
-    assert not is_other(few, Sketch("b", 400, words=words(99)))
+    assert not is_rewritten(few, Sketch("b", 400, words=words(99)))
 
 
 def test_what_is_said_of_a_doubt_names_what_was_seen():

@@ -9,7 +9,7 @@ from halflife.models.census import MOST, Census
 from halflife.models.conformal import DISPERSION, Scored, dispersion, inside
 from halflife.models.experts import POOL, Experts
 from halflife.models.parametric import arrival_scale, model_bounds
-from halflife.models.pool import AVERAGED, FIRST, Study, corrected, weights
+from halflife.models.pool import AVERAGED, FIRST, Study, correct_bias, error_weights
 from set_lives import grown
 from set_worlds import collection
 
@@ -47,8 +47,10 @@ def test_the_pool_is_a_weighted_mean_of_models_and_their_corrections(study, days
         scored = horizon.scored(m, raw[0])
         assert scored.size.min() >= 1
         assert scored.found.tolist() == horizon.outcome.loss[m].tolist()
-        both = np.concatenate([raw, corrected(raw, scored)])
-        mixed = sum(w * g for w, g in zip(weights(both, scored), both, strict=True))
+        both = np.concatenate([raw, correct_bias(raw, scored)])
+        mixed = sum(
+            w * g for w, g in zip(error_weights(both, scored), both, strict=True)
+        )
         assert horizon.pooled[m] == pytest.approx(mixed)
 
 
@@ -60,7 +62,7 @@ def test_the_first_half_of_a_short_history_is_not_scored(study):
 
 def test_no_corrected_loss_is_larger_than_can_be_told_apart(study):
     scored = study.at(2.0).scored(0, np.full(13, 11.0))
-    assert corrected(np.full((1, 13), 100.0), scored).max() == MOST
+    assert correct_bias(np.full((1, 13), 100.0), scored).max() == MOST
 
 
 def test_bounds_hold_their_ends_but_for_rounding():
@@ -118,4 +120,4 @@ def test_no_correction_is_by_more_than_five_times(came, factor):
     raw = np.append(np.ones(9), 0.001)[None]
     later = np.append(np.arange(1, 10), -1)
     scored = Scored(raw[0], np.full(10, came), np.full(10, 30.0), later, 1.0, 0)
-    assert corrected(raw, scored)[0, -1] == pytest.approx(0.001 * factor)
+    assert correct_bias(raw, scored)[0, -1] == pytest.approx(0.001 * factor)

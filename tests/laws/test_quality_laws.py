@@ -17,9 +17,9 @@ from halflife.models.quality import (
     columns,
     fates,
     freshness_forecast,
-    parts,
+    item_blocks,
+    round_to_items,
     survival_of,
-    whole_items,
 )
 from halflife.models.unrest import PRIOR
 
@@ -140,18 +140,18 @@ def test_what_weighs_nothing_is_fresh():
 def test_many_items_are_computed_in_blocks_with_the_same_result(monkeypatch):
     view, ahead = a_view(5, unrest=(1.0, 30.0), doubt=1.0), np.array([1.0])
     whole = freshness_forecast(view, ahead)
-    assert [at for at, _ in parts(view)] == [slice(0, 11)]
+    assert [at for at, _ in item_blocks(view)] == [slice(0, 11)]
     monkeypatch.setattr(quality, "BLOCK", 5)
     cut = [slice(0, 5), slice(5, 10), slice(10, 11)]
-    assert [at for at, _ in parts(view)] == cut
-    for at, law in parts(view):
+    assert [at for at, _ in item_blocks(view)] == cut
+    for at, law in item_blocks(view):
         assert law.shape.tolist() == view.survival.shape[at].tolist()
     again = freshness_forecast(view, ahead)
     assert again.mean == pytest.approx(whole.mean)
     assert again.low == pytest.approx(whole.low)
     # Twice a block is not many yet.
     few = a_view(5, n=10)
-    assert [at for at, _ in parts(few)] == [slice(0, 10)]
+    assert [at for at, _ in item_blocks(few)] == [slice(0, 10)]
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def test_a_survival_that_cannot_be_cut_is_taken_whole(monkeypatch):
     for law in (Odd(np.full((2, 11), 0.3)), Plain(11)):
         other = replace(view, survival=law)
         assert columns(other) == {}
-        assert [at for at, _ in parts(other)] == [slice(0, 11)]
+        assert [at for at, _ in item_blocks(other)] == [slice(0, 11)]
         assert survival_of(other, slice(2, 4)) is law
         held = int(np.flatnonzero(view.looks)[1])
         own = law.alive(view.exposure[view.looks > 0].max() * np.ones(11))
@@ -245,12 +245,12 @@ def test_no_share_varies_more_than_a_toss_however_great_the_doubt():
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.integers(1, 500))
 def test_bounds_of_whole_items_hold_what_they_held_and_half_an_item_more(a, b, n):
-    low, high = whole_items(np.array([min(a, b)]), np.array([max(a, b)]), n)
+    low, high = round_to_items(np.array([min(a, b)]), np.array([max(a, b)]), n)
     assert 0.0 <= low[0] <= min(a, b)
     assert max(a, b) <= high[0] <= 1.0
     for bound, old in ((low[0], min(a, b)), (high[0], max(a, b))):
         assert abs(bound - old) <= 0.5 / n + 1e-9
         assert bound == old or bound * n == pytest.approx(round(bound * n), abs=1e-6)
-    again = whole_items(low, high, n)
+    again = round_to_items(low, high, n)
     assert again[0] == pytest.approx(low)
     assert again[1] == pytest.approx(high)

@@ -7,8 +7,14 @@ import pytest
 from scipy import optimize
 
 from halflife.core.gap_bins import class_length, classes
-from halflife.models.gaps import RateStatus, check_gaps, quiet_days, statuses, tallied
-from halflife.models.rates.columns import in_turn, longer, ratio
+from halflife.models.gaps import (
+    RateStatus,
+    check_gaps,
+    quiet_days,
+    statuses,
+    sum_by_item,
+)
+from halflife.models.rates.columns import lengthen, ratio, rounds_of_gaps
 from halflife.models.rates.counts import Counts, law_of_large_numbers, smoothed
 from halflife.models.rates.drift import Forgetting, chance
 from halflife.models.rates.gamma import GammaPoisson, fit_gamma, marginal, moments
@@ -37,7 +43,7 @@ def test_gaps_are_summed_item_by_item():
         mine = [(days, c, t) for j, days, c, t in zip(*seen, strict=True) if j == i]
         quiet = sum(days * t for days, c, t in mine if not c)
         assert quiet_days(gaps, n)[i] == pytest.approx(quiet)
-        assert tallied(gaps.item, gaps.tally, n)[i] == sum(t for *_, t in mine)
+        assert sum_by_item(gaps.item, gaps.tally, n)[i] == sum(t for *_, t in mine)
 
 
 def test_a_status_says_which_kinds_of_gaps_there_were():
@@ -90,9 +96,9 @@ def test_rows_that_stand_for_no_gap_are_dropped():
 
 def test_columns_grow_with_blanks_and_never_shrink():
     column = np.array([[1.0, 2.0], [3.0, 4.0]])
-    assert longer(column, 4, -1.0).tolist() == [[1, 2, -1, -1], [3, 4, -1, -1]]
-    assert longer(column, 2) is column
-    assert longer(column, 1) is column
+    assert lengthen(column, 4, -1.0).tolist() == [[1, 2, -1, -1], [3, 4, -1, -1]]
+    assert lengthen(column, 2) is column
+    assert lengthen(column, 1) is column
     found = ratio(np.array([4.0, 4.0, 4.0]), np.array([0.0, -2.0, 8.0]))
     assert found.tolist() == [0.0, 0.0, 0.5]
 
@@ -104,7 +110,7 @@ def test_rows_of_several_gaps_come_in_turn_with_an_even_share_each():
     )  # fmt: skip
     rounds = [
         list(zip(p.item.tolist(), p.length.tolist(), p.tally.tolist(), strict=True))
-        for p in in_turn(gaps)
+        for p in rounds_of_gaps(gaps)
     ]
     each = 2.5 / 3
     assert rounds == [

@@ -12,7 +12,7 @@ from scipy import stats
 from contracts.views import after, view_of
 from halflife.core.budget import Budget
 from halflife.core.categories import Categories
-from halflife.models.fractions import CategorySample, prior_strength, weighted
+from halflife.models.fractions import CategorySample, prior_strength, weighted_sample
 from halflife.models.poisson import Exponential
 from halflife.policies.sampling import (
     Sampling,
@@ -644,7 +644,7 @@ def test_what_is_sampled_is_weighed_by_the_chance_to_be_drawn():
         for j in range(4):
             mine = [i for i in sites.members(j) if seen.looked[i]]
             weight = seen.weight[mine] if heavy else np.ones(len(mine))
-            alone = weighted(
+            alone = weighted_sample(
                 np.zeros(len(mine), int), changed[mine], weight, draw.chance[mine], 1
             )
             if mine:

@@ -15,7 +15,7 @@ from halflife.models.lifetime import (
     ExponentialLifetime,
     LifeStatus,
     WeibullLifetime,
-    choose,
+    choose_lifetime,
 )
 from halflife.models.spells import Spells, spells
 from halflife.models.survival_curves import KaplanMeier, Turnbull
@@ -112,7 +112,7 @@ def test_every_source_gives_finite_numbers(name):
         then = past.until(when)
         recent = spells(then.lives, then.looks, window=45.0)
         for data in (spells(then.lives), recent):
-            found = choose(data)
+            found = choose_lifetime(data)
             low, high = found.rate_interval()
             assert 0 <= low <= found.rate_ <= high < np.inf
             assert np.isfinite(found.survival_error(np.array([1.0, 30.0]))).all()

@@ -19,8 +19,8 @@ from halflife.models.page_guard import (
     doubt,
     doubt_unsure,
     is_outage,
-    settle,
-    settle_unsure,
+    judge_unsure,
+    judge_waiting,
 )
 from objects_folder import REAL
 
@@ -89,7 +89,7 @@ def judged(before, after):
     well += len(unsure) - len(left)
     late += len(left)
     waiting = [WaitingAnswer(shape, 0.0, 1) for shape in waiting]
-    if waiting and settle(waiting, well, well) is AnswerVerdict.HOLD:
+    if waiting and judge_waiting(waiting, well, well) is AnswerVerdict.HOLD:
         late += len(waiting)
     return len(seen), aside, held + late, passed
 
@@ -101,7 +101,7 @@ def settled_unsure(unsure, held, well):
         same = [WaitingAnswer(shape, 0.0, 1)] * unsure.count(shape)
         around = well + len(unsure) - len(same)
         site = SiteEvidence(held.get(shape, 0), 0, around, around)
-        if settle_unsure(same, site) in {AnswerVerdict.WAIT, AnswerVerdict.HOLD}:
+        if judge_unsure(same, site) in {AnswerVerdict.WAIT, AnswerVerdict.HOLD}:
             left += [shape] * len(same)
     return left
 

@@ -9,7 +9,7 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.history import Gaps
 from halflife.core.view import Survival, View
-from halflife.models.gaps import tallied
+from halflife.models.gaps import sum_by_item
 from halflife.models.poisson import Exponential
 from halflife.models.rates import RateEstimator, UncertainRates
 
@@ -24,14 +24,14 @@ def merge_gaps(gaps: Gaps, looks: Ints, n_items: int) -> Gaps:
     remain.
     """
     changed = gaps.changed
-    days = tallied(
+    days = sum_by_item(
         gaps.item[~changed], gaps.length[~changed] * gaps.tally[~changed], n_items
     )
     quiet = np.flatnonzero(days > 0)
     times = np.maximum(looks[quiet], 1).astype(np.float64)
     item, length, tally = gaps.item[changed], gaps.length[changed], gaps.tally[changed]
-    changes = tallied(item, tally, n_items)
-    middle = np.exp(tallied(item, tally * np.log(length), n_items))
+    changes = sum_by_item(item, tally, n_items)
+    middle = np.exp(sum_by_item(item, tally * np.log(length), n_items))
     single = np.flatnonzero((changes > 0) & (changes <= 1.0))
     many = changes[item] > 1.0
     parts = (

@@ -14,7 +14,7 @@ from halflife.core.view import Survival, View
 from halflife.core.wording import count, number
 from halflife.kinds.pages.state import sampled
 from halflife.models.poisson import Exponential, GammaSurvival
-from halflife.models.quality import parts
+from halflife.models.quality import item_blocks
 from halflife.policies.champion import Bold
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.policies.planner import taken
@@ -246,7 +246,7 @@ def rule_of(policy: object, objective: Objective) -> Index:
 def _gains(rule: Index, view: View) -> Floats:
     """Return what a look at each item would buy; of many, some are weighed at once."""
     gains = np.empty(len(view))
-    for at, _ in parts(view):
+    for at, _ in item_blocks(view):
         rows = np.arange(at.start, at.stop)
         some = view if rows.size == len(view) else taken(view, rows)
         gains[at] = rule.gain(some)

@@ -1,16 +1,16 @@
-"""Change rates of many items at once, each of which learns from all the others.
+"""Change rates of many items at once, each learning from all the others.
 
-An item with few looks says little about its own rate. What the population says, the
-prior, fills the gap: it is estimated from all items together and then turned, item
-by item, into a posterior. Robbins, "An empirical Bayes approach to statistics", 1956;
-the prior is the nonparametric maximum likelihood estimate of Laird, JASA 1978, on a
-fixed grid of rates.
+An item with few observations has a very uncertain rate. The prior, the distribution of
+rates in the population, adds information: it is estimated from all items together and
+then turned, item by item, into a posterior. Robbins, "An empirical Bayes approach to
+statistics", 1956; the prior is the nonparametric maximum likelihood estimate of Laird,
+JASA 1978, on a fixed grid of rates.
 
 A posterior on the grid is 80 numbers. It is kept as two, those of the Gamma
-distribution that gives the same survival at two moments: one by which most copies
-have gone stale or 100 days have passed, and one by which a quarter as many have.
-(The Gamma with the same mean and variance of ln(rate) is far off where many items
-never change, because it looks at times that nobody will wait for.)
+distribution that gives the same survival at two moments: one by which most copies have
+gone stale or 100 days have passed, and one by which a quarter as many have. (The Gamma
+with the same mean and variance of ln(rate) is far off where many items never change,
+because it depends on irrelevantly long times.)
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from halflife.core.arrays import Bools, Bytes, Floats, Ints
 from halflife.core.errors import NotFitted
 from halflife.core.history import Gaps
-from halflife.models.gaps import check_gaps, statuses, tallied
+from halflife.models.gaps import check_gaps, statuses, sum_by_item
 from halflife.models.poisson import GammaSurvival
 from halflife.models.roots import falling_roots
 
@@ -32,7 +32,7 @@ Table: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 _CHUNK = 8192  # rows at a time, so that scratch space stays small
 _GAP_CHUNK = 32768
-_FEW = 2048  # gaps; fewer are added up sooner than scipy.sparse is imported
+_FEW = 2048  # gaps; fewer are summed faster than scipy.sparse is imported
 SAMPLE = 4000  # items that the prior is estimated from
 _ROUNDS = 200
 _SETTLED = 1e-5  # largest change of a prior's weight in the last round
@@ -58,14 +58,14 @@ class RateGrid:
 
     @property
     def step(self) -> float:
-        """How far apart two neighbours lie, in ln(rate)."""
+        """The distance between neighbouring rates, in ln(rate)."""
         return float(np.log(self.fastest / self.slowest)) / (self.points - 1)
 
 
 @cache
 def _rates(slowest: float, fastest: float, points: int) -> Floats:
     rates = np.geomspace(slowest, fastest, points)
-    rates.flags.writeable = False  # everyone gets the same array
+    rates.flags.writeable = False  # the array is shared
     return rates
 
 
@@ -73,7 +73,7 @@ GRID = RateGrid()
 
 
 class Posterior(NamedTuple):
-    """What is believed about each item's rate.
+    """The posterior distribution of each item's rate.
 
     Attributes:
         shape: Of the Gamma distribution with the same survival.
@@ -106,20 +106,20 @@ def add_log_likelihood(table: Table, gaps: Gaps, grid: RateGrid = GRID) -> None:
     _add_quiet(table, gaps.item[quiet], days[quiet] * gaps.tally[quiet], rate)
     busy = np.flatnonzero(gaps.changed)
     busy = busy[np.argsort(gaps.item[busy], kind="stable")]
-    for part in _whole_items(gaps.item[busy]):
-        some = busy[part]
-        # Gaps from a fold have few distinct lengths; logarithms are dear.
-        length, code = np.unique(days[some], return_inverse=True)
-        each = np.log(-np.expm1(-np.multiply.outer(length, rate)))
-        item = gaps.item[some]
+    for slice_ in _whole_items(gaps.item[busy]):
+        rows = busy[slice_]
+        # Gaps from a fold have few distinct lengths; logarithms are slow.
+        length, code = np.unique(days[rows], return_inverse=True)
+        log_change = np.log(-np.expm1(-np.multiply.outer(length, rate)))
+        item = gaps.item[rows]
         first = np.flatnonzero(np.diff(item, prepend=-1))
-        table[item[first]] += _added_up(each, code, gaps.tally[some], first)
+        table[item[first]] += _summed_runs(log_change, code, gaps.tally[rows], first)
 
 
 def _whole_items(item: Ints) -> list[slice]:
-    """Return parts of sorted rows that do not cut through an item.
+    """Return slices of sorted rows that do not split an item.
 
-    So an item's row of the table is the same whichever others come with it.
+    So an item's row of the table does not depend on the other items.
     """
     ends, n = [0], item.size
     while ends[-1] < n:
@@ -129,32 +129,32 @@ def _whole_items(item: Ints) -> list[slice]:
 
 
 def _add_quiet(table: Table, item: Ints, days: Floats, rate: Floats) -> None:
-    """Take days without a change into account."""
+    """Subtract the log-likelihood of days without a change."""
     pace = rate.astype(table.dtype)
-    if 8 * item.size > len(table):  # nearly every row: no need to pick them out
-        still = tallied(item, days, len(table)).astype(table.dtype)
+    if 8 * item.size > len(table):  # nearly every row: use all
+        still = sum_by_item(item, days, len(table)).astype(table.dtype)
         for part in _parts(len(table)):
             table[part] -= np.multiply.outer(still[part], pace)
         return
     rows, code = np.unique(item, return_inverse=True)
-    still = tallied(code, days, rows.size).astype(table.dtype)
+    still = sum_by_item(code, days, rows.size).astype(table.dtype)
     for part in _parts(rows.size):
         table[rows[part]] -= np.multiply.outer(still[part], pace)
 
 
-def _added_up(each: Floats, code: Ints, tally: Floats, first: Ints) -> Floats:
+def _summed_runs(values: Floats, code: Ints, tally: Floats, first: Ints) -> Floats:
     """Return the sums of tally * each[code] over the runs that begin at ``first``."""
     if code.size < _FEW:
-        return np.asarray(np.add.reduceat(each[code] * tally[:, None], first, axis=0))
+        return np.asarray(np.add.reduceat(values[code] * tally[:, None], first, axis=0))
     from scipy import sparse  # noqa: PLC0415  (slow)
 
     ends = np.append(first, code.size)
-    shape = (first.size, len(each))
-    return np.asarray(sparse.csr_array((tally, code, ends), shape=shape) @ each)
+    shape = (first.size, len(values))
+    return np.asarray(sparse.csr_array((tally, code, ends), shape=shape) @ values)
 
 
 def wide_prior(grid: RateGrid = GRID) -> Floats:
-    """Return the prior before anything was seen: ln(rate) normal about once a month."""
+    """Return the default prior: ln(rate) normal about once a month."""
     weight = np.exp(-0.5 * (np.log(grid.rate * 30.0) / 2.5) ** 2)
     return np.asarray(weight / weight.sum())
 
@@ -165,20 +165,20 @@ def fit_prior(
     """Return the weights of the grid's rates in the population.
 
     Expectation maximisation of the marginal likelihood, over at most ``sample`` items
-    evenly spaced among the rows. ``pretend`` items spread like ``wide_prior`` are
-    added, so that a small population is not taken for the whole world.
+    evenly spaced among the rows. ``pretend`` items distributed like ``wide_prior`` are
+    added, so that a small population does not dominate the prior.
     """
     wide = wide_prior(grid)
     rows = sampled_rows(len(table), sample)
-    some = table[rows].astype(np.float64)
-    likelihood = np.exp(some - some.max(axis=1, keepdims=True))
+    log_table = table[rows].astype(np.float64)
+    likelihood = np.exp(log_table - log_table.max(axis=1, keepdims=True))
     prior = wide
     for _ in range(_ROUNDS):
         shares = prior * (likelihood.T @ (1.0 / (likelihood @ prior)))
         after = (shares + pretend * wide) / (rows.size + pretend)
-        moved = float(np.max(np.abs(after - prior)))
+        change = float(np.max(np.abs(after - prior)))
         prior = after
-        if moved < _SETTLED:
+        if change < _SETTLED:
             break
     return prior
 
@@ -204,32 +204,32 @@ def posterior(
     """Return each item's posterior, or some rows', as a Gamma and its mean."""
     columns = np.empty((3, len(table) if rows is None else rows.size))
     time, losses = _losses(grid)
-    # One product gives the losses, the mean rate and what to divide them by.
-    wanted = np.column_stack([losses, grid.rate, np.ones(grid.points)])
-    wanted = (prior[:, None] * wanted).astype(table.dtype)
+    # One product gives the losses, the mean rate and the normalisation.
+    integrands = np.column_stack([losses, grid.rate, np.ones(grid.points)])
+    integrands = (prior[:, None] * integrands).astype(table.dtype)
     for part in _parts(columns.shape[1]):
-        some = table[part if rows is None else rows[part]]
-        some = some - some.max(axis=1, keepdims=True)
-        found = np.exp(some, out=some) @ wanted
-        found /= found[:, -1:]
-        columns[:2, part] = _as_gamma(found[:, :-2], time)
-        columns[2, part] = found[:, -2]
+        log_table = table[part if rows is None else rows[part]]
+        log_table = log_table - log_table.max(axis=1, keepdims=True)
+        products = np.exp(log_table, out=log_table) @ integrands
+        products /= products[:, -1:]
+        columns[:2, part] = _as_gamma(products[:, :-2], time)
+        columns[2, part] = products[:, -2]
     return Posterior(*columns)
 
 
 def _as_gamma(lost: Table, time: Floats) -> tuple[Floats, Floats]:
-    """Return the shape and exposure with the same survival at two moments.
+    """Return the Gamma's shape and exposure with the same survival at two moments.
 
     ``lost`` is 1 - S at each ``time``. With S = (1 + t / b) ** -a, the ratio
     ln S(t1) / ln S(t2) depends on b alone. For a mixture of exponentials it lies
     between t1 / t2 and 1, so b always exists.
     """
-    every = np.arange(len(lost))
+    rows = np.arange(len(lost))
     late = np.clip((lost < _MOSTLY).sum(axis=1), 1, time.size - 1)
-    early = (lost < _PART * lost[every, late, None]).sum(axis=1)
+    early = (lost < _PART * lost[rows, late, None]).sum(axis=1)
     early = np.clip(early, 0, late - 1)
-    drop = -np.log1p(-lost[every, late].astype(np.float64))
-    target = np.log(-np.log1p(-lost[every, early].astype(np.float64)) / drop)
+    drop = -np.log1p(-lost[rows, late].astype(np.float64))
+    target = np.log(-np.log1p(-lost[rows, early].astype(np.float64)) / drop)
     ratio = time[late] / time[early]
 
     def surplus(log_b: Floats) -> tuple[Floats, Floats]:
@@ -246,10 +246,10 @@ def _as_gamma(lost: Table, time: Floats) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=8)
 def _losses(grid: RateGrid) -> tuple[Floats, Floats]:
-    """Return moments, and the chance of a change by then at each rate of the grid.
+    """Return moments, and the probability of a change by then at each rate of the grid.
 
-    The chance is averaged over the cell around the rate: the grid's coarseness counts
-    as uncertainty, or a long history would make us certain of a grid point.
+    The probability is averaged over the cell around the rate: the grid's coarseness
+    counts as uncertainty, or a long history would make a grid point certain.
     """
     time = np.geomspace(0.01 / grid.fastest, _HORIZON, 64)
     within = np.exp(grid.step * (np.arange(5) - 2.0) / 5)
@@ -262,18 +262,18 @@ def _parts(n: int, size: int = _CHUNK) -> list[slice]:
 
 
 class EmpiricalBayesRate:
-    """Rates of many items, each shrunk towards what the population shows.
+    """Rates of many items, each shrunk towards the population's distribution.
 
     Args:
         grid: The rates that an item may have.
-        pretend: How many items the wide default prior is worth.
+        pretend: The weight of the wide default prior, in items.
 
     Attributes:
         rate_: Posterior mean rate of each item, in changes a day.
-        shape_: Shape of the Gamma distribution that stands for the posterior.
+        shape_: Shape of the Gamma distribution that approximates the posterior.
         exposure_: Its inverse scale, in days.
         prior_: Weights of the grid's rates in the population.
-        status_: What the looks can tell about each rate; see ``Status``.
+        status_: How far the observations determine each rate; see ``RateStatus``.
 
     >>> calm, busy = np.zeros(50, bool), np.ones(50, bool)
     >>> item = np.repeat([0, 1], 50)
@@ -302,7 +302,7 @@ class EmpiricalBayesRate:
         *,
         n_items: int | None = None,
     ) -> Self:
-        """Estimate the population and every item in it from gaps between looks."""
+        """Estimate the population and all its items from gaps between observations."""
         gaps, n = check_gaps(item, length, changed, tally, n_items)
         table = log_likelihood(gaps, n, self.grid)
         self.prior_ = fit_prior(table, self.grid, pretend=self.pretend)

@@ -1,7 +1,7 @@
-"""Rival forecasts of what a copy of a set source loses, made at every look at once.
+"""Rival forecasts of the losses of a set source's copy, for every snapshot at once.
 
-Each gives, for the copy of each look, the loss expected ``ahead`` days on: -log of
-precision and of recall, two rows. A forecast of a look uses nothing seen later.
+Each gives, for the copy of each snapshot, the loss expected ``ahead`` days on: -log of
+precision and of recall, two rows. The forecast of a snapshot uses nothing seen later.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from halflife.models.ages import (
 from halflife.models.census import METRICS, MOST, Census
 
 TRAINING_DAYS, TRAINING_STEPS = 30.0, 400
-EVERY, LAST = slice(None), slice(-1, None)  # looks whose copies are forecast
+EVERY, LAST = slice(None), slice(-1, None)  # snapshots whose copies are forecast
 RIVALS = (
     "exponential", "weibull", "static-ar", "adaptive-ar", "kalman-ar",
     "last-cycle", "average",
@@ -43,24 +43,24 @@ class Experts:
     def expected(
         self, name: str, horizon: float, ahead: Floats, rows: slice = EVERY
     ) -> Floats:
-        """Return the expected loss of precision and recall of each look's copy.
+        """Return the expected loss of precision and recall of each snapshot's copy.
 
-        ``horizon`` is what was asked for, ``ahead`` the days to the look that tells.
-        With the rows ``LAST`` it is that of the copy of the last look alone, so many
-        days ahead.
+        ``horizon`` is the nominal horizon, ``ahead`` the days to the snapshot that
+        shows the outcome. With the rows ``LAST`` it is that of the last snapshot's copy
+        alone, so many days ahead.
         """
         makers: dict[str, Callable[[Floats, slice], Floats]] = {
-            "exponential": partial(self._steady, np.inf),
-            "exponential-short": partial(self._steady, self._window(horizon, 1, 7)),
-            "exponential-long": partial(self._steady, self._window(horizon, 4, 30)),
-            "last-cycle": partial(self._steady, 1.01 * self.census.step),
-            "weibull": partial(self._aged, "weibull"),
-            "life-table": partial(self._aged, "life-table"),
+            "exponential": partial(self._by_rate, np.inf),
+            "exponential-short": partial(self._by_rate, self._window(horizon, 1, 7)),
+            "exponential-long": partial(self._by_rate, self._window(horizon, 4, 30)),
+            "last-cycle": partial(self._by_rate, 1.01 * self.census.step),
+            "weibull": partial(self._by_age, "weibull"),
+            "life-table": partial(self._by_age, "life-table"),
             "average": self._average,
-            "static-ar": partial(self._rolled, "static"),
-            "adaptive-ar": partial(self._rolled, "adaptive"),
-            "kalman-ar": partial(self._rolled, "kalman"),
-            "chosen-ar": partial(self._rolled, "chosen"),
+            "static-ar": partial(self._autoregression, "static"),
+            "adaptive-ar": partial(self._autoregression, "adaptive"),
+            "kalman-ar": partial(self._autoregression, "kalman"),
+            "chosen-ar": partial(self._autoregression, "chosen"),
         }
         loss = makers[name](ahead, rows)
         return np.clip(np.nan_to_num(loss, nan=MOST, posinf=MOST), 1e-9, MOST)
@@ -71,18 +71,18 @@ class Experts:
     def rates(self, window: float) -> tuple[Floats, Floats, Floats]:
         """Return deaths per object-day, arrivals per day, and deaths counted.
 
-        As known at each look, from the last ``window`` days: a = deaths / exposure
-        and m = arrivals / time (papers/000, s. 3); half an event is lent to both.
+        As known at each snapshot, from the last ``window`` days: a = deaths / exposure
+        and m = arrivals / time (papers/000, s. 3); half an event is added to both.
         """
         if window not in self._rates:
-            self._rates[window] = self._counted(window)
+            self._rates[window] = self._count_rates(window)
         return self._rates[window]
 
     @cached_property
     def _rates(self) -> dict[float, tuple[Floats, Floats, Floats]]:
         return {}
 
-    def _counted(self, window: float) -> tuple[Floats, Floats, Floats]:
+    def _count_rates(self, window: float) -> tuple[Floats, Floats, Floats]:
         looks, turn = self.census.looks, self.census.turnover
         here = np.arange(looks.size)
         begin = np.searchsorted(looks, looks - window)
@@ -95,13 +95,13 @@ class Experts:
         rate = (gone + 0.5) / np.maximum(lived, least)
         return rate, (new + 0.5) / np.maximum(time, self.census.step), gone
 
-    def _steady(self, window: float, ahead: Floats, rows: slice) -> Floats:
+    def _by_rate(self, window: float, ahead: Floats, rows: slice) -> Floats:
         """Papers/000, s. 3: e^(-a t) kept, m (1 - e^(-a t)) / a new."""
         rate, arrivals, _ = (x[rows] for x in self.rates(window))
         fresh = -np.expm1(-rate * ahead) / rate
         return self._losses(np.exp(-rate * ahead), arrivals * fresh, rows)
 
-    def _aged(self, law: str, ahead: Floats, rows: slice) -> Floats:
+    def _by_age(self, law: str, ahead: Floats, rows: slice) -> Floats:
         table, hazards = self._aging if rows == EVERY else self._last_aging
         kept, share = survivors(table, hazards[law], ahead)
         return self._losses(kept, self.rates(np.inf)[1][rows] * ahead * share, rows)
@@ -116,19 +116,19 @@ class Experts:
         return np.stack([-np.log(left), np.log1p(new / (size * left))])
 
     def _average(self, ahead: Floats, rows: slice) -> Floats:
-        """Let the mean decay per day of all gaps so far go on."""
+        """Extrapolate the mean decay per day of all gaps so far."""
         turn, here = self.census.turnover, np.arange(self.census.looks.size)
         time = np.maximum(_between(turn.gap, 0 * here, here), self.census.step)
         pace = [_between(x, 0 * here, here) / time for x in turn.loss]
         return np.stack([x[rows] * ahead for x in pace])
 
-    def _rolled(self, kind: str, ahead: Floats, rows: slice) -> Floats:
+    def _autoregression(self, kind: str, ahead: Floats, rows: slice) -> Floats:
         return -np.stack([self._path(m, kind, rows)(ahead) for m in METRICS])
 
     def paths(
         self, metric: str, kind: str
     ) -> tuple[Callable[[Floats], Floats], Floats]:
-        """Return what rolls an autoregression forward, and its error variance."""
+        """Return the forecast function of an autoregression, and its error variance."""
         series, lags, _ = self._series[metric]
         noise = decay.error_variance(series, lags, self._coefficients(metric, kind))
         return self._path(metric, kind), noise
@@ -148,7 +148,7 @@ class Experts:
     def after_last(
         self, metric: str, kind: str, ahead: Floats
     ) -> tuple[Floats, Floats]:
-        """Return the decay so many days after the last look, and its variance."""
+        """Return the decay so many days after the last snapshot, and its variance."""
         series, lags, _ = self._series[metric]
         coefficients = self._coefficients(metric, kind)
         recent = decay.recent_values(series, max([*lags, 1]))
@@ -161,39 +161,39 @@ class Experts:
         return total, noise * decay.sum_variance(last, lags, steps)
 
     def coefficients(self, metric: str, kind: str) -> tuple[tuple[int, ...], Floats]:
-        """Return the lags of an autoregression and its coefficients at each look."""
+        """Return an autoregression's lags, and its coefficients at each snapshot."""
         return self._series[metric][1], self._coefficients(metric, kind)
 
     def _coefficients(self, metric: str, kind: str) -> Floats:
-        made = self._made
-        if (metric, kind) not in made:
+        cache = self._cache
+        if (metric, kind) not in cache:
             series, lags, trained = self._series[metric]
             if kind == "static":
-                made[metric, kind] = decay.static_coefficients(series, lags, trained)
+                cache[metric, kind] = decay.static_coefficients(series, lags, trained)
             elif kind == "adaptive":
-                made[metric, kind] = decay.adaptive_coefficients(series, lags, trained)
+                cache[metric, kind] = decay.adaptive_coefficients(series, lags, trained)
             elif kind == "kalman":
-                made[metric, kind] = decay.kalman_coefficients(series, lags, trained)
+                cache[metric, kind] = decay.kalman_coefficients(series, lags, trained)
             else:
                 kinds = ("static", "adaptive", "kalman")
                 rivals = [self._coefficients(metric, k) for k in kinds]
-                made[metric, kind] = decay.best_coefficients(series, lags, rivals)
-        return made[metric, kind]
+                cache[metric, kind] = decay.best_coefficients(series, lags, rivals)
+        return cache[metric, kind]
 
     @cached_property
-    def _made(self) -> dict[tuple[str, str], Floats]:
+    def _cache(self) -> dict[tuple[str, str], Floats]:
         return {}
 
     @cached_property
     def _series(self) -> dict[str, tuple[decay.Series, tuple[int, ...], int]]:
         looks, step = self.census.looks, self.census.step
-        made = {}
+        series_of = {}
         for metric, quality in zip(METRICS, self.census.turnover.quality, strict=True):
             series = decay.Series.of(looks, quality, step)
             trained = trained_values(series, looks)
             lags = decay.choose_lags(series.decay[:trained], season=season(step))
-            made[metric] = (series, lags, trained)
-        return made
+            series_of[metric] = (series, lags, trained)
+        return series_of
 
     @cached_property
     def _aging(self) -> "Aging":
@@ -205,7 +205,7 @@ class Experts:
 
 
 class Aging(NamedTuple):
-    """A life table, and the hazards that laws of survival make of it."""
+    """A life table, and the hazards of survival laws fitted to it."""
 
     table: LifeTable
     hazards: dict[str, tuple[Hazard, Floats]]
@@ -220,7 +220,7 @@ class Aging(NamedTuple):
 
 
 def season(step: float) -> int:
-    """Return the steps in a week where a step is a day, in a day where it is less.
+    """Return the steps in a week if a step is a day, in a day if it is less.
 
     >>> season(1.0), season(1 / 24), season(2.0)
     (7, 24, 0)
@@ -231,7 +231,7 @@ def season(step: float) -> int:
 
 
 def trained_values(series: decay.Series, looks: Floats) -> int:
-    """Return how many values belong to the training period: 30 days, 400 steps."""
+    """Return the number of values in the training period: 30 days, 400 steps."""
     if looks.size == 0:
         return 0
     last = int(np.searchsorted(looks, looks[0] + TRAINING_DAYS, side="right")) - 1

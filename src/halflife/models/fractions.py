@@ -1,7 +1,7 @@
-"""How large a share of a category changed, as told by a sample of it.
+"""Estimates of the share of a category that changed, from a sample of it.
 
-Counts need not be whole: a weighted sample counts for as many plain looks as its
-weights are worth (``weighted``).
+Counts need not be whole: a weighted sample counts as its effective number of equally
+weighted observations (``weighted_sample``).
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import Bools, Floats, Ints
 
 Method: TypeAlias = Literal["wilson", "exact"]
-STRENGTHS = np.exp2(np.arange(-1.0, 11.0, 0.5))  # looks that a prior may be worth
+STRENGTHS = np.exp2(np.arange(-1.0, 11.0, 0.5))  # weights of a prior
 
 
 class Fraction(NamedTuple):
-    """Shares with their bounds, one row a category."""
+    """Shares with their bounds, one row for each category."""
 
     mean: Floats
     low: Floats
@@ -26,11 +26,11 @@ class Fraction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CategorySample:
-    """What a sample of each category showed.
+    """The statistics of a sample of each category.
 
     Attributes:
         mean: Estimate of the changed share; nan where nothing was sampled.
-        count: Plain looks that the sample is worth.
+        count: The effective number of observations of the sample.
         variance: Variance of the estimate; nan where nothing was sampled.
 
     """
@@ -41,7 +41,7 @@ class CategorySample:
 
     @property
     def changed(self) -> Floats:
-        """Changed looks among the plain looks that the sample is worth."""
+        """The effective number of observations that found a change."""
         return np.where(self.count > 0, self.mean, 0.0) * self.count
 
 
@@ -49,7 +49,7 @@ def wilson(changed: Floats, count: Floats, *, confidence: float = 0.95) -> Fract
     """Return the shares and Wilson's score intervals.
 
     The bounds are (p + z^2/2n -/+ z sqrt(p (1 - p)/n + z^2/4n^2)) / (1 + z^2/n).
-    Without a look the share is one half and the bounds are 0 and 1.
+    Without an observation the share is one half and the bounds are 0 and 1.
     E. B. Wilson, JASA 1927.
 
     >>> [x.round(3).tolist() for x in wilson(np.array([5.0]), np.array([10.0]))]
@@ -68,7 +68,7 @@ def wilson(changed: Floats, count: Floats, *, confidence: float = 0.95) -> Fract
 def clopper_pearson(
     changed: Floats, count: Floats, *, confidence: float = 0.95
 ) -> Fraction:
-    """Return the shares and exact intervals, which cover at least as often as said.
+    """Return the shares and exact intervals, with at least the nominal coverage.
 
     The bounds are quantiles of Beta(x, n - x + 1) and Beta(x + 1, n - x).
     Clopper and Pearson, Biometrika 1934.
@@ -78,11 +78,15 @@ def clopper_pearson(
     """
     tail = (1.0 - confidence) / 2.0
     p = np.where(count > 0, changed / np.where(count > 0, count, 1.0), 0.5)
-    rest = np.maximum(count - changed, 0.0)
-    some, more = changed > 0, rest > 0
+    unchanged = np.maximum(count - changed, 0.0)
+    has_changed, has_unchanged = changed > 0, unchanged > 0
     low, high = np.zeros(p.size), np.ones(p.size)
-    low[some] = lazy_scipy.betaincinv(changed[some], rest[some] + 1.0, tail)
-    high[more] = lazy_scipy.betaincinv(changed[more] + 1.0, rest[more], 1.0 - tail)
+    low[has_changed] = lazy_scipy.betaincinv(
+        changed[has_changed], unchanged[has_changed] + 1.0, tail
+    )
+    high[has_unchanged] = lazy_scipy.betaincinv(
+        changed[has_unchanged] + 1.0, unchanged[has_unchanged], 1.0 - tail
+    )
     return Fraction(p, np.minimum(low, p), np.maximum(high, p))
 
 
@@ -94,10 +98,11 @@ def posterior(
     strength: float,
     confidence: float = 0.95,
 ) -> Fraction:
-    """Return what is believed of the shares after the sample, with credible bounds.
+    """Return the posterior of the shares after the sample, with credible bounds.
 
-    The prior Beta(k m, k (1 - m)) has mean m and is worth k looks; x changed of n
-    make it Beta(k m + x, k (1 - m) + n - x), with mean (k m + x) / (k + n).
+    The prior Beta(k m, k (1 - m)) has mean m and the weight of k observations; x
+    changed of n make it Beta(k m + x, k (1 - m) + n - x), with mean
+    (k m + x) / (k + n).
 
     >>> one = np.ones(1)
     >>> posterior(3 * one, 4 * one, mean=0.25 * one, strength=4.0).mean
@@ -114,50 +119,49 @@ def posterior(
 
 
 def prior_strength(changed: Floats, count: Floats, mean: Floats) -> float:
-    """Return how many looks the prior means are worth, learned from all categories.
+    """Return the weight of the prior means in observations, from all categories.
 
-    The k of ``STRENGTHS`` under which the samples are likeliest, each count being
-    Beta-binomial: log B(k m + x, k (1 - m) + n - x) - log B(k m, k (1 - m)) summed
-    over the categories. Where the means foretell the samples k is large; where
-    they do not it is small, and the samples speak for themselves. Without samples
-    the means are all there is: the largest.
+    The k of ``STRENGTHS`` under which the samples are most likely, each count being
+    Beta-binomial: log B(k m + x, k (1 - m) + n - x) - log B(k m, k (1 - m)) summed over
+    the categories. Where the means predict the samples k is large; where they do not it
+    is small, and the samples decide. Without samples it is the largest.
     """
     m = np.clip(mean, 1e-6, 1.0 - 1e-6)[:, None]
     a, b = STRENGTHS * m, STRENGTHS * (1.0 - m)
-    x, rest = changed[:, None], np.maximum(count - changed, 0.0)[:, None]
-    likelihood = (lazy_scipy.betaln(a + x, b + rest) - lazy_scipy.betaln(a, b)).sum(
-        axis=0
-    )
-    # The last of equals: nothing speaks against the means.
+    x, unchanged = changed[:, None], np.maximum(count - changed, 0.0)[:, None]
+    likelihood = (
+        lazy_scipy.betaln(a + x, b + unchanged) - lazy_scipy.betaln(a, b)
+    ).sum(axis=0)
+    # The last of equals: nothing contradicts the means.
     best = likelihood.size - 1 - int(np.argmax(likelihood[::-1]))
     return float(STRENGTHS[best])
 
 
-def weighted(
+def weighted_sample(
     category: Ints, changed: Bools, weight: Floats, chance: Floats, categories: int
 ) -> CategorySample:
-    """Return the weighted share that changed, from looks taken with unequal chances.
+    """Return the weighted share that changed, from a sample with unequal chances.
 
-    With v = w / pi, pi the chance of an item to be in the sample (Horvitz and
+    With v = w / pi, pi the probability of an item to be in the sample (Horvitz and
     Thompson, JASA 1952), the ratio estimate of Hajek is p = sum(v y) / sum(v); its
-    variance is sum((1 - pi) (v (y - p))^2) / sum(v)^2. The sample is worth
-    sum(v)^2 / sum(v^2) plain looks (Kish 1965).
+    variance is sum((1 - pi) (v (y - p))^2) / sum(v)^2. The sample counts as
+    sum(v)^2 / sum(v^2) observations (Kish 1965).
 
     >>> three, half = np.array([True, True, True, False]), np.full(4, 0.5)
-    >>> found = weighted(np.zeros(4, int), three, np.ones(4), half, 1)
+    >>> found = weighted_sample(np.zeros(4, int), three, np.ones(4), half, 1)
     >>> found.mean, found.count, found.variance.round(4)
     (array([0.75]), array([4.]), array([0.0234]))
     """
     v = weight / chance
     total = np.bincount(category, weights=v, minlength=categories)
-    held = total > 0
-    safe = np.where(held, total, 1.0)
+    sampled = total > 0
+    safe = np.where(sampled, total, 1.0)
     mean = np.bincount(category, weights=v * changed, minlength=categories) / safe
     square = np.bincount(category, weights=v * v, minlength=categories)
-    off = (1.0 - chance) * (v * (changed - mean[category])) ** 2
-    spread = np.bincount(category, weights=off, minlength=categories)
+    squares = (1.0 - chance) * (v * (changed - mean[category])) ** 2
+    spread = np.bincount(category, weights=squares, minlength=categories)
     return CategorySample(
-        np.where(held, np.minimum(mean, 1.0), np.nan),
-        np.where(held, safe**2 / np.where(held, square, 1.0), 0.0),
-        np.where(held, spread / safe**2, np.nan),
+        np.where(sampled, np.minimum(mean, 1.0), np.nan),
+        np.where(sampled, safe**2 / np.where(sampled, square, 1.0), 0.0),
+        np.where(sampled, spread / safe**2, np.nan),
     )

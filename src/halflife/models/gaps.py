@@ -1,4 +1,4 @@
-"""Gaps between looks, checked and summed: what every model of change rates needs."""
+"""Gaps between observations, validated and summed, for every model of change rates."""
 
 from enum import IntEnum
 
@@ -9,12 +9,12 @@ from halflife.core.history import Gaps
 
 
 class RateStatus(IntEnum):
-    """What the looks at an item can tell about its rate.
+    """How far the observations of an item determine its rate.
 
     OK              some gaps saw a change and some did not
     NO_LOOKS        there is no gap at all: the rate is the prior's
-    NO_CHANGE       no gap saw a change: at 95 % the rate is at most 3 / days watched
-    ALWAYS_CHANGED  every gap saw one: the item is faster than we look
+    NO_CHANGE       no gap saw a change: at 95 % the rate is at most 3 / days observed
+    ALWAYS_CHANGED  every gap saw one: the item changes faster than it is observed
     """
 
     OK = 0
@@ -36,32 +36,37 @@ def check_gaps(
     """
     rows = np.asarray(item, dtype=np.intp)
     days = np.asarray(length, dtype=np.float64)
-    found = np.asarray(changed, dtype=np.bool_)
+    changes = np.asarray(changed, dtype=np.bool_)
     times = np.ones(rows.shape) if tally is None else np.asarray(tally, np.float64)
-    if rows.ndim != 1 or not rows.shape == days.shape == found.shape == times.shape:
+    if rows.ndim != 1 or not rows.shape == days.shape == changes.shape == times.shape:
         raise ValueError(
             "item, length, changed and tally must be columns of one length, got shapes "
-            f"{rows.shape}, {days.shape}, {found.shape} and {times.shape}"
+            f"{rows.shape}, {days.shape}, {changes.shape} and {times.shape}"
         )
     n = int(rows.max(initial=-1)) + 1 if n_items is None else n_items
     _refuse("item", rows, (rows < 0) | (rows >= n), f"from 0 to {n - 1}")
     _refuse("length", days, ~((days > 0) & (days < np.inf)), "finite and above 0")
     _refuse("tally", times, ~((times >= 0) & (times < np.inf)), "finite, not negative")
-    some = times > 0
-    if not some.all():
-        rows, days, found, times = rows[some], days[some], found[some], times[some]
-    return Gaps(rows, days, found, times), n
+    counted = times > 0
+    if not counted.all():
+        rows, days, changes, times = (
+            rows[counted],
+            days[counted],
+            changes[counted],
+            times[counted],
+        )
+    return Gaps(rows, days, changes, times), n
 
 
 def quiet_days(gaps: Gaps, n_items: int) -> Floats:
     """Return the sum of each item's gaps that saw no change, in days."""
     quiet = ~gaps.changed
     days = gaps.length[quiet] * gaps.tally[quiet]
-    return tallied(gaps.item[quiet], days, n_items)
+    return sum_by_item(gaps.item[quiet], days, n_items)
 
 
-def tallied(item: Ints, amount: Floats, n_items: int) -> Floats:
-    """Return the sum of the amounts that belong to each item."""
+def sum_by_item(item: Ints, amount: Floats, n_items: int) -> Floats:
+    """Return the sum of the amounts of each item."""
     return np.bincount(item, amount, minlength=n_items).astype(np.float64, copy=False)
 
 

@@ -1,8 +1,8 @@
-"""Whether an answer that lacks many objects is to be believed.
+"""Decides whether an answer that lacks many objects is credible.
 
-Objects go all the time, and now and then a source answers with nothing, or with
+Objects disappear all the time, and now and then a source answers with nothing, or with
 half of what it has. The guard knows how many a source usually loses between two
-looks, and how unevenly, and asks whether a loss is credible under that.
+snapshots, and how unevenly, and tests whether a loss is credible under that.
 """
 
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ import numpy as np
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats, Ints
 
-LEAST_CYCLES = 5  # before that the source's own history says too little
-DISPERSION = 0.02  # what a source is thought to have before it shows its own
-WEIGHT = 3.0  # cycles that this thought counts for
+LEAST_CYCLES = 5  # fewer are too little history of the source itself
+DISPERSION = 0.02  # of a source without history
+WEIGHT = 3.0  # weight of that prior, in cycles
 LARGEST = 0.5
 THIRD = 1.0 / 3.0
 _TINY = 1e-9
 _EDGE = 1e-3
-_UNLIKELY = 0.05  # chance below which it is not believed that all have gone
+_UNLIKELY = 0.05  # probability below which it is not credible that all have gone
 
 
 @dataclass(frozen=True, slots=True)
 class LossVerdict:
-    """What the guard makes of a loss.
+    """The guard's verdict on a loss.
 
     Attributes:
         held: Objects that were there before.
         gone: Objects of these that the answer lacks.
-        low: So few are usual: fewer go once in a thousand times.
-        high: So many are usual: more go once in a thousand times.
-        tail: The chance that so many go, or more.
-        credible: Whether to believe the answer.
+        low: The usual minimum: fewer go once in a thousand times.
+        high: The usual maximum: more go once in a thousand times.
+        tail: The probability that so many go, or more.
+        credible: Whether the answer is credible.
         why: The reason, in words.
 
     """
@@ -50,30 +50,29 @@ class LossVerdict:
 class DeleteGuard:
     """Judges losses by a beta-binomial law learned from past cycles.
 
-    Of n objects held, each goes within a gap g with probability
-    q = 1 - exp(-a g), and objects go together: the number D that goes has mean
-    n q and variance n q (1 - q) (1 + (n - 1) r). The rate a is losses over
-    exposure. The dispersion r comes from the moments of k past cycles, pulled
-    towards 0.02 while they are few, and is taken at the upper end of what they
-    leave open, 1 + sqrt(8 / k) times as large.
+    Of n objects held, each goes within a gap g with probability q = 1 - exp(-a g), and
+    objects go together: the number D that goes has mean n q and variance n q (1 - q)
+    (1 + (n - 1) r). The rate a is losses over exposure. The dispersion r comes from the
+    moments of k past cycles, shrunk towards 0.02 while they are few, and is raised to
+    its upper bound, 1 + sqrt(8 / k) times as large.
 
     A loss is not credible if
 
-    - nothing is left, of ``least`` objects or more, or with a chance below 5 %;
+    - nothing is left, of ``least`` objects or more, or with a probability below 5 %;
     - it counts ``least`` objects or more, and P(D >= d) < ``tail``;
-    - it counts ``least`` objects or more, and of those expected to stay more than
-      a share is lost: ``ceiling`` in the first cycles, later a third, because by
-      then the law above knows better.
+    - it counts ``least`` objects or more, and of those expected to stay more than a
+      share is lost: ``ceiling`` in the first cycles, later a third, because by then the
+      law above is more precise.
 
     Args:
-        tail: How unlikely a loss must be to be held.
+        tail: The probability below which a loss is held.
         ceiling: The share of losses beyond the expected ones that is held.
-        least: Losses of fewer objects are believed, unless nothing is left.
+        least: Losses of fewer objects are accepted, unless nothing is left.
 
     Attributes:
-        cycles_: Past cycles it learned from; few make it strict.
+        cycles_: Past cycles it learned from; with few it is strict.
         rate_: Losses per object and day.
-        dispersion_: How much objects go together: 0 not at all, 1 all or none.
+        dispersion_: How far objects go together: 0 not at all, 1 all or none.
 
     >>> held, gone, gap = np.full(30, 1000), np.arange(30) % 20, np.ones(30)
     >>> guard = DeleteGuard().fit(held, gone, gap)
@@ -95,38 +94,40 @@ class DeleteGuard:
         self.dispersion_ = DISPERSION
 
     def fit(self, held: Ints, gone: Ints, gap: Floats) -> Self:
-        """Learn from past cycles: objects held, missing at the next look, days."""
-        good = (held > 0) & (gap > 0) & (gone <= held)
-        n, d, g = (np.asarray(x[good], dtype=np.float64) for x in (held, gone, gap))
+        """Learn from past cycles: objects held, missing at the next snapshot, days."""
+        valid = (held > 0) & (gap > 0) & (gone <= held)
+        n, d, g = (np.asarray(x[valid], dtype=np.float64) for x in (held, gone, gap))
         self.cycles_ = int(n.size)
         self.rate_, self.dispersion_ = _moments(n, d, g)
         return self
 
     def judge(self, held: int, gone: int, gap: float) -> LossVerdict:
-        """Say whether it is credible that so many of those held have gone."""
+        """Judge whether it is credible that so many of those held have gone."""
         share = float(-np.expm1(-self.rate_ * max(gap, 0.0)))
         chance = np.exp(log_pmf(held, share, self.dispersion_))
         beyond = float(chance[gone:].sum()) if gone <= held else 0.0
         low = int(np.searchsorted(np.cumsum(chance), _EDGE))
         high = held - int(np.searchsorted(np.cumsum(chance[::-1]), _EDGE))
-        fault = self._fault(held, gone, share, beyond)
+        fault = self._is_fault(held, gone, share, beyond)
         low, high = min(low, held), max(high, 0)
         expected = f"between {low} and {high} were expected"
         if self.cycles_ < LEAST_CYCLES:
-            expected = f"after {self.cycles_} earlier cycles nobody knows what is usual"
+            expected = (
+                f"{self.cycles_} earlier cycles are too few to know what is usual"
+            )
         why = f"{gone} of {held} objects are missing; {expected}"
         return LossVerdict(held, gone, low, high, min(beyond, 1.0), not fault, why)
 
-    def _fault(self, held: int, gone: int, share: float, tail: float) -> bool:
-        known = self.cycles_ >= LEAST_CYCLES
+    def _is_fault(self, held: int, gone: int, share: float, tail: float) -> bool:
+        has_history = self.cycles_ >= LEAST_CYCLES
         if held and gone >= held:
-            return held >= self.least or not known or tail < _UNLIKELY
+            return held >= self.least or not has_history or tail < _UNLIKELY
         if gone < self.least:
             return False
         stay = held * (1.0 - share)
         lost = (gone - held * share) / max(stay, 1.0)
-        limit = THIRD if known else self.ceiling
-        return lost > limit or (known and tail < self.tail)
+        limit = THIRD if has_history else self.ceiling
+        return lost > limit or (has_history and tail < self.tail)
 
 
 def _moments(n: Floats, d: Floats, gap: Floats) -> tuple[float, float]:
@@ -141,8 +142,8 @@ def _moments(n: Floats, d: Floats, gap: Floats) -> tuple[float, float]:
     prior = WEIGHT * scale / n.size
     if scale <= 0.0:
         return rate, DISPERSION
-    found = (excess + prior * DISPERSION) / (scale + prior)
-    upper = found * (1.0 + np.sqrt(8.0 / n.size))
+    estimate = (excess + prior * DISPERSION) / (scale + prior)
+    upper = estimate * (1.0 + np.sqrt(8.0 / n.size))
     return rate, float(np.clip(upper, _TINY, LARGEST))
 
 

@@ -1,11 +1,11 @@
-"""How good a copy was in the past, as later observations tell.
+"""The quality of a copy in the past, known from later observations.
 
 Whether a page had changed at a moment is known once it was observed again: if it had
 not changed by then, the copy was right all the time; if it had, the change lies
-somewhere in between, and the chance that the copy was still right falls evenly from
-one observation to the next. After the last observation nobody knows yet: there the
-chance falls exponentially, at the one rate with which the copy now is as fresh as it
-is believed to be.
+somewhere in between, and the probability that the copy was still right falls linearly
+from one observation to the next. After the last observation the outcome is unknown:
+there the probability falls exponentially, at the one rate with which the copy now is as
+fresh as it is believed to be.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats
 
 SURE = 1.96  # standard deviations that 95 % lie within
-HIGHEST_RATE = 1e6  # changes a day; what is believed to change faster is never fresh
+HIGHEST_RATE = 1e6  # changes a day; a page believed to change faster is never fresh
 
 
 @dataclass(frozen=True, slots=True)
 class FetchGaps:
-    """Stretches between two good observations of a page, one row each.
+    """Gaps between two successful observations of a page, one row each.
 
     Attributes:
         start: When the page was observed, in days.
@@ -46,7 +46,7 @@ class PastFreshness:
 
     @classmethod
     def none(cls) -> Self:
-        """Return a past of which nothing is known."""
+        """Return a past without data."""
         nothing = np.zeros(0)
         return cls(nothing, nothing, nothing, nothing)
 
@@ -54,10 +54,9 @@ class PastFreshness:
 def past_freshness(
     gaps: FetchGaps, at: Floats, now: float, believed: float
 ) -> PastFreshness:
-    """Return the share of pages whose copy was right at each moment, with 95 % bounds.
+    """Return the share of pages with a right copy at each moment, with 95 % bounds.
 
-    The bounds tell how far the share may be off because changes are not known to the
-    minute and only these pages were looked at.
+    The bounds allow for unknown times of changes and for the sample of pages.
 
     >>> start, end = np.array([0.0, 0.0]), np.array([4.0, 4.0])
     >>> gaps = FetchGaps(start, end, np.array([True, False]))
@@ -69,26 +68,29 @@ def past_freshness(
     n = held.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(held, chance, 0.0).sum(axis=0) / n
-        wide = SURE * np.sqrt(mean * (1.0 - mean) / n)
-    low, high = np.clip(mean - wide, 0.0, 1.0), np.clip(mean + wide, 0.0, 1.0)
+        half_width = SURE * np.sqrt(mean * (1.0 - mean) / n)
+    low, high = (
+        np.clip(mean - half_width, 0.0, 1.0),
+        np.clip(mean + half_width, 0.0, 1.0),
+    )
     return PastFreshness(at, mean, low, high)
 
 
 def past_recall(
     looks: Floats, first_seen: Floats, last_seen: Floats, since: float, most: int
 ) -> PastFreshness:
-    """Return the share of a listing's objects that the copy had, from one look on.
+    """Return the share of a listing's objects that the copy had, since a moment.
 
-    A copy made at the look a has, when the look b comes, what was there at both; in
-    between its recall falls evenly from 1. With more than ``most`` looks, stretches of
-    time stand for them, each with its mean.
+    A copy made at snapshot a has, at snapshot b, the objects in both; in between its
+    recall falls linearly from 1. More than ``most`` gaps are summarised by as many
+    periods, each with its mean.
 
     Args:
-        looks: When the listing was read whole, in order.
-        first_seen: The look at which each object was there first.
-        last_seen: The look at which it was there last.
-        since: The moment from which on it is told.
-        most: The most gaps between looks that are told one by one.
+        looks: The times of complete snapshots, in order.
+        first_seen: The first snapshot with each object.
+        last_seen: The last snapshot with it.
+        since: The moment from which on recall is returned.
+        most: The largest number of gaps returned one by one.
 
     >>> looks = np.array([0.0, 2.0, 4.0])
     >>> first, last = np.array([0.0, 2.0, 0.0]), np.array([4.0, 4.0, 2.0])
@@ -98,15 +100,15 @@ def past_recall(
 
     """
     begin, end = looks[:-1], looks[1:]
-    here = (begin >= since) & (end > begin)
-    begin, end = begin[here], end[here]
+    since_then = (begin >= since) & (end > begin)
+    begin, end = begin[since_then], end[since_then]
     if not begin.size:
         return PastFreshness.none()
     born, died = np.sort(first_seen), np.sort(last_seen)
     gone = np.searchsorted(died, begin, side="right")
     stayed = np.searchsorted(born, begin, side="right") - gone
-    there = np.searchsorted(born, end, side="right") - gone
-    recall = np.where(there > 0, stayed / np.maximum(there, 1), 1.0)
+    present = np.searchsorted(born, end, side="right") - gone
+    recall = np.where(present > 0, stayed / np.maximum(present, 1), 1.0)
     if begin.size > most:
         return _thinned(begin, end, recall, most)
     at = np.stack([begin, end], axis=1).ravel()
@@ -115,7 +117,7 @@ def past_recall(
 
 
 def _thinned(begin: Floats, end: Floats, recall: Floats, most: int) -> PastFreshness:
-    """Return the mean recall in stretches of time, each at its middle."""
+    """Return the mean recall in periods of time, each at its middle."""
     edges = np.linspace(float(begin[0]), float(end[-1]), most + 1)
     place = np.searchsorted(edges, begin, side="right") - 1
     length = end - begin
@@ -127,7 +129,7 @@ def _thinned(begin: Floats, end: Floats, recall: Floats, most: int) -> PastFresh
 
 
 def _chances(gaps: FetchGaps, at: Floats, now: float, believed: float) -> Floats:
-    """Return by gap and moment the chance of a right copy; nan outside the gap."""
+    """Return by gap and moment the probability of a right copy; nan outside the gap."""
     start, end = gaps.start[:, None], gaps.end[:, None]
     is_open = ~np.isfinite(end)
     inside = (start <= at) & (at < np.where(is_open, np.inf, end))
@@ -141,7 +143,7 @@ def _chances(gaps: FetchGaps, at: Floats, now: float, believed: float) -> Floats
 
 
 def open_rate(ages: Floats, believed: float) -> float:
-    """Return the rate r for which mean(exp(-r age)) is what is believed.
+    """Return the rate r for which mean(exp(-r age)) is the believed freshness.
 
     >>> round(open_rate(np.array([1.0, 1.0]), float(np.exp(-0.5))), 6)
     0.5
@@ -151,7 +153,7 @@ def open_rate(ages: Floats, believed: float) -> float:
     low, high = 0.0, 1.0
     while np.exp(-high * ages).mean() > believed and high < HIGHEST_RATE:
         high *= 2.0
-    for _ in range(60):  # halves; more than a float has digits
+    for _ in range(60):  # bisections; more than a float has digits
         middle = (low + high) / 2.0
         if np.exp(-middle * ages).mean() > believed:
             low = middle

@@ -1,4 +1,4 @@
-"""Copies that are believed to survive in different ways, in one column."""
+"""Survival of items that follow different laws, in one column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -10,16 +10,16 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.view import Survival
 
 
-class Parted:
-    """The survival of items of which each part survives after a law of its own.
+class MixedSurvival:
+    """The survival of items in several parts, each with a law of its own.
 
     Args:
         rows: The rows of each part; together they are all rows, each once.
-        laws: How the items of each part survive, in the order of its rows.
+        laws: The survival law of each part, in the order of its rows.
 
     >>> from halflife.models.poisson import Exponential
     >>> one, two = Exponential(np.array([0.0])), Exponential(np.array([1.0]))
-    >>> both = Parted([np.array([1]), np.array([0])], [one, two])
+    >>> both = MixedSurvival([np.array([1]), np.array([0])], [one, two])
     >>> both.alive(np.array([1.0, 1.0])).round(3)
     array([0.368, 1.   ])
 
@@ -30,44 +30,44 @@ class Parted:
         self._n = sum(each.size for each in self.rows)
 
     def alive(self, t: Floats) -> Floats:
-        """Return S(t), the chance that the item has not changed ``t`` later."""
+        """Return S(t), the probability that the item has not changed after ``t``."""
         return self._each(t, [law.alive for law in self.laws])
 
     def lasting(self, t: Floats) -> Floats:
-        """Return the integral of S(u) over 0..t: expected true days out of ``t``."""
+        """Return the integral of S(u) over 0..t, the expected fresh days."""
         return self._each(t, [law.lasting for law in self.laws])
 
     def moment(self, t: Floats) -> Floats:
         """Return the integral of u S(u) over 0..t."""
         return self._each(t, [law.moment for law in self.laws])
 
-    def some(self, rows: Ints) -> "Parted":
-        """Return how the items at these rows survive, in their order."""
+    def take(self, rows: Ints) -> "MixedSurvival":
+        """Return the survival of the items at these rows, in their order."""
         place = np.full(self._n, -1, dtype=np.intp)
         place[rows] = np.arange(rows.size)
         parts, laws = [], []
-        for mine, law in zip(self.rows, self.laws, strict=True):
-            kept = np.flatnonzero(place[mine] >= 0)
-            parts.append(place[mine[kept]])
-            laws.append(law_of(law, kept, mine.size))
-        return Parted(parts, laws)
+        for part_rows, law in zip(self.rows, self.laws, strict=True):
+            kept = np.flatnonzero(place[part_rows] >= 0)
+            parts.append(place[part_rows[kept]])
+            laws.append(survival_rows(law, kept, part_rows.size))
+        return MixedSurvival(parts, laws)
 
-    def _each(self, t: Floats, ask: Sequence[Callable[[Floats], Floats]]) -> Floats:
+    def _each(self, t: Floats, methods: Sequence[Callable[[Floats], Floats]]) -> Floats:
         t = np.broadcast_to(t, np.broadcast_shapes(np.shape(t), (self._n,)))
-        found = np.empty(t.shape)
-        for rows, told in zip(self.rows, ask, strict=True):
+        values = np.empty(t.shape)
+        for rows, method in zip(self.rows, methods, strict=True):
             if rows.size:
-                found[..., rows] = told(t[..., rows])
-        return found
+                values[..., rows] = method(t[..., rows])
+        return values
 
 
-class PickedSurvival:
-    """How some of many items survive, by a law that speaks of all of them only.
+class SelectedSurvival:
+    """The survival of some items, by a law that covers all items only.
 
     Args:
-        law: How all items survive.
+        law: The survival of all items.
         rows: The rows of the items.
-        n: How many items there are in all.
+        n: The number of all items.
 
     """
 
@@ -75,11 +75,11 @@ class PickedSurvival:
         self._law, self._rows, self._n = law, rows, n
 
     def alive(self, t: Floats) -> Floats:
-        """Return S(t), the chance that the item has not changed ``t`` later."""
+        """Return S(t), the probability that the item has not changed after ``t``."""
         return self._law.alive(self._among_all(t))[..., self._rows]
 
     def lasting(self, t: Floats) -> Floats:
-        """Return the integral of S(u) over 0..t: expected true days out of ``t``."""
+        """Return the integral of S(u) over 0..t, the expected fresh days."""
         return self._law.lasting(self._among_all(t))[..., self._rows]
 
     def moment(self, t: Floats) -> Floats:
@@ -92,18 +92,20 @@ class PickedSurvival:
         return times
 
 
-def law_of(law: Survival, rows: Ints, n: int) -> Survival:
-    """Return how some of ``n`` items survive; what is the same for all stays."""
-    if isinstance(law, Parted):
-        return law.some(rows)
+def survival_rows(law: Survival, rows: Ints, n: int) -> Survival:
+    """Return the survival of the items at these rows, of ``n`` items."""
+    if isinstance(law, MixedSurvival):
+        return law.take(rows)
     if not is_dataclass(law):
-        return PickedSurvival(law, rows, n)
-    some = {one.name: _of(getattr(law, one.name), rows, n) for one in fields(law)}
-    return cast("Survival", replace(cast("Any", law), **some))
+        return SelectedSurvival(law, rows, n)
+    columns = {
+        field.name: _of(getattr(law, field.name), rows, n) for field in fields(law)
+    }
+    return cast("Survival", replace(cast("Any", law), **columns))
 
 
 def _of(column: Any, rows: Ints, n: int) -> Any:  # noqa: ANN401  (whatever a law has)
-    """Return the part of a column, or of a law inside a law, that is of these rows."""
+    """Return these rows of a column, or of a law inside a law."""
     if hasattr(column, "alive"):
-        return law_of(column, rows, n)
+        return survival_rows(column, rows, n)
     return column[rows] if np.shape(column) == (n,) else column

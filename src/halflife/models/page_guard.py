@@ -1,19 +1,19 @@
-"""Whether new answers of a site's pages are to be believed, or look like an outage.
+"""Decides whether new answers of a site's pages are credible, or look like an outage.
 
 A site under maintenance, behind a login or with broken routing often answers every
-address with status 200 and one short text. Taken for changes, such answers overwrite
-every copy. Three things give them away, and none needs to know a language:
+address with status 200 and one short text. Taken for changes, such answers would
+overwrite every copy. Three signs show them, and none depends on a language:
 
 * many pages that had texts of their own suddenly have the same text;
 * a page suddenly has much less text, or shares hardly a word with what it was;
 * a page says of itself that it is a login, a missing page or an error.
 
-One page may be emptied or rewritten for good reasons, so a page that stands out alone
-is only put off until other pages of its site are seen to be well. Many at once are
-held.
+One page may be emptied or rewritten for good reasons, so a single suspicious page only
+waits until other pages of its site are seen to be well. Many at once are held.
 
-Of a page with hardly any text no size and no word tells. Such a change is put off, too,
-until the end of the sync: only other pages with the same text speak against it.
+For a page with hardly any text neither size nor words are evidence. Such a change
+waits, too, until the end of the sync: only other pages with the same text contradict
+it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,11 +29,11 @@ MUCH_SHORTER = 0.25
 # Of real changes 2 % leave a resemblance (Jaccard, of words) of 0.3 or less. An error
 # page that keeps the menus of its site resembles a page with a text of its own less.
 HARDLY_ALIKE = 0.3
-# A page with less text than a note about an outage has cannot be told from one by its
-# size, and two texts of a few words are hardly ever alike.
+# A page with less text than a note about an outage cannot be distinguished from one by
+# its size, and two texts of a few words are hardly ever alike.
 LEAST_TEXT = 80  # characters
 LEAST_WORDS = 20
-# Where less of the words is left, a change is put off until the end of a sync, so that
+# Where less of the words is left, a change waits until the end of a sync, so that
 # pages with the same text may still show an outage. Of 17790 changes of half of the
 # sites that are not doubted anyway, 1.4 % leave so little.
 UNLIKE = 0.4
@@ -45,24 +45,24 @@ CONFIRMED = 1.0  # days; few outages last as long, and no copy should lag for lo
 
 
 class AnswerVerdict(StrEnum):
-    """What is made of an answer."""
+    """The verdict on an answer."""
 
     BELIEVE = "believe"
-    PROVISIONAL = "provisional"  # believed, and the copy before is kept for a while
-    WAIT = "wait"  # put off: other pages will show whether the site is well
-    HOLD = "hold"  # somebody has to decide, unless the page is well again before
+    PROVISIONAL = "provisional"  # accepted, and the previous copy is kept for a while
+    WAIT = "wait"  # other pages will show whether the site is well
+    HOLD = "hold"  # needs a decision, unless the page is well again before
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What the guard knows of a text.
+    """The features of a text that the guard uses.
 
     Attributes:
         shape: The same for texts that differ only in times, numbers and addresses.
         length: Characters of text; None if that is not known.
-        sign: What it says of itself, such as ``a login``; empty if nothing.
+        sign: What the text says it is, such as ``a login``; empty if nothing.
         words: Its words; empty if they are not known.
-        leads: Whether it is no text, but leads to another page.
+        leads: Whether it is a redirect to another page instead of a text.
 
     """
 
@@ -73,7 +73,7 @@ class Sketch:
     leads: bool = False
 
     def resemblance(self, other: "Sketch") -> float:
-        """Return the share of all words that both have; 1 if there are none.
+        """Return the share of all words that both texts have; 1 if there are none.
 
         >>> a, b = (Sketch("", words=frozenset(w)) for w in ("abc", "bcd"))
         >>> a.resemblance(b)
@@ -81,13 +81,13 @@ class Sketch:
         """
         if not (self.words or other.words):
             return 1.0
-        both = len(self.words & other.words)
-        return both / (len(self.words) + len(other.words) - both)
+        common = len(self.words & other.words)
+        return common / (len(self.words) + len(other.words) - common)
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """An answer that is not believed at once.
+    """The reason why an answer is not accepted at once.
 
     Attributes:
         verdict: ``WAIT`` or ``HOLD``.
@@ -100,7 +100,7 @@ class Doubt:
 
 
 def doubt(before: Sketch, after: Sketch) -> Doubt | None:
-    """Return what speaks against one answer by itself; None if nothing does.
+    """Return the doubt about one answer by itself; None if there is none.
 
     >>> page, note = Sketch("a", 4000), Sketch("b", 90, "an error")
     >>> doubt(page, note).why
@@ -115,7 +115,7 @@ def doubt(before: Sketch, after: Sketch) -> Doubt | None:
     if after.leads and not before.leads:
         return Doubt(AnswerVerdict.WAIT, "it leads to another page now")
     shorter = is_much_shorter(before, after)
-    if not (shorter or is_other(before, after)):
+    if not (shorter or is_rewritten(before, after)):
         return None
     size = f"has {after.length} characters of text where it had {before.length}"
     if after.sign and after.sign != before.sign:
@@ -124,21 +124,21 @@ def doubt(before: Sketch, after: Sketch) -> Doubt | None:
 
 
 def is_much_shorter(before: Sketch, after: Sketch) -> bool:
-    """Say whether most of a text is gone."""
+    """Return whether most of a text is gone."""
     if before.length is None or after.length is None or before.length < LEAST_TEXT:
         return False
     return after.length <= MUCH_SHORTER * before.length
 
 
-def is_other(before: Sketch, after: Sketch) -> bool:
-    """Say whether hardly a word is left of a text; False if words are not known."""
+def is_rewritten(before: Sketch, after: Sketch) -> bool:
+    """Return whether hardly a word is left of a text; False if words are not known."""
     if len(before.words) < LEAST_WORDS or not after.words:
         return False
     return after.resemblance(before) <= HARDLY_ALIKE
 
 
 def doubt_unsure(before: Sketch, after: Sketch) -> Doubt | None:
-    """Return a doubt of a text that may be that of an outage, for all its page tells.
+    """Return a doubt if the page alone cannot rule out an outage; else None.
 
     >>> page, note = (Sketch(w, len(w), words=frozenset(w)) for w in ("abc", "de"))
     >>> doubt(page, note) is None, doubt_unsure(page, note).why
@@ -148,7 +148,7 @@ def doubt_unsure(before: Sketch, after: Sketch) -> Doubt | None:
 
 
 def is_unsure(before: Sketch, after: Sketch) -> bool:
-    """Say whether too little is left of a text for the rest to speak for itself."""
+    """Return whether too little is left of a text to decide by the page alone."""
     if before.length is None or after.shape == before.shape:
         return False  # there is no copy to lose
     if not before.words:
@@ -156,32 +156,32 @@ def is_unsure(before: Sketch, after: Sketch) -> bool:
     return after.resemblance(before) <= UNLIKE
 
 
-def alike(shape: str, changes: Iterable[tuple[str, str]]) -> int:
-    """Return how many different texts became this one.
+def distinct_predecessors(shape: str, changes: Iterable[tuple[str, str]]) -> int:
+    """Return the number of different texts that became this one.
 
-    ``changes`` are the shapes of pages before and after, of pages whose text before was
-    theirs alone. Pages that show a counter or a state, which many share, become the
-    same all the time.
+    ``changes`` are the shapes before and after of pages whose text before was unique.
+    Pages that show a counter or a state, which many share, become equal all the time.
 
-    >>> alike("x", [("a", "x"), ("b", "x"), ("b", "x"), ("c", "y"), ("x", "x")])
+    >>> changes = [("a", "x"), ("b", "x"), ("b", "x"), ("c", "y"), ("x", "x")]
+    >>> distinct_predecessors("x", changes)
     2
     """
     return len({before for before, after in changes if after == shape} - {shape, ""})
 
 
 def is_outage(shape: str, changes: Iterable[tuple[str, str]]) -> bool:
-    """Say whether too many different pages became this text for it to be theirs."""
-    return alike(shape, changes) >= MANY
+    """Return whether too many different pages became this text."""
+    return distinct_predecessors(shape, changes) >= MANY
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingAnswer:
-    """An answer that was put off.
+    """An answer that waits.
 
     Attributes:
-        shape: Of its text.
-        days: Since it was first put off.
-        seen: How often it was the same since, the first time included.
+        shape: The shape of its text.
+        days: Days since it was first put off.
+        seen: How often it was the same since then, including the first time.
 
     """
 
@@ -190,22 +190,24 @@ class WaitingAnswer:
     seen: int
 
 
-def settle(waiting: Sequence[WaitingAnswer], well: int, others: int) -> AnswerVerdict:
-    """Return what is made of a site's answers that were put off.
+def judge_waiting(
+    waiting: Sequence[WaitingAnswer], well: int, others: int
+) -> AnswerVerdict:
+    """Return the verdict on a site's waiting answers.
 
-    They are believed when enough other pages were seen to be well since: more than
-    were put off, and at least two where the site has so many. If there are ``MANY`` of
-    them and they are not outnumbered, they are held. A page that shows the same for
-    ``CONFIRMED`` days is believed: so does a source of one page, which has no witness.
+    They are accepted when enough other pages were seen to be well since: more than
+    wait, and at least two where the site has so many. If ``MANY`` wait and they are not
+    outnumbered, they are held. A page that shows the same for ``CONFIRMED`` days is
+    accepted, as on a source of one page, which has no witness.
 
     Args:
-        waiting: The answers that were put off.
+        waiting: The waiting answers.
         well: Other pages of the site that were seen to be well since the first.
-        others: Other pages that the site has.
+        others: The number of other pages of the site.
 
-    >>> settle([WaitingAnswer("a", 0.1, 1)], well=2, others=40)
+    >>> judge_waiting([WaitingAnswer("a", 0.1, 1)], well=2, others=40)
     <AnswerVerdict.BELIEVE: 'believe'>
-    >>> settle([WaitingAnswer("a", 0.1, 1)] * 3, well=1, others=40)
+    >>> judge_waiting([WaitingAnswer("a", 0.1, 1)] * 3, well=1, others=40)
     <AnswerVerdict.HOLD: 'hold'>
 
     """
@@ -214,20 +216,20 @@ def settle(waiting: Sequence[WaitingAnswer], well: int, others: int) -> AnswerVe
         return AnswerVerdict.BELIEVE
     if len(waiting) >= MANY:
         return AnswerVerdict.HOLD
-    if all(one.days >= CONFIRMED and one.seen > 1 for one in waiting):
+    if all(answer.days >= CONFIRMED and answer.seen > 1 for answer in waiting):
         return AnswerVerdict.BELIEVE
     return AnswerVerdict.WAIT
 
 
 @dataclass(frozen=True, slots=True)
 class SiteEvidence:
-    """What the other pages of a site show of a text that some of them have.
+    """The state of a site's other pages, for a text that some pages have.
 
     Attributes:
         held: Answers with this text that are held.
-        replaced: Copies that this text has replaced, for the time being.
-        well: Other pages that were seen to be well since, or showed another text.
-        others: Other pages that the site has.
+        replaced: Copies that this text has replaced provisionally.
+        well: Other pages that were seen to be well since, or had another text.
+        others: The number of other pages of the site.
 
     """
 
@@ -237,25 +239,25 @@ class SiteEvidence:
     others: int = 0
 
 
-def settle_unsure(
+def judge_unsure(
     waiting: Sequence[WaitingAnswer], around: SiteEvidence
 ) -> AnswerVerdict:
-    """Return what is made of pages with the same text that tells nothing by itself.
+    """Return the verdict on pages with the same text that is inconclusive by itself.
 
     Where others with this text are held, so are these, unless more pages are well.
-    ``MANY`` with texts of their own are held before it comes to this, so ``MANY`` here
-    are pages that share their texts anyway. One that is alone is believed; unless
-    others were seen to be well since, its copy before is kept, in case they turn out
-    the same. Two that are the same wait for witnesses.
+    ``MANY`` with unique texts are held earlier, so ``MANY`` here are pages that share
+    their texts anyway. A single page is accepted; unless others were seen to be well
+    since, its previous copy is kept, in case they become the same. Two with the same
+    text wait for witnesses.
 
     >>> one = [WaitingAnswer("a", 0.1, 1)]
-    >>> settle_unsure(one, SiteEvidence(well=2, others=40))
+    >>> judge_unsure(one, SiteEvidence(well=2, others=40))
     <AnswerVerdict.BELIEVE: 'believe'>
-    >>> settle_unsure(one, SiteEvidence(well=0, others=40))
+    >>> judge_unsure(one, SiteEvidence(well=0, others=40))
     <AnswerVerdict.PROVISIONAL: 'provisional'>
-    >>> settle_unsure(one, SiteEvidence(replaced=1, well=0, others=40))
+    >>> judge_unsure(one, SiteEvidence(replaced=1, well=0, others=40))
     <AnswerVerdict.WAIT: 'wait'>
-    >>> settle_unsure(one, SiteEvidence(held=3, well=2, others=40))
+    >>> judge_unsure(one, SiteEvidence(held=3, well=2, others=40))
     <AnswerVerdict.HOLD: 'hold'>
 
     """
@@ -267,6 +269,6 @@ def settle_unsure(
         return AnswerVerdict.BELIEVE
     if around.well >= min(WITNESSES, around.others):
         return AnswerVerdict.BELIEVE
-    if all(one.days >= CONFIRMED and one.seen > 1 for one in waiting):
+    if all(answer.days >= CONFIRMED and answer.seen > 1 for answer in waiting):
         return AnswerVerdict.BELIEVE
     return AnswerVerdict.PROVISIONAL if same == 1 else AnswerVerdict.WAIT

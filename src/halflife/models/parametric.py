@@ -1,4 +1,4 @@
-"""Bounds from the models' own assumptions, as the paper has them.
+"""Bounds from the models' own assumptions, as in the paper.
 
 Independent objects, independent gamma arrivals, Gaussian noise: too narrow where
 objects come and go together, which is why they are not the default.
@@ -29,9 +29,9 @@ def paper_interval(share: Floats, size: Floats, confidence: float) -> Floats:
 def model_bounds(
     experts: Experts, name: str, loss: Floats, ahead: Floats, confidence: float
 ) -> Floats:
-    """Return bounds of precision and recall of each look: metric x (low, high) x look.
+    """Return bounds for each snapshot, as an array metric x (low, high) x snapshot.
 
-    ``loss`` is what the model named expects ``ahead`` days on.
+    ``loss`` is the loss that the model ``name`` expects ``ahead`` days on.
     """
     if name in _SERIES:
         return np.stack(
@@ -46,10 +46,10 @@ def model_bounds(
 def lower_bounds(
     experts: Experts, name: str, ahead: Floats, metric: str, confidence: float
 ) -> Floats:
-    """Return the one-sided lower bound of a quality so many days after the last look.
+    """Return one-sided lower bounds of a quality so many days after the last snapshot.
 
-    That is the lower of the bounds above, of the copy of the last look, for each of
-    some moments.
+    These are the lower bounds of ``model_bounds`` for the copy of the last snapshot, at
+    several moments.
     """
     sided = 2.0 * confidence - 1.0
     if name in _SERIES:
@@ -59,9 +59,9 @@ def lower_bounds(
     looks, row = experts.census.looks.size, METRICS.index(metric)
     low = np.empty(ahead.size)
     for i, days in enumerate(ahead.tolist()):
-        each = np.full(looks, days)
-        loss = experts.expected(name, days, each)
-        low[i] = model_bounds(experts, name, loss, each, sided)[row, 0, -1]
+        days_ahead = np.full(looks, days)
+        loss = experts.expected(name, days, days_ahead)
+        low[i] = model_bounds(experts, name, loss, days_ahead, sided)[row, 0, -1]
     return low
 
 
@@ -94,15 +94,18 @@ def _counted_bounds(
     rate, arrivals, deaths = experts.rates(window)
     size = np.maximum(experts.census.size, 1).astype(np.float64)
     kept, recall = np.exp(-loss)
-    unsure = (rate * ahead) ** 2 / np.maximum(deaths, 1.0)
-    kept_off = (1.0 - kept) / (size * np.maximum(kept, 1e-9)) + unsure
+    rate_variance = (rate * ahead) ** 2 / np.maximum(deaths, 1.0)
+    kept_variance = (1.0 - kept) / (size * np.maximum(kept, 1e-9)) + rate_variance
     new = np.maximum(size * kept * np.expm1(loss[1]), 1e-9)
     time = np.minimum(
         window, np.maximum(experts.census.looks - experts.census.looks[0], 1e-9)
     )
-    new_off = arrival_scale(experts) / new + 1.0 / np.maximum(arrivals * time, 1.0)
+    new_variance = arrival_scale(experts) / new + 1.0 / np.maximum(arrivals * time, 1.0)
     spread = np.stack(
-        [kept * np.sqrt(kept_off), recall * (1 - recall) * np.sqrt(kept_off + new_off)]
+        [
+            kept * np.sqrt(kept_variance),
+            recall * (1 - recall) * np.sqrt(kept_variance + new_variance),
+        ]
     )
     half = _normal(confidence) * spread
     mean = np.stack([kept, recall])
@@ -110,7 +113,7 @@ def _counted_bounds(
 
 
 def arrival_scale(experts: Experts) -> Floats:
-    """Return theta = variance / mean of the arrivals of a gap known at each look."""
+    """Return theta = variance / mean of the arrivals per gap known at each snapshot."""
     new = experts.census.turnover.new
     count = np.arange(new.size + 1)
     first = np.concatenate([[0.0], np.cumsum(new)]) / np.maximum(count, 1)

@@ -1,4 +1,4 @@
-"""Change rates of items that change at random moments."""
+"""Change rates of items that change as Poisson processes."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,19 +9,25 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import LARGEST_LOG, Bools, Bytes, Floats, Ints
 from halflife.core.errors import NotFitted
 from halflife.core.history import Gaps
-from halflife.models.gaps import RateStatus, check_gaps, quiet_days, statuses, tallied
+from halflife.models.gaps import (
+    RateStatus,
+    check_gaps,
+    quiet_days,
+    statuses,
+    sum_by_item,
+)
 from halflife.models.roots import falling_roots
 
 __all__ = ["Exponential", "GammaSurvival", "PoissonRate", "RateStatus"]
 
 SLOWEST, FASTEST = 1e-9, 1e6  # changes a day; no estimate leaves these bounds
-_NEAR, _TERMS = 0.3, 24  # where, and of how many terms, a power series is taken
-_NOTHING = 1e-300  # so that a logarithm can be taken
+_NEAR, _TERMS = 0.3, 24  # limit and number of terms of a power series
+_NOTHING = 1e-300  # least argument of a logarithm
 
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Survival of items whose change rates are known; 0 means that it never changes.
+    """Survival of items whose change rates are known; at rate 0 an item never changes.
 
     S(t) = exp(-rate t).
 
@@ -44,15 +50,15 @@ class Exponential:
     def moment(self, t: Floats) -> Floats:
         """Return (1 - (1 + x) exp(-x)) / rate**2 with x = rate t."""
         x = self._changes(t)
-        some = np.maximum(x, 1e-9)
+        positive = np.maximum(x, 1e-9)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             part = np.where(
-                x > 1e-9, lazy_scipy.gammainc(2, some) / some**2, 0.5 - x / 3
+                x > 1e-9, lazy_scipy.gammainc(2, positive) / positive**2, 0.5 - x / 3
             )
             return np.where(np.isinf(t), 1.0 / self.rate**2, t**2 * part)
 
     def _changes(self, t: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):  # a rate of 0 over an endless time is 0
+        with np.errstate(invalid="ignore"):  # a rate of 0 over infinite time is 0
             return np.where(self.rate > 0, self.rate * t, 0.0)
 
 
@@ -60,9 +66,9 @@ class Exponential:
 class GammaSurvival:
     """Survival of items whose rates are known only up to a Gamma distribution.
 
-    With rate ~ Gamma(shape, exposure), S(t) = (1 + t / exposure) ** -shape: it is as
-    if ``shape`` changes had been seen in ``exposure`` days. A long survivor is
-    probably slow, so S falls ever more slowly.
+    With rate ~ Gamma(shape, exposure), S(t) = (1 + t / exposure) ** -shape: as if
+    ``shape`` changes had been seen in ``exposure`` days. A long survivor is probably
+    slow, so S falls ever more slowly.
 
     >>> GammaSurvival(np.array([2.0]), np.array([10.0])).alive(np.array([10.0]))
     array([0.25])
@@ -124,10 +130,10 @@ def _moment_series(a: Floats, z: Floats) -> Floats:
 
 
 class PoissonRate:
-    """Rate of a Poisson process seen only through occasional looks.
+    """Rate of a Poisson process observed only at intervals.
 
-    A look shows *whether* an item changed since the look before, not how often or
-    when. With gaps g the posterior mode r of the rate solves
+    An observation shows *whether* an item changed since the previous one, not how often
+    or when. With gaps g the posterior mode r of the rate solves
 
         sum(g / (exp(r g) - 1), changed) + a / r = sum(g, quiet) + b,
 
@@ -136,12 +142,12 @@ class PoissonRate:
     Cho and Garcia-Molina, "Estimating frequency of change", TOIT 2003, s. 5.
 
     Args:
-        prior_changes: a, changes that we pretend to have seen.
-        prior_days: b, days over which we pretend to have seen them.
+        prior_changes: a, prior changes.
+        prior_days: b, the days of the prior changes.
 
     Attributes:
         rate_: Changes a day of each item, from 1e-9 to 1e6.
-        status_: What the looks can tell about each rate; see ``RateStatus``.
+        status_: How far the observations determine each rate; see ``RateStatus``.
 
     >>> every_other = np.arange(8) % 2 == 0
     >>> PoissonRate().fit(np.zeros(8, int), np.ones(8), every_other).rate_.round(2)
@@ -165,7 +171,7 @@ class PoissonRate:
         *,
         n_items: int | None = None,
     ) -> Self:
-        """Estimate one rate per item from the gaps between its looks."""
+        """Estimate one rate per item from the gaps between its observations."""
         for name in ("prior_changes", "prior_days"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise ValueError(f"{name} must be finite and not negative")
@@ -176,7 +182,7 @@ class PoissonRate:
         return self
 
     def survival(self) -> Exponential:
-        """Return the survival of the items if the estimates were the truth."""
+        """Return the survival of the items if the estimates were exact."""
         if not hasattr(self, "rate_"):
             raise NotFitted("call fit() before survival()")
         return Exponential(self.rate_)
@@ -185,24 +191,24 @@ class PoissonRate:
 def _mode(gaps: Gaps, quiet: Floats, prior_changes: float) -> Floats:
     """Solve ln(sum(x / (exp(x) - 1)) + a) = ln(r) + ln(quiet), with x = r g.
 
-    In these logarithms both sides are almost lines, so Newton's method is quick.
+    In these logarithms both sides are almost linear, so Newton's method is fast.
     """
     n, rows = quiet.size, gaps.changed
     item, length, tally = gaps.item[rows], gaps.length[rows], gaps.tally[rows]
-    seen = tallied(item, tally, n) + prior_changes
-    watched = quiet + tallied(item, tally * length, n) / 2
+    changes = sum_by_item(item, tally, n) + prior_changes
+    days = quiet + sum_by_item(item, tally * length, n) / 2
     # Without a change the rate is the slowest, without a quiet day the fastest.
     slow, fast = np.full(n, np.log(SLOWEST)), np.full(n, np.log(FASTEST))
-    low = np.where((seen > 0) & (quiet == 0), fast, slow)
-    high = np.where(seen > 0, fast, slow)
+    low = np.where((changes > 0) & (quiet == 0), fast, slow)
+    high = np.where(changes > 0, fast, slow)
     load = np.log(np.maximum(quiet, _NOTHING))
-    start = np.log(np.maximum(seen, _NOTHING)) - np.log(np.maximum(watched, _NOTHING))
+    start = np.log(np.maximum(changes, _NOTHING)) - np.log(np.maximum(days, _NOTHING))
 
     def surplus(log_rate: Floats) -> tuple[Floats, Floats]:
         x = np.exp(log_rate)[item] * length
         pull = tally * x / np.expm1(np.minimum(x, LARGEST_LOG))
-        found = np.maximum(tallied(item, pull, n) + prior_changes, _NOTHING)
-        bend = tallied(item, pull * (1 + x / np.expm1(-x)), n) / found
-        return np.log(found) - log_rate - load, bend - 1.0
+        total = np.maximum(sum_by_item(item, pull, n) + prior_changes, _NOTHING)
+        bend = sum_by_item(item, pull * (1 + x / np.expm1(-x)), n) / total
+        return np.log(total) - log_rate - load, bend - 1.0
 
     return np.exp(falling_roots(surplus, low, high, start))

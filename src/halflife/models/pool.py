@@ -1,8 +1,8 @@
-"""Models of a set source pooled: how each did so far decides how much it counts.
+"""A pool of models of a set source, weighted by their past errors.
 
 A forecast is a weighted mean of several models and of the same models corrected by
-what they missed so far, at one horizon; weights, corrections and bounds come from past
-forecasts at that horizon, told by looks already made (``quantile_mixture``).
+their past bias, at one horizon; weights, corrections and bounds come from past
+forecasts at that horizon whose outcome is known (``quantile_mixture``).
 """
 
 from dataclasses import dataclass, replace
@@ -22,18 +22,18 @@ from halflife.models.conformal import (
 from halflife.models.experts import LAST, POOL, Experts
 from halflife.models.quantile_mixture import Mixture
 
-DEFAULT = "pooled"  # what such a forecast is called
+DEFAULT = "pooled"  # the name of such a forecast
 AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
-FIRST = 14  # looks before the first forecast that is scored
-CORRECTED = 5.0  # cycles of being right that a correction has to outweigh
-GROWTH = 5.0  # log of how much larger a source may become within one horizon
+FIRST = 14  # snapshots before the first forecast that is scored
+CORRECTED = 5.0  # prior cycles without bias, which a correction must outweigh
+GROWTH = 5.0  # log of the largest growth of a source within one horizon
 MEASURES = range(len(METRICS) + 1)  # and newcomers
 SHARPNESS, HALF = 8.0, 10.0  # of the weights, and the cycles at which it is half
 
 
 @dataclass(frozen=True)
 class Study:
-    """The forecasts of one source, made at every look, horizon by horizon."""
+    """The forecasts of one source from every snapshot, for several horizons."""
 
     census: Census
 
@@ -53,7 +53,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Horizon:
-    """All forecasts of a source at one horizon, from every look."""
+    """All forecasts of a source at one horizon, from every snapshot."""
 
     study: Study
     days: float
@@ -65,21 +65,21 @@ class Horizon:
 
     @cached_property
     def outcome(self) -> CopyOutcome:
-        """What became of the copy of every look."""
+        """The outcome of every snapshot's copy."""
         return self.study.census.outcome(self.days)
 
     @property
     def cycle(self) -> float:
-        """The looks that go into one horizon, at least 1."""
+        """The number of snapshots in one horizon, at least 1."""
         return max(1.0, self.days / self.study.census.step)
 
     @property
     def first(self) -> int:
-        """The first look whose forecast is scored: there must be a past to learn."""
+        """The first snapshot whose forecast is scored."""
         return min(FIRST, self.study.census.looks.size // 2)
 
     def scored(self, metric: int, guess: Floats) -> Scored:
-        """Return a forecast beside what came true."""
+        """Return a forecast with its outcomes."""
         size = np.maximum(self.study.census.size, 1).astype(np.float64)
         outcome = self.outcome
         return Scored(
@@ -91,35 +91,35 @@ class Horizon:
         """The default forecast of the loss of precision and recall, two rows."""
         ahead = self.outcome.ahead
         raw = np.stack([self.experts.expected(n, self.days, ahead) for n in POOL])
-        return np.stack([self._mixed(m, raw[:, m]) for m in range(len(METRICS))])
+        return np.stack([self._mix(m, raw[:, m]) for m in range(len(METRICS))])
 
     def expected(self, days: Floats) -> Floats:
-        """Return what the models expect ``days`` after the last look, in the mean.
+        """Return the mean forecast of the models ``days`` after the last snapshot.
 
         The losses of precision and recall, and newcomers for each object held: three
         rows.
         """
-        some = [self.experts.expected(n, self.days, days, LAST) for n in POOL]
-        lost, missed = np.mean(some, axis=0)
+        losses = [self.experts.expected(n, self.days, days, LAST) for n in POOL]
+        lost, missed = np.mean(losses, axis=0)
         new = np.exp(np.minimum(missed - lost, GROWTH)) - np.exp(-lost)
         return np.stack([lost, missed, np.maximum(new, 1e-9)])
 
     @cached_property
     def own(self) -> Floats:
-        """The same at this horizon, one column."""
+        """The mean forecast at this horizon, one column."""
         return self.expected(np.array([self.days]))
 
-    def _mixed(self, metric: int, raw: Floats) -> Floats:
+    def _mix(self, metric: int, raw: Floats) -> Floats:
         ready = self.scored(metric, raw[0])
-        guesses = np.concatenate([raw, corrected(raw, ready)])
-        mixed: Floats = (weights(guesses, ready) * guesses).sum(axis=0)
+        guesses = np.concatenate([raw, correct_bias(raw, ready)])
+        mixed: Floats = (error_weights(guesses, ready) * guesses).sum(axis=0)
         return mixed
 
     @cached_property
     def spread(self) -> Floats:
-        """The over-dispersion c of the default forecast at each look, two rows.
+        """The over-dispersion c of the default forecast at each snapshot, two rows.
 
-        Before there are outcomes at this horizon, that of a quarter of it stands in.
+        Before there are outcomes at this horizon, that of a quarter of it is used.
         The error of a sum of four quarters has c^2 / 4 if they err independently and
         c^2 if they err alike; half way, c^2 / 2.
         """
@@ -135,13 +135,13 @@ class Horizon:
         )
 
     def mixture(self, metric: int) -> Mixture:
-        """Return the default forecast of a quality with what makes bounds of it."""
+        """Return the default forecast of a quality, with bounds."""
         scored = self.scored(metric, self.pooled[metric])
         ready = Calibrated(scored, self.spread[metric])
         return Mixture(ready, self.study.census.turnover.loss[metric], self._steps)
 
     def newcomers(self) -> Mixture:
-        """Return the same for what the copy lacks, as a share of its size.
+        """Return the same for the objects that the copy lacks, as a share of its size.
 
         With p and r the expected precision and recall, p / r - p.
         """
@@ -156,48 +156,48 @@ class Horizon:
 
     @property
     def _steps(self) -> Floats:
-        """How many usual steps between looks each forecast reaches."""
+        """How many median steps between snapshots each forecast reaches."""
         return self.outcome.ahead / self.study.census.step
 
     @property
     def ready(self) -> tuple[Mixture, ...]:
-        """All of them: precision, recall and newcomers."""
+        """The forecasts of precision, recall and newcomers."""
         return tuple(self.measure(m) for m in MEASURES)
 
     def measure(self, measure: int) -> Mixture:
-        """Return one of them; it is made once."""
-        made = self._measures
-        if measure not in made:
+        """Return one of these forecasts, cached."""
+        cache = self._measures
+        if measure not in cache:
             new = measure >= len(METRICS)
-            made[measure] = self.newcomers() if new else self.mixture(measure)
-        return made[measure]
+            cache[measure] = self.newcomers() if new else self.mixture(measure)
+        return cache[measure]
 
     @cached_property
     def _measures(self) -> dict[int, Mixture]:
         return {}
 
 
-def corrected(raw: Floats, ready: Scored) -> Floats:
-    """Return forecasts times what came true / what was forecast, of the past.
+def correct_bias(raw: Floats, ready: Scored) -> Floats:
+    """Return the forecasts times the past ratio of outcomes to forecasts.
 
-    Several cycles of being exactly right are added to both.
+    Several cycles without bias are added to both.
     """
-    lent = CORRECTED * (ready.cycle + 1.0) * raw
-    found = running_sums(ready.found[ready.order])[ready.told]
-    guess = running_sums(raw[:, ready.order])[:, ready.told]
-    ratio = np.clip((found + lent) / (guess + lent), 0.2, 5.0)
+    prior = CORRECTED * (ready.cycle + 1.0) * raw
+    outcomes = running_sums(ready.found[ready.order])[ready.told]
+    forecasts = running_sums(raw[:, ready.order])[:, ready.told]
+    ratio = np.clip((outcomes + prior) / (forecasts + prior), 0.2, 5.0)
     return np.minimum(raw * ratio, MOST)
 
 
-def weights(guesses: Floats, ready: Scored) -> Floats:
-    """Return how much each forecast counts at each look: (past mean error)^-p.
+def error_weights(guesses: Floats, ready: Scored) -> Floats:
+    """Return the weight of each forecast at each snapshot: (past mean error)^-p.
 
     Errors are of the quality itself, e^-loss. p = 8 n / (n + 10) with n past
     cycles: equal weights at first, nearly the best one alone in the end.
     """
     order = ready.order
-    wrong = np.abs(np.exp(-guesses[:, order]) - np.exp(-ready.found[order]))
-    mean = running_sums(wrong)[:, ready.told] / np.maximum(ready.told, 1)
+    errors = np.abs(np.exp(-guesses[:, order]) - np.exp(-ready.found[order]))
+    mean = running_sums(errors)[:, ready.told] / np.maximum(ready.told, 1)
     mean = mean + 1e-9 + 0.02 * mean.mean(axis=0)
     power = SHARPNESS * ready.cycles / (ready.cycles + HALF)
     share = (mean / mean.min(axis=0)) ** -power

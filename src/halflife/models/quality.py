@@ -1,4 +1,4 @@
-"""How good our copy is believed to be."""
+"""The expected freshness of a copy, with bounds."""
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -19,17 +19,17 @@ BLOCK = 65_536  # items that are computed at once, where there are many
 def freshness_forecast(
     view: View, ahead: Floats, *, confidence: float = 0.95
 ) -> Forecast:
-    """Return the believed freshness ``ahead`` days from now, with bounds.
+    """Return the expected freshness ``ahead`` days from now, with bounds.
 
-    A copy is fresh t days on with chance S(age + t), uncertainty about its rate
-    included; an item never seen is not fresh. The weighted share of fresh copies
-    has mean m = sum(w S) / sum(w) and variance v = sum(w^2 S (1 - S)) / sum(w)^2.
-    The bounds are quantiles of the Beta distribution with that mean and
-    variance, which keeps them within [0, 1], or the nearest whole items. If nothing may
-    have changed at all, with a chance of more than the tail, the upper bound is 1.
+    A copy is fresh t days on with probability S(age + t), uncertainty about its rate
+    included; an item never seen is not fresh. The weighted share of fresh copies has
+    mean m = sum(w S) / sum(w) and variance v = sum(w^2 S (1 - S)) / sum(w)^2. The
+    bounds are quantiles of the Beta distribution with that mean and variance, which
+    keeps them within [0, 1], or the nearest whole items. If the probability that
+    nothing changed exceeds the tail, the upper bound is 1.
 
     Items of a group share its busy times (``fates``): S is a mean over these, and each
-    group adds (sum of its w e)^2 / sum(w)^2, with e what they make of each item.
+    group adds (sum of its w e)^2 / sum(w)^2, with e their effect on each item.
     """
     total = float(view.weight.sum())
     mean, variance, calm = (
@@ -41,30 +41,33 @@ def freshness_forecast(
         for i, later in enumerate(ahead.tolist()):
             mean[i], variance[i], calm[i] = _moments(view, total, later)
     low, high = beta_bounds(mean, variance, confidence)
-    low, high = whole_items(low, high, equal_items(total, np.sum(view.weight**2)))
+    low, high = round_to_items(
+        low, high, effective_items(total, np.sum(view.weight**2))
+    )
     high = np.where(calm > (1.0 - confidence) / 2.0, 1.0, high)
     return Forecast("freshness", view.now + ahead, mean, low, high, confidence)
 
 
-def equal_items(weight: Floats | float, squares: Floats | float) -> Floats:
-    """Return how many equal items count as much as some of this weight in all.
+def effective_items(weight: Floats | float, squares: Floats | float) -> Floats:
+    """Return the effective number of items with this sum of weights.
 
     (sum(w))^2 / sum(w^2): Kish, "Survey sampling", 1965.
 
-    >>> float(equal_items(3.0, 1.0**2 + 2.0**2))
+    >>> float(effective_items(3.0, 1.0**2 + 2.0**2))
     1.8
     """
-    found: Floats = np.maximum(weight**2 / np.maximum(squares, 1e-300), 1.0)
-    return found
+    count: Floats = np.maximum(weight**2 / np.maximum(squares, 1e-300), 1.0)
+    return count
 
 
-def whole_items(low: Floats, high: Floats, n: Floats | float) -> tuple[Floats, Floats]:
-    """Return bounds of a share of ``n`` items that hold the nearest whole items, too.
+def round_to_items(
+    low: Floats, high: Floats, n: Floats | float
+) -> tuple[Floats, Floats]:
+    """Return bounds of a share of ``n`` items, widened to whole items.
 
-    k of them stand for shares of (k - 1/2) / n to (k + 1/2) / n, as ever where a smooth
-    law is that of numbers of items.
+    k items cover shares of (k - 1/2) / n to (k + 1/2) / n, the continuity correction.
 
-    >>> whole_items(np.array([0.72]), np.array([0.97]), 10)
+    >>> round_to_items(np.array([0.72]), np.array([0.97]), 10)
     (array([0.7]), array([1.]))
     """
     below, above = np.round(low * n) / n, np.minimum(np.round(high * n) / n, 1.0)
@@ -72,30 +75,30 @@ def whole_items(low: Floats, high: Floats, n: Floats | float) -> tuple[Floats, F
 
 
 def _moments(view: View, total: float, later: float) -> tuple[float, float, float]:
-    """Return mean and variance of what is fresh some days later, and if all may be."""
-    mean = alone = 0.0
+    """Return mean and variance of the fresh share later, and the chance that all is."""
+    mean = own_variance = 0.0
     n = int(view.group.max(initial=-1)) + 1
-    together, touched = np.zeros(n), np.zeros((4, n))
-    for at, survival in parts(view):
+    swing, sums = np.zeros(n), np.zeros((4, n))
+    for at, survival in item_blocks(view):
         share, fate = view.weight[at] / total, fates(view, at, survival, later)
         mean += float(share @ fate.alive)
-        alone += float((share**2) @ fate.alone)
-        together += np.bincount(view.group[at], share * fate.swing, n)
-        touched += touches(fate, share > 0, view.group[at], n)
-    calm = float(np.exp(untouched(touched).sum()))
-    return min(mean, 1.0), alone + float(np.sum(together**2)), calm  # rounding
+        own_variance += float((share**2) @ fate.alone)
+        swing += np.bincount(view.group[at], share * fate.swing, n)
+        sums += sum_by_group(fate, share > 0, view.group[at], n)
+    calm = float(np.exp(log_unchanged(sums).sum()))
+    return min(mean, 1.0), own_variance + float(np.sum(swing**2)), calm  # rounding
 
 
 class Fates(NamedTuple):
-    """What may become of copies.
+    """The possible states of copies at a later time.
 
     Attributes:
-        alive: The chance that each is fresh.
-        alone: The variance that each has of its own.
-        swing: The standard deviation that each shares with all of its group.
-        falls: Changes to be expected of each so far; ``inf`` if it was never fetched.
-        ahead: Changes to be expected that hit others of its group at once.
-        bunch: Its group's unrest, as a part of the time to come.
+        alive: The probability that each is fresh.
+        alone: The independent variance of each.
+        swing: The standard deviation that each shares with its group.
+        falls: Changes of each expected so far; ``inf`` if it was never fetched.
+        ahead: Future changes expected to hit the whole group at once.
+        bunch: Its group's unrest, as a share of the future time.
 
     """
 
@@ -107,50 +110,51 @@ class Fates(NamedTuple):
     bunch: Floats
 
 
-def touches(fate: Fates, some: Bools, group: Ints, n: int) -> Floats:
-    """Return sums over some items of each of ``n`` groups: the last three, and one."""
+def sum_by_group(fate: Fates, rows: Bools, group: Ints, n: int) -> Floats:
+    """Return sums over the rows in each group: falls, ahead, bunch and the count."""
     columns = *fate[3:], np.ones(group.size)
-    return np.stack([np.bincount(group[some], c[some], n) for c in columns])
+    return np.stack([np.bincount(group[rows], c[rows], n) for c in columns])
 
 
-def untouched(sums: Floats) -> Floats:
-    """Return the logarithm of the chance that nothing in each group changed.
+def log_unchanged(sums: Floats) -> Floats:
+    """Return the log-probability that nothing in each group changed.
 
-    With D changes to be expected of its items so far, F to come, and k = time to come
-    over unrest, the times at which anything happens to it: the items are hit
-    x = k (1 - exp(-F / k)) times, and these times pass as a Gamma process does, so that
-    the chance is exp(-D) (1 + x / k) ** -k. The sums are those of ``touches``.
+    With D changes of its items expected so far, F in future, and k = future time over
+    unrest, the number of times at which anything happens to the group: the items are
+    hit x = k (1 - exp(-F / k)) times, and these times follow a Gamma process, so that
+    the probability is exp(-D) (1 + x / k) ** -k. The sums are those of
+    ``sum_by_group``.
 
     >>> few, many = np.array([2.0, 0.0, 0.0, 2.0]), np.array([0.0, 900.0, 2.0, 4.0])
-    >>> np.exp(untouched(np.stack([few, many], axis=1))).round(3)  # 1/e^2 and 1/2^2
+    >>> np.exp(log_unchanged(np.stack([few, many], axis=1))).round(3)  # 1/e^2 and 1/2^2
     array([0.135, 0.25 ])
     """
     before, ahead, bunch, items = sums
     bunch = bunch / np.maximum(items, 1.0)
-    some = bunch > 1e-9
-    k = 1.0 / np.where(some, bunch, 1.0)
-    hit: Floats = np.where(some, k * np.log1p(-np.expm1(-ahead / k)), ahead)
-    found: Floats = -before - hit
-    return found
+    uneven = bunch > 1e-9
+    k = 1.0 / np.where(uneven, bunch, 1.0)
+    hit: Floats = np.where(uneven, k * np.log1p(-np.expm1(-ahead / k)), ahead)
+    log_p: Floats = -before - hit
+    return log_p
 
 
 def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
-    """Return what may become of some of the items of a view, so many days later.
+    """Return the possible states of the items at ``at``, ``later`` days from now.
 
-    How long they will have lived at their usual pace, e = ``lived_by``, has the
-    variance p^2 u (age + later) + u e^2 / watched: what their group, with its unrest u
-    and its pace p, did since their last look and will do, and how well its usual pace
-    is known from the days watched. Of what is to come, p later of the e days, much hits
-    them at once: with the chance q = p u r, at most 1 (``models.unrest``). The unrest
-    itself was learned from n spans as long as this one, ``PRIOR`` included; what they
-    share has the variance of Student's t with n degrees of freedom, n / (n - 2) times
-    as much. Where maps tell of changes the age counts for less (``View.unsettled``).
-    Where it is in doubt what the group did, even without unrest, they swing by
-    S(e - doubt) - S(e + doubt) over 2 at least.
+    Their time lived at the usual pace by then, e = ``exposure_after``, has the variance
+    p^2 u (age + later) + u e^2 / watched: the first term for the changes of their
+    group, with unrest u and pace p, since their last observation and in future, the
+    second for the uncertainty of its usual pace after the days watched. Future changes,
+    in p later of the e days, hit them all at once with probability q = p u r, at most 1
+    (``models.unrest``). The unrest itself was learned from n spans as long as this one,
+    ``PRIOR`` included; the shared part has the variance of Student's t with n degrees
+    of freedom, n / (n - 2) times as much. Where maps announce changes the age counts
+    for less (``View.unsettled``). Where the group's past is in doubt, even without
+    unrest, they swing by at least S(e - doubt) - S(e + doubt) over 2.
     """
     held, doubt = view.looks[at] > 0, view.doubt[at]
     u, watched, pace = view.unrest().of(view.group[at])
-    lived = np.where(held, lived_by(view, at, later, pace), 0.0)
+    lived = np.where(held, exposure_after(view, at, later, pace), 0.0)
     alive = np.where(held, survival.alive(lived), 0.0)
     swing = np.zeros(alive.size)
     if doubt.any():
@@ -158,29 +162,33 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
         swing = np.where(held, early - survival.alive(lived + doubt), 0.0) / 2.0
     falls = np.where(alive > 0, -np.log(np.where(alive > 0, alive, 1.0)), inf)
     if not np.any(u > 0):
-        none = np.zeros(alive.size)
-        return Fates(alive, alive * (1.0 - alive), swing, falls, none, none)
+        zeros = np.zeros(alive.size)
+        return Fates(alive, alive * (1.0 - alive), swing, falls, zeros, zeros)
     days = np.maximum(lived, 1e-12)
     coming = np.minimum(pace * later / days, 1.0)
-    some = np.where(np.isfinite(falls), falls, 0.0)
-    hit = np.minimum(pace * u * some / days, 1.0) * coming
+    finite_falls = np.where(np.isfinite(falls), falls, 0.0)
+    hit = np.minimum(pace * u * finite_falls / days, 1.0) * coming
     age = (view.unsettled if view.unsettled.size else view.age)[at]
     span = np.where(held, age, 0.0) + later
     variance = pace**2 * u * span + u * lived**2 / watched
-    alive, alone, more = shared(alive, lived, variance, hit)
+    alive, alone, shared_swing = shared(alive, lived, variance, hit)
     spans = watched / np.maximum(span, 1.0) + PRIOR
-    more = np.minimum(more / np.sqrt(1.0 - 2.0 / spans), np.sqrt(alive * (1.0 - alive)))
+    shared_swing = np.minimum(
+        shared_swing / np.sqrt(1.0 - 2.0 / spans), np.sqrt(alive * (1.0 - alive))
+    )
     bunch = np.broadcast_to(u / later if later > 0 else 0.0, span.shape)
-    ahead = some * coming
+    ahead = finite_falls * coming
     before = falls - ahead
-    return Fates(alive, alone, np.maximum(swing, more), before, ahead, bunch)
+    return Fates(alive, alone, np.maximum(swing, shared_swing), before, ahead, bunch)
 
 
-def lived_by(view: View, at: slice, later: float, pace: Floats | float = 1.0) -> Floats:
-    """Return how long items will have lived at their usual pace, so many days later.
+def exposure_after(
+    view: View, at: slice, later: float, pace: Floats | float = 1.0
+) -> Floats:
+    """Return the time that items will have lived at their usual pace ``later``.
 
-    In a day to come they live ``pace`` days. By a calendar they live when their group
-    changes: the exposure is stretched as the days since the last look were.
+    In a future day they live ``pace`` days. With a calendar they live when their group
+    changes: the exposure is stretched as the days since the last observation were.
     """
     if view.calendar is None:
         return np.asarray(view.exposure[at] + pace * later)
@@ -189,10 +197,10 @@ def lived_by(view: View, at: slice, later: float, pace: Floats | float = 1.0) ->
     return np.asarray(view.exposure[at] * stretch + pace * ahead)
 
 
-def parts(view: View) -> Iterator[tuple[slice, Survival]]:
-    """Yield where the items of a view lie, some at a time, and how they survive.
+def item_blocks(view: View) -> Iterator[tuple[slice, Survival]]:
+    """Yield slices of the items of a view, with their survival.
 
-    Of many items, only some are computed at once: what lies beside them stays small.
+    Many items are computed block by block, so that temporary arrays stay small.
     """
     n = len(view)
     if n <= 2 * BLOCK:
@@ -205,25 +213,25 @@ def parts(view: View) -> Iterator[tuple[slice, Survival]]:
 
 
 def alive_at(view: View, row: int) -> float:
-    """Return the chance that the copy of one item is still true."""
+    """Return the probability that the copy of one item is still fresh."""
     at = slice(row, row + 1) if columns(view) else slice(0, len(view))
     return float(survival_of(view, at).alive(view.exposure[at])[row - at.start])
 
 
 def columns(view: View) -> dict[str, Any]:
-    """Return the columns that a view's survival is made of, if it is made of such."""
+    """Return the columns of a view's survival; empty if it has other parts."""
     law = view.survival
     if not is_dataclass(law):
         return {}
-    found = {one.name: getattr(law, one.name) for one in fields(law)}
-    whole = all(np.shape(column) == (len(view),) for column in found.values())
-    return found if whole else {}
+    parts = {field.name: getattr(law, field.name) for field in fields(law)}
+    are_columns = all(np.shape(column) == (len(view),) for column in parts.values())
+    return parts if are_columns else {}
 
 
 def survival_of(view: View, at: slice) -> Survival:
-    """Return how some items survive."""
-    some = {name: column[at] for name, column in columns(view).items()}
-    return replace(cast("Any", view.survival), **some) if some else view.survival
+    """Return the survival of the items at ``at``."""
+    parts = {name: column[at] for name, column in columns(view).items()}
+    return replace(cast("Any", view.survival), **parts) if parts else view.survival
 
 
 def beta_bounds(
@@ -232,25 +240,25 @@ def beta_bounds(
     """Return the central interval of the Beta distribution with these moments.
 
     With mean m and variance v, a + b = m (1 - m) / v - 1, a = m (a + b). Without
-    variance both bounds are the mean. As v nears m (1 - m), its limit, the
-    distribution nears a single toss: 1 with chance m, else 0; what is beyond the limit
-    counts as such a toss.
+    variance both bounds are the mean. As v approaches m (1 - m), its limit, the
+    distribution approaches a single toss: 1 with probability m, else 0; variances
+    beyond the limit count as such a toss.
 
     >>> low, high = beta_bounds(np.array([0.5]), np.array([1 / 12]), 0.9)
     >>> low.round(6), high.round(6)
     (array([0.05]), array([0.95]))
     """
-    most = mean * (1.0 - mean)
+    largest = mean * (1.0 - mean)
     tail = (1.0 - confidence) / 2.0
     low, high = mean.copy(), mean.copy()
-    toss = (variance > 0) & (variance >= most * (1.0 - 1e-9))
+    toss = (variance > 0) & (variance >= largest * (1.0 - 1e-9))
     low[toss] = mean[toss] >= 1.0 - tail
     high[toss] = mean[toss] > tail
     usual = (variance > 1e-15) & ~toss
     if not usual.any():
         return low, high
-    both = most[usual] / variance[usual] - 1.0
-    a, b = mean[usual] * both, (1.0 - mean[usual]) * both
+    strength = largest[usual] / variance[usual] - 1.0
+    a, b = mean[usual] * strength, (1.0 - mean[usual]) * strength
     low[usual] = lazy_scipy.betaincinv(a, b, tail)
     high[usual] = lazy_scipy.betaincinv(a, b, 1.0 - tail)
     return low, high

@@ -18,7 +18,7 @@ from halflife.core.categories import Categories
 from halflife.core.keys import KeySubset
 from halflife.core.plan import Plan
 from halflife.core.view import View
-from halflife.models.mixed_survival import law_of
+from halflife.models.mixed_survival import survival_rows
 from halflife.models.quality import columns
 from halflife.policies.index import Index
 
@@ -149,7 +149,7 @@ def taken(view: View, rows: Ints) -> View:
         value = getattr(view, field.name)
         if isinstance(value, np.ndarray) and value.shape[:1] == (len(view),):
             columns[field.name] = value[rows]
-    survival = law_of(view.survival, rows, len(view))
+    survival = survival_rows(view.survival, rows, len(view))
     return replace(
         view,
         keys=KeySubset(view.keys, rows),

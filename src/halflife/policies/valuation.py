@@ -16,7 +16,7 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.budget import Budget
 from halflife.core.plan import Plan
 from halflife.core.view import View
-from halflife.models.quality import parts
+from halflife.models.quality import item_blocks
 from halflife.policies import Policy
 from halflife.policies.champion import PATIENCE
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
@@ -49,7 +49,7 @@ def freshness_days(view: View) -> Floats:
     With a little patience, as the champion has it: no page is left for ever.
     """
     gain = np.empty(len(view))
-    for at, some in parts(view):
+    for at, some in item_blocks(view):
         late = index(some, view.exposure[at], "harmonic")
         gain[at] = index(some, view.exposure[at], "freshness") + PATIENCE * late
     return gain

@@ -23,7 +23,7 @@ from halflife.kinds.pages.runner import Keeper
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.pages.state import sampled
 from halflife.models.calibration import effective_size
-from halflife.models.quality import freshness_forecast, lived_by
+from halflife.models.quality import exposure_after, freshness_forecast
 from halflife.stores.forecasts import ForecastCheck, Issued
 from halflife.stores.parts import ForecastLog
 
@@ -232,7 +232,7 @@ def _checks(view: View, one: Drawn, found: Mapping[str, bool]) -> list[ForecastC
 
 def _alive(view: View, rows: Ints) -> Floats:
     """Return the believed chance that the copies at these rows are right."""
-    age = np.where(view.held, lived_by(view, slice(None), 0.0), 0.0)
+    age = np.where(view.held, exposure_after(view, slice(None), 0.0), 0.0)
     return np.clip(view.survival.alive(age)[rows], 0.0, 1.0)
 
 

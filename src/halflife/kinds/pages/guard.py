@@ -36,8 +36,8 @@ from halflife.models.page_guard import (
     doubt,
     doubt_unsure,
     is_outage,
-    settle,
-    settle_unsure,
+    judge_unsure,
+    judge_waiting,
 )
 from halflife.stores import Run, Store, held_pages
 from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch, HeldPage
@@ -312,7 +312,7 @@ class Guarded:
             same = [row for row in unsure if row.shape == shape]
             more = len(unsure) - len(same)  # that show other texts
             around = self._neighbours(rows, same[0].since, shape=shape, more=more)
-            verdict = settle_unsure(self._waiting(same), around)
+            verdict = judge_unsure(self._waiting(same), around)
             if verdict is AnswerVerdict.BELIEVE or (
                 ends and self._tried(verdict, same)
             ):
@@ -335,7 +335,7 @@ class Guarded:
         for shape, row in held.items():
             for one in self._replaced.like(row.source, shape):
                 around = self._neighbours(rows, one.since, shape=shape)
-                if settle_unsure([], around) is AnswerVerdict.HOLD:
+                if judge_unsure([], around) is AnswerVerdict.HOLD:
                     self._replaced.put_back(one, row)
 
     def _settle(self, rows: Sequence[HeldPage], more: int) -> Sequence[HeldPage]:
@@ -345,7 +345,7 @@ class Guarded:
         source, host, first = rows[0].source, rows[0].host, rows[0].since
         well = self._held.well_since(source, host, first) + more
         others = self._held.others(source, host) + more
-        verdict = settle(self._waiting(rows), well, others)
+        verdict = judge_waiting(self._waiting(rows), well, others)
         if verdict is AnswerVerdict.HOLD:
             why = f"{len(rows)} pages changed beyond recognition at once"
             self._held.set_state(rows, HELD, why)

@@ -12,7 +12,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.plan import Plan
 from halflife.core.view import Unrest, View, unfiled
 from halflife.kinds.protocol import NEVER_SEEN
-from halflife.models.mixed_survival import Parted
+from halflife.models.mixed_survival import MixedSurvival
 from halflife.policies.valuation import falling, freshness_days
 
 # Columns that are not those of the parts.
@@ -66,7 +66,7 @@ def joined_view(
         group=evidence.group,
         room=np.broadcast_to(np.inf, n),
         due=np.zeros(0),
-        survival=Parted(rows, [view.survival for view in views]),
+        survival=MixedSurvival(rows, [view.survival for view in views]),
         unrest=both,
         unsettled=_scattered([unsettled(view) for view in views], rows, n),
         topics=unfiled,

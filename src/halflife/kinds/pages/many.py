@@ -18,12 +18,12 @@ from halflife.core.value_curve import Worth
 from halflife.core.view import View
 from halflife.models.quality import (
     beta_bounds,
-    equal_items,
+    effective_items,
     fates,
-    parts,
-    touches,
-    untouched,
-    whole_items,
+    item_blocks,
+    log_unchanged,
+    round_to_items,
+    sum_by_group,
 )
 
 POINTS = 24  # of a curve
@@ -88,7 +88,7 @@ def forecasts(
     variance = np.minimum(variance, mean * (1.0 - mean))
     low, high = beta_bounds(mean.ravel(), variance.ravel(), confidence)
     low, high = low.reshape(mean.shape), high.reshape(mean.shape)
-    low, high = whole_items(low, high, _sizes(owned))
+    low, high = round_to_items(low, high, _sizes(owned))
     high = np.where(calm > (1.0 - confidence) / 2.0, 1.0, high)
     together = Forecast(
         "freshness", owned.view.now + ahead, mean[-1], low[-1], high[-1], confidence
@@ -99,7 +99,7 @@ def forecasts(
 def _sizes(owned: OwnedPages) -> Floats:
     """Return how many pages each source has, and all have: a row a source."""
     sums = (owned.total(owned.view.weight**power) for power in (1, 2))
-    return equal_items(*(np.append(each, each.sum()) for each in sums))[:, None]
+    return effective_items(*(np.append(each, each.sum()) for each in sums))[:, None]
 
 
 class _Pairs(NamedTuple):
@@ -150,22 +150,22 @@ def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
     of = owned.code if pairs is None else pairs.of
     size = n if pairs is None else pairs.source.size
     swung, touched = np.zeros(size), np.zeros((4, size))
-    for at, survival in parts(view):
+    for at, survival in item_blocks(view):
         code, weight = owned.code[at], view.weight[at]
         fate = fates(view, at, survival, later)
         mean += np.bincount(code, weight * fate.alive, n)
         alone += np.bincount(code, weight**2 * fate.alone, n)
-        touched += touches(fate, weight > 0, of[at], size)
+        touched += sum_by_group(fate, weight > 0, of[at], size)
         if pairs is not None:
             swung += np.bincount(of[at], weight * fate.swing, size)
-    calm = untouched(touched)
+    calm = log_unchanged(touched)
     every = float(calm.sum())
     if pairs is not None:
         shared += np.bincount(pairs.source, swung**2, n)
         together = float(np.sum(np.bincount(pairs.group, swung) ** 2))
         calm = np.bincount(pairs.source, calm, n).astype(np.float64)
         groups = [np.bincount(pairs.group, each) for each in touched]
-        every = float(untouched(np.stack(groups)).sum())
+        every = float(log_unchanged(np.stack(groups)).sum())
     return _Moments(mean, alone, shared, together, np.exp(np.append(calm, every)))
 
 
@@ -204,7 +204,7 @@ def worths(
         limit = float(gained[-1])
     prices = limit * np.geomspace(LOWEST / limit, HIGHEST, POINTS)[::-1]
     requests, mean = (np.zeros((owned.n, POINTS)) for _ in range(2))
-    for at, survival in parts(view):
+    for at, survival in item_blocks(view):
         code, rate, cost = owned.code[at], view.rate[at], view.cost[at]
         least, still = top[code] / first[at], (rate == 0).astype(np.float64)
         for k, price in enumerate(prices.tolist()):

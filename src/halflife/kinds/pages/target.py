@@ -16,7 +16,7 @@ from halflife.kinds.pages.state import PagesState
 from halflife.market import target_rule
 from halflife.market.stand import FIRST, ROUND, Stand, TargetMemory
 from halflife.market.target_rule import Goal, TargetRound
-from halflife.models.quality import parts
+from halflife.models.quality import item_blocks
 
 QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
 STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
@@ -55,7 +55,7 @@ class PageSnapshot:
         if ahead == 0.0 and self._now is not None:
             return self._now
         view, stale = self.view, np.empty(len(self.view))
-        for at, some in parts(view):
+        for at, some in item_blocks(view):
             age = np.where(view.held[at], view.exposure[at] + ahead, 0.0)
             stale[at] = 1.0 - np.clip(some.alive(age), 0.0, 1.0)
         found = stale[self._at]

@@ -1,4 +1,4 @@
-"""Columns that grow, and gaps taken in turn."""
+"""Columns that grow, and gaps split into rounds."""
 
 from collections.abc import Iterator
 from typing import TypeVar
@@ -12,17 +12,17 @@ from halflife.core.history import Gaps
 Kind = TypeVar("Kind", bound=np.generic)
 
 
-def longer(column: NDArray[Kind], n: int, blank: float = 0.0) -> NDArray[Kind]:
+def lengthen(column: NDArray[Kind], n: int, blank: float = 0.0) -> NDArray[Kind]:
     """Return the column with its last axis at least ``n`` long, the rest blank.
 
-    >>> longer(np.ones(2), 3)
+    >>> lengthen(np.ones(2), 3)
     array([1., 1., 0.])
     """
-    more = n - column.shape[-1]
-    if more <= 0:
+    n_new = n - column.shape[-1]
+    if n_new <= 0:
         return column
-    rest = np.full((*column.shape[:-1], more), blank, dtype=column.dtype)
-    return np.concatenate([column, rest], axis=-1)
+    blanks = np.full((*column.shape[:-1], n_new), blank, dtype=column.dtype)
+    return np.concatenate([column, blanks], axis=-1)
 
 
 def ratio(top: Floats, bottom: Floats) -> Floats:
@@ -34,14 +34,14 @@ def ratio(top: Floats, bottom: Floats) -> Floats:
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
-def in_turn(gaps: Gaps) -> Iterator[Gaps]:
-    """Yield the gaps in parts in which no item comes twice, in their order.
+def rounds_of_gaps(gaps: Gaps) -> Iterator[Gaps]:
+    """Yield the gaps in parts in which no item occurs twice, in their order.
 
-    A row that stands for several gaps comes that many times, with a tally of at most
-    1 each time.
+    A row that stands for several gaps is repeated that many times, with a tally of at
+    most 1 each.
 
     >>> gaps = Gaps(np.array([0, 1, 0]), np.ones(3), np.arange(3) > 1, np.ones(3))
-    >>> [part.item.tolist() for part in in_turn(gaps)]
+    >>> [part.item.tolist() for part in rounds_of_gaps(gaps)]
     [[0, 1], [0]]
     """
     times = np.maximum(np.ceil(gaps.tally), 1.0).astype(np.intp)

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.models.gaps import check_gaps, tallied
-from halflife.models.rates.columns import longer, ratio
+from halflife.models.gaps import check_gaps, sum_by_item
+from halflife.models.rates.columns import lengthen, ratio
 
 
 class Counts:
@@ -36,7 +36,7 @@ class Counts:
     def grow(self, n: int) -> None:
         """Make room for ``n`` items in all."""
         for name in ("gaps", "changes", "quiet", "busy"):
-            setattr(self, name, longer(getattr(self, name), n))
+            setattr(self, name, lengthen(getattr(self, name), n))
 
     def add(
         self, item: Ints, length: Floats, changed: Bools, tally: Floats | None = None
@@ -44,10 +44,10 @@ class Counts:
         """Count more gaps."""
         gaps, n = check_gaps(item, length, changed, tally, self.gaps.size)
         days, found = gaps.length * gaps.tally, gaps.changed
-        self.gaps += tallied(gaps.item, gaps.tally, n)
-        self.changes += tallied(gaps.item, gaps.tally * found, n)
-        self.busy += tallied(gaps.item, days * found, n)
-        self.quiet += tallied(gaps.item, days * ~found, n)
+        self.gaps += sum_by_item(gaps.item, gaps.tally, n)
+        self.changes += sum_by_item(gaps.item, gaps.tally * found, n)
+        self.busy += sum_by_item(gaps.item, days * found, n)
+        self.quiet += sum_by_item(gaps.item, days * ~found, n)
 
     @property
     def days(self) -> Floats:

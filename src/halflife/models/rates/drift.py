@@ -7,7 +7,7 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.gaps import check_gaps
 from halflife.models.poisson import GammaSurvival
-from halflife.models.rates.columns import in_turn, longer
+from halflife.models.rates.columns import lengthen, rounds_of_gaps
 
 _NOTHING = 1e-300  # so that a logarithm can be taken
 
@@ -53,14 +53,14 @@ class Forgetting:
 
     def grow(self, n: int) -> None:
         """Make room for ``n`` items in all."""
-        self._changes, self._days = longer(self._changes, n), longer(self._days, n)
+        self._changes, self._days = lengthen(self._changes, n), lengthen(self._days, n)
 
     def add(
         self, item: Ints, length: Floats, changed: Bools, tally: Floats | None = None
     ) -> None:
         """Learn from gaps, in their order."""
         gaps, _ = check_gaps(item, length, changed, tally, self._days.shape[1])
-        for part in in_turn(gaps):
+        for part in rounds_of_gaps(gaps):
             rows, found = part.item, part.changed
             shape, exposure = self._evidence(rows)
             odds = chance(shape, exposure, part.length, found)

@@ -4,9 +4,9 @@ import numpy as np
 
 from halflife.core.arrays import LARGEST_LOG, Bools, Floats, Ints
 from halflife.core.history import Gaps
-from halflife.models.gaps import check_gaps, quiet_days, tallied
+from halflife.models.gaps import check_gaps, quiet_days, sum_by_item
 from halflife.models.poisson import FASTEST, SLOWEST, PoissonRate
-from halflife.models.rates.columns import longer
+from halflife.models.rates.columns import lengthen
 from halflife.models.rates.tally import GapTally
 from halflife.models.roots import falling_roots
 
@@ -39,8 +39,8 @@ class MaximumLikelihood:
 
     def grow(self, n: int) -> None:
         """Make room for ``n`` items in all."""
-        self._quiet, self._rate = longer(self._quiet, n), longer(self._rate, n)
-        self._stale = longer(self._stale, n, blank=True)
+        self._quiet, self._rate = lengthen(self._quiet, n), lengthen(self._rate, n)
+        self._stale = lengthen(self._stale, n, blank=True)
 
     def add(
         self, item: Ints, length: Floats, changed: Bools, tally: Floats | None = None
@@ -97,8 +97,8 @@ class Moment:
 
     def grow(self, n: int) -> None:
         """Make room for ``n`` items in all."""
-        self._changes, self._rate = longer(self._changes, n), longer(self._rate, n)
-        self._stale = longer(self._stale, n, blank=True)
+        self._changes, self._rate = lengthen(self._changes, n), lengthen(self._rate, n)
+        self._stale = lengthen(self._stale, n, blank=True)
 
     def add(
         self, item: Ints, length: Floats, changed: Bools, tally: Floats | None = None
@@ -106,7 +106,7 @@ class Moment:
         """Learn from gaps; their order does not matter."""
         gaps, n = check_gaps(item, length, changed, tally, self._changes.size)
         self._all.add(gaps.item, gaps.length, gaps.tally)
-        self._changes += tallied(gaps.item, gaps.tally * gaps.changed, n)
+        self._changes += sum_by_item(gaps.item, gaps.tally * gaps.changed, n)
         self._stale[gaps.item] = True
 
     def rate(self) -> Floats:
@@ -124,8 +124,8 @@ def moment_rates(gaps: Gaps, changes: Floats) -> Floats:
     Without a change r is the slowest rate there is, without a quiet gap the fastest.
     """
     n = changes.size
-    quiet = tallied(gaps.item, gaps.tally, n) - changes
-    days = tallied(gaps.item, gaps.tally * gaps.length, n)
+    quiet = sum_by_item(gaps.item, gaps.tally, n) - changes
+    days = sum_by_item(gaps.item, gaps.tally * gaps.length, n)
     never, always = changes < 1e-9, quiet < 1e-9
     slow, fast = np.full(n, np.log(SLOWEST)), np.full(n, np.log(FASTEST))
     low = np.where(always & ~never, fast, slow)
@@ -136,8 +136,8 @@ def moment_rates(gaps: Gaps, changes: Floats) -> Floats:
     def surplus(log_rate: Floats) -> tuple[Floats, Floats]:
         x = np.exp(log_rate)[gaps.item] * gaps.length
         alive = gaps.tally * np.exp(-np.minimum(x, LARGEST_LOG))
-        left = np.maximum(tallied(gaps.item, alive, n), 1e-300)
-        slope = -tallied(gaps.item, alive * x, n) / left
+        left = np.maximum(sum_by_item(gaps.item, alive, n), 1e-300)
+        slope = -sum_by_item(gaps.item, alive * x, n) / left
         return np.log(left) - target, slope
 
     return np.exp(falling_roots(surplus, low, high, start))

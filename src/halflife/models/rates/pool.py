@@ -14,7 +14,7 @@ from halflife.models.empirical_bayes import (
 )
 from halflife.models.gaps import check_gaps
 from halflife.models.poisson import GammaSurvival
-from halflife.models.rates.columns import longer
+from halflife.models.rates.columns import lengthen
 from halflife.models.rates.tree import Tree, TreePriors, fit_tree
 
 _NONE = -1
@@ -49,10 +49,10 @@ class PooledRates:
 
     def grow(self, n: int) -> None:
         """Make room for ``n`` items in all."""
-        self._slot = longer(self._slot, n, _NONE)
-        self._stale = longer(self._stale, n, blank=True)
+        self._slot = lengthen(self._slot, n, _NONE)
+        self._stale = lengthen(self._stale, n, blank=True)
         for name in ("_shape", "_exposure", "_rate"):
-            setattr(self, name, longer(getattr(self, name), n))
+            setattr(self, name, lengthen(getattr(self, name), n))
 
     def place(self, tree: Tree) -> None:
         """Say which host and folder each item is in; for all items."""

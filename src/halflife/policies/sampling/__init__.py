@@ -21,7 +21,7 @@ from halflife.core.categories import Categories
 from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.core.wording import number
-from halflife.models.fractions import CategorySample, weighted
+from halflife.models.fractions import CategorySample, weighted_sample
 from halflife.policies import Strategy
 from halflife.policies.choose import best
 from halflife.policies.sampling import draws
@@ -117,7 +117,7 @@ class Sampling:
         weight = view.weight[item] if self.weighted else np.ones(item.size)
         chance = draw.chance[item]
         of = categories.category[entry]
-        return weighted(of, view.changed[item], weight, chance, len(categories))
+        return weighted_sample(of, view.changed[item], weight, chance, len(categories))
 
     def _spend(
         self,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.models.gaps import tallied
+from halflife.models.gaps import sum_by_item
 from halflife.models.rates.gamma import GammaPoisson, fit_gamma
 from halflife.queries.known.content import Ages, Changed, Growth, Kind, MissedUpdates
 
@@ -47,8 +47,8 @@ class VersionPace:
         if not item.size:
             return
         n = self._days.size
-        self._amount += tallied(item, amount, n)
-        self._days += tallied(item, days, n)
+        self._amount += sum_by_item(item, amount, n)
+        self._days += sum_by_item(item, days, n)
         if self.kind == "changed":
             self._changes.add(item, days, amount > 0)
             return
