@@ -22,7 +22,7 @@ from numpy.random import Generator
 from halflife.core.arrays import Floats
 from halflife.market import target_rule
 from halflife.market.target_rule import Goal, Past, Whole
-from halflife.models.rhythm import FLAT, LearnedRhythm, Look, Rhythm
+from halflife.models.rhythm import FLAT, LearnedRhythm, ObservedRecords, Rhythm
 from halflife.recordings.relations import Relation
 from lab.mixedparts import rounded
 from lab.tables import listed, tables
@@ -124,7 +124,7 @@ class Keeper:
         """Renew the copy, and learn from what had changed."""
         lost = self.world.lost(self.last, now)
         row = np.array([[self.last], [RECORDS], [lost * RECORDS]])
-        self.known = self.known.after(Look(now, *row))
+        self.known = self.known.after(ObservedRecords(now, *row))
         self._found += lost
         self.last = now
         self.looks.append(now)

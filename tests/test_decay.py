@@ -83,7 +83,7 @@ def test_slopes_of_the_first_order_have_the_closed_form():
 
 def test_adapting_closes_the_share_of_the_gap_that_the_rate_says():
     now, slope = np.array([-0.02, 0.3]), np.array([2.0, -0.5])
-    moved = decay._shared(now, slope, 0.001, 0.2, np.array([0.02, 1.0]))
+    moved = decay._adapt(now, slope, 0.001, 0.2, np.array([0.02, 1.0]))
     closed = slope @ (moved - now) / 0.001
     assert closed == pytest.approx(1 - 0.8**2)  # each takes 0.2 of what is left
 

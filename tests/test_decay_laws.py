@@ -177,11 +177,11 @@ def test_adapting_waits_for_the_training_and_takes_its_share_of_the_surprise():
 
 def test_no_coefficient_moves_by_more_than_its_unit_or_along_a_flat_slope():
     now, unit = np.array([-0.1, 0.2]), np.array([0.1, 1.0])
-    jump = decay._shared(now, np.array([1.0, 1.0]), -50.0, 0.2, unit)
+    jump = decay._adapt(now, np.array([1.0, 1.0]), -50.0, 0.2, unit)
     assert jump == pytest.approx([-0.2, 0.2 - 1.0])
-    flat = decay._shared(now, np.array([1.0, 1e-4]), 0.01, 0.2, unit)
+    flat = decay._adapt(now, np.array([1.0, 1e-4]), 0.01, 0.2, unit)
     assert flat == pytest.approx([-0.1 + 0.2 * 0.01, 0.2])
-    steep = decay._shared(now, np.array([0.0, -0.5]), 0.01, 0.2, unit)
+    steep = decay._adapt(now, np.array([0.0, -0.5]), 0.01, 0.2, unit)
     assert steep == pytest.approx([-0.1, 0.2 - 0.2 * 0.01 / 0.5])
 
 

@@ -108,7 +108,7 @@ def test_a_window_does_not_bias_the_weibull(shape):
 def test_equal_rows_are_added_up_and_tell_the_same():
     _, lives = world(2, shape=1.3, gaps=(1, 4))
     data = spells(lives)
-    tallied = data.tallied()
+    tallied = data.merge_equal()
     assert len(tallied) < len(data) / 2
     assert tallied.weight.sum() == len(data)
     assert tallied.deaths == data.deaths

@@ -77,7 +77,7 @@ def test_leaving_one_out_equals_summing_over_the_others():
     for i in range(3):
         others = (share.sum(axis=0) - share[i] + 2.0 * above[0]) / 4.0
         told.append(np.log(rows[i] @ others))
-    assert priors.foretold == pytest.approx(np.mean(told), abs=1e-2)
+    assert priors.predicted == pytest.approx(np.mean(told), abs=1e-2)
 
 
 def test_hosts_that_differ_are_kept_apart_and_hosts_that_do_not_are_joined():

@@ -15,7 +15,7 @@ from halflife.models.rhythm import (
     SURE,
     TESTED,
     LearnedRhythm,
-    Look,
+    ObservedRecords,
     Rhythm,
     intensity,
     overlaps,
@@ -29,7 +29,9 @@ COUNTS = st.lists(st.integers(0, 200), min_size=1, max_size=40)
 
 
 def one(at, since, changed=0.0, shown=100.0):
-    return Look(at, np.array([since]), np.array([shown]), np.array([float(changed)]))
+    return ObservedRecords(
+        at, np.array([since]), np.array([shown]), np.array([float(changed)])
+    )
 
 
 def nightly(known, begin, days, hour, every=1.0 / 24.0, many=12.0):
@@ -68,7 +70,7 @@ def test_whole_days_are_as_many_whatever_the_rhythm(rhythm, at, days):
 @given(RHYTHMS, MOMENTS)
 def test_a_moment_is_found_again_by_the_source_s_own_time(rhythm, at):
     time = rhythm.time(np.array([at]))
-    assert rhythm.time(rhythm.when(time)) == pytest.approx(time, abs=1e-8)
+    assert rhythm.time(rhythm.moment_of(time)) == pytest.approx(time, abs=1e-8)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1))
@@ -89,7 +91,7 @@ def test_the_time_after_an_event_is_a_share_of_the_interval(rhythm, at, days):
     since, until = np.array([[at], [at + days]])
     grown = rhythm.passed(since, until)
     assert (np.diff(grown) >= -1e-9).all()
-    mean, variance = rhythm.late(since, until)
+    mean, variance = rhythm.share_after(since, until)
     assert 0.0 <= mean[0] <= 1.0
     assert 0.0 <= variance[0] <= 0.251
 
@@ -100,11 +102,11 @@ def test_the_time_after_an_event_is_that_of_events_drawn_by_the_rhythm():
     since, until = np.array([20_000.2, 20_001.9])
     ends = rhythm.time(np.array([since, until]))
     own = np.random.default_rng(1).uniform(*ends, 10**5)
-    after = (until - rhythm.when(own)) / (until - since)
-    mean, variance = rhythm.late(since, until)
+    after = (until - rhythm.moment_of(own)) / (until - since)
+    mean, variance = rhythm.share_after(since, until)
     assert mean == pytest.approx(after.mean(), abs=0.005)
     assert variance == pytest.approx(after.var(), abs=0.003)
-    even = FLAT.late(since, until)
+    even = FLAT.share_after(since, until)
     assert even == (pytest.approx(0.5), pytest.approx(1 / 12, rel=1e-3))
 
 
@@ -249,7 +251,7 @@ def test_a_look_of_the_past_or_of_nothing_tells_nothing():
     known = nightly(LearnedRhythm(), 20_000.0, 3, 9.0)
     assert known.after(one(known.last, known.last - 0.1, 50)) is known
     none = np.zeros(0)
-    later = known.after(Look(known.last + 0.1, none, none, none))
+    later = known.after(ObservedRecords(known.last + 0.1, none, none, none))
     assert later.score == pytest.approx(known.score * 0.5 ** (0.1 / TESTED))
     assert later.found == pytest.approx(known.found, rel=0.01)
 

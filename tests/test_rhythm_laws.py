@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.models import rhythm as r
-from halflife.models.rhythm import BINS, LearnedRhythm, Look, Rhythm, overlaps
+from halflife.models.rhythm import (
+    BINS,
+    LearnedRhythm,
+    ObservedRecords,
+    Rhythm,
+    overlaps,
+)
 
 SHARE = tuple((np.arange(1.0, BINS + 1) / np.arange(1.0, BINS + 1).sum()).tolist())
 hours = st.floats(0.0, 0.999)
@@ -31,7 +37,7 @@ def test_effective_days_are_those_of_a_fine_walk(since, length):
     pace = np.array(SHARE)[((middle % 1.0) * BINS).astype(int)] * BINS
     found = own.between(np.array([since]), np.array([since + length]))[0]
     assert found == pytest.approx((pace * (fine[1] - fine[0])).sum(), abs=1e-2)
-    back = own.when(own.time(np.array([since])))
+    back = own.moment_of(own.time(np.array([since])))
     assert back[0] == pytest.approx(since, abs=1e-6)
 
 
@@ -54,7 +60,7 @@ def test_what_comes_after_the_event_has_the_mean_and_variance_of_drawing(share):
     passed = passed / passed[-1]
     draws = np.interp((np.arange(50_000) + 0.5) / 50_000, passed, fine)
     after = (until - draws) / (until - since)
-    mean, variance = own.late(np.array([since]), np.array([until]))
+    mean, variance = own.share_after(np.array([since]), np.array([until]))
     assert mean[0] == pytest.approx(after.mean(), abs=5e-3)
     assert variance[0] == pytest.approx(after.var(), abs=5e-3)
     grown = own.passed(np.array([since]), np.array([until]))[0]
@@ -92,7 +98,7 @@ def test_a_look_adds_what_it_watched_and_found():
     since = np.array([3.2, 3.4, 1.0, 3.6, 3.7])  # the third is too long ago
     shown = np.array([10.0, 5.0, 7.0, 3.0, 0.0])
     changed = np.array([2.0, 0.0, 7.0, 1.0, 0.0])
-    known = LearnedRhythm().after(Look(3.7, since, shown, changed))
+    known = LearnedRhythm().after(ObservedRecords(3.7, since, shown, changed))
     watched = 10.0 * 0.5 + 5.0 * 0.3 + 3.0 * 0.1
     assert known.exposure.sum() == pytest.approx(watched)
     assert known.found == 3.0
@@ -100,7 +106,9 @@ def test_a_look_adds_what_it_watched_and_found():
     assert known.last == 3.7
     assert known.rows[:, 0].sum() == 3.0
     assert sum(known.share) == pytest.approx(1.0)
-    assert known.after(Look(3.7, since, shown, changed)) is known  # of the past
+    assert (
+        known.after(ObservedRecords(3.7, since, shown, changed)) is known
+    )  # of the past
 
 
 def test_the_score_is_that_of_poisson_counts_with_and_without_the_rhythm():
@@ -112,7 +120,7 @@ def test_the_score_is_that_of_poisson_counts_with_and_without_the_rhythm():
         np.array([8.0, 4.0]),
         np.array([3.0, 1.0]),
     )
-    look = Look(4.9, since, shown, changed)
+    look = ObservedRecords(4.9, since, shown, changed)
     after = before.after(look)
     faded = before._faded(4.9)
     rate = faded.found / faded.exposure.sum()
@@ -135,9 +143,13 @@ def test_scores_stay_within_their_limits():
         last=0.0, exposure=np.ones(BINS), found=9.0, squares=9.0, share=night,
         score=5.9,
     )  # fmt: skip
-    hit = sure.after(Look(1.01, np.array([0.5]), np.array([50.0]), np.array([50.0])))
+    hit = sure.after(
+        ObservedRecords(1.01, np.array([0.5]), np.array([50.0]), np.array([50.0]))
+    )
     assert hit.score <= r.MOST
-    miss = sure.after(Look(0.9, np.array([0.3]), np.array([50.0]), np.array([50.0])))
+    miss = sure.after(
+        ObservedRecords(0.9, np.array([0.3]), np.array([50.0]), np.array([50.0]))
+    )
     assert miss.score == -r.SURE
     assert math.isfinite(quick.score)
 
@@ -148,7 +160,7 @@ def test_scores_stay_within_their_limits():
     ).map(np.array)
 )
 def test_rows_of_the_same_hours_are_joined_by_their_means(rows):
-    found = r._merged(rows)
+    found = r._merge_rows(rows)
     assert found[:, 0].sum() == pytest.approx(rows[:, 0].sum())
     for column in (1, 2):
         before, after = (x[:, 0] @ x[:, column] for x in (rows, found))

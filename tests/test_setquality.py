@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from halflife.models.census import Census
 from halflife.models.experts import POOL, RIVALS, Experts
-from halflife.models.setquality import forecast, versions, when
+from halflife.models.setquality import days_until_below, forecast, versions
 from set_worlds import arrival_survival, collection, worlds
 
 AHEAD = [0.0, 0.2, 1.0, 3.0, 10.0, 40.0, 400.0]
@@ -133,7 +133,7 @@ def test_a_part_of_the_source_has_its_own_forecast():
 
 @pytest.mark.parametrize("metric", ["precision", "recall"])
 def test_when_is_where_the_lower_bound_crosses_the_level(steady, metric):
-    days = when(steady, 150.0, metric, 0.8, 0.9)
+    days = days_until_below(steady, 150.0, metric, 0.8, 0.9)
     around = forecast(steady, 150.0, [0.9 * days, 1.1 * days], 0.8)
     before, after = getattr(around, metric).low
     assert before > 0.8 > after
@@ -150,13 +150,13 @@ def test_a_source_that_is_empty_now_may_fill_again():
 
 
 def test_when_knows_never_and_already(steady):
-    assert when(steady, 150.0, "precision", 0.0) is None
-    assert when(steady, 190.0, "precision", 0.9) == 0.0
-    assert when(steady, -5.0, "precision", 0.9) is None
+    assert days_until_below(steady, 150.0, "precision", 0.0) is None
+    assert days_until_below(steady, 190.0, "precision", 0.9) == 0.0
+    assert days_until_below(steady, -5.0, "precision", 0.9) is None
 
 
 def test_more_confidence_means_sooner(steady):
-    days = [when(steady, 150.0, "recall", 0.8, c) for c in (0.6, 0.9, 0.99)]
+    days = [days_until_below(steady, 150.0, "recall", 0.8, c) for c in (0.6, 0.9, 0.99)]
     assert days == sorted(days, reverse=True)
 
 

@@ -10,7 +10,7 @@ from halflife.models.signals import (
     Announced,
     HintedLooks,
     HintTrust,
-    recall,
+    announced_share,
     silent_share,
 )
 
@@ -139,7 +139,9 @@ def test_a_change_after_hints_is_silent_with_a_chance(x, s, k):
 
 def test_recall_follows_from_rates_and_worth():
     model = SignalRates.at(np.array([0.2]), 0.6, 0.5)
-    assert recall(model.silent, model.told, model.worth)[0] == pytest.approx(0.6)
+    assert announced_share(model.silent, model.hint_rate, model.worth)[
+        0
+    ] == pytest.approx(0.6)
 
 
 def test_announced_survival_is_that_of_silent_changes():

@@ -189,7 +189,7 @@ def test_no_likelier_curve_lies_on_the_way_to_another(data):
     aged = data.take(data.aged)
     if not aged.deaths:
         return
-    steps = _steps_of(aged.tallied())
+    steps = _steps_of(aged.merge_equal())
     rival = np.exp(-found.time_ / 5.0)
     for share in (0.001, 0.1, 0.9):
         mixed = (1 - share) * found.survival_ + share * rival

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
 from halflife.kinds.form.turnover import turnover
-from halflife.models.turnover import Turnover, bounds, quality, unevenly
+from halflife.models.turnover import Turnover, bounds, quality, unrest_of_events
 from halflife.queries.form_copy import FormCopy
 
 
@@ -96,10 +96,10 @@ def test_a_copy_left_alone_longer_is_worse_and_known_less(u, days, more):
 
 def test_what_happens_evenly_shows_no_unrest():
     rng = np.random.default_rng(2)
-    assert unevenly(rng.uniform(0.0, 60.0, 200), 0.0, 60.0) < 0.3
-    assert unevenly(np.repeat([10.5, 40.5], 100), 0.0, 60.0) > 3.0
-    assert unevenly(np.zeros(0), 0.0, 60.0) == 0.0
-    assert unevenly(np.ones(5), 0.0, 1.9) == 0.0
+    assert unrest_of_events(rng.uniform(0.0, 60.0, 200), 0.0, 60.0) < 0.3
+    assert unrest_of_events(np.repeat([10.5, 40.5], 100), 0.0, 60.0) > 3.0
+    assert unrest_of_events(np.zeros(0), 0.0, 60.0) == 0.0
+    assert unrest_of_events(np.ones(5), 0.0, 1.9) == 0.0
 
 
 @pytest.fixture

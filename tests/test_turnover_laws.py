@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from halflife.models.turnover import LEAST, Turnover, bounds, quality, unevenly
-from halflife.models.unrest import LENT, MOST, shared, unrest
+from halflife.models.turnover import LEAST, Turnover, bounds, quality, unrest_of_events
+from halflife.models.unrest import LENT, MOST, shared_survival, unrest
 
 AGE = np.array([[0.5, 3.0], [2.0, 5.0], [4.0, 9.0]])
 ALIVE = np.exp(-0.08 * AGE)
@@ -32,7 +32,7 @@ def test_mean_and_variance_are_those_of_the_formula(uneven, hidden, comes):
     for j in range(2):
         age = AGE[:, j]
         spread = uneven * age + age**2 * (uneven / 30.0 + 1 / 6.5)
-        still, alone, swing = shared(ALIVE[:, j], age, spread)
+        still, alone, swing = shared_survival(ALIVE[:, j], age, spread)
         t = age.mean()
         z = turns.comes * t * comes
         a = 1 / (n + z + h)
@@ -76,12 +76,12 @@ def test_bounds_hold_the_mean_and_are_shares_of_whole_records():
 
 
 def test_what_happens_in_bursts_is_uneven():
-    assert unevenly(np.arange(10) * 1.0, 0.0, 1.9) == 0.0
-    even = unevenly(np.arange(60) / 2.0, 0.0, 30.0)
-    burst = unevenly(np.full(60, 7.5), 0.0, 30.0)
+    assert unrest_of_events(np.arange(10) * 1.0, 0.0, 1.9) == 0.0
+    even = unrest_of_events(np.arange(60) / 2.0, 0.0, 30.0)
+    burst = unrest_of_events(np.full(60, 7.5), 0.0, 30.0)
     assert even == 0.0
     assert burst > 10.0
-    late = unevenly(np.full(60, 107.5), 100.0, 30.0)
+    late = unrest_of_events(np.full(60, 107.5), 100.0, 30.0)
     assert late == pytest.approx(burst)
 
 
@@ -113,14 +113,16 @@ def test_shared_chances_are_those_of_gamma_distributed_days():
     rate, lived, variance = 0.3, 4.0, 6.0
     days = rng.gamma(lived**2 / variance, variance / lived, 400_000)
     chance = np.exp(-rate * days)
-    found = shared(
+    found = shared_survival(
         np.array([math.exp(-rate * lived)]), np.array([lived]), np.array([variance])
     )
     mean, alone, swing = (float(x[0]) for x in found)
     assert mean == pytest.approx(chance.mean(), rel=5e-3)
     assert alone == pytest.approx((chance * (1 - chance)).mean(), rel=5e-3)
     assert swing == pytest.approx(chance.std(), rel=5e-3)
-    sure = shared(np.array([0.7, 0.0]), np.array([4.0, 4.0]), np.array([0.0, 1.0]))
+    sure = shared_survival(
+        np.array([0.7, 0.0]), np.array([4.0, 4.0]), np.array([0.0, 1.0])
+    )
     assert sure[0].tolist() == [0.7, 0.0]
     assert sure[1].tolist() == pytest.approx([0.21, 0.0])
     assert sure[2].tolist() == [0.0, 0.0]

@@ -21,10 +21,10 @@ from halflife.models.unrest import (
     LONGEST,
     MOST,
     PRIOR,
-    by_group,
     paces,
-    shared,
+    shared_survival,
     unrest,
+    unrest_by_group,
 )
 
 DAYS = 140
@@ -86,7 +86,7 @@ def test_unrest_and_pace_of_groups_of_a_worked_example():
     usual = (16.0 + LENT_PACES) / (24.0 + LENT_PACES)
     a, b = (8.0 + LENT_PACE * usual) / 13.0, (8.0 + LENT_PACE * usual) / 21.0
     assert paces(expected, seen) == pytest.approx([a, b])
-    days, pace = by_group(expected, seen, 0.5, fewest=8)  # single days alone
+    days, pace = unrest_by_group(expected, seen, 0.5, fewest=8)  # single days alone
     e, f = 2.0 * a, 4.0 * b
     burst = (8.0 - e) ** 2 - 8.0 + 3.0 * e**2
     even = 4.0 * ((2.0 - f) ** 2 - 2.0)
@@ -102,7 +102,7 @@ def test_the_unrest_of_each_group_is_found_again(some):
     rng = np.random.default_rng(7)
     calm, wild = counts(rng, 0.5, 4.0, 30), counts(rng, 8.0, 4.0, 30)
     both = np.concatenate([calm, wild])
-    days, pace = by_group(np.full_like(both, 2.0), both, some=some)
+    days, pace = unrest_by_group(np.full_like(both, 2.0), both, some=some)
     assert np.median(days[:30]) < 2.0
     assert 5.0 < np.median(days[30:]) < 12.0
     assert np.median(pace) == pytest.approx(2.0, rel=0.1)
@@ -115,7 +115,7 @@ def test_a_group_that_was_never_seen_is_like_all():
     )
     seen = seen[:, :28]
     expected[4] = seen[4] = 0.0
-    days, pace = by_group(expected, seen)
+    days, pace = unrest_by_group(expected, seen)
     others = np.arange(9) != 4
     assert days[others].min() - 1e-9 <= days[4] <= days[others].max() + 1e-9
     usual = (seen.sum() + LENT_PACES) / (expected.sum() + LENT_PACES)
@@ -132,7 +132,7 @@ def test_unrest_is_finite_on_whatever_was_seen(rows, groups):
     e, c = np.array(rows).reshape(-1, 2).T
     found = unrest(np.tile(e, (groups, 1)), np.tile(c, (groups, 1)), 0.5)
     assert 0.0 <= found <= MOST / 2
-    days, pace = by_group(np.tile(e, (groups, 1)), np.tile(c, (groups, 1)), 0.5)
+    days, pace = unrest_by_group(np.tile(e, (groups, 1)), np.tile(c, (groups, 1)), 0.5)
     assert days.size == pace.size == groups
     assert np.all((days >= 0.0) & (days <= LONGEST))
     assert np.all(pace > 0.0)
@@ -147,7 +147,7 @@ def test_what_pages_share_is_what_integrals_over_busy_times_say(rate, days, vari
             lambda q: np.exp(-power * rate * lived.ppf(q)), 0, 1, limit=200
         )[0]
 
-    alive, alone, swing = shared(
+    alive, alone, swing = shared_survival(
         np.exp(-rate * np.array([days])), np.array([days]), np.array([variance])
     )
     assert alive[0] == pytest.approx(mean(1), rel=1e-5)
@@ -168,7 +168,7 @@ def test_chances_stay_chances_and_no_share_varies_more_than_a_toss(
     alive, lived, variance, together
 ):
     columns = (np.array([x]) for x in (alive, lived, variance, together))
-    mean, alone, swing = (float(x[0]) for x in shared(*columns))
+    mean, alone, swing = (float(x[0]) for x in shared_survival(*columns))
     assert alive - 1e-9 <= mean <= 1.0
     assert alone >= 0.0
     assert swing >= 0.0
@@ -177,7 +177,7 @@ def test_chances_stay_chances_and_no_share_varies_more_than_a_toss(
 
 def test_the_more_changes_at_once_the_more_is_shared_and_the_mean_stays():
     alive, lived, variance = np.full(1, 0.6), np.full(1, 5.0), np.full(1, 3.0)
-    told = [shared(alive, lived, variance, q) for q in (0.0, 0.3, 0.7, 1.0)]
+    told = [shared_survival(alive, lived, variance, q) for q in (0.0, 0.3, 0.7, 1.0)]
     means, alone, swings = (np.concatenate(each) for each in zip(*told, strict=True))
     assert np.ptp(means) == 0.0
     assert list(swings) == sorted(swings)
@@ -188,7 +188,7 @@ def test_the_more_changes_at_once_the_more_is_shared_and_the_mean_stays():
 
 def test_without_variance_nothing_is_shared():
     alive = np.array([0.0, 0.4, 1.0])
-    mean, alone, swing = shared(alive, np.ones(3), np.zeros(3))
+    mean, alone, swing = shared_survival(alive, np.ones(3), np.zeros(3))
     assert np.array_equal(mean, alive)
     assert np.array_equal(alone, alive * (1.0 - alive))
     assert not swing.any()

@@ -118,13 +118,13 @@ def test_who_takes_a_made_up_tag_for_its_own_is_asked_without_conditions():
 
 
 def test_a_server_that_mends_its_ways_is_believed_again():
-    record = TrustRecord().lied(0.0)
+    record = TrustRecord().with_lie(0.0)
     assert not record.is_believed(0.0)
     for day in range(60):
-        record = record.told(float(day))
+        record = record.with_truth(float(day))
     assert record.is_believed(60.0)
-    assert not TrustRecord().lied(0.0).is_believed(90.0)
-    assert TrustRecord().lied(0.0).is_believed(200.0)
+    assert not TrustRecord().with_lie(0.0).is_believed(90.0)
+    assert TrustRecord().with_lie(0.0).is_believed(200.0)
 
 
 def test_the_chance_of_a_lie_is_the_one_worked_by_hand():

@@ -21,9 +21,9 @@ from halflife.models.week_rhythm import (
     LearnedWeek,
     WeekCalendar,
     WeekRhythm,
-    counted,
-    factors,
+    count_by_hour,
     overlaps,
+    shrunken_factors,
 )
 from halflife.stores.memory import MemoryStore
 from halflife.stores.notes.week_rhythms import WEEK_RHYTHMS
@@ -79,14 +79,14 @@ def test_a_change_is_shared_out_as_hours_are_likely():
     pace = np.ones(BINS)
     pace[:2] = 3.0, 1.0
     since, until = np.array([BEGAN]), np.array([BEGAN + 2 / 24])
-    events, watched = counted(WeekRhythm(pace), since, until, np.array([True]))
+    events, watched = count_by_hour(WeekRhythm(pace), since, until, np.array([True]))
     assert events[:2] == pytest.approx([0.75, 0.25])
     assert watched[:2] == pytest.approx([1 / 24, 1 / 24])
 
 
 def test_factors_are_those_worked_by_hand():
     assert pytest.approx(3.0) == LENT
-    found = factors(np.array([9.0, 0.0, 3.0]), np.array([3.0, 3.0, 3.0]))
+    found = shrunken_factors(np.array([9.0, 0.0, 3.0]), np.array([3.0, 3.0, 3.0]))
     assert found == pytest.approx([2.0, 0.5, 1.0])
 
 

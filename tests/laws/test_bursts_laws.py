@@ -14,7 +14,7 @@ from halflife.models.bursts import (
     _Window,
     at_least_one,
 )
-from halflife.models.unrest import by_group
+from halflife.models.unrest import unrest_by_group
 
 PAGES = np.arange(8)
 SITES = np.array([0, 0, 0, 0, 1, 1, 2, 2])
@@ -169,7 +169,7 @@ def test_unrest_is_that_of_the_latest_bins():
     kept = bursts.kept()
     assert kept.sites.shape[2] > UNREST_BINS
     expected, seen = kept.sites[:, :, -UNREST_BINS:]
-    days, pace = by_group(expected, seen, 1.0, fewest=FEW_SPANS)
+    days, pace = unrest_by_group(expected, seen, 1.0, fewest=FEW_SPANS)
     assert days.max() > 0
     found = bursts.unrest()
     assert found.days == pytest.approx(days)

@@ -470,7 +470,7 @@ def test_the_hinted_index_is_less_by_what_hints_will_tell_anyway():
     plain = Index("freshness").gain(view)
     for i in range(len(view)):
         one = SignalRates(
-            *(x[i : i + 1] for x in (hints.silent, hints.told, hints.worth))
+            *(x[i : i + 1] for x in (hints.silent, hints.hint_rate, hints.worth))
         )
         rate = float(hints.silent[i])
         age = view.exposure[i] if view.held[i] else NEVER_SEEN_DAYS

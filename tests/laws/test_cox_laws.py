@@ -247,12 +247,12 @@ def test_a_damped_step_solves_the_normal_equations():
         slopes = np.array(points.slopes(at))
         normal = slopes @ slopes.T
         normal += damping * np.diag(np.diag(normal))
-        by_hand = -np.linalg.solve(normal, slopes @ points.off(at))
+        by_hand = -np.linalg.solve(normal, slopes @ points.residuals(at))
         found = _step(points, at, np.array([damping]))[:, 0]
         assert found == pytest.approx(np.clip(by_hand, -2.0, 2.0))
     e = 1e-6
     for k, slope in enumerate(points.slopes(at)):
         move = np.zeros((2, 1))
         move[k] = e
-        by_hand = (points.off(at + move) - points.off(at - move)) / (2 * e)
+        by_hand = (points.residuals(at + move) - points.residuals(at - move)) / (2 * e)
         assert slope == pytest.approx(by_hand, rel=1e-6)

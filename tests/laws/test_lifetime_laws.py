@@ -10,9 +10,9 @@ from halflife.models.lifetime import (
     ExponentialLifetime,
     LifeStatus,
     WeibullLifetime,
-    _patched,
-    _tells_shape,
-    _watched,
+    _has_shape,
+    _observed_days,
+    _prior_counts,
     _without_instants,
     choose_lifetime,
 )
@@ -200,21 +200,24 @@ def test_priors_add_deaths_and_days():
 
 def test_without_deaths_or_days_something_is_pretended():
     there = Spells.of(np.array([1.0]), np.array([5.0]), np.array([INF]))
-    assert _patched(there, 0.0, 4.0) == (LifeStatus.NO_DEATHS, (0.5, 0.0))
-    assert _patched(there, 0.0, 0.0) == (LifeStatus.NO_SPELLS, (0.5, 1.0))
-    assert _patched(there, 1.0, 4.0) == (LifeStatus.OK, (0.0, 0.0))
+    assert _prior_counts(there, 0.0, 4.0) == (LifeStatus.NO_DEATHS, (0.5, 0.0))
+    assert _prior_counts(there, 0.0, 0.0) == (LifeStatus.NO_SPELLS, (0.5, 1.0))
+    assert _prior_counts(there, 1.0, 4.0) == (LifeStatus.OK, (0.0, 0.0))
     weight = np.array([3.0, 1.0])
     soon = Spells.of(np.zeros(2), np.zeros(2), np.array([2.0, 6.0]), weight=weight)
-    assert _patched(soon, 4.0, 0.0) == (
+    assert _prior_counts(soon, 4.0, 0.0) == (
         LifeStatus.FASTER_THAN_LOOKS,
         (0.0, 0.5 * (3 * 2 + 6) / 4),
     )
     aged = Spells.of(np.array([1.0]), np.array([1.0]), np.array([4.0]))
-    assert _patched(aged, 1.0, 0.0)[1] == (0.0, 0.5 * 3.0)
-    assert _patched(there, 1.0, 0.0) == (LifeStatus.FASTER_THAN_LOOKS, (0.0, 1.0))
-    assert _watched(there) == 4.0
+    assert _prior_counts(aged, 1.0, 0.0)[1] == (0.0, 0.5 * 3.0)
+    assert _prior_counts(there, 1.0, 0.0) == (LifeStatus.FASTER_THAN_LOOKS, (0.0, 1.0))
+    assert _observed_days(there) == 4.0
     late = Spells.of(np.array([1.0, 0.0]), np.array([3.0, 5.0]), np.full(2, INF))
-    assert _watched(Spells.of(late.entry, late.lower, late.upper, weight=weight)) == 11
+    assert (
+        _observed_days(Spells.of(late.entry, late.lower, late.upper, weight=weight))
+        == 11
+    )
     found = ExponentialLifetime().fit(there)
     assert found.rate_ == pytest.approx(0.5 / 4.0)
     gone = ExponentialLifetime().fit(soon.take(slice(0, 1)))
@@ -248,7 +251,7 @@ def test_deaths_at_birth_are_put_a_tenth_of_the_shortest_age_later():
 )
 def test_a_shape_is_told_by_deaths_at_ages_that_cannot_be_the_same(lower, upper, told):
     data = Spells.of(np.zeros(len(lower)), np.array(lower), np.array(upper))
-    assert _tells_shape(data) is told
+    assert _has_shape(data) is told
     found = WeibullLifetime().fit(data)
     assert (found.status_ is LifeStatus.FEW_DEATHS) is not told
 
@@ -280,8 +283,8 @@ def test_who_is_not_born_yet_lasts_like_a_newborn(rate, shape):
 
 def test_a_shape_shows_only_where_two_lives_ended():
     one = Spells.of(np.zeros(2), np.array([3.0, 5.0]), np.array([3.0, np.inf]))
-    assert not _tells_shape(one)
+    assert not _has_shape(one)
     two = Spells.of(np.zeros(2), np.array([3.0, 5.0]), np.array([3.0, 5.0]))
-    assert _tells_shape(two)
+    assert _has_shape(two)
     wide = Spells.of(np.zeros(2), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
-    assert not _tells_shape(wide)  # both may have ended at one age
+    assert not _has_shape(wide)  # both may have ended at one age

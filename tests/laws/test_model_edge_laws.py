@@ -22,11 +22,11 @@ from halflife.models.cox import CoxModel
 from halflife.models.cox_baseline import Baseline, CurveFitStatus, weibull_curves
 from halflife.models.experts import Experts
 from halflife.models.fractions import posterior
-from halflife.models.lifetime import LifeStatus, _patched, _without_instants
+from halflife.models.lifetime import LifeStatus, _prior_counts, _without_instants
 from halflife.models.parametric import arrival_scale, model_bounds
 from halflife.models.pool import MOST, correct_bias, error_weights
 from halflife.models.quality import beta_bounds
-from halflife.models.rhythm import Look, _rows
+from halflife.models.rhythm import ObservedRecords, _rows
 from halflife.models.setquality import forecast
 from halflife.models.spells import Spells
 from halflife.models.weibull import Likelihood
@@ -131,13 +131,13 @@ def test_births_that_are_known_and_births_that_are_not_add_up():
 
 def test_what_data_cannot_tell_is_patched_by_half_an_event():
     fast = spells([(2.0, 2.0, 3.0), (1.0, 1.0, 1.5)])
-    status, more = _patched(fast, 2.0, 0.0)
+    status, more = _prior_counts(fast, 2.0, 0.0)
     assert status is LifeStatus.FASTER_THAN_LOOKS
     assert more == pytest.approx((0.0, 0.5 * (1.0 + 0.5) / 2))
     still = spells([(0.0, 3.0, INF)])
-    assert _patched(still, 0.0, 3.0) == (LifeStatus.NO_DEATHS, (0.5, 0.0))
-    assert _patched(still, 0.0, 0.0) == (LifeStatus.NO_SPELLS, (0.5, 1.0))
-    assert _patched(fast, 2.0, 1.0) == (LifeStatus.OK, (0.0, 0.0))
+    assert _prior_counts(still, 0.0, 3.0) == (LifeStatus.NO_DEATHS, (0.5, 0.0))
+    assert _prior_counts(still, 0.0, 0.0) == (LifeStatus.NO_SPELLS, (0.5, 1.0))
+    assert _prior_counts(fast, 2.0, 1.0) == (LifeStatus.OK, (0.0, 0.0))
 
 
 def test_deaths_at_birth_come_before_a_tenth_of_the_smallest_age():
@@ -285,7 +285,9 @@ def restarted(runs, days, changed, tally):
 
 
 def test_changes_are_noted_with_the_hours_between_which_they_came():
-    look = Look(7.75, np.array([7.25, 6.5, 7.0]), np.ones(3), np.array([2.0, 1.0, 0.0]))
+    look = ObservedRecords(
+        7.75, np.array([7.25, 6.5, 7.0]), np.ones(3), np.array([2.0, 1.0, 0.0])
+    )
     assert _rows(look).tolist() == [[2.0, 0.25, 0.75], [1.0, 0.5, 0.75]]
 
 

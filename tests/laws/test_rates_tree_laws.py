@@ -69,11 +69,11 @@ def test_groups_are_learned_one_by_one(monkeypatch, chunk, strength):
         assert found.mass[group] == pytest.approx(mass, abs=3e-3)
         told += each
     assert found.mass[2].tolist() == above[2].tolist()  # nobody is in it
-    assert found.foretold == pytest.approx(np.mean(told), abs=2e-2)
+    assert found.predicted == pytest.approx(np.mean(told), abs=2e-2)
     one = fit_groups(rows.astype(np.float32)[:1], code[:1], above, strength)
     mass, each = group_by_hand(rows[:1], above[3], strength)
     assert one.mass[3] == pytest.approx(mass, abs=1e-6)
-    assert one.foretold == pytest.approx(each[0], rel=1e-4)
+    assert one.predicted == pytest.approx(each[0], rel=1e-4)
 
 
 def test_likelihoods_are_relative_to_the_best_rate_of_each_item():
@@ -89,7 +89,7 @@ def test_the_strength_chosen_foretells_best(seed):
     rows, rng = likelihoods(tables(seed, 30)), np.random.default_rng(seed)
     code = rng.integers(0, 5, 30)
     above = np.tile(rng.dirichlet(np.ones(GRID.points)), (5, 1))
-    told = [fit_groups(rows, code, above, s).foretold for s in STRENGTHS]
+    told = [fit_groups(rows, code, above, s).predicted for s in STRENGTHS]
     assert choose_strength(rows, code, above) == STRENGTHS[int(np.argmax(told))]
 
 

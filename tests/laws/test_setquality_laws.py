@@ -13,16 +13,16 @@ from halflife.models.experts import POOL
 from halflife.models.pool import GROWTH, Study
 from halflife.models.setquality import (
     Band,
-    _further,
     _loss,
-    _told,
+    _ratio_to,
+    _set_forecast,
     _with_past,
+    days_until_below,
     forecast,
     quality_band,
     quality_bounds,
     recall_ahead,
     versions,
-    when,
 )
 from set_lives import grown
 from set_worlds import collection
@@ -118,7 +118,7 @@ def test_further_ahead_losses_grow_as_the_mean_of_the_models_does(study):
 
     for days in (2.0, 4.0, 40.0):
         ratio = mean(days) / mean(4.0)
-        found = _further(study.at(4.0), np.array([days, 9.0]))
+        found = _ratio_to(study.at(4.0), np.array([days, 9.0]))
         assert found[:, 0] == pytest.approx(ratio)
 
 
@@ -127,7 +127,7 @@ def test_losses_are_bounds_about_what_the_horizon_that_tells_expects(study, days
     found = _loss(study, days, 0.9)
     told = _with_past(study, days)
     horizon, last = study.at(told), study.census.looks.size - 1
-    further = _further(study.at(told), np.array([days]))[:, 0]
+    further = _ratio_to(study.at(told), np.array([days]))[:, 0]
     ratio = np.ones(3) if told == days else further
     for m in range(2):
         guess = horizon.pooled[m, last] * ratio[m]
@@ -166,7 +166,7 @@ def test_bands_of_losses_count_precision_as_only_falling_whatever_the_order():
     losses[1] = [[0.2, 0.1, 0.05], [0.3, 0.2, 0.1], [0.4, 0.3, 0.2]]
     losses[2] = [[0.1, 0.2, 0.3], [0.2, 0.3, 0.4], [0.5, 0.6, 0.7]]
     at = np.array([30.0, 26.0, 28.0])
-    found = _told(losses.copy(), at, census, 0.8)
+    found = _set_forecast(losses.copy(), at, census, 0.8)
     assert (found.size, found.status, found.confidence) == (10, "ok", 0.8)
     least, middle, most = [0.3, 0.1, 0.2], [0.6, 0.2, 0.6], [0.9, 0.7, 0.7]
     assert found.precision.high == pytest.approx(np.exp(-np.array(least)))
@@ -218,7 +218,7 @@ def test_when_finds_the_day_on_which_the_doubted_bound_passes_the_level(
         _, middle, most = np.exp(-_loss(study, since + days, 0.8)[row])
         return max(middle - doubt * (middle - most), 0.0)
 
-    found = when(world, 36.0 + since, metric, level, 0.9, doubt=doubt)
+    found = days_until_below(world, 36.0 + since, metric, level, 0.9, doubt=doubt)
     # The bound is a line within a sixteenth of the last doubling.
     step = 0.25
     while low(step) >= level:
@@ -242,23 +242,27 @@ def test_when_interpolates_between_the_last_two_bounds(world, study):
         fine, late = (middle, late) if low(middle) >= level else (fine, middle)
     share = (low(fine) - level) / (low(fine) - low(late))
     by_hand = fine + share * (late - fine)
-    assert when(world, 36.0, "precision", level, 0.9) == pytest.approx(by_hand)
+    assert days_until_below(world, 36.0, "precision", level, 0.9) == pytest.approx(
+        by_hand
+    )
 
 
 def test_when_says_never_for_what_holds_a_year_and_now_for_what_is_low(world, study):
-    assert when(world, 36.0, "precision", 1.01, 0.9) == 0.0
-    assert when(world, 36.0, "precision", 0.0, 0.9) is None
-    late = when(world, 36.0 + 30.0, "precision", 0.9, 0.9)
+    assert days_until_below(world, 36.0, "precision", 1.01, 0.9) == 0.0
+    assert days_until_below(world, 36.0, "precision", 0.0, 0.9) is None
+    late = days_until_below(world, 36.0 + 30.0, "precision", 0.9, 0.9)
     assert late == 0.0  # it was below long ago
     few = collection([0.0], [-1.0], [9.0])
-    assert when(few, 1.0, "recall", 0.5) is None
+    assert days_until_below(few, 1.0, "recall", 0.5) is None
     empty = collection([0.0, 1.0], [-1.0], [0.5])
-    assert when(empty, 1.0, "recall", 0.5) is None
+    assert days_until_below(empty, 1.0, "recall", 0.5) is None
     two = collection([0.0, 1.0], [-1.0, -1.0], [0.5, 9.0])
-    assert when(two, 1.0, "recall", 0.99) is not None
+    assert days_until_below(two, 1.0, "recall", 0.99) is not None
     # A confidence of a half or less asks for the least that two sides can have.
     low = float(np.exp(-_loss(study, 5.0, 0.01)[0][2]))
-    assert when(world, 36.0, "precision", low, 0.3) == pytest.approx(5.0, abs=0.5)
+    assert days_until_below(world, 36.0, "precision", low, 0.3) == pytest.approx(
+        5.0, abs=0.5
+    )
 
 
 def test_versions_end_where_the_next_begins():

@@ -14,7 +14,7 @@ from halflife.models.signals import (
     HintTrust,
     _log_likelihood,
     _mode,
-    recall,
+    announced_share,
     silent_share,
 )
 
@@ -109,7 +109,9 @@ def test_recall_is_the_share_of_changes_that_true_hints_announce():
         np.ones(3),
     )
     true = 2.0 * (1 - math.exp(-1))
-    assert recall(silent, told, worth) == pytest.approx([true / (0.3 + true), 1.0, 0.0])
+    assert announced_share(silent, told, worth) == pytest.approx(
+        [true / (0.3 + true), 1.0, 0.0]
+    )
 
 
 def test_between_hints_survival_is_that_of_silence():

@@ -12,7 +12,7 @@ from halflife.core.lazy_scipy import exprel
 from halflife.core.lifetimes import Collection, Lives
 from halflife.models.arrival import arrivals
 from halflife.models.conformal import inside
-from halflife.models.signals import recall, silent_share
+from halflife.models.signals import announced_share, silent_share
 from halflife.summary import Summary
 from halflife.summary.tables import Summaries, vocabulary
 
@@ -96,7 +96,7 @@ def test_looks_cost_a_check_each_and_more_where_a_change_is_found():
 def test_the_share_of_changes_that_hints_announce():
     silent, told, worth = np.array([0.2, 0.0, 0.3, 0.0]), np.array([1.0, 2, 0, 0]), 0.7
     true = 1.0 * (1 - math.exp(-0.7))
-    found = recall(silent, told, np.full(4, worth))
+    found = announced_share(silent, told, np.full(4, worth))
     assert found == pytest.approx([true / (0.2 + true), 1.0, 0.0, 0.0])
 
 

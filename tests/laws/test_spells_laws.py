@@ -90,7 +90,7 @@ def test_equal_rows_are_added_up(seed):
     count = Counter()
     for row, weight in zip(columns_of(data), data.weight, strict=True):
         count[row] += weight
-    found = data.tallied()
+    found = data.merge_equal()
     rows = dict(zip(columns_of(found), found.weight.tolist(), strict=True))
     assert rows == {row: n for row, n in count.items() if n > 0}
     assert len(rows) == len(found)
@@ -109,7 +109,7 @@ def test_deaths_and_exposure_are_sums_over_rows():
     assert data.deaths == deaths
     assert data.exposure == pytest.approx(exposure)
     none = np.zeros(0)
-    nobody = Spells.of(none, none, none).tallied()
+    nobody = Spells.of(none, none, none).merge_equal()
     assert (len(nobody), nobody.deaths, nobody.weight.size) == (0, 0.0, 0)
     rows = np.array([3, 1])
     assert columns_of(data.take(rows)) == [columns_of(data)[i] for i in rows]

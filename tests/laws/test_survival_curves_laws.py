@@ -13,11 +13,11 @@ from halflife.models.survival_curves import (
     KaplanMeier,
     Turnbull,
     _alive,
-    _consistent,
     _grid,
     _log_likelihood,
     _Renewal,
-    _rounded,
+    _round_to_grid,
+    _self_consistent,
     _steps_of,
 )
 
@@ -152,8 +152,8 @@ def test_the_curve_agrees_with_itself_and_its_likelihood_is_that_of_the_spells(s
         gone = s[2] if high < INF else 0.0
         total += w * math.log((s[1] - gone) / s[0])
     assert curve.log_likelihood_ == pytest.approx(total)
-    steps = _steps_of(data.take(data.aged & (data.weight > 0)).tallied())
-    hazard, settled = _consistent(steps, 1e-10)
+    steps = _steps_of(data.take(data.aged & (data.weight > 0)).merge_equal())
+    hazard, settled = _self_consistent(steps, 1e-10)
     assert settled
     again = _alive(_Renewal(steps)(hazard))
     assert again == pytest.approx(_alive(hazard), abs=1e-8)
@@ -222,13 +222,15 @@ def test_of_many_ages_intervals_are_widened_to_a_quarter_of_the_usual_gap(monkey
     assert _grid(data) == pytest.approx(1.5 / 4)  # gaps of 1, 3, 2 and 0.5 days
     there = Spells.of(np.zeros(5), lower, np.full(5, INF))
     assert _grid(there) == 0.0
-    wide = _rounded(data, 1.0)
+    wide = _round_to_grid(data, 1.0)
     assert wide.lower.tolist() == [0, 1, 2, 3, 4]
     assert wide.upper.tolist() == [2, 5, 5, INF, 6]
     assert wide.entry.tolist() == [0, 1, 0, 3, 0]
-    late = _rounded(Spells.of(np.array([1.6]), np.array([1.9]), np.array([2.0])), 1.0)
+    late = _round_to_grid(
+        Spells.of(np.array([1.6]), np.array([1.9]), np.array([2.0])), 1.0
+    )
     assert (late.entry[0], late.lower[0], late.upper[0]) == (1.0, 1.0, 2.0)
-    whole = _rounded(Spells.of(np.zeros(1), np.ones(1), np.ones(1)), 0.5)
+    whole = _round_to_grid(Spells.of(np.zeros(1), np.ones(1), np.ones(1)), 0.5)
     assert (whole.lower[0], whole.upper[0]) == (1.0, 1.0)
     curve = Turnbull().fit(data)
     same = Turnbull(grid=0.375).fit(data)

@@ -8,7 +8,7 @@ from numpy.random import default_rng
 from scipy import stats
 
 from halflife.core.lifetimes import Collection, Lives
-from halflife.models.setquality import when
+from halflife.models.setquality import days_until_below
 from halflife.policies.listings.pace import (
     FARTHEST,
     TurnoverPace,
@@ -50,14 +50,14 @@ def test_before_the_first_look_nothing_is_known():
 def test_a_threshold_holds_as_long_as_the_forecast_says(measure):
     known = grown(default_rng(1), (0.05,), days=6, start=30)
     schedule = Threshold(0.9, measure, 0.8)
-    days = when(known, 6.0, measure, 0.9, 0.8)
+    days = days_until_below(known, 6.0, measure, 0.9, 0.8)
     assert schedule.holds(known) == days
     assert schedule(known) == 6.0 + days
 
 
 def test_a_threshold_waits_no_longer_than_a_year():
     still = seen("s", np.arange(3.0), np.full(400, -1.0), np.full(400, 999.0), {})
-    assert when(still, 2.0, "recall", 0.1) is None
+    assert days_until_below(still, 2.0, "recall", 0.1) is None
     assert Threshold(0.1).holds(still) == FARTHEST
     assert Threshold(0.1)(still) == 2.0 + FARTHEST
 

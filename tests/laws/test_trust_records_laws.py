@@ -73,9 +73,9 @@ def test_promises_are_believed_while_one_in_twenty_is_broken(
 
 def test_truths_lies_and_passed_checks_are_added_to_what_has_faded():
     old = TrustRecord(4.0, 2.0, 0.0)
-    assert old.told(30.0) == TrustRecord(3.0, 1.0, 30.0)
-    assert old.lied(30.0) == TrustRecord(2.0, 2.0, 30.0)
-    assert old.passed(30.0) == TrustRecord(2.0 + PASSED, 1.0, 30.0)
+    assert old.with_truth(30.0) == TrustRecord(3.0, 1.0, 30.0)
+    assert old.with_lie(30.0) == TrustRecord(2.0, 2.0, 30.0)
+    assert old.with_pass(30.0) == TrustRecord(2.0 + PASSED, 1.0, 30.0)
     assert old.faded(0.0) is old
     assert old.faded(-1.0) is old
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.models.quality import beta_bounds
-from halflife.models.turnover import Turnover, bounds, quality, unevenly
+from halflife.models.turnover import Turnover, bounds, quality, unrest_of_events
 
 
 def turned(n, **more):
@@ -35,15 +35,17 @@ def test_the_upper_bound_is_the_next_share_of_whole_records(n, hidden, comes):
 
 def test_days_are_counted_whole_and_one_tells_nothing():
     moments = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-    assert unevenly(moments, 0.0, 1.9) == 0.0
+    assert unrest_of_events(moments, 0.0, 1.9) == 0.0
     # Eight in the first of two days, four expected in each: (16 + 16 - 8) x 1/8 of
     # excess over 32/8 and the one that is lent, a day at a time.
-    assert unevenly(moments, 0.0, 2.0) == pytest.approx((24 / 8) / (32 / 8 + 1))
-    assert unevenly(moments, 0.0, 2.9) == unevenly(moments, 0.0, 2.0)
+    assert unrest_of_events(moments, 0.0, 2.0) == pytest.approx((24 / 8) / (32 / 8 + 1))
+    assert unrest_of_events(moments, 0.0, 2.9) == unrest_of_events(moments, 0.0, 2.0)
     # What lies outside is not counted.
     more = np.append(moments, [-0.5, 2.5])
-    assert unevenly(more, 0.0, 2.0) == unevenly(moments, 0.0, 2.0)
-    assert unevenly(moments + 5, 5.0, 2.0) == pytest.approx(unevenly(moments, 0.0, 2.0))
+    assert unrest_of_events(more, 0.0, 2.0) == unrest_of_events(moments, 0.0, 2.0)
+    assert unrest_of_events(moments + 5, 5.0, 2.0) == pytest.approx(
+        unrest_of_events(moments, 0.0, 2.0)
+    )
 
 
 def test_rates_go_by_a_day_at_least():

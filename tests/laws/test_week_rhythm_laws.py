@@ -16,9 +16,9 @@ from halflife.models.week_rhythm import (
     LearnedWeek,
     WeekCalendar,
     WeekRhythm,
-    counted,
-    factors,
+    count_by_hour,
     overlaps,
+    shrunken_factors,
 )
 
 BUSY = WeekRhythm(np.where(np.arange(BINS) < 84, 1.5, 0.5))
@@ -51,7 +51,7 @@ def test_changes_are_shared_out_whatever_is_counted_at_once(monkeypatch, some):
     monkeypatch.setattr(week_rhythm, "_SOME", some)
     since, until = np.array([3.4, 3.4, 1.0]), np.array([3.6, 3.6, 1.5])
     changed = np.array([True, False, True])
-    events, watched = counted(BUSY, since, until, changed)
+    events, watched = count_by_hour(BUSY, since, until, changed)
     assert events.sum() == pytest.approx(2.0)
     assert watched.sum() == pytest.approx(0.9)
     # Half of the first lies before the middle of the week, where changes are likelier.
@@ -105,7 +105,9 @@ def test_a_rhythm_is_the_ratio_of_events_to_an_even_pace_day_by_day_and_hour():
         LearnedWeek(9.0, np.ones(BINS), np.zeros(BINS)),
     ):
         assert nothing.fit().pace.tolist() == [1.0] * BINS
-    assert factors(np.array([5.0]), np.array([1.0])) == pytest.approx([8.0 / 4.0])
+    assert shrunken_factors(np.array([5.0]), np.array([1.0])) == pytest.approx(
+        [8.0 / 4.0]
+    )
 
 
 def test_a_round_of_fetches_adds_what_it_found_and_how_well_it_was_foretold():
@@ -115,7 +117,7 @@ def test_a_round_of_fetches_adds_what_it_found_and_how_well_it_was_foretold():
     rhythm, found = old.fit(), old.after(at, since, changed)
     past, days = old._faded(72.0), (at - since)[:2]
     own = rhythm.between(since[:2], at[:2])
-    more, watched = counted(rhythm, since[:2], at[:2], changed[:2])
+    more, watched = count_by_hour(rhythm, since[:2], at[:2], changed[:2])
     assert found.last == 72.0
     assert found.changes == pytest.approx(past.changes + more)
     assert found.watched == pytest.approx(past.watched + watched)

@@ -91,7 +91,7 @@ class SetQuestion:
         if self.rhythm.flat or not math.isfinite(own):
             return own
         then = self.rhythm.time(np.array(self.now)) + own
-        return max(float(self.rhythm.when(then)) - self.now, 0.0)
+        return max(float(self.rhythm.moment_of(then)) - self.now, 0.0)
 
     @property
     def copied(self) -> float:
@@ -428,14 +428,14 @@ def when_row(
 
     At once where the forecast has nothing to go by: its bounds are then 0 and 1.
     """
-    from halflife.models.setquality import forecast, when
+    from halflife.models.setquality import days_until_below, forecast
 
     known, now, doubt = asked.collection, asked.now, asked.trust.factor
     status = forecast(known, now, [0.0]).status
     if known.looks.size < 2 or status == "nothing held":
         days = 0.0
     else:
-        wait = when(known, now, metric, level, confidence, doubt=doubt)
+        wait = days_until_below(known, now, metric, level, confidence, doubt=doubt)
         days = math.inf if wait is None else asked.wait(wait)
     return {
         "status": status,

@@ -314,7 +314,7 @@ def _gap_of(
     """Return the days of forecasts, and how late in them things were lost."""
     moments = [(one.made, one.told or 0.0) for one in some]
     made, told = np.array(moments).reshape(-1, 2).T
-    return told - made, None if rhythm.flat else rhythm.late(made, told)
+    return told - made, None if rhythm.flat else rhythm.share_after(made, told)
 
 
 def _over_time(

@@ -16,7 +16,7 @@ import numpy as np
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
 from halflife.core.object_store import Attributes
-from halflife.models.rhythm import HALF, LearnedRhythm, Look, Rhythm
+from halflife.models.rhythm import HALF, LearnedRhythm, ObservedRecords, Rhythm
 from halflife.stores import NoteBook, Store
 from halflife.stores.notes.rhythm import RHYTHM
 
@@ -51,7 +51,7 @@ def heard(store: Store, name: str) -> None:
     keep(store, name, known)
 
 
-def looks(collection: Collection, after: float) -> list[Look]:
+def looks(collection: Collection, after: float) -> list[ObservedRecords]:
     """Return what looks at a listing later than that one found, each since the last.
 
     It is objects that came which a copy lacks; that others went is known only later.
@@ -64,7 +64,7 @@ def looks(collection: Collection, after: float) -> list[Look]:
     for since, until in pairs[-MANY:]:
         there = float(np.count_nonzero(lives.present(since)))
         row = np.array([[since], [max(there, 1.0)], [came[until]]])
-        found.append(Look(until, *row))
+        found.append(ObservedRecords(until, *row))
     return found
 
 
@@ -93,7 +93,9 @@ def learn(
         keep(store, name, learned(store, name).after(look))
 
 
-def changes(copy: "FormCopy", wish: "FormWish", shown: TurnRecords) -> Look | None:
+def changes(
+    copy: "FormCopy", wish: "FormWish", shown: TurnRecords
+) -> ObservedRecords | None:
     """Return what a turn at a form found, by when records had been seen before.
 
     Of known records whether they changed or went, of new ones how many there are: they
@@ -132,11 +134,11 @@ def retimed(copy: "FormCopy", rhythm: Rhythm) -> "FormCopy":
     return replace(copy, came=came, seen=seen, last=last, since=since)
 
 
-def _grouped(at: float, seen: Floats, moved: Floats, new: float) -> Look:
+def _grouped(at: float, seen: Floats, moved: Floats, new: float) -> ObservedRecords:
     """Return a look with a group for each moment at which records had been seen."""
     since, place = np.unique(seen, return_inverse=True)
     shown = np.bincount(place, minlength=since.size).astype(np.float64)
     changed: Floats = np.bincount(place, moved, since.size).astype(np.float64)
     middle = int(np.searchsorted(np.cumsum(shown), seen.size / 2.0))
     changed[middle] += new
-    return Look(at, since, shown, changed)
+    return ObservedRecords(at, since, shown, changed)

@@ -30,7 +30,7 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.view import Unrest
-from halflife.models.unrest import BELIEVED, by_group
+from halflife.models.unrest import BELIEVED, unrest_by_group
 
 BIN = 1.0  # days
 MOST_BINS = 512  # kept; before that all groups count as busy as usual
@@ -203,7 +203,9 @@ class Bursts:
         latest = slice(max(self._bins - UNREST_BINS, 0), self._bins)
         level, every = self._sites, self._sites.seen.shape[0] // MOST_SITES + 1
         counts = level.expected[:, latest], level.seen[:, latest]
-        unrest_days, pace = by_group(*counts, self.step, fewest=FEW_SPANS, some=every)
+        unrest_days, pace = unrest_by_group(
+            *counts, self.step, fewest=FEW_SPANS, some=every
+        )
         days = (latest.stop - latest.start) * self.step
         return Unrest(unrest_days, days, pace**BELIEVED)
 

@@ -108,7 +108,7 @@ class WeibullLifetime:
         for name in ("prior_deaths", "prior_days"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise ValueError(f"{name} must be finite and not negative")
-        data = (lives if isinstance(lives, Spells) else spells(lives)).tallied()
+        data = (lives if isinstance(lives, Spells) else spells(lives)).merge_equal()
         return self._learn(self._search(data))
 
     def _search(self, data: Spells) -> _Fit:
@@ -268,7 +268,7 @@ def choose_lifetime(lives: Lives | Spells) -> WeibullLifetime:
     They are compared on the spells of known age, which both can use; the exponential
     fit returned uses all spells.
     """
-    data = (lives if isinstance(lives, Spells) else spells(lives)).tallied()
+    data = (lives if isinstance(lives, Spells) else spells(lives)).merge_equal()
     weibull = WeibullLifetime().fit(data)
     exponential = ExponentialLifetime().fit(data.take(data.aged))
     if weibull.status_ is LifeStatus.OK and weibull.aic_ < exponential.aic_:

@@ -11,7 +11,7 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.forecast import Forecast
 from halflife.core.view import Survival, View
-from halflife.models.unrest import PRIOR, shared
+from halflife.models.unrest import PRIOR, shared_survival
 
 BLOCK = 65_536  # items that are computed at once, where there are many
 
@@ -171,7 +171,7 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     age = (view.unsettled if view.unsettled.size else view.age)[at]
     span = np.where(held, age, 0.0) + later
     variance = pace**2 * u * span + u * lived**2 / watched
-    alive, alone, shared_swing = shared(alive, lived, variance, hit)
+    alive, alone, shared_swing = shared_survival(alive, lived, variance, hit)
     spans = watched / np.maximum(span, 1.0) + PRIOR
     shared_swing = np.minimum(
         shared_swing / np.sqrt(1.0 - 2.0 / spans), np.sqrt(alive * (1.0 - alive))

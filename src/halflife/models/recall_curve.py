@@ -1,7 +1,7 @@
-"""The recall of a copy of a set source at any age, from a few forecasts.
+"""The recall of a set source's copy at any age, interpolated from a few forecasts.
 
-Everything that states the recall of a copy takes it from here, so that all of them
-state the same number.
+Everything that reports the recall of a copy uses this module, so that the numbers
+agree.
 """
 
 from typing import TypeAlias
@@ -12,8 +12,8 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.lifetimes import Collection
 from halflife.models.setquality import Band, recall_ahead
 
-PER_DOUBLING = 2  # ages at which forecasts are made, each time the age doubles
-LEAST = -10  # the least of them is 2^(LEAST / PER_DOUBLING) steps, 1/32
+PER_DOUBLING = 2  # forecasts for each doubling of the age
+LEAST = -10  # the smallest age is 2^(LEAST / PER_DOUBLING) steps, 1/32
 
 Knots: TypeAlias = dict[int, tuple[float, float, float]]
 
@@ -24,11 +24,11 @@ def recall(
     confidence: float = 0.95,
     known: Knots | None = None,
 ) -> Band:
-    """Return the recall of the copy of the last look, so many days after that look.
+    """Return the recall of the last snapshot's copy at these ages in days.
 
-    Forecasts are made at ages that lie evenly on a logarithmic scale, counted in the
-    usual step between looks; between two of them recall is a line. ``known`` has those
-    made before, and gets those made now; they hold until the next look and for one
+    Forecasts are made at ages spaced evenly on a logarithmic scale, in units of the
+    median step between snapshots; recall is interpolated linearly between them.
+    ``known`` caches forecasts; it is valid until the next snapshot and for one
     confidence.
     """
     known = {} if known is None else known
@@ -46,7 +46,7 @@ def recall(
 
 
 def _below(steps: Floats) -> Ints:
-    """Return the number of the age at or before each of these, in steps."""
+    """Return the index of the last age of the scale up to each of these, in steps."""
     least = 2.0 ** (LEAST / PER_DOUBLING)
     place = np.floor(PER_DOUBLING * np.log2(np.maximum(steps, least)) + 1e-9)
     return np.where(steps < least, LEAST - 1, place).astype(np.intp)
@@ -60,12 +60,12 @@ def _size(places: Ints) -> Floats:
 def _learn(
     collection: Collection, step: float, confidence: float, known: Knots, wanted: Ints
 ) -> None:
-    """Make the forecasts that are not known yet."""
+    """Make the forecasts that are not cached yet."""
     new = [int(k) for k in wanted.tolist() if k >= LEAST and k not in known]
     if not new:
         return
     last = float(collection.looks[-1])
     ahead = (step * _size(np.array(new))).tolist()
-    found = recall_ahead(collection, last, ahead, confidence)
+    band = recall_ahead(collection, last, ahead, confidence)
     for i, place in enumerate(new):
-        known[place] = float(found.mean[i]), float(found.low[i]), float(found.high[i])
+        known[place] = float(band.mean[i]), float(band.low[i]), float(band.high[i])

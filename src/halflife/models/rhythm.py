@@ -1,9 +1,9 @@
-"""When in the day a source changes, learned from looks between which it did.
+"""The daily rhythm of a source's changes, learned from intervals in which it changed.
 
 Many databases are changed by a nightly job: nothing happens all day, and everything at
 one hour. Such a source has a time of its own, which stands still while nothing changes
-and leaps at its hour; in that time it decays evenly. ``Rhythm`` is this change of time,
-``LearnedRhythm`` what looks have told of it.
+and jumps at its hour; in that time it decays evenly. ``Rhythm`` is this change of time,
+``LearnedRhythm`` its estimate from fetches.
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,14 +13,14 @@ import numpy as np
 from halflife.core.arrays import Floats
 
 BINS = 24  # of a day, UTC
-LENT = 0.5  # events that are lent to all bins together, evenly (Jeffreys)
-HALF = 30.0  # days after which what a look has told counts half
-LONG = 1.0  # days between two looks that tell nothing of the hour any more
-BRIEF = 1e-6  # days between two that tell nothing yet
-MOMENTS = 96  # of an interval
-SURE, MOST = 3.0, 6.0  # the log score from which on it is used, and the highest kept
-TESTED = 14.0  # days after which the score is half of what it was
-FADED = 1e-3  # records that changed, below which a row is forgotten
+LENT = 0.5  # prior events of all bins together, spread evenly (Jeffreys)
+HALF = 30.0  # days after which a fetch counts half
+LONG = 1.0  # days between fetches from which on they are no evidence of the hour
+BRIEF = 1e-6  # days between fetches up to which they are ignored
+MOMENTS = 96  # points of an interval
+SURE, MOST = 3.0, 6.0  # log score from which the rhythm is used, and its maximum
+TESTED = 14.0  # half-life of the score, in days
+FADED = 1e-3  # changed records below which a row is dropped
 _ROUNDS, _CLOSE = 400, 1e-7
 _EDGES: Floats = np.arange(BINS + 1) / BINS
 _EVEN = (1.0 / BINS,) * BINS
@@ -28,7 +28,7 @@ _EVEN = (1.0 / BINS,) * BINS
 
 @dataclass(frozen=True)
 class Rhythm:
-    """A source's own time: as many days as there are, passing unevenly in each.
+    """A source's own time: it passes unevenly within each day, and whole days agree.
 
     Attributes:
         share: Of a day's changes, those in each of its ``BINS``; they sum to 1.
@@ -43,16 +43,16 @@ class Rhythm:
 
     @property
     def flat(self) -> bool:
-        """Whether it is time as it passes for all."""
+        """Whether the own time is plain time."""
         return self.share == _EVEN
 
     def time(self, at: Floats) -> Floats:
-        """Return the source's own time at moments, in days; midnights are the same."""
-        return at if self.flat else _moved(at, _EDGES, self._sum)
+        """Return the source's own time at moments, in days; midnights agree."""
+        return at if self.flat else _shift_within_day(at, _EDGES, self._sum)
 
-    def when(self, time: Floats) -> Floats:
-        """Return a moment at which the source's own time is so much."""
-        return time if self.flat else _moved(time, self._sum, _EDGES)
+    def moment_of(self, time: Floats) -> Floats:
+        """Return a moment at which the source's own time is ``time``."""
+        return time if self.flat else _shift_within_day(time, self._sum, _EDGES)
 
     def between(self, since: Floats, until: Floats) -> Floats:
         """Return the effective days from one moment to another."""
@@ -61,28 +61,29 @@ class Rhythm:
     def passed(self, since: Floats, until: Floats) -> Floats:
         """Return the share of an interval's effective days that had passed.
 
-        At ``MOMENTS`` moments, evenly over its plain days; the last axis is theirs.
+        At ``MOMENTS`` moments, spaced evenly over its plain days; they are the last
+        axis.
         """
         share = np.append((np.arange(MOMENTS) + 0.5) / MOMENTS, 1.0)
         begin = np.asarray(since)[..., None]
         own = self.between(begin, begin + (until - since)[..., None] * share)
         return np.asarray(own[..., :-1] / np.maximum(own[..., -1:], 1e-12))
 
-    def late(self, since: Floats, until: Floats) -> tuple[Floats, Floats]:
+    def share_after(self, since: Floats, until: Floats) -> tuple[Floats, Floats]:
         """Return the share of an interval after the event in it: mean and variance.
 
-        The event comes by the rhythm. With F the share that has passed by u, from 0 to
+        The event occurs by the rhythm. With F the share that has passed by u, from 0 to
         1, the mean is the integral of F, and that of the square is twice the integral
         of (1 - u) F. Without a rhythm: 1/2 and 1/12.
         """
-        grown = self.passed(since, until)
+        passed = self.passed(since, until)
         place = (np.arange(MOMENTS) + 0.5) / MOMENTS
-        mean, first = grown.mean(axis=-1), (grown * place).mean(axis=-1)
+        mean, first = passed.mean(axis=-1), (passed * place).mean(axis=-1)
         return mean, np.maximum(2.0 * (mean - first) - mean**2, 0.0)
 
     @property
     def _sum(self) -> Floats:
-        """The share until each edge; the last is 1 whatever was rounded."""
+        """The share until each edge; the last is exactly 1."""
         total = np.concatenate([[0.0], np.cumsum(self.share)])
         return np.asarray(total / total[-1])
 
@@ -90,23 +91,23 @@ class Rhythm:
 FLAT = Rhythm()
 
 
-def _moved(at: Floats, old: Floats, new: Floats) -> Floats:
-    """Return moments with the part of each day moved as edges are; days stay."""
-    some = np.where(np.isfinite(at), at, 0.0)
-    day = np.floor(some)
+def _shift_within_day(at: Floats, old: Floats, new: Floats) -> Floats:
+    """Return moments shifted within their days as the edges are."""
+    finite = np.where(np.isfinite(at), at, 0.0)
+    day = np.floor(finite)
     return np.asarray(
-        np.where(np.isfinite(at), day + np.interp(some - day, old, new), at)
+        np.where(np.isfinite(at), day + np.interp(finite - day, old, new), at)
     )
 
 
 @dataclass(frozen=True)
-class Look:
-    """What one look showed of records, by when they were seen before.
+class ObservedRecords:
+    """The records seen by one fetch, by when they were seen before.
 
     Attributes:
-        at: When, in days.
-        since: When they had been seen before, a moment for each group of them.
-        shown: How many were shown, or would have been.
+        at: The time of the fetch, in days.
+        since: When they had been seen before, one moment for each group of records.
+        shown: How many records of each group were shown, or would have been.
         changed: How many of them had changed.
 
     """
@@ -119,21 +120,21 @@ class Look:
 
 @dataclass(frozen=True)
 class LearnedRhythm:
-    """What looks have told of a source's rhythm so far; older ones count less.
+    """The rhythm of a source estimated from fetches so far; older ones count less.
 
-    A look that finds n changes says that they came at some moment since the look
-    before. Changes that come together tell the hour once, however many they are: n
-    count as n / size events, with size = sum(n^2) / sum(n) over looks, which is n if
-    they are always as many, and 1 + mean for changes one by one.
+    A fetch that finds n changes shows that they occurred since the previous fetch.
+    Simultaneous changes are evidence of the hour only once: n count as n / size events,
+    with size = sum(n^2) / sum(n) over fetches, which is n if they are always as many,
+    and 1 + mean for changes one by one.
 
     Attributes:
-        last: When the last look was; ``-inf`` if there was none.
-        rows: Changes found, and the hours (phase of the day) they came between.
-        exposure: Record-days that were watched, by bin.
-        found: Changes, in all.
-        squares: The sum of their squares, look by look.
-        score: By how much, in nats, the rhythm has foretold looks better than none.
-        share: The rhythm that is most likely.
+        last: The time of the last fetch; ``-inf`` if there was none.
+        rows: Changes found, and the phases of the day between which they occurred.
+        exposure: Record-days observed, by bin.
+        found: The number of changes.
+        squares: The sum over fetches of their squares.
+        score: The gain in log score of the rhythm's predictions over none, in nats.
+        share: The most likely rhythm.
 
     """
 
@@ -147,64 +148,64 @@ class LearnedRhythm:
 
     @property
     def size(self) -> float:
-        """How many records change together, 1 at least."""
+        """How many records change together, at least 1."""
         return max(self.squares / self.found, 1.0) if self.found > 0 else 1.0
 
     @property
     def rhythm(self) -> Rhythm:
-        """The rhythm, if it has foretold looks better than none; flat otherwise."""
+        """The rhythm, if its predictions are better than none; flat otherwise."""
         return Rhythm(self.share) if self.score >= SURE else FLAT
 
-    def after(self, look: Look) -> "LearnedRhythm":
-        """Return what is known after another look; one of the past tells nothing."""
+    def after(self, look: ObservedRecords) -> "LearnedRhythm":
+        """Return the estimate after another fetch; one of the past is ignored."""
         if look.at <= self.last:
             return self
         days = look.at - look.since
         short = (days > BRIEF) & (days < LONG) & (look.shown > 0)
         columns = look.since, look.shown, look.changed
-        some = Look(look.at, *(column[short] for column in columns))
+        usable = ObservedRecords(look.at, *(column[short] for column in columns))
         faded = self._faded(look.at)
-        n = float(some.changed.sum())
-        known = replace(
+        n = float(usable.changed.sum())
+        updated = replace(
             faded,
             last=look.at,
-            exposure=faded.exposure + some.shown @ overlaps(some.since, look.at),
+            exposure=faded.exposure + usable.shown @ overlaps(usable.since, look.at),
             found=faded.found + n,
             squares=faded.squares + n * n,
         )
-        score = min(max(faded.score + _told(faded, known, some), -SURE), MOST)
-        rows = _merged(np.concatenate([faded.rows, _rows(some)]))
-        known = replace(known, rows=rows, score=score)
-        return replace(known, share=tuple(known.fit().tolist()))
+        score = min(max(faded.score + _score_gain(faded, updated, usable), -SURE), MOST)
+        rows = _merge_rows(np.concatenate([faded.rows, _rows(usable)]))
+        updated = replace(updated, rows=rows, score=score)
+        return replace(updated, share=tuple(updated.fit().tolist()))
 
     def _faded(self, now: float) -> "LearnedRhythm":
-        """Return what is left of it by now."""
+        """Return the estimate faded to ``now``."""
         days = now - self.last if np.isfinite(self.last) else 0.0
-        part = 0.5 ** (days / HALF)
-        rows = self.rows * np.array([part, 1.0, 1.0])
+        factor = 0.5 ** (days / HALF)
+        rows = self.rows * np.array([factor, 1.0, 1.0])
         return replace(
             self,
             rows=rows[rows[:, 0] > FADED],
-            exposure=self.exposure * part,
-            found=self.found * part,
-            squares=self.squares * part,
-            # Looks at the right hour alone would not show that it has moved.
+            exposure=self.exposure * factor,
+            found=self.found * factor,
+            squares=self.squares * factor,
+            # Fetches at the right hour alone would not show that it has moved.
             score=self.score * 0.5 ** (days / TESTED),
         )
 
     def fit(self) -> Floats:
-        """Return the share of each bin that is most likely, by ``intensity``."""
+        """Return the most likely share of each bin, by ``intensity``."""
         count, start, end = self.rows.T
         inside = overlaps(start, end)
         begin = np.array(self.share)
-        found = intensity(count / self.size, inside, self.exposure, begin)
-        return np.asarray(found / found.sum())
+        rates = intensity(count / self.size, inside, self.exposure, begin)
+        return np.asarray(rates / rates.sum())
 
 
 def intensity(count: Floats, inside: Floats, exposure: Floats, begin: Floats) -> Floats:
-    """Return the events in each bin for each record-day watched.
+    """Return the events per record-day in each bin.
 
-    A Poisson process whose intensity is h_b in bin b of the day, seen through looks:
+    A Poisson process with intensity h_b in bin b of the day, observed in intervals:
     c_i events somewhere in an interval that lies in bin b for ``inside[i, b]`` days.
     The maximum of
 
@@ -213,21 +214,21 @@ def intensity(count: Floats, inside: Floats, exposure: Floats, begin: Floats) ->
 
     a = ``LENT`` / ``BINS``: independent Gamma priors around the even rate r, so the
     shares have a uniform Dirichlet prior that counts as half an event in all. By EM:
-    events are put into bins as likely as these are, and then h_b = (events_b + a) /
-    (exposure_b + a / r). Shepp and Vardi, "Maximum likelihood reconstruction for
-    emission tomography", IEEE TMI 1982; Turnbull, JRSS B 1976. It is concave: there is
-    one maximum. With nothing found all bins are alike.
+    events are distributed over bins by their probabilities, and then
+    h_b = (events_b + a) / (exposure_b + a / r). Shepp and Vardi, "Maximum likelihood
+    reconstruction for emission tomography", IEEE TMI 1982; Turnbull, JRSS B 1976. It is
+    concave: there is one maximum. Without events all bins are equal.
     """
-    total, watched = float(count.sum()), float(exposure.sum())
-    if total <= 0 or watched <= 0:
+    total, days = float(count.sum()), float(exposure.sum())
+    if total <= 0 or days <= 0:
         return np.full(BINS, 1.0 / BINS)
-    rate, lent = total / watched, LENT / BINS
+    rate, prior = total / days, LENT / BINS
     now = np.asarray(rate * BINS * np.maximum(begin, FADED / BINS))
     for _ in range(_ROUNDS):
         chance = inside * now
         mean = np.maximum(chance.sum(axis=1), 1e-300)
         events = (count / mean) @ chance
-        after = (events + lent) / (exposure + lent / rate)
+        after = (events + prior) / (exposure + prior / rate)
         done = float(np.max(np.abs(after - now))) <= _CLOSE * rate
         now = after
         if done:
@@ -236,9 +237,9 @@ def intensity(count: Floats, inside: Floats, exposure: Floats, begin: Floats) ->
 
 
 def overlaps(since: Floats, until: Floats | float) -> Floats:
-    """Return the days of each interval in each bin of the day; none lasts a day.
+    """Return the days of each interval, shorter than a day, in each bin of the day.
 
-    An interval that ends at an earlier hour than it began goes past midnight.
+    An interval that ends at an earlier hour than it began passes midnight.
     """
     start, end = since - np.floor(since), until - np.floor(until)
     end = np.where(end <= start, end + 1.0, end)
@@ -248,35 +249,37 @@ def overlaps(since: Floats, until: Floats | float) -> Floats:
     return np.asarray(inside[:, :BINS] + inside[:, BINS:])
 
 
-def _told(before: LearnedRhythm, after: LearnedRhythm, look: Look) -> float:
-    """Return by how much the rhythm of before foretold a look better than none.
+def _score_gain(
+    before: LearnedRhythm, after: LearnedRhythm, look: ObservedRecords
+) -> float:
+    """Return the gain in log score of the earlier rhythm for a fetch, over none.
 
-    The log score of what was found, as Poisson with the mean of each: c log(e / g) -
-    r (e - g), e the effective and g the plain days of records. The sum over looks, each
-    foretold by those before it, is the evidence for the rhythm (Dawid, "Statistical
-    theory: the prequential approach", JRSS A 1984).
+    The log score of the changes found, as Poisson with the mean of each: c
+    log(e / g) - r (e - g), e the effective and g the plain days of records. The sum
+    over fetches, each predicted from those before it, is the evidence for the rhythm
+    (Dawid, "Statistical theory: the prequential approach", JRSS A 1984).
     """
-    watched = float(before.exposure.sum())
-    if watched <= 0 or not look.since.size:
+    days_observed = float(before.exposure.sum())
+    if days_observed <= 0 or not look.since.size:
         return 0.0
     days = look.at - look.since
     own = Rhythm(before.share).between(look.since, np.full(days.size, look.at))
     own = np.maximum(own, 1e-6 * days)
-    rate = before.found / watched
+    rate = before.found / days_observed
     gain = look.changed @ np.log(own / days) - rate * (look.shown @ (own - days))
     return float(gain) / after.size
 
 
-def _rows(look: Look) -> Floats:
-    """Return the changes of a look and the hours between which they came."""
-    some = look.changed > 0
-    since = look.since[some]
+def _rows(look: ObservedRecords) -> Floats:
+    """Return the changes of a fetch and the hours between which they occurred."""
+    changed = look.changed > 0
+    since = look.since[changed]
     until = np.full(since.size, look.at - np.floor(look.at))
-    return np.stack([look.changed[some], since - np.floor(since), until], axis=1)
+    return np.stack([look.changed[changed], since - np.floor(since), until], axis=1)
 
 
-def _merged(rows: Floats) -> Floats:
-    """Return rows with those joined that lie in the same bins: few remain."""
+def _merge_rows(rows: Floats) -> Floats:
+    """Return rows with those in the same bins merged."""
     if not rows.size:
         return rows
     count, start, end = rows.T

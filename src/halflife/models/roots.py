@@ -1,4 +1,4 @@
-"""Roots of many functions at once."""
+"""Roots of many falling functions at once."""
 
 from collections.abc import Callable
 
@@ -16,11 +16,11 @@ def falling_roots(
     start: Floats,
     close: float = 1e-12,
 ) -> Floats:
-    """Return where each of many falling functions crosses zero, between two ends.
+    """Return where each of many falling functions crosses zero, between two bounds.
 
-    ``function`` returns the values and slopes of all of them. Newton's steps are
-    taken where they stay between the ends, which close in; elsewhere the middle is.
-    A function that does not cross zero is followed to the end where it is nearest.
+    ``function`` returns the values and slopes of all of them. Newton's steps are used
+    where they stay between the bounds, which close in; otherwise bisection. For a
+    function that does not cross zero the result is the bound where it is nearest.
 
     >>> none, ten, one = np.zeros(1), np.full(1, 10.0), np.ones(1)
     >>> falling_roots(lambda x: (4 - x * x, -2 * x), none, ten, one)

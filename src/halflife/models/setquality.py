@@ -1,8 +1,8 @@
-"""How good a copy of a set source is later on: precision, recall, what went and came.
+"""Forecasts of a set source's copy: precision, recall, gone and new objects.
 
 The default forecast is a weighted mean of several models and of the same models
-corrected by what they missed so far; how much each counts, the corrections and the
-bounds come from past forecasts at the same horizon, told by looks already made.
+corrected by their past bias; the weights, the corrections and the bounds come from past
+forecasts at the same horizon whose outcome is known.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,16 @@ from halflife.models.experts import Experts
 from halflife.models.pool import MEASURES, Horizon, Study
 from halflife.models.quantile_mixture import Mixture
 
-LOOKS = 1500  # how far back a forecast looks
+LOOKS = 1500  # the latest snapshots that a forecast uses
 YEAR = 365.0
 HALVINGS = 4
-LATE = 0.05  # of a horizon that looks may come late in the mean, to tell of it
+LATE = 0.05  # largest mean delay of snapshots at a horizon, as a share of it
 
 
 class Band(NamedTuple):
-    """A forecast with its bounds, one entry a moment.
+    """A forecast with its bounds, one entry for each moment.
 
-    ``mean`` is what errs least on average in absolute terms: the middle of what is
-    to be expected.
+    ``mean`` has the least mean absolute error: it is the median.
     """
 
     mean: Floats
@@ -39,17 +38,17 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class SetForecast:
-    """What is left of a copy, and what it lacks, at several moments.
+    """The forecast of a copy's quality at several moments.
 
     Attributes:
         at: The moments, in days.
         size: Objects in the copy.
-        precision: The share of them that is still there.
-        recall: The share of what is there that the copy has.
-        gone: Objects of the copy that are no longer there.
-        new: Objects there that the copy lacks.
-        confidence: How often the truth is meant to lie within the bounds.
-        status: ``ok``, or why there is little to go by.
+        precision: The share of its objects that are still present.
+        recall: The share of the objects present that the copy has.
+        gone: Objects of the copy that are no longer present.
+        new: Objects present that the copy lacks.
+        confidence: The probability that the truth lies within the bounds.
+        status: ``ok``, or why the history is insufficient.
 
     """
 
@@ -71,35 +70,35 @@ def forecast(
     *,
     wanted: Bools | None = None,
 ) -> SetForecast:
-    """Return what the copy of the last look by ``now`` is worth ``ahead`` days on.
+    """Return the quality of the last snapshot's copy by ``now``, ``ahead`` days on.
 
-    Only what was known at ``now`` is used. ``wanted`` picks some of the spells of the
-    collection. With no look at all, or nothing held, there is nothing to be wrong:
-    quality 1, bounds 0 and 1.
+    Only data known at ``now`` are used. ``wanted`` selects spells of the collection.
+    Without any snapshot, or with nothing held, nothing can be wrong: quality 1, bounds
+    0 and 1.
     """
     known = _recent((collection if wanted is None else collection.select(wanted)), now)
     at = now + np.asarray(ahead, np.float64)
     census = Census.of(known)
     if census.looks.size == 0:
-        return _ignorant(at, 0, confidence, "no look yet")
+        return _no_forecast(at, 0, confidence, "no look yet")
     days = np.maximum(at - census.looks[-1], 0.0)
     if census.looks.size == 1:
-        return _ignorant(at, int(census.size[-1]), confidence, "one look only")
+        return _no_forecast(at, int(census.size[-1]), confidence, "one look only")
     study = Study(census)
     if census.size[-1] == 0:
-        blank = _ignorant(at, 0, confidence, "nothing held")
+        blank = _no_forecast(at, 0, confidence, "nothing held")
         return replace(blank, new=_arrivals(study.experts, days))
-    return _told(_losses(study, days, confidence), at, census, confidence)
+    return _set_forecast(_losses(study, days, confidence), at, census, confidence)
 
 
 def recall_ahead(
     collection: Collection, now: float, ahead: Sequence[float], confidence: float = 0.95
 ) -> Band:
-    """Return the recall that ``forecast`` has, in half the time."""
+    """Return the recall of ``forecast``, in half the time."""
     census = Census.of(_recent(collection, now))
     at = now + np.asarray(ahead, np.float64)
     if census.looks.size < 2 or census.size[-1] == 0:
-        return _ignorant(at, 0, confidence, "").recall
+        return _no_forecast(at, 0, confidence, "").recall
     days = np.maximum(at - census.looks[-1], 0.0)
     (loss,) = _losses(Study(census), days, confidence, [RECALL])
     return quality_band(loss, int(census.size[-1]))
@@ -108,73 +107,77 @@ def recall_ahead(
 def _losses(
     study: Study, days: Floats, confidence: float, measures: Sequence[int] = MEASURES
 ) -> Floats:
-    """Return least, middle and most loss of precision and recall, and newcomers.
+    """Return lower bound, median and upper bound of losses and newcomers.
 
-    Measure x (least, middle, most) x moment. Where a horizon has no past, the nearest
-    that has one tells the correction and the bounds.
+    Measure x (low, median, high) x moment. Where a horizon has no past, the nearest one
+    that has provides the correction and the bounds.
     """
     losses = np.zeros((len(measures), 3, days.size))
-    told = np.array([_with_past(study, d) if d > 0 else 0.0 for d in days.tolist()])
-    for one in np.unique(told[told > 0]).tolist():
-        some = np.flatnonzero(told == one)
-        asked = days[some], confidence, measures
-        losses[:, :, some] = _by_horizon(study.at(one), *asked)
+    horizons = np.array([_with_past(study, d) if d > 0 else 0.0 for d in days.tolist()])
+    for horizon in np.unique(horizons[horizons > 0]).tolist():
+        rows = np.flatnonzero(horizons == horizon)
+        arguments = days[rows], confidence, measures
+        losses[:, :, rows] = _by_horizon(study.at(horizon), *arguments)
     return losses
 
 
 def _loss(
     study: Study, days: float, confidence: float, measures: Sequence[int] = MEASURES
 ) -> Floats:
-    """Return the same of one moment: measure x (least, middle, most)."""
+    """Return the same for one moment: measure x (low, median, high)."""
     return _losses(study, np.array([days]), confidence, measures)[:, :, 0]
 
 
 def _by_horizon(
     horizon: Horizon, days: Floats, confidence: float, measures: Sequence[int]
 ) -> Floats:
-    """Return the same as the past of one horizon tells it."""
+    """Return the same from the past of one horizon."""
     last = horizon.study.census.looks.size - 1
     ready = [horizon.measure(m) for m in measures]
-    guess = np.array([[one.scored.guess[last]] for one in ready])
-    other = days != horizon.days
+    guess = np.array([[mixture.scored.guess[last]] for mixture in ready])
+    differs = days != horizon.days
     ratio = np.ones((guess.size, days.size))
-    if other.any():
-        ratio[:, other] = _further(horizon, days[other])[list(measures)]
+    if differs.any():
+        ratio[:, differs] = _ratio_to(horizon, days[differs])[list(measures)]
     looks = np.full(days.size, last)
     pairs = zip(ready, guess * ratio, strict=True)
-    return np.array([one.bounds(looks, each, confidence) for one, each in pairs])
+    return np.array(
+        [mixture.bounds(looks, loss, confidence) for mixture, loss in pairs]
+    )
 
 
 def _with_past(study: Study, days: float) -> float:
-    """Return the nearest horizon whose past tells something.
+    """Return the nearest horizon with past forecasts.
 
     Horizons shorter than a step, or longer than a third of the history, have none. Nor
-    have those just above a whole number of steps, as the next look comes too late to
-    tell of them; of those between whole numbers it tells late. The whole number of
-    steps below is taken then.
+    have those just above a whole number of steps, as the next snapshot comes too late
+    for them; for those between whole numbers it comes late. Then the whole number of
+    steps below is used.
     """
     census = study.census
-    told = max(census.step, min(days, float(np.ptp(census.looks)) / 3.0))
-    below = max(np.floor(told / census.step + 1e-9), 1.0) * census.step
-    past, other = (study.at(h).outcome for h in (told, float(below)))
-    many = 2 * past.known.sum() >= other.known.sum()
-    late = _mean_reach(past) / told > _mean_reach(other) / below + LATE
-    return float(below) if late or not many else told
+    horizon = max(census.step, min(days, float(np.ptp(census.looks)) / 3.0))
+    below = max(np.floor(horizon / census.step + 1e-9), 1.0) * census.step
+    past, past_below = (study.at(h).outcome for h in (horizon, float(below)))
+    is_frequent = 2 * past.known.sum() >= past_below.known.sum()
+    is_late = _mean_reach(past) / horizon > _mean_reach(past_below) / below + LATE
+    return float(below) if is_late or not is_frequent else horizon
 
 
 def _mean_reach(outcome: CopyOutcome) -> float:
-    """Return how many days ahead the looks that told came, in the mean."""
+    """Return the mean days ahead of the snapshots that showed the outcomes."""
     return float(outcome.ahead[outcome.known].mean()) if outcome.known.any() else 0.0
 
 
-def _further(horizon: Horizon, days: Floats) -> Floats:
-    """Return by how much the models think losses and newcomers differ elsewhere."""
+def _ratio_to(horizon: Horizon, days: Floats) -> Floats:
+    """Return the expected ratio of losses and newcomers to those at the horizon."""
     ratio: Floats = horizon.expected(days) / horizon.own
     return ratio
 
 
-def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetForecast:
-    """Return the forecast behind losses: metric x (least, middle, most) x moment."""
+def _set_forecast(
+    losses: Floats, at: Floats, census: Census, confidence: float
+) -> SetForecast:
+    """Return the forecast for losses: metric x (low, median, high) x moment."""
     size = int(census.size[-1])
     order = np.argsort(at, kind="stable")
     losses[PRECISION][:, order] = np.maximum.accumulate(
@@ -192,7 +195,7 @@ def _told(losses: Floats, at: Floats, census: Census, confidence: float) -> SetF
 
 
 def quality_band(loss: Floats, size: Floats | int) -> Band:
-    """Return the quality behind least, middle and most loss.
+    """Return the quality for the lower bound, median and upper bound of the loss.
 
     Less than half an object kept is none.
     """
@@ -201,19 +204,19 @@ def quality_band(loss: Floats, size: Floats | int) -> Band:
 
 
 def quality_bounds(ready: Mixture, looks: Ints, confidence: float) -> Band:
-    """Return the default forecast of a quality made at past looks, with bounds."""
+    """Return the default forecast of a quality from past snapshots, with bounds."""
     scored = ready.scored
     ends = ready.bounds(looks, scored.guess[looks], confidence)
     return quality_band(ends, scored.size[looks])
 
 
 def quality_quantiles(ready: Mixture, looks: Ints, levels: Floats) -> Floats:
-    """Return quantiles of the same forecasts of a quality, ascending: a row a look."""
-    found = np.exp(-ready.quantiles(looks, 1.0 - levels[::-1])[:, ::-1])
-    return np.where(found * ready.scored.size[looks, None] <= 0.5, 0.0, found)
+    """Return quantiles of the same forecasts, ascending: a row for each snapshot."""
+    quantiles = np.exp(-ready.quantiles(looks, 1.0 - levels[::-1])[:, ::-1])
+    return np.where(quantiles * ready.scored.size[looks, None] <= 0.5, 0.0, quantiles)
 
 
-def _ignorant(at: Floats, size: int, confidence: float, why: str) -> SetForecast:
+def _no_forecast(at: Floats, size: int, confidence: float, why: str) -> SetForecast:
     zero, one = np.zeros(at.size), np.ones(at.size)
     quality = Band(one, zero, one)
     gone = Band(zero, zero, size * one)
@@ -221,13 +224,13 @@ def _ignorant(at: Floats, size: int, confidence: float, why: str) -> SetForecast
 
 
 def _arrivals(experts: Experts, days: Floats) -> Band:
-    """Return how many will have come, at the mean pace so far, with wide bounds."""
+    """Return the expected arrivals at the mean rate so far, with wide bounds."""
     mean = experts.rates(np.inf)[1][-1] * days
     half = 3.0 * np.sqrt(mean + (DISPERSION * mean) ** 2)
     return Band(mean, np.maximum(mean - half, 0.0), mean + half)
 
 
-def when(
+def days_until_below(
     collection: Collection,
     now: float,
     metric: str,
@@ -238,10 +241,10 @@ def when(
 ) -> float | None:
     """Return the days from ``now`` until ``metric`` may fall below ``level``.
 
-    The lower bound is one-sided: below it with chance 1 - confidence; with ``doubt`` it
-    is so many times as far from what is expected. The time ahead
-    is doubled until the bound is below, then halved in between, and at last the
-    bound is taken as a line. None if it holds for a year.
+    The lower bound is one-sided: below it with probability 1 - confidence; ``doubt``
+    multiplies its distance from the mean. The time ahead is doubled until the bound is
+    below, then bisected, and finally interpolated linearly. None if it holds for a
+    year.
     """
     census = Census.of(_recent(collection, now))
     if census.looks.size < 2 or census.size[-1] == 0:
@@ -254,24 +257,28 @@ def when(
         mean, low = np.exp(-middle), np.exp(-most)
         return float(max(mean - doubt * (mean - low), 0.0))
 
-    fine, late = (0.0, low(0.0)), (0.0, low(0.0))
-    while late[1] >= level:
-        if late[0] >= YEAR:
+    holding, failing = (0.0, low(0.0)), (0.0, low(0.0))
+    while failing[1] >= level:
+        if failing[0] >= YEAR:
             return None
-        fine, days = late, max(2.0 * late[0], census.step / 4.0)
-        late = (days, low(days))
-    for _ in range(HALVINGS if late[0] > fine[0] else 0):
-        middle = (fine[0] + late[0]) / 2.0
-        there = (middle, low(middle))
-        fine, late = (there, late) if there[1] >= level else (fine, there)
-    share = (fine[1] - level) / (fine[1] - late[1]) if fine[1] > late[1] else 0.0
-    return max(0.0, fine[0] + share * (late[0] - fine[0]))
+        holding, days = failing, max(2.0 * failing[0], census.step / 4.0)
+        failing = (days, low(days))
+    for _ in range(HALVINGS if failing[0] > holding[0] else 0):
+        middle = (holding[0] + failing[0]) / 2.0
+        tried = (middle, low(middle))
+        holding, failing = (tried, failing) if tried[1] >= level else (holding, tried)
+    share = (
+        (holding[1] - level) / (holding[1] - failing[1])
+        if holding[1] > failing[1]
+        else 0.0
+    )
+    return max(0.0, holding[0] + share * (failing[0] - holding[0]))
 
 
 def versions(collection: Collection) -> Collection:
     """Return the collection of versions: an update ends one object and starts another.
 
-    Its precision is the share of copies still there unchanged: freshness.
+    Its precision is the share of copies still present unchanged: freshness.
     """
     lives, looks = collection.lives, collection.looks
     order = np.lexsort((collection.changed_at, collection.changed))
@@ -303,7 +310,7 @@ def versions(collection: Collection) -> Collection:
 
 
 def _recent(collection: Collection, now: float) -> Collection:
-    """Return what was known at ``now`` of the latest looks."""
+    """Return the collection of the latest snapshots, as known at ``now``."""
     known = collection.until(now)
     if known.looks.size <= LOOKS:
         return known

@@ -1,15 +1,15 @@
-"""How much hints of change are worth, learned from the looks that followed them.
+"""The worth of hints of change, learned from the observations that followed them.
 
 An item last seen t days and s hints ago has not changed with probability
-exp(-a t - k s): a is the rate of changes that nobody announces and k what one hint is
-worth, -ln(1 - precision). The chance is given t and s, so it does not matter that
-hints are why we looked: as long as looks are chosen by t and s, those that were made
-say of k what any others would have said.
+exp(-a t - k s): a is the rate of unannounced changes and k the worth of one hint,
+-ln(1 - precision). The probability is conditional on t and s, so it does not matter
+that hints caused the fetches: as long as fetches are chosen by t and s, their outcomes
+are an unbiased sample for k.
 
-What does matter is that items differ: those that change often are hinted at often,
-and an estimate of their rates that errs low would make hints look true. So hints are
-compared with what is usual for the item. If they come at a rate g, all changes come
-at D = a + g (1 - exp(-k)), and in terms of D the chance is
+It does matter that items differ: those that change often have many hints, and an
+estimate of their rates that is too low would make hints look true. So hints are
+compared with the usual rate of hints of the item. If hints arrive at a rate g, all
+changes occur at D = a + g (1 - exp(-k)), and in terms of D the probability is
 
     exp(-y),  y = D t - g t (1 - exp(-k)) + k s,
 
@@ -24,22 +24,22 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.view import Survival
 
-MOST_WORTH = 7.0  # one hint in a thousand is false: nobody is trusted beyond that
+MOST_WORTH = 7.0  # largest worth: one hint in a thousand is false
 GRID: Floats = np.concatenate([[0.0], np.geomspace(1e-3, MOST_WORTH, 60)])
 _LEAST = 1e-9
-_LEAST_SHARE = 0.02  # of all changes, that goes unannounced
+_LEAST_SHARE = 0.02  # least share of changes that are unannounced
 
 
 class HintedLooks(NamedTuple):
-    """Gaps between looks, and the hints that came in them.
+    """Gaps between observations, and the hints that arrived in them.
 
     Attributes:
         group: The group that the item belongs to.
-        expected: D t, the changes that so long a gap should see.
-        usual: g t, the hints that so long a gap usually sees.
-        hints: s, the hints that came.
-        changed: Whether the look at the end found a change.
-        tally: How many such gaps; negative to take back some counted elsewhere.
+        expected: D t, the changes expected in the gap.
+        usual: g t, the hints expected in the gap.
+        hints: s, the hints that arrived.
+        changed: Whether the observation at its end found a change.
+        tally: How many such gaps; negative to subtract gaps counted elsewhere.
 
     """
 
@@ -52,14 +52,14 @@ class HintedLooks(NamedTuple):
 
 
 class HintTrust:
-    """What a hint is worth in each group, k = -ln(1 - precision) >= 0.
+    """The worth of a hint in each group, k = -ln(1 - precision) >= 0.
 
-    k is the most likely of a grid, given the gaps and m pretended hints of which a
-    share q came to nothing. For all groups together q = 1: hints are worth nothing
-    until shown. Each group then pretends with q = exp(-k of all groups together).
+    k is the most likely of a grid, given the gaps and m prior hints of which a share q
+    was false. For all groups together q = 1: hints are worth nothing until proved. For
+    each group then q = exp(-k of all groups together).
 
     Args:
-        pretend: m, how many hints the prior counts for.
+        pretend: m, the weight of the prior in hints.
 
     Attributes:
         worth_: k of each group, from 0 to 7.
@@ -80,7 +80,7 @@ class HintTrust:
         self.pretend = pretend
 
     def fit(self, looks: HintedLooks, *, n_groups: int) -> Self:
-        """Learn what hints are worth from gaps, those without hints included."""
+        """Learn the worth of hints from gaps, including those without hints."""
         if not 0 <= self.pretend < np.inf:
             raise ValueError("pretend must be finite and not negative")
         likelihood = _log_likelihood(looks, n_groups)
@@ -90,7 +90,7 @@ class HintTrust:
 
     @property
     def precision_(self) -> Floats:
-        """Share of hints that are true, 1 - exp(-k)."""
+        """The share of hints that are true, 1 - exp(-k)."""
         return -np.expm1(-self.worth_)
 
 
@@ -108,28 +108,28 @@ def _log_likelihood(looks: HintedLooks, n_groups: int) -> Floats:
 
 
 def _mode(likelihood: Floats, prior: float, pretend: float) -> Floats:
-    """Return the best k of each row, given pretended hints worth ``prior`` each."""
+    """Return the best k of each row, given prior hints of worth ``prior`` each."""
     wrong = float(np.exp(-prior))
     right = np.log(np.maximum(-np.expm1(-GRID), 1e-12)) if prior > 0 else 0.0 * GRID
     table = likelihood + pretend * ((1.0 - wrong) * right - wrong * GRID)
-    found: Floats = GRID[np.argmax(table, axis=1)]
-    return found
+    best: Floats = GRID[np.argmax(table, axis=1)]
+    return best
 
 
 def silent_share(expected: Floats, load: Floats) -> Floats:
-    """Return how likely a change seen was (also) one that no hint announced.
+    """Return the probability that a change seen was (also) an unannounced one.
 
-    (1 - exp(-x)) / (1 - exp(-x - k s)): 1 where hints are worth nothing. ``load`` is
-    k s, what the hints that came are worth together.
+    (1 - exp(-x)) / (1 - exp(-x - k s)): 1 where hints are worth nothing. ``load`` is k
+    s, the total worth of the hints that arrived.
     """
     x = np.maximum(expected, _LEAST)
     share: Floats = np.expm1(-x) / np.expm1(-x - load)
     return share
 
 
-def recall(silent: Floats, told: Floats, worth: Floats) -> Floats:
-    """Return which share of changes is announced, g p / (a + g p), p = 1 - exp(-k)."""
-    true = -told * np.expm1(-worth)
+def announced_share(silent: Floats, hint_rate: Floats, worth: Floats) -> Floats:
+    """Return the share of announced changes, g p / (a + g p), p = 1 - exp(-k)."""
+    true = -hint_rate * np.expm1(-worth)
     share: Floats = true / np.maximum(silent + true, 1e-300)
     return share
 
@@ -138,24 +138,24 @@ def recall(silent: Floats, told: Floats, worth: Floats) -> Floats:
 class Announced:
     """Survival of items some of whose changes are announced by hints.
 
-    Between hints only what nobody announces can make a copy stale: S is that of
-    silent changes.
+    Between hints only unannounced changes make a copy stale: S is that of silent
+    changes.
 
     Attributes:
         inner: Survival of the silence between hints.
         silent: Changes a day that no hint announces.
-        told: Hints a day, true and false.
-        worth: What one hint is worth, -ln(1 - precision).
+        hint_rate: Hints a day, true and false.
+        worth: The worth of one hint, -ln(1 - precision).
 
     """
 
     inner: Survival
     silent: Floats
-    told: Floats
+    hint_rate: Floats
     worth: Floats
 
     def alive(self, t: Floats) -> Floats:
-        """Return S(t), the chance of no silent change in ``t`` days."""
+        """Return S(t), the probability of no silent change in ``t`` days."""
         return self.inner.alive(t)
 
     def lasting(self, t: Floats) -> Floats:

@@ -1,23 +1,23 @@
-"""Which share of the changes of a page nobody announces: what silence is worth.
+"""The share of a page's changes that go unannounced: the worth of silence.
 
-A page that a map dates, and of which it says nothing new, is likelier to be as it was
-than one that no map knows. With x changes expected in a gap between looks, q the share
-of them that goes unannounced and s hints that are worth k each, the page has not
-changed with probability
+A page dated by a map that reports nothing new is more likely to be unchanged than one
+that no map knows. With x changes expected in a gap between observations, q the share of
+them that goes unannounced and s hints of worth k each, the page has not changed with
+probability
 
     exp(-q x - k s).
 
-q = 1 if silence says nothing, and nearly 0 if every change is announced. Gaps in which
-hints came that are believed hide whether anything else changed, so a gap counts with
-the weight exp(-k s). A gap that saw a change stands for q x / (1 - exp(-q x))
-unannounced ones, and a page's q is found by steps of expectation maximisation,
+q = 1 if silence is no evidence, and nearly 0 if every change is announced. Gaps with
+credible hints hide whether anything else changed, so a gap counts with the weight
+exp(-k s). A gap that saw a change stands for q x / (1 - exp(-q x)) unannounced ones,
+and a page's q is estimated by expectation maximisation,
 
     q = (sum of these + OWN Q) / (sum of x over all gaps + OWN),
 
 with Q that of its class, the pages of a host that are dated by the same kinds of maps.
 Q is the same ratio over the class, in which no page counts for more than OWN changes,
-with PRETEND changes that went as all classes together do; and for all together these
-were unannounced. So silence is worth nothing until it has proved to be.
+with PRETEND prior changes as in all classes together; and for all together these were
+unannounced. So silence is worth nothing until proved.
 """
 
 from typing import NamedTuple, Self
@@ -26,21 +26,20 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 
-OWN = 2.0  # changes that the class counts for in the share of a page
-PRETEND = 5.0  # changes that the prior of a class counts for, as of hints
-LEAST = 0.02  # of all changes, that go unannounced at any host
+OWN = 2.0  # weight of the class in the share of a page, in changes
+PRETEND = 5.0  # weight of the prior of a class, in changes, as for hints
+LEAST = 0.02  # least share of unannounced changes at any host
 _STEPS = 20
 _FEWEST = 1e-9  # changes expected
 
 
 class ChangedLooks(NamedTuple):
-    """Looks that found a change.
+    """Observations that found a change.
 
     Attributes:
         item: The item of each.
-        expected: x, the changes that so long a gap should see.
-        tally: For how many such gaps it counts; negative to take back some counted
-            elsewhere.
+        expected: x, the changes expected in the gap.
+        tally: How many such gaps; negative to subtract gaps counted elsewhere.
 
     """
 
@@ -53,15 +52,15 @@ class SilentShares:
     """The share of changes that goes unannounced, for each item.
 
     Args:
-        own: Changes that the class counts for in the share of an item.
-        pretend: Changes that the prior of a class counts for.
+        own: The weight of the class in the share of an item, in changes.
+        pretend: The weight of the prior of a class, in changes.
 
     Attributes:
-        share_: q of each item, from 0.02 to 1; 1 of items that nobody dates.
+        share_: q of each item, from 0.02 to 1; 1 for items without dates.
 
     >>> gaps = ChangedLooks(np.zeros(1, int), np.full(1, 0.01), np.ones(1))
     >>> dated, ten = np.zeros(1, int), np.full(1, 10.0)
-    >>> SilentShares().fit(gaps, ten, dated).share_.round(2)  # one of ten was not told
+    >>> SilentShares().fit(gaps, ten, dated).share_.round(2)  # one of ten unannounced
     array([0.18])
 
     """
@@ -72,24 +71,28 @@ class SilentShares:
         self.own, self.pretend = own, pretend
 
     def fit(self, gaps: ChangedLooks, expected: Floats, place: Ints) -> Self:
-        """Learn from looks; ``expected`` are the changes expected of each item in all.
+        """Learn from observations; ``expected`` are the total changes of each item.
 
         ``place`` is the class of each item; -1 if no map has ever dated it.
         """
         dated = np.flatnonzero(place >= 0)
         group, all_of = place[dated], np.maximum(expected[dated], 0.0)
         weight = self.own / (self.own + all_of)
-        due = _sums(group, weight * all_of)
+        expected_sum = _sums(group, weight * all_of)
         x = np.maximum(gaps.expected, _FEWEST)
         self.share_ = np.ones(place.size)
         for _ in range(_STEPS):
-            part = self.share_[gaps.item] * x
-            found = gaps.tally * part / -np.expm1(-part)
-            seen = np.bincount(gaps.item, found, place.size)[dated]
-            came = _sums(group, weight * seen)
-            around = (came.sum() + self.pretend) / (due.sum() + self.pretend)
-            usual = (came + self.pretend * around) / (due + self.pretend)
-            own = (seen + self.own * usual[group]) / (all_of + self.own)
+            unannounced = self.share_[gaps.item] * x
+            counted = gaps.tally * unannounced / -np.expm1(-unannounced)
+            seen = np.bincount(gaps.item, counted, place.size)[dated]
+            seen_sum = _sums(group, weight * seen)
+            overall = (seen_sum.sum() + self.pretend) / (
+                expected_sum.sum() + self.pretend
+            )
+            class_share = (seen_sum + self.pretend * overall) / (
+                expected_sum + self.pretend
+            )
+            own = (seen + self.own * class_share[group]) / (all_of + self.own)
             self.share_[dated] = np.clip(own, LEAST, 1.0)
         return self
 

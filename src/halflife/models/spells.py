@@ -1,4 +1,4 @@
-"""Lives as columns of ages: what every model of lifetimes is fitted to."""
+"""Spells as columns of ages, the data of every model of lifetimes."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,13 +22,13 @@ class Spells:
     ``lower`` the age at the end is known exactly.
 
     Attributes:
-        entry: Age from which the spell was watched.
-        lower: Greatest age at which it is known to have been there.
-        upper: Age by which it had gone; ``inf`` if nobody knows.
-        aged: Whether ages count from birth. Otherwise the spell was there before the
-            first look, nobody knows how old it was, and ages count from its entry.
-        weight: How many spells the row stands for.
-        spread: Days by which the birth may have been sooner or later than taken, so
+        entry: Age from which the spell was observed.
+        lower: Greatest age at which it is known to have lasted.
+        upper: Age by which it had ended; ``inf`` if unknown.
+        aged: Whether ages count from birth. Otherwise the spell began before the first
+            snapshot, its age is unknown, and ages count from its entry.
+        weight: The number of spells the row stands for.
+        spread: Days by which the birth may have been sooner or later than assumed, so
             that all three ages may be off by this much together; 0 if it is known.
 
     """
@@ -51,16 +51,16 @@ class Spells:
         *,
         spread: Floats | None = None,
     ) -> Self:
-        """Return spells from columns; raise ``ValueError`` if they make no sense."""
+        """Return spells from columns; raise ``ValueError`` if they are invalid."""
         given = (entry, lower, upper)
         first, last, gone = (np.asarray(c, dtype=np.float64) for c in given)
         n = first.shape
-        known = np.ones(n, np.bool_) if aged is None else np.asarray(aged, np.bool_)
+        is_aged = np.ones(n, np.bool_) if aged is None else np.asarray(aged, np.bool_)
         times = np.ones(n) if weight is None else np.asarray(weight, np.float64)
-        off = np.zeros(n) if spread is None else np.asarray(spread, np.float64)
-        made = cls(first, last, gone, known, times, off)
-        made._check()
-        return made
+        spreads = np.zeros(n) if spread is None else np.asarray(spread, np.float64)
+        result = cls(first, last, gone, is_aged, times, spreads)
+        result._check()
+        return result
 
     def _check(self) -> None:
         columns = (self.entry, self.lower, self.upper, self.aged, self.weight)
@@ -86,17 +86,17 @@ class Spells:
 
     @cached_property
     def deaths(self) -> float:
-        """How many spells are known to have ended."""
+        """The number of spells known to have ended."""
         return float(self.weight[self.ended].sum())
 
     @cached_property
     def exposure(self) -> float:
-        """Days for which spells were watched; a death counts as midway."""
+        """Days for which spells were observed; a death counts as midway."""
         end = np.where(self.ended, (self.lower + self.upper) / 2, self.lower)
         return float(self.weight @ (end - self.entry))
 
     def take(self, rows: Bools | Ints | slice) -> Self:
-        """Return some of the spells."""
+        """Return the spells at these rows."""
         return replace(
             self,
             entry=self.entry[rows],
@@ -107,10 +107,16 @@ class Spells:
             spread=self.spread[rows],
         )
 
-    def tallied(self) -> Self:
-        """Return the same spells with equal rows added up, none of weight 0."""
-        some = self.take(self.weight > 0) if np.any(self.weight == 0) else self
-        columns = (some.aged, some.spread, some.upper, some.lower, some.entry)
+    def merge_equal(self) -> Self:
+        """Return the same spells with equal rows merged, and none of weight 0."""
+        weighted = self.take(self.weight > 0) if np.any(self.weight == 0) else self
+        columns = (
+            weighted.aged,
+            weighted.spread,
+            weighted.upper,
+            weighted.lower,
+            weighted.entry,
+        )
         order = np.lexsort(columns)
         new = np.zeros(order.size, np.bool_)
         new[:1] = True
@@ -118,40 +124,48 @@ class Spells:
             inside = column[order]
             new[1:] |= inside[1:] != inside[:-1]
         first = np.flatnonzero(new)
-        weight = np.add.reduceat(some.weight[order], first) if first.size else order * 0
-        return replace(some.take(order[first]), weight=np.asarray(weight, np.float64))
+        weight = (
+            np.add.reduceat(weighted.weight[order], first) if first.size else order * 0
+        )
+        return replace(
+            weighted.take(order[first]), weight=np.asarray(weight, np.float64)
+        )
 
 
 def spells(
     lives: Lives, looks: Floats | None = None, *, window: float | None = None
 ) -> Spells:
-    """Return the spells of some lives, as ages.
+    """Return the spells of lifetimes, as ages.
 
-    An object first seen at f and lacking at the look a before it was born midway
-    between them, give or take half the gap, and met at age (f - a) / 2: had it died
-    sooner nobody would know of it. So entry = f - birth, lower = last_seen - birth,
-    upper = gone_by - birth and spread = (f - a) / 2.
+    An object first seen at f and missing at the snapshot a before was born midway
+    between them, give or take half the gap, and enters observation at age (f - a) / 2:
+    had it died sooner it would be unknown. So entry = f - birth,
+    lower = last_seen - birth, upper = gone_by - birth and spread = (f - a) / 2.
 
-    With a ``window`` (days; needs ``looks``) only what happened from the first look
-    within the last ``window`` days on counts: older spells that were there at that
-    look enter at the age they had then. That estimates the present, not the past.
+    With a ``window`` (days; needs ``looks``) only events since the first snapshot
+    within the last ``window`` days count: older spells present at that snapshot enter
+    at the age they had then. That estimates the present, not the past.
     """
     start = -np.inf
     if window is not None:
         if looks is None:
-            raise ValueError("a window needs the looks; pass looks=collection.looks")
+            raise ValueError(
+                "a window needs the times of snapshots; pass looks=collection.looks"
+            )
         recent = looks[looks >= looks[-1] - window] if looks.size else looks
         start = recent[0] if recent.size else np.inf
-    some = lives if start == -np.inf else lives.take(lives.last_seen >= start)
-    met = np.maximum(some.first_seen, start)
-    old = some.truncated
-    spread = np.where(old, 0.0, some.first_seen - some.absent_before) / 2
-    birth = np.where(old, met, some.first_seen - spread)
-    entry = met - birth
+    recent_lives = lives if start == -np.inf else lives.take(lives.last_seen >= start)
+    entered = np.maximum(recent_lives.first_seen, start)
+    old = recent_lives.truncated
+    spread = (
+        np.where(old, 0.0, recent_lives.first_seen - recent_lives.absent_before) / 2
+    )
+    birth = np.where(old, entered, recent_lives.first_seen - spread)
+    entry = entered - birth
     return Spells.of(
         entry,
-        some.last_seen - birth,
-        some.gone_by - birth,
+        recent_lives.last_seen - birth,
+        recent_lives.gone_by - birth,
         ~old,
-        spread=np.minimum(spread, entry),  # they may differ in the last digit
+        spread=np.minimum(spread, entry),  # rounding may make them differ
     )

@@ -1,9 +1,8 @@
-"""How long objects stay, without a formula: Kaplan-Meier and Turnbull curves.
+"""Nonparametric survival of objects: Kaplan-Meier and Turnbull curves.
 
-Both take spells that were met late (delayed entry) and that may still be there
-(right-censored). Kaplan-Meier puts a death midway between the two looks that bound
-it; Turnbull leaves open where between them it was, and is right for wide gaps.
-Spells of unknown age say nothing about ages and are left out.
+Both accept spells with delayed entry that may be right-censored. Kaplan-Meier puts a
+death midway between the two snapshots that bound it; Turnbull leaves its time between
+them open, and is right for wide gaps. Spells of unknown age are left out.
 """
 
 from dataclasses import replace
@@ -22,20 +21,20 @@ __all__ = ["CurveStatus", "KaplanMeier", "Turnbull"]
 _NORMAL_95 = 1.959963984540054
 _ROUNDS = 3000
 _WORK = 40_000_000  # spells and steps visited, about three seconds
-_AGES = 5000  # different ages that are left as they are
-_LEAP = 1e4  # times a step that the search may go ahead at once
+_AGES = 5000  # most distinct ages that are not rounded
+_LEAP = 1e4  # largest multiple of a step in one extrapolation
 _TINY = 1e-300
 _TRACE = 1e-16
 _MOMENT = 1e-12  # days, and relative
 
 
 class CurveStatus(IntEnum):
-    """What the spells can tell.
+    """How far the spells suffice for a curve.
 
     OK           a curve
-    NO_SPELLS    nothing was watched: no curve, 1 everywhere
+    NO_SPELLS    nothing was observed: no curve, 1 everywhere
     NO_DEATHS    none ended: 1 everywhere
-    NOT_SETTLED  the curve still moved when the search was given up
+    NOT_SETTLED  the curve had not converged when the search ended
     """
 
     OK = 0
@@ -57,12 +56,12 @@ class KaplanMeier:
     Attributes:
         time_: Ages at which spells ended, ascending.
         survival_: S at these ages.
-        variance_: Of S; that of the age before where nobody is left.
+        variance_: The variance of S; that of the age before where none is at risk.
         low_: Lower band.
         high_: Upper band.
         at_risk_: n at these ages.
         deaths_: d at these ages.
-        status_: What the spells can tell; see ``CurveStatus``.
+        status_: How far the spells suffice; see ``CurveStatus``.
 
     >>> end = np.array([1.0, 2, 3, 4])
     >>> seen = Spells.of(np.zeros(4), end, np.array([1.0, 2, np.inf, 4]))
@@ -84,8 +83,8 @@ class KaplanMeier:
         self.z = z
 
     def fit(self, lives: Lives | Spells) -> Self:
-        """Estimate from lives, or from their spells if these were made before."""
-        data = _aged(lives)
+        """Estimate from lifetimes, or from their spells if these are given."""
+        data = _known_age(lives)
         ended, weight = data.ended, data.weight
         end = np.where(ended, (data.lower + data.upper) / 2, data.lower)
         self.time_, where = np.unique(end[ended], return_inverse=True)
@@ -93,7 +92,7 @@ class KaplanMeier:
         entered = _before(data.entry, weight, self.time_)
         self.at_risk_ = entered - _before(end, weight, self.time_)
         self.status_ = _status(data)
-        self._bound()
+        self._set_bands()
         return self
 
     def survival(self, t: Floats) -> Floats:
@@ -104,43 +103,43 @@ class KaplanMeier:
         """Return the lower and upper band at ``t``."""
         return _steps(self, "low_", t, 1.0), _steps(self, "high_", t, 1.0)
 
-    def _bound(self) -> None:
+    def _set_bands(self) -> None:
         n, d = self.at_risk_, np.minimum(self.deaths_, self.at_risk_)
         self.survival_ = np.cumprod(1.0 - d / np.maximum(n, _TINY)).astype(np.float64)
         last = n - d <= 1e-12 * n
-        part = np.where(last, 0.0, d / np.maximum(n * (n - d), _TINY))
-        total = np.cumsum(part)
+        terms = np.where(last, 0.0, d / np.maximum(n * (n - d), _TINY))
+        total = np.cumsum(terms)
         alive = np.where(self.survival_ > 0, self.survival_, 1.0)
         self.variance_ = np.asarray(self.survival_**2 * total, np.float64)
         log = np.minimum(np.log(alive), -_TINY)
-        wide = np.minimum(self.z * np.sqrt(total) / -log, LARGEST_LOG)
-        none = self.survival_ <= 0
-        self.low_ = np.where(none, 0.0, np.exp(log * np.exp(wide)))
-        high = np.where(none, np.inf, np.exp(log * np.exp(-wide)))
-        # Where nobody is left the curve ends, but not what we can be sure of.
+        width = np.minimum(self.z * np.sqrt(total) / -log, LARGEST_LOG)
+        is_zero = self.survival_ <= 0
+        self.low_ = np.where(is_zero, 0.0, np.exp(log * np.exp(width)))
+        high = np.where(is_zero, np.inf, np.exp(log * np.exp(-width)))
+        # Where none is at risk the curve ends, but not its upper bound.
         self.high_ = np.minimum(np.minimum.accumulate(high), 1.0)
 
 
 class Turnbull:
-    """The likeliest survival curve for deaths known only to lie in intervals.
+    """The maximum likelihood survival curve for interval-censored deaths.
 
     Self-consistency, as deaths and risk: with S the curve so far, a death in (l, u]
     is spread over the steps in between as S falls there; then each step's hazard is
     the deaths in it over the spells at risk. Turnbull, JRSS B 1976, with the support
     of Frydman, JRSS B 1994, under delayed entry; accelerated by squared extrapolation
-    (Varadhan and Roland, 2008). Equal spells are added up first.
+    (Varadhan and Roland, 2008). Equal spells are merged first.
 
     Args:
         grid: Widen intervals to multiples of this many days first; 0 leaves them
-            alone. ``None`` does that too, up to 5 000 different ages; beyond, a
-            quarter of the usual time between the looks around a death is taken.
-        close: Stop when no step moves S by more.
+            unchanged. So does ``None``, up to 5 000 distinct ages; beyond, the grid is
+            a quarter of the median interval of deaths.
+        close: Stop when no step changes S by more.
 
     Attributes:
         time_: Edges of the steps, ascending, from 0.
-        survival_: S at the edges; within a step S is undetermined, and taken as even.
-        log_likelihood_: Of the curve.
-        status_: What the spells can tell; see ``CurveStatus``.
+        survival_: S at the edges; within a step S is undetermined, and taken as linear.
+        log_likelihood_: The log-likelihood of the curve.
+        status_: How far the spells suffice; see ``CurveStatus``.
 
     >>> inf = np.inf
     >>> seen = Spells.of(np.zeros(3), np.array([0.0, 1, 2]), np.array([2.0, 3, inf]))
@@ -159,23 +158,23 @@ class Turnbull:
         self.close = close
 
     def fit(self, lives: Lives | Spells) -> Self:
-        """Estimate from lives, or from their spells if these were made before."""
-        data = _aged(lives)
+        """Estimate from lifetimes, or from their spells if these are given."""
+        data = _known_age(lives)
         grid = _grid(data) if self.grid is None else self.grid
         if grid > 0:
-            data = _rounded(data, grid)
-        steps = _steps_of(data.tallied())
-        hazard, settled = _consistent(steps, self.close)
+            data = _round_to_grid(data, grid)
+        steps = _steps_of(data.merge_equal())
+        hazard, converged = _self_consistent(steps, self.close)
         alive = _alive(hazard)
         self.time_, self.survival_ = steps.edge, alive
         self.log_likelihood_ = _log_likelihood(steps, alive)
         self.status_ = _status(data)
-        if self.status_ is CurveStatus.OK and not settled:
+        if self.status_ is CurveStatus.OK and not converged:
             self.status_ = CurveStatus.NOT_SETTLED
         return self
 
     def survival(self, t: Floats) -> Floats:
-        """Return S(t); after the last age known, as there."""
+        """Return S(t); constant after the last known age."""
         if not hasattr(self, "time_"):
             raise NotFitted("call fit() before survival()")
         return np.interp(t, self.time_, self.survival_)
@@ -193,7 +192,7 @@ class _Steps(NamedTuple):
     support: Bools
 
 
-def _aged(lives: Lives | Spells) -> Spells:
+def _known_age(lives: Lives | Spells) -> Spells:
     data = lives if isinstance(lives, Spells) else spells(lives)
     return data.take(data.aged & (data.weight > 0))
 
@@ -209,29 +208,29 @@ def _sums(where: Ints, amount: Floats, size: int) -> Floats:
 
 
 def _before(time: Floats, weight: Floats, at: Floats) -> Floats:
-    """Return the weight of what happened before each moment."""
+    """Return the weight of the events before each moment."""
     order = np.argsort(time, kind="stable")
     total = np.concatenate(([0.0], np.cumsum(weight[order])))
-    found: Floats = total[np.searchsorted(time[order], at, side="left")]
-    return found
+    weight_before: Floats = total[np.searchsorted(time[order], at, side="left")]
+    return weight_before
 
 
 def _steps(curve: KaplanMeier, name: str, t: Floats, start: float) -> Floats:
     if not hasattr(curve, name):
         raise NotFitted("call fit() first")
     value = np.concatenate(([start], getattr(curve, name)))
-    found: Floats = value[np.searchsorted(curve.time_, t, side="right")]
-    return found
+    values: Floats = value[np.searchsorted(curve.time_, t, side="right")]
+    return values
 
 
 def _grid(data: Spells) -> float:
-    """Return the grid for many different ages; 0 if there are few."""
+    """Return the grid for many distinct ages; 0 if there are few."""
     if np.unique(data.lower).size <= _AGES or not data.deaths:
         return 0.0
     return float(np.median((data.upper - data.lower)[data.ended])) / 4
 
 
-def _rounded(data: Spells, grid: float) -> Spells:
+def _round_to_grid(data: Spells, grid: float) -> Spells:
     """Return the spells with intervals widened to multiples of ``grid``."""
     lower = np.floor(data.lower / grid) * grid
     entry = np.minimum(np.round(data.entry / grid) * grid, lower)
@@ -241,7 +240,7 @@ def _rounded(data: Spells, grid: float) -> Spells:
 
 def _steps_of(data: Spells) -> _Steps:
     ended, exact = data.ended, data.lower == data.upper
-    # A death at exactly t lies in a step too short to matter that ends at t.
+    # A death at exactly t lies in a negligibly short step that ends at t.
     lower = data.lower - np.where(exact, _MOMENT * np.maximum(data.lower, 1.0), 0.0)
     entry = np.minimum(data.entry, lower)
     upper = data.upper[ended]
@@ -260,38 +259,40 @@ def _steps_of(data: Spells) -> _Steps:
 
 
 def _alive(hazard: Floats) -> Floats:
-    """Return S at the edges; where all at risk died it stays above 0 by a trace.
+    """Return S at the edges; where all at risk died it stays slightly above 0.
 
-    Those who enter later say what happened to them, given that they were there.
+    Later entries are conditional on being present at their entry.
     """
     stay = np.maximum(1.0 - hazard, _TRACE)
     return np.concatenate(([1.0], np.cumprod(stay)))
 
 
-def _consistent(steps: _Steps, close: float) -> tuple[Floats, bool]:
-    """Return the hazards that agree with themselves, and whether they settled."""
+def _self_consistent(steps: _Steps, close: float) -> tuple[Floats, bool]:
+    """Return the self-consistent hazards, and whether they converged."""
     renew = _Renewal(steps)
     now = np.where(steps.support, 0.5 / np.maximum(np.sum(steps.support), 1), 0.0)
     now = renew(now)
     visits = 3 * (steps.weight.size + steps.edge.size)
     for _ in range(min(_ROUNDS // 3, _WORK // visits)):
-        one = renew(now)
-        if np.max(np.abs(_alive(one) - _alive(now)), initial=0.0) < close:
-            return one, True
-        two = renew(one)
-        first, second = one - now, two - 2 * one + now
-        ratio = float(first @ first) / (float(second @ second) + _TINY)
-        far = float(np.clip(np.sqrt(ratio), 1.0, _LEAP))
-        leap = np.clip(now + 2 * far * first + far**2 * second, two / 10, 1.0)
-        better = _log_likelihood(steps, _alive(leap)) >= _log_likelihood(
-            steps, _alive(two)
+        first_round = renew(now)
+        if np.max(np.abs(_alive(first_round) - _alive(now)), initial=0.0) < close:
+            return first_round, True
+        second_round = renew(first_round)
+        step, curvature = first_round - now, second_round - 2 * first_round + now
+        ratio = float(step @ step) / (float(curvature @ curvature) + _TINY)
+        stride = float(np.clip(np.sqrt(ratio), 1.0, _LEAP))
+        leap = np.clip(
+            now + 2 * stride * step + stride**2 * curvature, second_round / 10, 1.0
         )
-        now = renew(leap) if better else two
+        better = _log_likelihood(steps, _alive(leap)) >= _log_likelihood(
+            steps, _alive(second_round)
+        )
+        now = renew(leap) if better else second_round
     return now, False
 
 
 class _Renewal:
-    """One round: deaths spread by the curve so far, then hazards from deaths."""
+    """One round: deaths distributed by the current curve, then hazards from deaths."""
 
     def __init__(self, steps: _Steps) -> None:
         size = steps.edge.size
@@ -315,6 +316,6 @@ class _Renewal:
 
 
 def _log_likelihood(steps: _Steps, alive: Floats) -> float:
-    gone = np.where(steps.ended, alive[np.minimum(steps.upper, alive.size - 1)], 0.0)
-    chance = (alive[steps.lower] - gone) / np.maximum(alive[steps.entry], _TINY)
+    after = np.where(steps.ended, alive[np.minimum(steps.upper, alive.size - 1)], 0.0)
+    chance = (alive[steps.lower] - after) / np.maximum(alive[steps.entry], _TINY)
     return float(steps.weight @ np.log(np.maximum(chance, _TINY)))

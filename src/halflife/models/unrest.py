@@ -1,56 +1,56 @@
-"""How unevenly groups of pages change, and what that makes of the share that is stale.
+"""How unevenly groups of pages change, and the effect on the share that is stale.
 
 The pages of a site change together, in two ways. There are busy and quiet times: in t
-days of the calendar a group lives B days at its usual pace. B is taken as a Gamma
+days of the calendar a group lives B days at its usual pace. B is modelled as a Gamma
 process with mean t and variance u t, u being the group's *unrest* in days: 0 if it
-changes at even odds, 7 if all that a usual week brings comes at once. A page with the
-rate r has not changed with the chance
+changes evenly, 7 if all changes of a usual week occur at once. A page with the rate r
+has not changed with probability
 
     E exp(-r B) = (1 + u r) ** (-t / u),
 
-in the mean more than if it changed by itself, since many changes at once hit the same
-pages. And many pages change at the same moment, each once: if all that happens comes
-1 / u times a day, it hits a page with the chance q = u r, at most 1. Two such pages are
-both still fresh with the chance
+more in the mean than if it changed independently, since many changes at once hit the
+same pages. And many pages change at the same moment, each once: if all changes occur
+1 / u times a day, each time a page is hit with probability q = u r, at most 1. Two such
+pages are both still fresh with probability
 
     E exp(-(2 - q) r B),
 
 that of one page if they always change together (q = 1), and that of two which share
-nothing but B if they never do. What is stale varies far more than if each page changed
-by itself. Only what is to come hits pages at once unseen: what came before was seen on
-those of them that were fetched since, and exposures go by that.
+nothing but B if they never do. The stale share varies far more than if each page
+changed independently. Only future changes hit pages at once unobserved: past ones were
+seen on pages that were fetched since, and exposures include that.
 """
 
 import numpy as np
 
 from halflife.core.arrays import Floats
 
-SPANS = (1, 3, 7, 14, 28)  # bins that are taken together
-LENT = 1.0  # changes expected that a group without unrest lends
-MOST = 30.0  # days, of all groups
-LONGEST = 365.0  # days, of one group: its pages change once a year, all at once
-PRIOR = 4.0  # spans that all groups lend to each
-LENT_PACE, LENT_PACES = 5.0, 20.0  # changes lent to the pace of a group, and of all
-# Of a pace this power is believed: counts after a busy time stand for several changes,
-# and half as much was right on the sites that nothing is reported of.
+SPANS = (1, 3, 7, 14, 28)  # lengths of spans, in bins
+LENT = 1.0  # prior expected changes without unrest
+MOST = 30.0  # largest unrest of all groups together, in days
+LONGEST = 365.0  # largest unrest of one group, in days: once a year, all at once
+PRIOR = 4.0  # weight of all groups in the unrest of each, in spans
+LENT_PACE, LENT_PACES = 5.0, 20.0  # prior changes of the pace of a group, and of all
+# The power of a pace that is used: counts after a busy time stand for several changes,
+# and half was right on sites without hints.
 BELIEVED = 0.5
 _ROWS = 4096  # groups that are computed at once
-_NONE = 1e-9  # days; so few are none
+_NONE = 1e-9  # days; less is 0
 
 
 def unrest(
     expected: Floats, seen: Floats, step: float = 1.0, *, fewest: int = 1
 ) -> float:
-    """Return the unrest u of groups, in days, by the changes of each in each bin.
+    """Return the unrest u of groups, in days, from their changes in each bin.
 
     With E changes expected in ``span`` bins of ``step`` days and C seen, C has the
     variance E + u E^2 / (span step). So u = span step sum((C - E)^2 - C) / sum(E^2),
-    sums over groups, each divided by what the group expects in all: the mean over
-    changes expected, in which no group that is large counts for more than that. What is
-    busy for days on end shows in longer spans only: the largest of all spans counts of
-    which there are ``fewest``, over all groups; a few tell rather if rates are right.
-    (The moment estimate of over-dispersion: McCullagh and Nelder, "Generalized linear
-    models", 1989, section 6.2.)
+    sums over groups, each divided by the group's total of expected changes, so that
+    large groups do not dominate. Busy times of several days show in longer spans only:
+    the largest estimate counts, over spans of which there are ``fewest`` in all groups;
+    a few would rather show errors of the rates. (The moment estimate of
+    over-dispersion: McCullagh and Nelder, "Generalized linear models", 1989, section
+    6.2.)
 
     >>> burst = np.zeros((1, 14))
     >>> burst[0, 3] = 28.0
@@ -59,66 +59,66 @@ def unrest(
     >>> unrest(np.full((1, 14), 2.0), np.full((1, 14), 2.0))
     0.0
     """
-    spans = _told(expected, fewest)
+    spans = _usable_spans(expected, fewest)
     return max([0.0, *(_unrest(expected, seen, span) * step for span in spans)])
 
 
-def _told(expected: Floats, fewest: int) -> list[int]:
-    """Return the spans of which there are enough, over all groups."""
+def _usable_spans(expected: Floats, fewest: int) -> list[int]:
+    """Return the spans of which there are enough in all groups."""
     groups = np.count_nonzero(expected.sum(axis=1) > 0)
     return [n for n in SPANS if groups * (expected.shape[1] // n) >= fewest]
 
 
 def paces(expected: Floats, seen: Floats) -> Floats:
-    """Return how fast each group lives, by the changes of each in each bin.
+    """Return the pace of each group, from its changes in each bin.
 
-    With E changes expected in all and C seen, p = (C + k P) / (E + k), where P is the
-    same of all groups together: (sum(C) + K) / (sum(E) + K). 1 if all is as expected.
+    With E changes expected in total and C seen, p = (C + k P) / (E + k), where P is the
+    pace of all groups together: (sum(C) + K) / (sum(E) + K). 1 if all is as expected.
 
     >>> both = np.array([[10.0, 10.0], [0.0, 0.0]])
-    >>> paces(both, 2.0 * both).round(2)  # of the second group nothing is known
+    >>> paces(both, 2.0 * both).round(2)  # the second group is unknown
     array([1.9, 1.5])
     """
     e, c = expected.sum(axis=1), seen.sum(axis=1)
-    every = (c.sum() + LENT_PACES) / (e.sum() + LENT_PACES)
-    return np.asarray((c + LENT_PACE * every) / (e + LENT_PACE))
+    overall = (c.sum() + LENT_PACES) / (e.sum() + LENT_PACES)
+    return np.asarray((c + LENT_PACE * overall) / (e + LENT_PACE))
 
 
-def by_group(
+def unrest_by_group(
     expected: Floats, seen: Floats, step: float = 1.0, *, fewest: int = 1, some: int = 1
 ) -> tuple[Floats, Floats]:
     """Return the unrest of each group in days, and its pace.
 
-    Around what the group does on the whole (``paces``), as ``unrest`` tells it of all
-    groups, of which here every so many-th is asked (``some``). For each span a group's
-    own unrest is span step (sum((C - E)^2 - C) + u w / span) / (sum(E^2) + w), u that
-    of all groups and w what ``PRIOR`` spans and one change of its own would add below:
-    a group that was seen little is like all.
+    Relative to the group's mean pace (``paces``), and shrunk towards the ``unrest`` of
+    all groups, estimated from every ``some``-th group. For each span a group's own
+    unrest is span step (sum((C - E)^2 - C) + u w / span) / (sum(E^2) + w), u that of
+    all groups and w the weight of ``PRIOR`` spans and one change of its own: a group
+    with few observations is like all.
 
     >>> burst, even = np.zeros(14), np.full(14, 2.0)
     >>> burst[3] = 28.0
-    >>> days, pace = by_group(np.full((2, 14), 2.0), np.stack([burst, even]))
+    >>> days, pace = unrest_by_group(np.full((2, 14), 2.0), np.stack([burst, even]))
     >>> days.round(1), pace.round(1)
     (array([10.6,  2.4]), array([1., 1.]))
     """
     pace = paces(expected, seen)
-    told = expected[::some] * pace[::some, None], seen[::some]
+    sample = expected[::some] * pace[::some, None], seen[::some]
     days = np.zeros(expected.shape[0])
-    for span in _told(told[0], fewest):
-        every = max(_unrest(*told, span), 0.0)
+    for span in _usable_spans(sample[0], fewest):
+        overall = max(_unrest(*sample, span), 0.0)
         for begin in range(0, days.size, _ROWS):
             at = slice(begin, begin + _ROWS)
-            own = _own(expected[at] * pace[at, None], seen[at], span, every)
+            own = _own(expected[at] * pace[at, None], seen[at], span, overall)
             days[at] = np.maximum(days[at], own)
     return np.minimum(days * step, LONGEST), pace
 
 
-def _own(expected: Floats, seen: Floats, span: int, every: float) -> Floats:
-    """Return the unrest of each group in bins, lent that of all."""
+def _own(expected: Floats, seen: Floats, span: int, overall: float) -> Floats:
+    """Return the unrest of each group in bins, shrunk towards that of all."""
     e, c = _blocks(expected, span), _blocks(seen, span)
     excess, size = ((c - e) ** 2 - c).sum(axis=1), (e**2).sum(axis=1)
-    lent = (PRIOR * size + e.sum(axis=1)) / e.shape[1] + _NONE
-    own: Floats = (span * excess + every * lent) / (size + lent)
+    weight = (PRIOR * size + e.sum(axis=1)) / e.shape[1] + _NONE
+    own: Floats = (span * excess + overall * weight) / (size + weight)
     return own
 
 
@@ -130,40 +130,47 @@ def _unrest(expected: Floats, seen: Floats, span: int) -> float:
 
 
 def _blocks(table: Floats, span: int) -> Floats:
-    """Return sums over so many bins each, up to the last one."""
+    """Return sums over ``span`` bins each, up to the last one."""
     rows, bins = table.shape
-    many = bins // span
-    some = table[:, bins - many * span :].reshape(rows, many, span)
-    sums: Floats = some.sum(axis=2)
+    n = bins // span
+    spans = table[:, bins - n * span :].reshape(rows, n, span)
+    sums: Floats = spans.sum(axis=2)
     return sums
 
 
-def shared(
+def shared_survival(
     alive: Floats, lived: Floats, variance: Floats, together: Floats | float = 0.0
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the chance of each page to be fresh, and what makes it vary.
+    """Return each page's probability to be fresh, its own variance and the shared one.
 
-    ``alive`` is the chance after just ``lived`` days, so that the rate is
+    ``alive`` is the probability after exactly ``lived`` days, so that the rate is
     r = -ln(alive) / lived. If the days lived have this variance v and are Gamma
     distributed, E exp(-c r B) = L(c) = (1 + c r v / lived) ** (-lived^2 / v). Pages hit
-    ``together`` with the chance q are both fresh with the chance L(2 - q). Second is
-    the variance that each page has of its own, L(1) - L(2 - q); third the standard
-    deviation of what it shares with its group: L(2 - q) - L(1)^2 squared. With q = 1 it
-    shares everything.
+    ``together`` with probability q are both fresh with probability L(2 - q). The second
+    result is each page's own variance, L(1) - L(2 - q); the third is the standard
+    deviation shared with its group, the root of L(2 - q) - L(1)^2. With q = 1 it shares
+    everything.
 
     >>> one = np.ones(1)
-    >>> [float(x[0].round(4)) for x in shared(np.exp(-one), one, one)]  # 1/2, 1/6, 1/12
+    >>> half = shared_survival(np.exp(-one), one, one)
+    >>> [float(x[0].round(4)) for x in half]  # 1/2, 1/6, root of 1/12
     [0.5, 0.1667, 0.2887]
-    >>> [float(x[0].round(4)) for x in shared(np.exp(-one), one, one, 1.0)]
+    >>> [float(x[0].round(4)) for x in shared_survival(np.exp(-one), one, one, 1.0)]
     [0.5, 0.0, 0.5]
     """
-    some = (variance > _NONE) & (lived > _NONE) & (alive > 0)
-    days, spread = np.where(some, lived, 1.0), np.where(some, variance, 1.0)
-    falls = np.where(some, -np.log(np.where(some, alive, 1.0)), 0.0)  # r lived
+    uncertain = (variance > _NONE) & (lived > _NONE) & (alive > 0)
+    days, spread = np.where(uncertain, lived, 1.0), np.where(uncertain, variance, 1.0)
+    expected_changes = np.where(
+        uncertain, -np.log(np.where(uncertain, alive, 1.0)), 0.0
+    )  # r lived
     shape = days**2 / spread
-    both = 2.0 - together
-    once, twice = (np.exp(-shape * np.log1p(c * falls / shape)) for c in (1.0, both))
-    mean = np.where(some, once, alive)
-    alone = np.where(some, np.maximum(once - twice, 0.0), alive * (1.0 - alive))
-    swing = np.where(some, np.sqrt(np.maximum(twice - once**2, 0.0)), 0.0)
-    return mean, alone, swing
+    exponent = 2.0 - together
+    once, twice = (
+        np.exp(-shape * np.log1p(c * expected_changes / shape)) for c in (1.0, exponent)
+    )
+    mean = np.where(uncertain, once, alive)
+    own_variance = np.where(
+        uncertain, np.maximum(once - twice, 0.0), alive * (1.0 - alive)
+    )
+    shared = np.where(uncertain, np.sqrt(np.maximum(twice - once**2, 0.0)), 0.0)
+    return mean, own_variance, shared

@@ -1,11 +1,11 @@
-"""The likelihood of Weibull lifetimes, with the slopes that a fit needs.
+"""The likelihood of Weibull lifetimes, with the derivatives that a fit needs.
 
 With the cumulative hazard H(t) = (a t)**k a spell that entered observation at age e
 and ended at an age in (l, u] has the log-likelihood
 
-    H(e) - H(l) + ln(1 - exp(H(l) - H(u)))    if it ended between two looks,
+    H(e) - H(l) + ln(1 - exp(H(l) - H(u)))    if it ended between two snapshots,
     H(e) - H(l) + ln h(l)                     if it ended at exactly l,
-    H(e) - H(l)                               if it was still there.
+    H(e) - H(l)                               if it was still present.
 
 Klein and Moeschberger, "Survival Analysis", 2003, s. 3.5.
 """
@@ -16,7 +16,7 @@ from halflife.core.arrays import Floats
 from halflife.models.ascent import Slopes
 from halflife.models.spells import Spells
 
-_POINTS = 4  # births over which a likelihood is averaged
+_POINTS = 4  # points over which an uncertain birth is averaged
 _CHUNK = 2048  # rows at a time, so that they stay in the cache
 _EARLIEST = -1e6  # stands for ln 0
 _STEEPEST = 600.0  # largest ln H, so that squares stay finite
@@ -25,8 +25,8 @@ _STEEPEST = 600.0  # largest ln H, so that squares stay finite
 class Likelihood:
     """Log-likelihood of (ln a, ln k), its gradient and Hessian, in scaled time.
 
-    Priors: ``deaths`` in ``days`` (scaled) seen besides, and ``shrink``, the inverse
-    variance of ln k about 0.
+    Priors: ``deaths`` in ``days`` (scaled), added to the data, and ``shrink``, the
+    inverse variance of ln k about 0.
     """
 
     def __init__(
@@ -48,20 +48,20 @@ class Likelihood:
 
 
 class _Part:
-    """The share of some rows in the log-likelihood.
+    """The log-likelihood of some rows.
 
-    A birth that may have been sooner or later is averaged over: ln of the mean of
-    S(l) - S(u) over all births, less that of S(e). By Gauss and Legendre's points.
+    An uncertain birth is averaged over: ln of the mean of S(l) - S(u) over all births,
+    less that of S(e), with the points of Gauss and Legendre.
     """
 
     def __init__(self, data: Spells, scale: float) -> None:
-        sure = not data.spread.any()
-        point, share = np.polynomial.legendre.leggauss(1 if sure else _POINTS)
+        exact = not data.spread.any()
+        point, share = np.polynomial.legendre.leggauss(1 if exact else _POINTS)
         self.share = share[:, None] / 2
-        off = point[:, None] * data.spread
-        with np.errstate(divide="ignore"):  # ln 0 is understood
+        shift = point[:, None] * data.spread
+        with np.errstate(divide="ignore"):  # ln 0 is -inf here
             self.entry, self.lower, self.upper = (
-                np.log(np.maximum(t + off, 0.0) / scale)
+                np.log(np.maximum(t + shift, 0.0) / scale)
                 for t in (data.entry, data.lower, data.upper)
             )
         self.between = data.ended & (data.upper > data.lower)
@@ -70,15 +70,15 @@ class _Part:
 
     def __call__(self, at: Floats) -> Floats:
         alive = -_cumulative(self.lower, at)
-        alive[..., self.between] += self._gone(at, alive[..., self.between])
+        alive[..., self.between] += self._log_ended(at, alive[..., self.between])
         if self.exact.any():
             alive[..., self.exact] += _log_hazard(self.lower[:, self.exact], at)
-        met = _mean(-_cumulative(self.entry, at), self.share)
-        found: Floats = (_mean(alive, self.share) - met) @ self.weight
-        return found
+        at_entry = _mean(-_cumulative(self.entry, at), self.share)
+        log_p: Floats = (_mean(alive, self.share) - at_entry) @ self.weight
+        return log_p
 
-    def _gone(self, at: Floats, alive: Floats) -> Floats:
-        """Return ln(1 - exp(-D)) with D = H(u) - H(l), and its slopes."""
+    def _log_ended(self, at: Floats, alive: Floats) -> Floats:
+        """Return ln(1 - exp(-D)) with D = H(u) - H(l), and its derivatives."""
         d, a, k, aa, ak, kk = _cumulative(self.upper[:, self.between], at) + alive
         d = np.maximum(d, 1e-300)
         with np.errstate(under="ignore"):
@@ -97,23 +97,23 @@ class _Part:
 
 
 def _mean(log: Floats, share: Floats) -> Floats:
-    """Return ln of the weighted mean of exp(log), and its slopes; points go by row."""
+    """Return ln of the weighted mean of exp(log), and its derivatives, by row."""
     if len(share) == 1:
         return log[:, 0]
     top = log[0].max(axis=0)
     with np.errstate(under="ignore"):
-        part = share * np.exp(log[0] - top)
-        total = part.sum(axis=0)
-        part /= total
-        a, k, aa, ak, kk = np.einsum("spn,pn->sn", log[1:], part)
-        aa += np.einsum("pn,pn->n", part, log[1] ** 2) - a * a
-        ak += np.einsum("pn,pn->n", part, log[1] * log[2]) - a * k
-        kk += np.einsum("pn,pn->n", part, log[2] ** 2) - k * k
+        weights = share * np.exp(log[0] - top)
+        total = weights.sum(axis=0)
+        weights /= total
+        a, k, aa, ak, kk = np.einsum("spn,pn->sn", log[1:], weights)
+        aa += np.einsum("pn,pn->n", weights, log[1] ** 2) - a * a
+        ak += np.einsum("pn,pn->n", weights, log[1] * log[2]) - a * k
+        kk += np.einsum("pn,pn->n", weights, log[2] ** 2) - k * k
     return np.array([top + np.log(total), a, k, aa, ak, kk])
 
 
 def _cumulative(log_t: Floats, at: Floats) -> Floats:
-    """Return H = exp(k (ln a + ln t)) and its slopes in (ln a, ln k), one a row."""
+    """Return H = exp(k (ln a + ln t)) and its derivatives in (ln a, ln k)."""
     k = float(np.exp(at[1]))
     q = np.minimum(k * (at[0] + np.maximum(log_t, _EARLIEST)), _STEEPEST)
     with np.errstate(under="ignore"):
@@ -122,8 +122,8 @@ def _cumulative(log_t: Floats, at: Floats) -> Floats:
 
 
 def _log_hazard(log_t: Floats, at: Floats) -> Floats:
-    """Return ln h = ln k + k (ln a + ln t) - ln t and its slopes, one a row."""
+    """Return ln h = ln k + k (ln a + ln t) - ln t and its derivatives, one a row."""
     k = float(np.exp(at[1]))
     q = k * (at[0] + log_t)
-    one = np.ones(q.shape)
-    return np.array([at[1] + q - log_t, k * one, 1 + q, 0 * one, k * one, q])
+    ones = np.ones(q.shape)
+    return np.array([at[1] + q - log_t, k * ones, 1 + q, 0 * ones, k * ones, q])

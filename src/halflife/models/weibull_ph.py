@@ -1,15 +1,15 @@
 """Weibull proportional hazards by maximum likelihood, a rate and shape a stratum.
 
 S(t) = exp(-rate_s t**shape_s exp(x b)). With z = ln rate_s + x b and H = t**shape exp z
-a spell watched from age e that ended in (l, u] has the log-likelihood
+a spell observed from age e that ended in (l, u] has the log-likelihood
 
-    H(e) - H(l) + ln(1 - exp(H(l) - H(u)))                  if between two looks,
+    H(e) - H(l) + ln(1 - exp(H(l) - H(u)))                  if between two snapshots,
     H(e) - H(l) + ln shape + z + (shape - 1) ln l           if at exactly l,
-    H(e) - H(l)                                             if it was still there.
+    H(e) - H(l)                                             if it was still present.
 
-The rival of least squares through Cox's baseline: one likelihood for all, and honest
-about weeks between looks. Kalbfleisch and Prentice, "The Statistical Analysis of
-Failure Time Data", 2002, s. 3.6.
+The alternative to least squares through Cox's baseline: one likelihood for all
+parameters, which accounts for weeks between observations. Kalbfleisch and Prentice,
+"The Statistical Analysis of Failure Time Data", 2002, s. 3.6.
 """
 
 from enum import IntEnum
@@ -26,23 +26,23 @@ from halflife.models.spells import Spells
 __all__ = ["WeibullPH", "WeibullPHStatus"]
 
 _SHAPES = (0.05, 20.0)
-_WIDE = 30.0  # how far ln(rate), and a coefficient in deviations, may go
+_WIDE = 30.0  # bounds of ln(rate), and of a coefficient in deviations
 _STEEPEST = 300.0  # largest ln H, so that squares stay finite
 _EXP = 600.0  # exponents are kept within
 _EARLIEST = -1e6  # stands for ln 0
-_HALF = 0.5  # a death that we pretend to have seen where none was
+_HALF = 0.5  # prior deaths where none was observed
 _TINY = 1e-300
 
 
 class WeibullPHStatus(IntEnum):
-    """What the spells can tell.
+    """How far the spells suffice for a fit.
 
     OK           the peak of the likelihood
-    NO_SPELLS    nothing was watched: all numbers 0, shapes 1
-    NO_DEATHS    none ended: coefficients 0, rates as if half a death had been seen
+    NO_SPELLS    nothing was observed: all numbers 0, shapes 1
+    NO_DEATHS    none ended: coefficients 0, rates from half a death
     BOUND        a shape, rate or coefficient ended at its bound, as likelihood rises
                  without end; the numbers are finite but say no more than "large"
-    NOT_SETTLED  the search was given up before the peak
+    NOT_SETTLED  the search ended before the peak
     """
 
     OK = 0
@@ -59,15 +59,16 @@ class WeibullPH:
         coefficient_: b.
         covariance_: Of b, from the observed information; 0 for a covariate that does
             not vary.
-        robust_: The same allowing for clusters whose spells tell one story (the
-            sandwich of scores added up by cluster); ``covariance_`` if none was given.
+        robust_: The same, allowing for dependent spells within clusters
+            (the sandwich of scores summed by cluster); ``covariance_`` if no cluster
+            was given.
         standard_error_: Root of the diagonal of ``robust_``.
-        rate_: By stratum. Where nothing ended, as if half a death had been seen.
+        rate_: By stratum. Where nothing ended, from half a death.
         shape_: By stratum; 1 where nothing ended.
         strata_: The strata, in order.
         idle_: Those of them in which nothing ended.
         log_likelihood_: At the estimate.
-        status_: What the spells can tell; see ``WeibullPHStatus``.
+        status_: How far the spells suffice; see ``WeibullPHStatus``.
 
     >>> end = np.array([1.0, 2, 3, 4])
     >>> found = WeibullPH().fit(Spells.of(np.zeros(4), end, end), np.zeros((4, 0)))
@@ -98,30 +99,36 @@ class WeibullPH:
     ) -> Self:
         """Estimate from spells and their covariates, one row each.
 
-        ``start`` are coefficients to begin the search at.
+        ``start`` are the coefficients at which the search begins.
         """
-        given = np.asarray(x, np.float64)
+        covariates = np.asarray(x, np.float64)
         n = len(spells)
-        if given.ndim != 2 or given.shape[0] != n or not np.isfinite(given).all():
+        if (
+            covariates.ndim != 2
+            or covariates.shape[0] != n
+            or not np.isfinite(covariates).all()
+        ):
             raise ValueError(
                 f"x must have a row of finite numbers for each of {n} spells"
             )
         labels = np.full(n, "all") if strata is None else strata
         self.strata_, code = codes(labels, n, "strata")
         deaths = np.bincount(code, spells.weight * spells.ended, len(self.strata_))
-        some = deaths > 0
-        self.idle_ = tuple(s for s, k in zip(self.strata_, some, strict=True) if not k)
-        self._nothing(given.shape[1])
-        if some.any():
-            rows = _Rows(spells, given, code).of(some)
+        has_deaths = deaths > 0
+        self.idle_ = tuple(
+            s for s, k in zip(self.strata_, has_deaths, strict=True) if not k
+        )
+        self._reset(covariates.shape[1])
+        if has_deaths.any():
+            rows = _Rows(spells, covariates, code).of(has_deaths)
             rows.cluster = None if cluster is None else _clusters(cluster, n)[rows.kept]
             self._search(rows, start)
         elif spells.weight.sum() > 0:
             self.status_ = WeibullPHStatus.NO_DEATHS
-        self._idle(spells, given, code, some)
+        self._set_idle_rates(spells, covariates, code, has_deaths)
         return self
 
-    def _nothing(self, p: int) -> None:
+    def _reset(self, p: int) -> None:
         self.coefficient_, self.covariance_ = np.zeros(p), np.zeros((p, p))
         self.robust_ = self.covariance_
         self.standard_error_ = np.zeros(p)
@@ -135,7 +142,7 @@ class WeibullPH:
         begin = None if start is None else np.asarray(start, np.float64)
         peak = climb(likelihood, *likelihood.bounds(begin))
         self.status_ = _status(peak)
-        k, some = rows.count, rows.active
+        k, active = rows.count, rows.active
         unit = 1.0 / likelihood.deviation
         self.coefficient_ = peak.at[2 * k :] * unit
         self.covariance_ = peak.covariance[2 * k :, 2 * k :] * np.outer(unit, unit)
@@ -144,18 +151,20 @@ class WeibullPH:
             pull = peak.covariance[2 * k :] @ likelihood.scores(peak.at, rows.cluster)
             self.robust_ = pull @ pull.T * np.outer(unit, unit)
         self.standard_error_ = np.sqrt(np.maximum(np.diag(self.robust_), 0.0))
-        self.shape_[some] = np.exp(peak.at[k : 2 * k])
+        self.shape_[active] = np.exp(peak.at[k : 2 * k])
         log = peak.at[:k] - self.coefficient_ @ likelihood.mean
-        log -= self.shape_[some] * np.log(likelihood.scale)
-        self.rate_[some] = np.exp(np.clip(log, -_EXP, _EXP))
+        log -= self.shape_[active] * np.log(likelihood.scale)
+        self.rate_[active] = np.exp(np.clip(log, -_EXP, _EXP))
         self.log_likelihood_ = peak.value - likelihood.jacobian
 
-    def _idle(self, spells: Spells, x: Floats, code: Ints, some: Bools) -> None:
+    def _set_idle_rates(
+        self, spells: Spells, x: Floats, code: Ints, has_deaths: Bools
+    ) -> None:
         relative = np.exp(np.clip(x @ self.coefficient_, -_EXP, _EXP))
-        watched = spells.weight * (spells.lower - spells.entry) * relative
-        exposure = np.bincount(code, watched, some.size)
-        none = ~some & (exposure > 0)
-        self.rate_[none] = _HALF / exposure[none]
+        exposures = spells.weight * (spells.lower - spells.entry) * relative
+        exposure = np.bincount(code, exposures, has_deaths.size)
+        idle = ~has_deaths & (exposure > 0)
+        self.rate_[idle] = _HALF / exposure[idle]
 
     def relative(self, x: ArrayLike) -> Floats:
         """Return exp(x b)."""
@@ -174,7 +183,7 @@ def _status(peak: Peak) -> WeibullPHStatus:
 
 
 class _Rows:
-    """Spells with covariates and strata; those of strata without a death apart."""
+    """Spells with covariates and strata, restricted to strata with a death."""
 
     def __init__(self, spells: Spells, x: Floats, code: Ints) -> None:
         self.spells, self.x, self.code = spells, x, code
@@ -183,12 +192,12 @@ class _Rows:
         self.cluster: Ints | None = None
 
     def of(self, active: Bools) -> "_Rows":
-        """Return the rows of some strata, numbered anew."""
+        """Return the rows of the active strata, which are numbered again."""
         rows = np.flatnonzero(active[self.code] & (self.spells.weight > 0))
-        again = np.cumsum(active) - 1
-        made = _Rows(self.spells.take(rows), self.x[rows], again[self.code[rows]])
-        made.active, made.kept = active, rows
-        return made
+        new_code = np.cumsum(active) - 1
+        result = _Rows(self.spells.take(rows), self.x[rows], new_code[self.code[rows]])
+        result.active, result.kept = active, rows
+        return result
 
     @property
     def count(self) -> int:
@@ -212,7 +221,7 @@ class _Likelihood:
         self.scale = float(np.exp(np.log(end[end > 0]).mean())) if end.any() else 1.0
         upper = np.where(end > 0, end, self.scale * 1e-6)
         lower = np.where(ended & (data.lower == data.upper), upper, data.lower)
-        lower = np.where(end > 0, lower, 0.0)  # who ended at 0 ended soon after
+        lower = np.where(end > 0, lower, 0.0)  # an end at 0 counts as soon after
         self.exact = ended & (lower == upper)
         self.between = ended & ~self.exact
         with np.errstate(divide="ignore"):  # ln 0 is understood
@@ -224,18 +233,18 @@ class _Likelihood:
         self.jacobian = float(self.weight[self.exact].sum() * np.log(self.scale))
 
     def bounds(self, start: Floats | None) -> tuple[Floats, Floats, Floats]:
-        """Return where to begin, and the bounds."""
+        """Return the start of the search, and its bounds."""
         died = np.bincount(self.code, self.weight * (self.exact | self.between))
         lived = np.bincount(self.code, self.weight * np.exp(self.upper))
         rate = np.log(died / np.maximum(lived, _TINY))
-        shapes, wide = np.zeros(self.count), np.full(self.z.shape[1], _WIDE)
-        wide[self.fixed] = 0.0
-        begin = np.zeros(wide.size) if start is None else start * self.deviation
+        shapes, width = np.zeros(self.count), np.full(self.z.shape[1], _WIDE)
+        width[self.fixed] = 0.0
+        begin = np.zeros(width.size) if start is None else start * self.deviation
         low, high = np.log(_SHAPES)
         return (
             np.concatenate((rate, shapes, begin)),
-            np.concatenate((rate - _WIDE, shapes + low, -wide)),
-            np.concatenate((rate + _WIDE, shapes + high, wide)),
+            np.concatenate((rate - _WIDE, shapes + low, -width)),
+            np.concatenate((rate + _WIDE, shapes + high, width)),
         )
 
     def __call__(self, at: Floats) -> Slopes:
@@ -254,53 +263,55 @@ class _Likelihood:
         return float(value.sum()), slope, np.triu(bend) + np.triu(bend, 1).T
 
     def scores(self, at: Floats, cluster: Ints) -> Floats:
-        """Return the gradient, one column a cluster."""
+        """Return the gradient, one column for each cluster."""
         _, z, g, *_ = self._rows(at) * self.weight
         k, n = self.count, int(cluster.max()) + 1
         place = self.code * n + cluster
-        both = [np.bincount(place, part, k * n).reshape(k, n) for part in (z, g)]
-        rest = [np.bincount(cluster, z * column, n) for column in self.z.T]
-        return np.concatenate((*both, np.reshape(rest, (self.z.shape[1], n))))
+        by_stratum = [np.bincount(place, part, k * n).reshape(k, n) for part in (z, g)]
+        by_covariate = [np.bincount(cluster, z * column, n) for column in self.z.T]
+        return np.concatenate(
+            (*by_stratum, np.reshape(by_covariate, (self.z.shape[1], n)))
+        )
 
     def _by(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, self.count).astype(np.float64)
 
     def _rows(self, at: Floats) -> Floats:
-        """Return each spell's log-likelihood and its slopes in (z, ln shape)."""
+        """Return each spell's log-likelihood and its derivatives in (z, ln shape)."""
         k = self.count
         z = at[:k][self.code] + self.z @ at[2 * k :]
         shape = np.exp(at[k : 2 * k])[self.code]
-        found = -_cumulative(self.lower, z, shape)
+        log_p = -_cumulative(self.lower, z, shape)
         if self.late:
-            found += _cumulative(self.entry, z, shape)
+            log_p += _cumulative(self.entry, z, shape)
         if self.between.any():
-            some = self.between
-            before = _cumulative(self.lower[some], z[some], shape[some])
-            after = _cumulative(self.upper[some], z[some], shape[some])
-            found[:, some] += _gone(after - before)
+            rows = self.between
+            before = _cumulative(self.lower[rows], z[rows], shape[rows])
+            after = _cumulative(self.upper[rows], z[rows], shape[rows])
+            log_p[:, rows] += _log_ended(after - before)
         if self.exact.any():
-            some = self.exact
-            found[:, some] += _log_hazard(self.lower[some], z[some], shape[some])
-        return found
+            rows = self.exact
+            log_p[:, rows] += _log_hazard(self.lower[rows], z[rows], shape[rows])
+        return log_p
 
 
 def _cumulative(log: Floats, z: Floats, shape: Floats) -> Floats:
-    """Return H = exp(z + shape ln t) and its slopes in (z, ln shape), one a row."""
+    """Return H = exp(z + shape ln t) and its derivatives in (z, ln shape)."""
     q = shape * log
     with np.errstate(under="ignore"):
         h = np.exp(np.minimum(z + q, _STEEPEST))
-        bent = q * h
-        return np.array([h, h, bent, h, bent, bent * (1.0 + q)])
+        slope = q * h
+        return np.array([h, h, slope, h, slope, slope * (1.0 + q)])
 
 
 def _log_hazard(log: Floats, z: Floats, shape: Floats) -> Floats:
-    """Return ln h = ln shape + z + (shape - 1) ln t and its slopes, one a row."""
-    q, one, none = shape * log, np.ones(z.size), np.zeros(z.size)
-    return np.array([np.log(shape) + z + q - log, one, 1.0 + q, none, none, q])
+    """Return ln h = ln shape + z + (shape - 1) ln t and its derivatives, one a row."""
+    q, ones, zeros = shape * log, np.ones(z.size), np.zeros(z.size)
+    return np.array([np.log(shape) + z + q - log, ones, 1.0 + q, zeros, zeros, q])
 
 
-def _gone(passed: Floats) -> Floats:
-    """Return ln(1 - exp(-D)) and its slopes, from D and its slopes."""
+def _log_ended(passed: Floats) -> Floats:
+    """Return ln(1 - exp(-D)) and its derivatives, from D and its derivatives."""
     d, z, g, zz, zg, gg = passed
     d = np.maximum(d, _TINY)
     first = 1.0 / np.expm1(np.minimum(d, _STEEPEST))

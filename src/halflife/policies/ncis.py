@@ -70,7 +70,7 @@ class HintedIndex:
 def _hints(view: View) -> SignalRates:
     told = view.survival
     if isinstance(told, Announced):
-        return SignalRates(told.silent, told.told, told.worth)
+        return SignalRates(told.silent, told.hint_rate, told.worth)
     nothing = np.zeros(len(view))
     return SignalRates(view.rate, nothing, nothing)
 

@@ -15,7 +15,7 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.models.census import Census
 from halflife.models.pool import Study
-from halflife.models.setquality import forecast, when
+from halflife.models.setquality import days_until_below, forecast
 from halflife.study import decays, empirical, flows, lifespans, svg, verdicts
 from halflife.study.decays import Fan
 from halflife.study.figures import StudyFigure, as_csv
@@ -185,7 +185,7 @@ def _facts(collection: Collection) -> list[tuple[str, str, str]]:
         ("Changed", f"{collection.changed.size / days:.3g} a day", "new versions seen"),
     ]
     for metric in ("precision", "recall"):
-        wait = when(collection, now, metric, LEVEL, CONFIDENCE)
+        wait = days_until_below(collection, now, metric, LEVEL, CONFIDENCE)
         said = "never" if wait is None else f"in {stretch(wait)}"
         remark = f"to keep {metric} ≥ 90 %, at 95 % confidence"
         facts.append(("Sync", said, remark))

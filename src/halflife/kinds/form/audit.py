@@ -240,7 +240,7 @@ def late_share(check: Audit) -> float:
     since = min(check.copy.last, check.now)
     if check.rhythm.flat or not check.now > since:
         return 0.5
-    return float(check.rhythm.late(*np.array([since, check.now]))[0])
+    return float(check.rhythm.share_after(*np.array([since, check.now]))[0])
 
 
 def _rng(client: FormClient, source: FormConfig) -> Generator:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from halflife.models.turnover import Turnover, unevenly
+from halflife.models.turnover import Turnover, unrest_of_events
 
 if TYPE_CHECKING:
     from halflife.queries.form_copy import FormCopy
@@ -28,6 +28,6 @@ def turnover(copy: "FormCopy") -> Turnover:
         went=float(ended.size),
         days=days,
         seen=float(np.sum(last - came) + np.sum((seen + ended) / 2.0 - first)),
-        unrest=unevenly(np.concatenate([new, ended]), copy.since, days),
+        unrest=unrest_of_events(np.concatenate([new, ended]), copy.since, days),
         hidden=float(began.size - new.size - len(copy.records)),
     )

@@ -177,7 +177,7 @@ class HubDesk:
             return
         self.first.discard(key)
         record = self.trust.get(hub, TrustRecord())
-        self.trust[hub] = record.told(now) if changed else record.lied(now)
+        self.trust[hub] = record.with_truth(now) if changed else record.with_lie(now)
         HUB_TRUST.save(self.store, self.trust)
 
     async def _ask_hubs(

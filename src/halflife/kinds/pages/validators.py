@@ -88,7 +88,7 @@ class ValidatorMemory:
             return
         if look.digest == held.digest:
             if asked.check:
-                record = self.record(look.key, asked.kind).passed(now)
+                record = self.record(look.key, asked.kind).with_pass(now)
                 self._set(look.key, asked.kind, record)
             return
         for kind, before, after in (
@@ -96,9 +96,9 @@ class ValidatorMemory:
             (MODIFIED, held.modified, look.modified),
         ):
             if before and before == after:
-                self._set(look.key, kind, self.record(look.key, kind).lied(now))
+                self._set(look.key, kind, self.record(look.key, kind).with_lie(now))
             elif before and after and asked.headers and kind == asked.kind:
-                self._set(look.key, kind, self.record(look.key, kind).told(now))
+                self._set(look.key, kind, self.record(look.key, kind).with_truth(now))
 
     def caught(self, asked: Conditions, key: str, now: float) -> None:
         """Learn that a server took a validator for its own that nobody issued.
@@ -106,7 +106,7 @@ class ValidatorMemory:
         Who takes any ETag takes any date: such a server compares nothing.
         """
         for kind in {asked.kind, MODIFIED}:
-            self._set(key, kind, self.record(key, kind).lied(now))
+            self._set(key, kind, self.record(key, kind).with_lie(now))
 
     def _set(self, key: str, kind: str, record: TrustRecord) -> None:
         self._trust[host_of(key), kind] = record

@@ -52,8 +52,8 @@ def rounds_of_gaps(gaps: Gaps) -> Iterator[Gaps]:
     count = np.diff(first, append=item.size)
     turn = np.empty(item.size, dtype=np.intp)
     turn[order] = np.arange(item.size) - np.repeat(first, count)
-    later = np.argsort(turn, kind="stable")
-    for part in np.split(later, np.cumsum(np.bincount(turn))[:-1]):
-        some = row[part]
-        tally = gaps.tally[some] / times[some]
-        yield Gaps(gaps.item[some], gaps.length[some], gaps.changed[some], tally)
+    by_turn = np.argsort(turn, kind="stable")
+    for part in np.split(by_turn, np.cumsum(np.bincount(turn))[:-1]):
+        rows = row[part]
+        tally = gaps.tally[rows] / times[rows]
+        yield Gaps(gaps.item[rows], gaps.length[rows], gaps.changed[rows], tally)

@@ -1,4 +1,4 @@
-"""Rates from counts: how many gaps, how many with a change, over how many days.
+"""Rates from counts: the number of gaps, of gaps with a change, and of days.
 
 A formula turns the counts of all items into their rates; ``Counted`` keeps the
 counts. With n gaps of which X saw a change, over T days:
@@ -20,13 +20,13 @@ from halflife.models.rates.columns import lengthen, ratio
 
 
 class Counts:
-    """Gaps of each item counted and summed.
+    """Counts and sums of the gaps of each item.
 
     Attributes:
-        gaps: How many there were.
-        changes: How many saw a change.
-        quiet: Days in those that saw none.
-        busy: Days in those that saw one.
+        gaps: The number of gaps.
+        changes: The number of gaps that saw a change.
+        quiet: Days in gaps that saw none.
+        busy: Days in gaps that saw one.
 
     """
 
@@ -43,20 +43,20 @@ class Counts:
     ) -> None:
         """Count more gaps."""
         gaps, n = check_gaps(item, length, changed, tally, self.gaps.size)
-        days, found = gaps.length * gaps.tally, gaps.changed
+        days, changed = gaps.length * gaps.tally, gaps.changed
         self.gaps += sum_by_item(gaps.item, gaps.tally, n)
-        self.changes += sum_by_item(gaps.item, gaps.tally * found, n)
-        self.busy += sum_by_item(gaps.item, days * found, n)
-        self.quiet += sum_by_item(gaps.item, days * ~found, n)
+        self.changes += sum_by_item(gaps.item, gaps.tally * changed, n)
+        self.busy += sum_by_item(gaps.item, days * changed, n)
+        self.quiet += sum_by_item(gaps.item, days * ~changed, n)
 
     @property
     def days(self) -> Floats:
-        """Days watched in all."""
+        """All days observed."""
         return self.quiet + self.busy
 
     @property
     def exposure(self) -> Floats:
-        """Days in which a change could be told from none: all quiet, half the busy.
+        """The effective days of observation: all quiet days, half of the busy ones.
 
         The likelihood of a change in a gap g is flat but for its length: to second
         order ln(1 - exp(-r g)) = ln(r g) - r g / 2.
@@ -73,15 +73,15 @@ def naive(counts: Counts) -> Floats:
 
 
 def smoothed(counts: Counts, *, changes: float = 0.5, days: float = 0.5) -> Floats:
-    """Return (X + changes) / (T + days), so that no item is thought never to change."""
+    """Return (X + changes) / (T + days), so that no item has the rate 0."""
     return (counts.changes + changes) / (counts.days + days)
 
 
 def bias_reduced(counts: Counts) -> Floats:
     """Return -ln((n - X + 1/2) / (n + 1/2)) n / T.
 
-    Cho and Garcia-Molina, "Estimating frequency of change", TOIT 2003; made
-    for looks at even intervals, here with their mean.
+    Cho and Garcia-Molina, "Estimating frequency of change", TOIT 2003; derived for even
+    intervals, here used with their mean.
     """
     quiet = np.maximum(counts.gaps - counts.changes, 0.0)
     changes_a_gap = np.log((counts.gaps + 0.5) / (quiet + 0.5))
@@ -89,11 +89,11 @@ def bias_reduced(counts: Counts) -> Floats:
 
 
 def law_of_large_numbers(counts: Counts, *, spare: float = 1.0) -> Floats:
-    """Return p X / (n - X + spare), with p = n / T the looks a day.
+    """Return p X / (n - X + spare), with p = n / T observations a day.
 
-    When looks come at random moments, p a day, a share r / (r + p) of them finds a
-    change. Avrachenkov, Patil and Thoppe, "Online algorithms for estimating change
-    rates of web pages", 2020.
+    Of observations at random moments, p a day, a share r / (r + p) finds a change.
+    Avrachenkov, Patil and Thoppe, "Online algorithms for estimating change rates of web
+    pages", 2020.
     """
     quiet = np.maximum(counts.gaps - counts.changes, 0.0)
     pace = ratio(counts.gaps, counts.days)
@@ -101,7 +101,7 @@ def law_of_large_numbers(counts: Counts, *, spare: float = 1.0) -> Floats:
 
 
 class Counted:
-    """Rates by a formula over the counts of each item: four numbers an item.
+    """Rates by a formula over the counts of each item: four numbers for each item.
 
     >>> model = Counted(bias_reduced)
     >>> model.grow(1)
@@ -110,7 +110,7 @@ class Counted:
     array([0.8473])
 
     Args:
-        formula: Turns counts into rates.
+        formula: Computes rates from counts.
 
     """
 

@@ -1,4 +1,4 @@
-"""Rates that may themselves change: old evidence counts less."""
+"""Rates that may themselves change: old observations count less."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from halflife.models.gaps import check_gaps
 from halflife.models.poisson import GammaSurvival
 from halflife.models.rates.columns import lengthen, rounds_of_gaps
 
-_NOTHING = 1e-300  # so that a logarithm can be taken
+_NOTHING = 1e-300  # least argument of a logarithm
 
 
 def chance(shape: Floats, days: Floats, length: Floats, changed: Bools) -> Floats:
-    """Return the chance of what a gap showed, the rate being Gamma(shape, days).
+    """Return the probability of each gap's outcome, for rates of Gamma(shape, days).
 
     No change: (days / (days + length)) ** shape; a change: the rest.
 
@@ -25,17 +25,17 @@ def chance(shape: Floats, days: Floats, length: Floats, changed: Bools) -> Float
 
 
 class Forgetting:
-    """Smoothed rates on evidence that halves at the pace which foretells best.
+    """Smoothed rates with exponential forgetting, at the half-life that predicts best.
 
-    After a gap g all that an item showed before counts 2 ** (-g / half-life). Several
-    half-lives are kept side by side; each is scored by the chance that it gave to what
-    every look then showed, and the rate is that of the best. Two numbers an item and
-    half-life.
+    After a gap g all earlier observations of an item count 2 ** (-g / half-life).
+    Several half-lives are kept side by side; each is scored by the probability that it
+    gave to every following observation, and the rate is that of the best. Two numbers
+    for each item and half-life.
 
     Args:
-        half_lives: Days after which evidence counts half; ``inf`` forgets nothing.
-        prior: Changes, and the days they took, that are never forgotten; without it,
-            half a change in the days that it takes all items together.
+        half_lives: Days after which observations count half; ``inf`` forgets nothing.
+        prior: Changes and days that are never forgotten; by default half a change in
+            the days that it takes all items together.
 
     """
 
@@ -61,19 +61,21 @@ class Forgetting:
         """Learn from gaps, in their order."""
         gaps, _ = check_gaps(item, length, changed, tally, self._days.shape[1])
         for part in rounds_of_gaps(gaps):
-            rows, found = part.item, part.changed
+            rows, changed = part.item, part.changed
             shape, exposure = self._evidence(rows)
-            odds = chance(shape, exposure, part.length, found)
+            odds = chance(shape, exposure, part.length, changed)
             self.score += (part.tally * np.log(odds)).sum(axis=1)
             kept = self._kept(part.length * part.tally)
-            days = np.where(found, part.length / 2, part.length) * part.tally
-            self._changes[:, rows] = kept * self._changes[:, rows] + part.tally * found
+            days = np.where(changed, part.length / 2, part.length) * part.tally
+            self._changes[:, rows] = (
+                kept * self._changes[:, rows] + part.tally * changed
+            )
             self._days[:, rows] = kept * self._days[:, rows] + days
-            self._all += np.sum(part.tally * found), np.sum(days)
+            self._all += np.sum(part.tally * changed), np.sum(days)
 
     @property
     def half_life(self) -> float:
-        """The half-life that has foretold best so far; the longer of two equals."""
+        """The half-life that has predicted best so far; the longer of two equals."""
         best = np.flatnonzero(self.score == self.score.max())
         return max(self.half_lives[i] for i in best)
 

@@ -1,4 +1,4 @@
-"""Rates that are spread over the items like a Gamma distribution."""
+"""Rates that follow a Gamma distribution over the items."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ _LOW, _HIGH = np.log(1e-3), np.log(1e6)  # of the shape and of the days
 def moments(changes: Floats, days: Floats) -> tuple[float, float]:
     """Return shape and days of the Gamma prior by the method of moments.
 
-    With m = sum(X) / sum(T), the variance of the rates is what the counts vary more
-    than Poisson counts would: v = (sum((X - m T)**2) - sum(X)) / sum(T**2). Then
-    shape = m**2 / v and days = m / v.
+    With m = sum(X) / sum(T), the variance of the rates is the excess of the counts'
+    variance over that of Poisson counts: v = (sum((X - m T)**2) - sum(X)) / sum(T**2).
+    Then shape = m**2 / v and days = m / v.
 
     >>> moments(np.array([0.0, 8.0]), np.array([2.0, 2.0]))
     (1.3333333333333333, 0.6666666666666666)
@@ -28,10 +28,10 @@ def moments(changes: Floats, days: Floats) -> tuple[float, float]:
 
 
 def marginal(changes: Floats, days: Floats, prior: Floats) -> Slopes:
-    """Return the marginal log-likelihood of the counts with its slopes.
+    """Return the marginal log-likelihood of the counts with its derivatives.
 
     X is negative binomial: lnG(a + X) - lnG(a) + a ln b - (a + X) ln(b + T), summed,
-    at ``prior`` = (ln a, ln b); what does not depend on the prior is left out.
+    at ``prior`` = (ln a, ln b); terms that do not depend on the prior are left out.
     """
     a, b = np.exp(prior)
     total, whole, n = changes + a, days + b, changes.size
@@ -52,11 +52,11 @@ def marginal(changes: Floats, days: Floats, prior: Floats) -> Slopes:
 def fit_gamma(changes: Floats, days: Floats) -> tuple[float, float]:
     """Return shape and days of the Gamma prior by marginal maximum likelihood.
 
-    Items that nobody watched say nothing. Without any change at all the prior is the
-    smoothed guess of half a change in the days watched.
+    Items without observations are ignored. Without any change the prior is half a
+    change in the days observed.
     """
-    some = days > 0
-    changes, days = changes[some], days[some]
+    observed = days > 0
+    changes, days = changes[observed], days[observed]
     if not changes.sum() > 0:
         return 0.5, 0.5 + float(days.sum())
     start = np.log(np.array(moments(changes, days)))
@@ -69,9 +69,9 @@ def fit_gamma(changes: Floats, days: Floats) -> tuple[float, float]:
 class GammaPoisson:
     """Rates shrunk towards a Gamma distribution learned from all items.
 
-    X changes in E days make the posterior Gamma(a + X, b + E), with a and b by
-    marginal maximum likelihood; E counts a gap that saw a change half, because it is
-    not known when in the gap it was. Four numbers an item.
+    X changes in E days make the posterior Gamma(a + X, b + E), with a and b by marginal
+    maximum likelihood; E counts half of a gap that saw a change, because its time
+    within the gap is unknown. Four numbers for each item.
 
     >>> model = GammaPoisson()
     >>> model.grow(2)

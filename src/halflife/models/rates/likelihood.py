@@ -1,4 +1,4 @@
-"""Rates by maximum likelihood and by moments, whatever the lengths of the gaps."""
+"""Rates by maximum likelihood and by moments, for gaps of any lengths."""
 
 import numpy as np
 
@@ -12,22 +12,22 @@ from halflife.models.roots import falling_roots
 
 
 class MaximumLikelihood:
-    """The rate that makes what the looks showed most likely.
+    """The rate of the highest likelihood.
 
     It solves sum(g / (exp(r g) - 1), changed) = sum(g, quiet); see ``PoissonRate``.
-    With ``pretend`` days, each item is taken to have had one gap of that length with a
-    change and one without: Kolobov et al., "Staying up to date with online content
-    changes using reinforcement learning", NeurIPS 2019, with half a day each.
-    Gaps with a change are kept by length class, so the log-likelihood is right to
-    5e-4 a look. Only items with new gaps are solved anew.
+    With ``pretend`` days, each item has one prior gap of that length with a change and
+    one without: Kolobov et al., "Staying up to date with online content changes using
+    reinforcement learning", NeurIPS 2019, with half a day each. Gaps with a change are
+    kept by length class, so the error of the log-likelihood is at most 5e-4 per
+    observation. Only items with new gaps are solved again.
 
     >>> model = MaximumLikelihood(pretend=0.5)
     >>> model.grow(1)
-    >>> model.rate().round(4)  # ln 2 / 0.5: as likely to change in half a day as not
+    >>> model.rate().round(4)  # ln 2 / 0.5: even odds to change in half a day
     array([1.3863])
 
     Args:
-        pretend: Days of the two pretended gaps; 0 pretends nothing.
+        pretend: Days of the two prior gaps; 0 for none.
 
     """
 
@@ -47,20 +47,20 @@ class MaximumLikelihood:
     ) -> None:
         """Learn from gaps; their order does not matter."""
         gaps, n = check_gaps(item, length, changed, tally, self._quiet.size)
-        found = gaps.changed
+        changed = gaps.changed
         self._quiet += quiet_days(gaps, n)
-        self._busy.add(gaps.item[found], gaps.length[found], gaps.tally[found])
+        self._busy.add(gaps.item[changed], gaps.length[changed], gaps.tally[changed])
         self._stale[gaps.item] = True
 
     def rate(self) -> Floats:
         """Return the most likely rate of each item, from 1e-9 to 1e6."""
         rows = np.flatnonzero(self._stale)
         if rows.size:
-            self._rate[rows] = self._solved(rows)
+            self._rate[rows] = self._solve(rows)
             self._stale[rows] = False
         return self._rate.copy()
 
-    def _solved(self, rows: Ints) -> Floats:
+    def _solve(self, rows: Ints) -> Floats:
         busy, quiet = self._busy.of(rows), self._quiet[rows]
         calm = np.flatnonzero(quiet > 0)
         item, length, tally = [busy.item, calm], [busy.length, quiet[calm]], busy.tally
@@ -77,7 +77,7 @@ class MaximumLikelihood:
 
 
 class Moment:
-    """The rate at which as many looks as did would be expected to find a change.
+    """The rate whose expected number of changed gaps is the observed one.
 
     It solves mean(1 - exp(-r g)) = X / n over all gaps g. Upadhyay, Busa-Fekete,
     Kotlowski, Pal and Szorenyi, "Learning to crawl", AAAI 2020. Lengths are kept
@@ -121,7 +121,7 @@ class Moment:
 def moment_rates(gaps: Gaps, changes: Floats) -> Floats:
     """Return r with sum(exp(-r g)) = n - changes, item by item.
 
-    Without a change r is the slowest rate there is, without a quiet gap the fastest.
+    Without a change r is the slowest possible rate, without a quiet gap the fastest.
     """
     n = changes.size
     quiet = sum_by_item(gaps.item, gaps.tally, n) - changes

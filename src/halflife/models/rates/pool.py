@@ -25,14 +25,14 @@ class PooledRates:
     """Empirical Bayes on a grid of rates, with a prior for every host and folder.
 
     Without ``place`` there is one prior for all items: the nonparametric estimate of
-    ``halflife.models.empirical_bayes``, look by look. An item takes 80 numbers of 4
+    ``halflife.models.empirical_bayes``, updated online. An item uses 80 numbers of 4
     bytes once it has had a gap, and 5 numbers before.
 
     Args:
         refit: Learn the priors again when the gaps have grown by this factor.
 
     Attributes:
-        priors: What was learned last; None as long as items have not been placed.
+        priors: The latest priors; None as long as items have not been placed.
 
     """
 
@@ -55,7 +55,7 @@ class PooledRates:
             setattr(self, name, lengthen(getattr(self, name), n))
 
     def place(self, tree: Tree) -> None:
-        """Say which host and folder each item is in; for all items."""
+        """Set the host and folder of each item; for all items."""
         if self.priors is not None:
             self.priors = _with_new_groups(self.priors, tree)
         self._tree = tree
@@ -65,7 +65,7 @@ class PooledRates:
     ) -> None:
         """Learn from gaps; their order does not matter."""
         gaps, _ = check_gaps(item, length, changed, tally, self._slot.size)
-        self._seat(np.unique(gaps.item))
+        self._assign_slots(np.unique(gaps.item))
         placed = Gaps(self._slot[gaps.item], gaps.length, gaps.changed, gaps.tally)
         add_log_likelihood(self._table, placed)
         self._stale[gaps.item] = True
@@ -81,7 +81,7 @@ class PooledRates:
         self._learn()
         return GammaSurvival(self._shape.copy(), self._exposure.copy())
 
-    def _seat(self, items: Ints) -> None:
+    def _assign_slots(self, items: Ints) -> None:
         """Give rows of the table to items that have none."""
         fresh = items[self._slot[items] == _NONE]
         used = self._item.size
@@ -89,9 +89,9 @@ class PooledRates:
         self._item = np.concatenate([self._item, fresh])
         if self._item.size > len(self._table):
             room = max(self._item.size, len(self._table) * 3 // 2)
-            more = np.zeros((room, GRID.points), dtype=np.float32)
-            more[: len(self._table)] = self._table
-            self._table = more
+            table = np.zeros((room, GRID.points), dtype=np.float32)
+            table[: len(self._table)] = self._table
+            self._table = table
 
     def _learn(self) -> None:
         if self._gaps > self.refit * self._learned_on:
@@ -111,12 +111,12 @@ class PooledRates:
 
     def _update(self, rows: Ints) -> None:
         for start in range(0, rows.size, _CHUNK):
-            some = rows[start : start + _CHUNK]
-            table = self._table[self._slot[some]]
-            self._set(some, self._posterior(some, table), slice(None))
+            chunk = rows[start : start + _CHUNK]
+            table = self._table[self._slot[chunk]]
+            self._set(chunk, self._posterior(chunk, table), slice(None))
 
     def _update_unseen(self, rows: Ints) -> None:
-        """Let items without a gap follow their group, worked out once a group."""
+        """Give items without a gap the posterior of their group, once a group."""
         group = np.zeros_like(rows)
         if self._tree is not None:
             group = self._tree.folder[rows]
@@ -125,8 +125,8 @@ class PooledRates:
             lead = rows[first[start : start + _CHUNK]]
             flat = np.zeros((lead.size, GRID.points), dtype=np.float32)
             believed = self._posterior(lead, flat)
-            mine = (code >= start) & (code < start + _CHUNK)
-            self._set(rows[mine], believed, code[mine] - start)
+            in_chunk = (code >= start) & (code < start + _CHUNK)
+            self._set(rows[in_chunk], believed, code[in_chunk] - start)
 
     def _set(self, rows: Ints, believed: Posterior, at: Ints | slice) -> None:
         for name, column in zip(
@@ -139,7 +139,7 @@ class PooledRates:
         prior = self._root[None]
         if self.priors is not None and self._tree is not None:
             prior = self.priors.folders.mass[self._tree.folder[rows]]
-        # A prior of its own for each row is a part of what the row says.
+        # The prior of each row is added to its log-likelihood.
         return posterior(table + np.log(prior), np.ones(GRID.points))
 
 

@@ -11,9 +11,9 @@ _MIDDLE = _SPAN // 2
 
 
 class GapTally:
-    """How many gaps of each length class each item has had.
+    """The number of gaps of each item in each length class.
 
-    Only classes in use take room: an item that is looked at evenly has one or two.
+    Only classes in use need memory: an item fetched at even intervals has one or two.
     """
 
     def __init__(self) -> None:
@@ -30,15 +30,15 @@ class GapTally:
         key, code = np.unique(key[used], return_inverse=True)
         total = np.bincount(code, amount[used], minlength=key.size)
         place = np.searchsorted(self._key, key)
-        known = np.zeros(key.size, np.bool_)
+        is_known = np.zeros(key.size, np.bool_)
         inside = place < self._key.size
-        known[inside] = self._key[place[inside]] == key[inside]
-        self._tally[place[known]] += total[known]
-        self._key = np.insert(self._key, place[~known], key[~known])
-        self._tally = np.insert(self._tally, place[~known], total[~known])
+        is_known[inside] = self._key[place[inside]] == key[inside]
+        self._tally[place[is_known]] += total[is_known]
+        self._key = np.insert(self._key, place[~is_known], key[~is_known])
+        self._tally = np.insert(self._tally, place[~is_known], total[~is_known])
 
     def of(self, rows: Ints) -> Gaps:
-        """Return the gaps of some items, numbered by their place in ``rows``."""
+        """Return the gaps of these items, numbered by their position in ``rows``."""
         first = np.searchsorted(self._key, rows * _SPAN)
         count = np.searchsorted(self._key, (rows + 1) * _SPAN) - first
         start = np.cumsum(count) - count

@@ -1,15 +1,15 @@
 """Rates learned from the whole population, and from an item's host and folder.
 
-The likelihood of each rate of a grid is kept for every item that has had a gap. How
-rates are spread, the prior, is learned at each level of a tree: all items, a host's
-items, a folder's items. A group's prior is
+The likelihood of each rate of a grid is kept for every item that has had a gap. The
+distribution of rates, the prior, is learned at each level of a tree: all items, a
+host's items, a folder's items. A group's prior is
 
     (sum of its items' posteriors + strength * prior of the level above)
         / (items + strength)
 
-iterated until it settles: a large group speaks for itself, a small one repeats what
-the level above says. The strength is chosen, among a few, by how well the prior of a
-group without an item foretells that item (leave one out).
+iterated until convergence: a large group is determined by its own items, a small one by
+the level above. The strength is chosen, among a few, by how well the prior of a group
+without an item predicts that item (leave one out).
 """
 
 from typing import NamedTuple, TypeAlias
@@ -30,22 +30,22 @@ _SAMPLE = 6000  # items by which the strength is chosen
 
 
 class GroupPriors(NamedTuple):
-    """How rates are spread in each group of one level.
+    """The distribution of rates in each group of one level.
 
     Attributes:
-        mass: Probability of each rate of the grid; one row a group.
-        strength: Items that the level above counts for.
-        foretold: Mean log-chance of an item, given the others in its group.
+        mass: Probability of each rate of the grid; one row for each group.
+        strength: The weight of the level above, in items.
+        predicted: Mean log-probability of an item, given the others in its group.
 
     """
 
     mass: Floats
     strength: float
-    foretold: float
+    predicted: float
 
 
 def likelihoods(table: Table) -> Likelihoods:
-    """Return the likelihood of each rate, the best of each item being 1."""
+    """Return the likelihood of each rate, relative to the best of each item."""
     best = table.max(axis=1, keepdims=True)
     return np.asarray(np.exp(table - best), dtype=np.float32)
 
@@ -55,7 +55,7 @@ def fit_groups(
 ) -> GroupPriors:
     """Return the prior of every group, given that of the level above, by EM.
 
-    ``code`` says which group an item is in; ``above`` has one row a group.
+    ``code`` is the group of each item; ``above`` has one row for each group.
     """
     order = np.argsort(code, kind="stable")
     rows, group = likelihood[order], code[order]
@@ -66,19 +66,21 @@ def fit_groups(
     mass = parent
     for _ in range(_ROUNDS):
         after = (_totals(rows, within, mass) + strength * parent) / (items + strength)
-        moved = float(np.max(np.abs(after - mass), initial=0.0))
+        change = float(np.max(np.abs(after - mass), initial=0.0))
         mass = after
-        if moved < _SETTLED:
+        if change < _SETTLED:
             break
-    every = above.copy()
-    every[group[first]] = mass
-    return GroupPriors(every, strength, _foretold(rows, within, mass, items + strength))
+    mass_of_all = above.copy()
+    mass_of_all[group[first]] = mass
+    return GroupPriors(
+        mass_of_all, strength, _predicted(rows, within, mass, items + strength)
+    )
 
 
 def _totals(rows: Likelihoods, within: Ints, mass: Floats) -> Floats:
     """Return the sum of the posteriors of each group's items."""
     total = np.zeros(mass.shape)
-    single = mass.astype(np.float32)  # this is where the time goes
+    single = mass.astype(np.float32)  # the slow part of the fit
     for part in _parts(within.size):
         group = within[part]
         first = np.flatnonzero(np.diff(group, prepend=-1))
@@ -88,10 +90,10 @@ def _totals(rows: Likelihoods, within: Ints, mass: Floats) -> Floats:
     return total * mass
 
 
-def _foretold(rows: Likelihoods, within: Ints, mass: Floats, weight: Floats) -> float:
-    """Return the mean log-chance of an item under its group's prior without it.
+def _predicted(rows: Likelihoods, within: Ints, mass: Floats, weight: Floats) -> float:
+    """Return the mean log-probability of an item under its group's prior without it.
 
-    Taking item i out leaves (weight * mass - posterior of i) / (weight - 1).
+    Without item i the prior is (weight * mass - posterior of i) / (weight - 1).
     """
     total = 0.0
     for part in _parts(within.size):
@@ -113,19 +115,19 @@ def _parts(n: int) -> list[slice]:
 
 
 def choose_strength(likelihood: Likelihoods, code: Ints, above: Floats) -> float:
-    """Return the strength that foretells items best from the others in their group.
+    """Return the strength that predicts items best from the others in their group.
 
-    Groups are taken evenly spaced by size, and items in them if they are too many.
+    Groups are sampled evenly by size, and items in them if they are too many.
     """
     count = np.bincount(code, minlength=len(above))
-    every = max(1, int(np.ceil(code.size / _SAMPLE)))
+    step = max(1, int(np.ceil(code.size / _SAMPLE)))
     order = np.argsort(-count, kind="stable")
-    taken = np.zeros(len(above), np.bool_)
-    taken[order[::every]] = True
-    some = np.flatnonzero(taken[code])
-    some = some[:: max(1, some.size // _SAMPLE)]
+    sampled = np.zeros(len(above), np.bool_)
+    sampled[order[::step]] = True
+    rows = np.flatnonzero(sampled[code])
+    rows = rows[:: max(1, rows.size // _SAMPLE)]
     scores = [
-        fit_groups(likelihood[some], code[some], above, strength).foretold
+        fit_groups(likelihood[rows], code[rows], above, strength).predicted
         for strength in STRENGTHS
     ]
     return STRENGTHS[int(np.argmax(scores))]
@@ -147,12 +149,12 @@ class Tree(NamedTuple):
 
     @property
     def hosts(self) -> int:
-        """How many hosts there are."""
+        """The number of hosts."""
         return int(self.host.max(initial=-1)) + 1
 
 
 class TreePriors(NamedTuple):
-    """The prior of everything, of each host and of each folder."""
+    """The priors of all items, of each host and of each folder."""
 
     root: Floats
     hosts: GroupPriors

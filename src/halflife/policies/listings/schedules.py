@@ -19,7 +19,7 @@ from halflife.grouping.partition import PartitionTerms, partition
 from halflife.models.census import Census
 from halflife.models.experts import Experts
 from halflife.models.parametric import lower_bounds
-from halflife.models.setquality import when
+from halflife.models.setquality import days_until_below
 from halflife.policies.listings.pace import (
     FARTHEST,
     Measure,
@@ -105,7 +105,7 @@ class Threshold(LevelSchedule):
     def holds(self, known: Collection) -> float:
         """Return for how many days the bound stays at or above the level."""
         now = last_fetch(known)
-        days = when(known, now, self.measure, self.level, self.confidence)
+        days = days_until_below(known, now, self.measure, self.level, self.confidence)
         return FARTHEST if days is None else days
 
 
