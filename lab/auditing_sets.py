@@ -39,7 +39,7 @@ from halflife.queries.upkeep import keep
 from halflife.recordings.objects import load_parquet
 from halflife.recordings.relations import Relation
 from halflife.replay.listings import thin
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.sqlite import SqliteStore
 from lab.tables import tables
 
@@ -74,7 +74,11 @@ class Told:
     found: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def note(
-        self, one: Issued, narrow: tuple[float, float], truth: float, trust: float
+        self,
+        one: IssuedForecast,
+        narrow: tuple[float, float],
+        truth: float,
+        trust: float,
     ) -> None:
         """Note a forecast that was made, its bounds for 90 %, and what came of it."""
         low, high = narrow
@@ -121,7 +125,7 @@ def worth(bounds: Floats, trust: Floats) -> dict[str, Any]:
     return row
 
 
-def far_off(one: Issued, truth: float) -> float:
+def far_off(one: IssuedForecast, truth: float) -> float:
     """Return how far off a forecast was, in standard deviations, without a limit."""
     off = truth - one.mean
     side = one.mean - one.low if off < 0 else one.high - one.mean

@@ -21,7 +21,7 @@ from halflife.kinds.search.selection import CHANGED
 from halflife.models.drift import features, paper
 from halflife.models.drift_tables import SIZE
 from halflife.recordings import textdb
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 from halflife.summary.drift import drift
 from halflife.summary.split_test import excess
 from halflife.summary.weekly import Weekly
@@ -101,7 +101,7 @@ def kept(weekly: Weekly, sites: list[str], seed: int, *, spliced: bool) -> list[
     """Return what came of summaries made every four weeks."""
     rng, rows = np.random.default_rng(seed), []
     for i, site in enumerate(sites):
-        told: list[Issued] = []
+        told: list[IssuedForecast] = []
         old = sample(weekly, site, weekly.since, rng)
         for k in range(1, SUMMARIES):
             now = 7.0 * EVERY * k
@@ -113,7 +113,9 @@ def kept(weekly: Weekly, sites: list[str], seed: int, *, spliced: bool) -> list[
             trust = audit_report.trusted(told, alarms, now).factor
             differs = excess(old, new, rng)
             held = float(differs is not None and differs.excess <= CHANGED)
-            cast = Issued(site, "summary", now - 7.0 * EVERY, 7.0 * EVERY, *(mean,) * 3)
+            cast = IssuedForecast(
+                site, "summary", now - 7.0 * EVERY, 7.0 * EVERY, *(mean,) * 3
+            )
             told.append(outcome(cast, now, held, 1.0, rng))
             rows.append(Row(k, mean, held, trust))
             old = new

@@ -23,7 +23,7 @@ from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing.recorded_source import RecordedListing
 from halflife.recordings.relations import Relation, load_relation
 from halflife.replay.play import Play, play_recorded
-from halflife.replay.world import Sent
+from halflife.replay.world import SentRequest
 from halflife.stores import Store
 
 POLICIES = ("threshold", "threshold-adaptive", "threshold-groups", "market-price")
@@ -95,7 +95,7 @@ def figures(
 
 def _played(
     source: RecordedListing, policy: str, budget: int, play: Play
-) -> list[Sent]:
+) -> list[SentRequest]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "halflife.toml"
         path.write_text(

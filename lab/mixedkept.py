@@ -14,7 +14,7 @@ from halflife.config import Config
 from halflife.core.arrays import Floats
 from halflife.engine import audit_report, targets as engine_targets
 from halflife.models.audit import audited_share as share_found
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.sqlite import SqliteStore
 from lab.mixedtime import Passing
 from lab.mixedworld import BEGAN, DAYS, TRAIN, Played, Stage, Wanted
@@ -51,7 +51,7 @@ def audits(played: Played, begin: float) -> list[dict[str, Any]]:
     return found
 
 
-def _covered(made: list[Issued], at: Floats, quality: Floats) -> dict[str, Any]:
+def _covered(made: list[IssuedForecast], at: Floats, quality: Floats) -> dict[str, Any]:
     """Return how often forecasts of the run held the truth when they were due."""
     due = [one for one in made if at[0] <= one.due <= at[-1]]
     inside = []

@@ -158,14 +158,14 @@ class Table:
 
     def at(self, at: float) -> dict[str, Attributes]:
         """Return what was there, by key."""
-        look = self.relation.look(self.begin + at)
+        look = self.relation.last_observation(self.begin + at)
         if look not in self._known:
             self._known[look] = self._read(look)
         return self._known[look]
 
     def look(self, at: float) -> float:
         """Return the last look until then: the same look shows the same."""
-        return self.relation.look(self.begin + at)
+        return self.relation.last_observation(self.begin + at)
 
     def _read(self, look: float) -> dict[str, Attributes]:
         rows = self.relation.rows(look)

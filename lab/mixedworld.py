@@ -205,7 +205,7 @@ class Truth:
 
 def _ledger(path: Path, begin: float) -> tuple[dict[str, int], int]:
     """Return what was spent on whom since then, and the most in any seven days."""
-    with SqliteStore.open(path) as store, store.looking() as db:
+    with SqliteStore.open(path) as store, store.reading() as db:
         rows = db.execute(
             "SELECT ledger.at, ledger.requests, run.sources FROM ledger"
             " JOIN run ON run.id = ledger.run WHERE ledger.at >= ?"

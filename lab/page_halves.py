@@ -36,7 +36,7 @@ from halflife.policies import Strategy
 from halflife.policies.champion import PATIENCE, Bold
 from halflife.policies.rounds import InRounds
 from halflife.recordings import histories
-from halflife.recordings.histories import Recorded
+from halflife.recordings.histories import RecordedSpan
 
 CHOSEN = "chosen on the other half"
 UNIFORM, BOUNDS = "uniform", ("blind", "told", "hindsight")
@@ -99,7 +99,7 @@ def halves(names: Sequence[str], splits: int) -> Iterator[Half]:
             yield Half(split, half, tuple(known[i] for i in np.sort(some).tolist()))
 
 
-def part(recorded: Recorded, half: Half) -> Recorded:
+def part(recorded: RecordedSpan, half: Half) -> RecordedSpan:
     """Return the history of one half of the sites, in an order left to chance."""
     sites, group = set(half.sites), recorded.recording.group
     rows = np.flatnonzero([name in sites for name in group])
@@ -108,7 +108,7 @@ def part(recorded: Recorded, half: Half) -> Recorded:
 
 
 def play(
-    recorded: Recorded, rules: league.LeagueRules, name: str, share: float
+    recorded: RecordedSpan, rules: league.LeagueRules, name: str, share: float
 ) -> Record:
     """Return how a variant or a rival did on a half, site by site."""
     replay = rules.replay(recorded, share)
@@ -152,7 +152,7 @@ class Log:
 
 
 def fill(
-    recorded: Recorded,
+    recorded: RecordedSpan,
     rules: league.LeagueRules,
     names: Sequence[str],
     splits: int,
@@ -160,7 +160,7 @@ def fill(
 ) -> None:
     """Play all that the log lacks."""
     for half in halves(recorded.recording.group, splits):
-        some: Recorded | None = None
+        some: RecordedSpan | None = None
         for name in names:
             for share in rules.shares:
                 if (name, half.split, half.half, share) in log.known:

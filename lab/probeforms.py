@@ -218,7 +218,7 @@ def recorded(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
     """Return a row for each fault of a form over what a history held last."""
     relation = load_relation(folder)
     at = float(relation.looks[-1])
-    records, came = relation.at(at), relation.came(at)
+    records, came = relation.at(at), relation.first_seen_times(at)
     usual = replace(CLAIM, attributes=form_attributes(records), page_size=2 * PAGE)
     cases = {
         "none": Case(lambda m: not accused(m, usual)),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from halflife.bench import league, standings
-from halflife.recordings.histories import Recorded
+from halflife.recordings.histories import RecordedSpan
 from halflife.replay.pages import StrategyScore
 
 PAGE_FILES = ("pages.parquet", "changes.parquet")
@@ -61,7 +61,7 @@ class Memory:
 
 
 def rows(
-    recorded: Recorded,
+    recorded: RecordedSpan,
     names: Sequence[str],
     rules: league.LeagueRules,
     memory: Memory,
@@ -84,7 +84,7 @@ def rows(
 
         def bound(share: float = share) -> standings.Bounds:
             replay = rules.replay(dealt, share)
-            found = replay.blind(), replay.told(), replay.hindsight()
+            found = replay.blind(), replay.announced(), replay.hindsight()
             return standings.Bounds(*found)
 
         bounds[share] = memory.recall(f"bounds-{share}", bound)

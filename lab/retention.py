@@ -21,7 +21,7 @@ from halflife.alerts.messages import Recipient, letters
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Seen
 from halflife.stores.outbox import Outbox
-from halflife.stores.retention import Keep, clear
+from halflife.stores.retention import RetentionLimits, clear
 from halflife.stores.sqlite import SqliteStore
 
 START = 20_000.0
@@ -48,7 +48,9 @@ def items(world: World) -> list[Item]:
     ]
 
 
-def keep(world: World, path: Path, every: int, limits: Keep) -> dict[str, object]:
+def keep(
+    world: World, path: Path, every: int, limits: RetentionLimits
+) -> dict[str, object]:
     """Keep the world in a file that is cleared every so many days; 0 is never."""
     rng = np.random.default_rng(world.seed)
     known = items(world)
@@ -117,14 +119,14 @@ def _judge(
 
 def _bytes(store: SqliteStore) -> int:
     """Return the bytes of the file, with what lies in its log."""
-    with store.looking() as db:
+    with store.reading() as db:
         pages = db.execute("PRAGMA page_count").fetchone()[0]
         return int(pages * db.execute("PRAGMA page_size").fetchone()[0])
 
 
 def _rows(store: SqliteStore) -> dict[str, int]:
     tables = ("observation", "rolled", "ledger", "rolled_ledger", "run", "message")
-    with store.looking() as db:
+    with store.reading() as db:
         return {
             name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0]  # noqa: S608  (constants)
             for name in tables
@@ -145,7 +147,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--days", type=int, default=730)
     given = parser.parse_args(argv)
     world = World(given.sources, given.pages, given.days)
-    limits = Keep()
+    limits = RetentionLimits()
     with tempfile.TemporaryDirectory() as folder:
         cleared = keep(world, Path(folder) / "cleared.db", WEEK, limits)
         whole = keep(world, Path(folder) / "whole.db", 0, limits)

@@ -155,7 +155,7 @@ class Table:
     @cached_property
     def version(self) -> float:
         """The days between versions: a month, or a year where a month brings little."""
-        since = self.relation.came(self.end).values()
+        since = self.relation.first_seen_times(self.end).values()
         new = sum(first > self.end - MONTH for first in since)
         return MONTH if new >= RENEWED * len(self.last) else YEAR
 

@@ -21,7 +21,7 @@ from halflife.core.observation import Looks
 from halflife.core.store import Note
 from halflife.core.tracker import Tracker
 from halflife.stores.outbox import Outbox
-from halflife.stores.retention import Keep, clear
+from halflife.stores.retention import RetentionLimits, clear
 from halflife.stores.sqlite import SqliteStore
 from store_cases import hinted, tallies
 from store_looks import failed, present
@@ -42,7 +42,7 @@ def write(path):
         store.save_register(run, "set", tracker.news())
         store.stage(run, "set", Listing(9.0, {}, complete=True, note=""), "too few")
         store.finish(run, 22.0)
-        clear(store, Keep(observations=12.0), 22.0)
+        clear(store, RetentionLimits(observations=12.0), 22.0)
         store.compact()
     return path.read_bytes()
 

@@ -14,7 +14,9 @@ from halflife.stores.sqlite import SqliteStore
 from store_looks import present
 
 NOW = 120.0
-KEEP = retention.Keep(observations=10.0, ledger=31.0, runs=10.0, messages=10.0)
+KEEP = retention.RetentionLimits(
+    observations=10.0, ledger=31.0, runs=10.0, messages=10.0
+)
 CONFIG = Config.parse('[[alert]]\nname = "ops"\nurl = "https://hook.example/"\n')
 
 

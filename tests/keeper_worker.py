@@ -13,12 +13,12 @@ from halflife.core.object_store import Listing
 from halflife.core.store import Note
 from halflife.core.tracker import Tracker
 from halflife.stores import columns, retention
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.outbox import Outbox
 from halflife.stores.sqlite import SqliteStore
 
 ROUNDS = 24
-KEEP = retention.Keep(observations=6.0, ledger=31.0, runs=6.0, messages=6.0)
+KEEP = retention.RetentionLimits(observations=6.0, ledger=31.0, runs=6.0, messages=6.0)
 SOURCES = ["set", "site"]
 
 
@@ -41,7 +41,7 @@ def tracked(looks):
 
 
 def forecast(n):
-    return Issued("site", "freshness", float(n), 1.0, 0.5, 0.4, 0.6)
+    return IssuedForecast("site", "freshness", float(n), 1.0, 0.5, 0.4, 0.6)
 
 
 def round_of(store, run, tracker, n, promise):

@@ -98,7 +98,7 @@ def test_a_head_is_bounded_and_comes_back_as_it_was(headers):
     answer = Answer(200, URL, headers=dict(headers), line="HTTP/1.1 200 \udcff\r\nX: y")
     head = head_of(answer)
     assert len(head) <= LARGEST
-    assert answer_heads.unpacked(answer_heads.packed(head)) == head
+    assert answer_heads.unpack(answer_heads.pack(head)) == head
     for line in head.split("\n")[1:]:
         assert line.partition(": ")[0] in answer.headers
 
@@ -115,9 +115,9 @@ def test_headers_beyond_the_bound_are_left_out_whole():
 
 
 def test_usual_headers_take_few_bytes():
-    assert len(answer_heads.packed(USUAL)) < len(USUAL) / 3
-    assert answer_heads.packed("") is None
-    assert answer_heads.unpacked(b"no such thing") == ""
+    assert len(answer_heads.pack(USUAL)) < len(USUAL) / 3
+    assert answer_heads.pack("") is None
+    assert answer_heads.unpack(b"no such thing") == ""
 
 
 def seen(day, text, head):

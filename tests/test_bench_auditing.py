@@ -5,7 +5,7 @@ import pytest
 
 from halflife.core.lifetimes import Collection, Lives
 from halflife.recordings.relations import Relation
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 from lab import auditing, auditing_sets, auditing_texts
 
 
@@ -99,12 +99,12 @@ def test_sites_are_halved_by_their_names_alone():
 
 
 def test_how_far_off_a_forecast_was_has_no_limit():
-    one = Issued("s", "recall", 0.0, 1.0, 0.9, 0.8, 0.95)
+    one = IssuedForecast("s", "recall", 0.0, 1.0, 0.9, 0.8, 0.95)
     assert auditing_sets.far_off(one, 0.8) == pytest.approx(-1.96, abs=1e-3)
     assert auditing_sets.far_off(one, 0.95) == pytest.approx(1.96, abs=1e-3)
     assert auditing_sets.far_off(one, 0.0) == pytest.approx(-17.64, abs=1e-2)
     assert auditing_sets.far_off(one, 0.9) == 0.0
-    flat = Issued("s", "recall", 0.0, 1.0, 0.9, 0.9, 0.9)
+    flat = IssuedForecast("s", "recall", 0.0, 1.0, 0.9, 0.9, 0.9)
     assert auditing_sets.far_off(flat, 0.8) == -np.inf
 
 

@@ -14,7 +14,7 @@ from halflife.core.object_store import Listing
 from halflife.core.observation import Content, Looks
 from halflife.core.tracker import Tracker
 from halflife.stores import backup, change_log, ownership, schema
-from halflife.stores.retention import Keep, clear
+from halflife.stores.retention import RetentionLimits, clear
 from halflife.stores.sqlite import SqliteStore
 from store_looks import HEX, absent, present
 
@@ -59,11 +59,11 @@ def test_old_changes_leave_and_the_log_says_up_to_where(path):
         changes = [Change(float(at), "s", str(at), "new") for at in range(10)]
         store.changes.append(changes)
         assert store.changes.removed() == 0
-        cleared = clear(store, Keep(changes=4.0), 10.0)
+        cleared = clear(store, RetentionLimits(changes=4.0), 10.0)
         assert cleared.changes == 6
         assert seqs(store) == [7, 8, 9, 10]
         assert (store.changes.removed(), store.changes.last()) == (6, 10)
-        assert clear(store, Keep(changes=4.0), 10.0).changes == 0
+        assert clear(store, RetentionLimits(changes=4.0), 10.0).changes == 0
         assert store.changes.removed() == 6
 
 
@@ -71,9 +71,9 @@ def test_a_change_after_a_recent_one_stays_and_numbers_never_return(path):
     with SqliteStore.open(path, create=True) as store:
         times = [1.0, 500.0, 9.0, 2.0]  # a clock was wrong once
         store.changes.append([Change(at, "s", "k", "changed") for at in times])
-        assert clear(store, Keep(changes=5.0), 10.0).changes == 2
+        assert clear(store, RetentionLimits(changes=5.0), 10.0).changes == 2
         assert seqs(store) == [3, 4]
-        assert clear(store, Keep(changes=5.0), 100.0).changes == 2
+        assert clear(store, RetentionLimits(changes=5.0), 100.0).changes == 2
         assert (seqs(store), store.changes.last()) == ([], 4)
         store.changes.append([Change(101.0, "s", "k", "changed")])
         assert seqs(store) == [5]
@@ -83,7 +83,7 @@ def test_many_old_changes_leave_in_several_transactions(path, monkeypatch):
     monkeypatch.setattr("halflife.stores.retention.CHUNK", 7)
     with SqliteStore.open(path, create=True) as store:
         store.changes.append([Change(1.0, "s", str(n), "new") for n in range(50)])
-        assert clear(store, Keep(changes=5.0), 10.0).changes == 50
+        assert clear(store, RetentionLimits(changes=5.0), 10.0).changes == 50
         assert store.changes.removed() == 50
 
 
@@ -91,14 +91,14 @@ def test_a_lower_number_of_versions_is_kept_to_by_gc(path):
     fill(path)
     with SqliteStore.open(path) as store:
         assert len(store.versions.of("http://x/a")) == 5
-        assert clear(store, Keep(page_versions=2), 9.0).page_versions == 3
+        assert clear(store, RetentionLimits(page_versions=2), 9.0).page_versions == 3
         assert [v.digest for v in store.versions.of("http://x/a")] == [
             "text 7",
             "text 6",
         ]
-        assert clear(store, Keep(page_versions=1), 9.0).page_versions == 1
+        assert clear(store, RetentionLimits(page_versions=1), 9.0).page_versions == 1
         assert store.verify() == []
-        with store.looking() as db:
+        with store.reading() as db:
             assert db.execute("SELECT count(*) FROM page_body").fetchone() == (0,)
         assert store.content("http://x/a").body == b"text 7"
 
@@ -108,7 +108,7 @@ def test_a_source_that_is_forgotten_takes_its_versions_along(path):
     with SqliteStore.open(path) as store:
         with ownership.reassigning(store, ("site",), 10.0) as db:
             ownership.forget(db, "site")
-        with store.looking() as db:
+        with store.reading() as db:
             for table in ("page_version", "page_body"):
                 query = f"SELECT count(*) FROM {table}"
                 assert db.execute(query).fetchone() == (0,)
@@ -164,7 +164,7 @@ def test_a_file_of_the_version_before_is_brought_up_to_date(name, path):
     with SqliteStore.open(path) as store:
         assert store.verify() == []
         assert [(c.key, c.kind) for c in store.changes.read()] == [("k", "new")]
-        with store.looking() as db:
+        with store.reading() as db:
             after = db.execute("SELECT count(*), sum(length(body)) FROM content")
             assert after.fetchone() == bodies
             odd = (

@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.core.item import Item
 from halflife.stores import schema
-from halflife.stores.forecasts import ForecastCheck, Forecasts, Issued
-from halflife.stores.retention import Keep, clear
+from halflife.stores.forecasts import ForecastCheck, Forecasts, IssuedForecast
+from halflife.stores.retention import RetentionLimits, clear
 from halflife.stores.sqlite import SqliteStore
 
 
@@ -25,7 +25,7 @@ def kept(store):
 
 
 def cast(made, ahead, source="s"):
-    return Issued(source, "freshness", made, ahead, 0.9, 0.8, 0.95)
+    return IssuedForecast(source, "freshness", made, ahead, 0.9, 0.8, 0.95)
 
 
 def test_forecasts_and_checks_leave_with_old_looks(store, kept):
@@ -34,7 +34,7 @@ def test_forecasts_and_checks_leave_with_old_looks(store, kept):
         "s",
         [ForecastCheck("a", float(d), 0.5, 1.0, 0.8, fresh=True) for d in range(100)],
     )
-    removed = clear(store, Keep(observations=10.0), 100.0)
+    removed = clear(store, RetentionLimits(observations=10.0), 100.0)
     assert removed.forecasts == 180
     assert len(kept.made("s", 0.0)) == 10
     assert store.verify() == []
@@ -42,9 +42,9 @@ def test_forecasts_and_checks_leave_with_old_looks(store, kept):
 
 def test_forecasts_of_summaries_stay_a_year_longer(store, kept):
     kept.issue(replace(cast(day, 64.0), measure="summary") for day in (0.0, 400.0))
-    clear(store, Keep(observations=10.0), 100.0)
+    clear(store, RetentionLimits(observations=10.0), 100.0)
     assert len(kept.waiting("s")) == 2
-    clear(store, Keep(observations=10.0), 376.0)
+    clear(store, RetentionLimits(observations=10.0), 376.0)
     assert [one.made for one in kept.waiting("s")] == [400.0]
 
 

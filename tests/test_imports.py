@@ -8,7 +8,7 @@ import pytest
 from halflife.core.errors import UsageError
 from halflife.readers.records import RecordReader
 from halflife.recordings.imports import import_git, import_snapshots, moment
-from halflife.recordings.snapshots import Dated, fold
+from halflife.recordings.snapshots import DatedFile, fold
 
 READER = RecordReader("id")
 INF = np.inf
@@ -23,7 +23,7 @@ def many(n, begin=0):
 
 
 def snapshots(*bodies):
-    return [Dated(float(at), "x.json", found) for at, found in enumerate(bodies)]
+    return [DatedFile(float(at), "x.json", found) for at, found in enumerate(bodies)]
 
 
 # Folding

@@ -40,7 +40,7 @@ def walk(store, wanted, most):
     while True:
         some = item_search.find(store, wanted, place, most)
         found += some.rows
-        assert some.total == len(list(item_search.every(store, wanted)))
+        assert some.total == len(list(item_search.iterate(store, wanted)))
         if some.next is None:
             return found
         place = some.next
@@ -54,7 +54,7 @@ def walk(store, wanted, most):
 def test_page_by_page_each_item_comes_once_and_in_order(store, source, sort, down):
     wanted = ItemQuery(source, state="all", sort=sort, down=down)
     found = walk(store, wanted, 7)
-    assert found == list(item_search.every(store, wanted))
+    assert found == list(item_search.iterate(store, wanted))
     assert len({row.place[1] for row in found}) == len(found)
     assert len(found) == (40 if source == "pages" else 103)
     if sort in {"key", "changes"}:
@@ -79,7 +79,7 @@ def test_items_are_found_by_what_became_of_them(store):
 
 @pytest.mark.parametrize("text", ["ärger 5", "QUIET", "K10", "€", "no such thing"])
 def test_text_is_found_in_keys_and_fields_in_either_case(store, text):
-    every = item_search.every(store, ItemQuery("list", state="all"))
+    every = item_search.iterate(store, ItemQuery("list", state="all"))
     part = text.casefold()
     wanted = [
         row.key

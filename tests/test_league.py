@@ -63,7 +63,7 @@ def test_the_bounds_of_a_history_bounded_by_hand(tiny):
     free = 2.5 + 4.25 + 8 + 8
     # seen at ticks 5, 7 and 9, lasting until the end, 8.5 and the end
     assert replay.hindsight() == pytest.approx((free + 5.0 + 1.5 + 1.0) / 32)
-    assert replay.told() == 1.0
+    assert replay.announced() == 1.0
     assert replay.rates().tolist() == [1 / 8, 2 / 8, 0.0, 0.0]
 
 

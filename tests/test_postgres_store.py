@@ -27,7 +27,7 @@ from halflife.engine import bootstrap
 from halflife.stores import schema as sqlite_schema
 from halflife.stores.owner import Owner
 from halflife.stores.postgres import connection, schema
-from halflife.stores.postgres.dialect import translated
+from halflife.stores.postgres.dialect import translate
 from halflife.stores.postgres.store import PostgresStore
 from store_looks import present
 
@@ -214,7 +214,7 @@ def test_a_role_that_may_only_read_can_look_and_nothing_else(store):
     ],
 )
 def test_a_statement_is_translated(given, wanted):
-    found = translated(given).sql
+    found = translate(given).sql
     if wanted is not None:
         assert found == wanted
     assert "REPLACE" not in found

@@ -274,7 +274,7 @@ def test_a_bound_without_weight_or_changes_is_whole():
 
 
 def test_announced_changes_bound_what_is_reached_blindly(replay):
-    assert replay.blind() < replay.told() <= 1.0
+    assert replay.blind() < replay.announced() <= 1.0
 
 
 @given(st.lists(changed, min_size=1, max_size=5), st.integers(0, 2**16))

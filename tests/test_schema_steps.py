@@ -31,7 +31,7 @@ def test_the_log_of_changes_takes_the_same_kinds_after_its_check_was_eased(tmp_p
             store.together() as db,
         ):
             db.execute(change_log._ADD, (1.0, 1, "a", "odd", "{}"))
-        with store.looking() as db:
+        with store.reading() as db:
             (sql,) = db.execute(
                 "SELECT sql FROM sqlite_schema WHERE name = 'change'"
             ).fetchone()

@@ -69,10 +69,10 @@ def steps(store, work):
         nonlocal taken
         taken += 1
 
-    with store.looking() as db:
+    with store.reading() as db:
         db.set_progress_handler(tick, STEP)
     work()
-    with store.looking() as db:
+    with store.reading() as db:
         db.set_progress_handler(None, 0)
     return taken
 

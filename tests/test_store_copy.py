@@ -33,7 +33,7 @@ def file(tmp_path_factory):
 
 def content(place):
     """Return all rows of all tables, in any order, and the numbers given out."""
-    with open_store(place, readonly=True) as store, store.looking():
+    with open_store(place, readonly=True) as store, store.reading():
         return {
             name: Counter(plain(store.rows_of(name), table.columns.values()))
             for name, table in reference().items()

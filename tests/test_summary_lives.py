@@ -26,9 +26,9 @@ def test_of_a_database_never_looked_at_nothing_is_known(store):
 
 
 def test_looks_are_kept_and_the_last_of_a_version_counts(store):
-    first = Life(1, 100.0, 100.0).seen(104.0, holds=True)
+    first = Life(1, 100.0, 100.0).with_result(104.0, holds=True)
     note(store, "books", first)
-    note(store, "books", first.seen(109.0, holds=False))
+    note(store, "books", first.with_result(109.0, holds=False))
     note(store, "books", Life(2, 109.0, 109.0))
     note(store, "films", Life(1, 5.0, 5.0))
     (old, new) = lives(store, "books")
@@ -38,11 +38,11 @@ def test_looks_are_kept_and_the_last_of_a_version_counts(store):
 
 
 def test_a_doubt_ends_with_the_next_look_that_tells():
-    doubted = Life(1, 100.0, 100.0).seen(102.0, holds=True).suspected(105.0)
+    doubted = Life(1, 100.0, 100.0).with_result(102.0, holds=True).with_doubt(105.0)
     assert doubted.is_doubted
     assert (doubted.held, doubted.doubted, doubted.looked) == (2.0, 5.0, 105.0)
-    assert not doubted.seen(106.0, holds=True).is_doubted
-    assert not doubted.seen(106.0, holds=False).is_doubted
+    assert not doubted.with_result(106.0, holds=True).is_doubted
+    assert not doubted.with_result(106.0, holds=False).is_doubted
 
 
 def test_only_so_many_versions_are_remembered(store):

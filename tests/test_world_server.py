@@ -62,7 +62,7 @@ def scores(desk):
 
 
 def test_who_fetches_everything_at_once_is_fresh_until_pages_change(world):
-    truth = world.booths[0].truth
+    truth = world.sources[0].truth
     with world.served() as desk:
         site = world.origins[1]
         pages = locations(get(f"{site}/sitemap.xml")[2])
@@ -94,7 +94,7 @@ def test_pages_have_validators_that_save_the_body(world):
 
 
 def test_new_pages_show_in_the_sitemap_and_gone_ones_are_gone(world):
-    truth = world.booths[0].truth
+    truth = world.sources[0].truth
     begin = world.clock.begin
     born = np.flatnonzero((truth.born > begin) & (truth.born < begin + 20.0))
     with world.served() as desk:
@@ -130,8 +130,8 @@ def test_listings_forms_and_searches_are_scored_by_the_records_they_handed_out(w
 
 
 def world_words(world):
-    booth = world.booths[3]
-    return booth.reply.__self__._rows
+    source = world.sources[3]
+    return source.reply.__self__._rows
 
 
 def test_the_desk_tells_what_there_is_and_how_halflife_keeps_it(world):
@@ -175,7 +175,7 @@ def test_a_capped_search_shows_and_counts_fifty_documents(folder):
         World.open(folder, ("site01:search",), faults=faults)
         for faults in ((), ("capped-search",))
     )
-    rows = plain.booths[0].reply.__self__._rows
+    rows = plain.sources[0].reply.__self__._rows
     word = max(rows, key=lambda one: rows[one].size)
     told = []
     for world in (plain, capped):
@@ -195,14 +195,14 @@ def test_every_fault_is_in_the_docs():
 
 def test_a_page_with_wrong_validators_says_unchanged_when_it_changed(folder):
     world = World.open(folder, ("site00",), days=300.0, faults=("wrong-validators",))
-    truth = world.booths[0].truth
+    truth = world.sources[0].truth
     with world.served() as desk:
         site = world.origins[1]
         tags = {
             p: get(p)[1].get("ETag") for p in locations(get(f"{site}/sitemap.xml")[2])
         }
         now = advance(desk, 300.0)
-        rows = world.booths[0].reply.__self__.rows
+        rows = world.sources[0].reply.__self__.rows
         lied = []
         for page, tag in tags.items():
             row = rows[page.removeprefix(site)]

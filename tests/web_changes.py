@@ -9,7 +9,7 @@ from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.readers.text import fingerprint
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 
 PRICING = "https://shop.example/pricing"
 TERMS = "https://shop.example/terms"
@@ -130,7 +130,9 @@ def _pages(store, run, now, *, huge):
 
 def _forecasts(store, now):
     made = [
-        Issued(name, measure, now - 20 + n, 0.0, 0.9 - n / 100, 0.8 - n / 100, 0.97)
+        IssuedForecast(
+            name, measure, now - 20 + n, 0.0, 0.9 - n / 100, 0.8 - n / 100, 0.97
+        )
         for name, measure in (("shop", "freshness"), ("jobs", "recall"))
         for n in range(20)
     ]

@@ -170,7 +170,7 @@ class PostgresJob(HalflifeJob):
         store = find_store(self.store)
         if store is None:
             return {}
-        with store, store.looking() as db:
+        with store, store.reading() as db:
             return {key: tuple(rest) for key, *rest in db.execute(query)}
 
     def remove(self) -> None:

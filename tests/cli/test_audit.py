@@ -7,7 +7,7 @@ import pytest
 
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.stores.forecasts import ForecastCheck, Forecasts, Issued
+from halflife.stores.forecasts import ForecastCheck, Forecasts, IssuedForecast
 from halflife.stores.notes.income import SPENT_UNTIL
 
 
@@ -35,9 +35,11 @@ def checked(path, right, believed=0.9, days=10):
                     for i, y in enumerate(fresh)
                 ],
             )
-            book.issue([Issued("demo", "freshness", at, 0.0, believed, 0.85, 0.95)])
+            book.issue(
+                [IssuedForecast("demo", "freshness", at, 0.0, believed, 0.85, 0.95)]
+            )
             told = [
-                Issued(
+                IssuedForecast(
                     *_head(f), f.confidence, f.id, at, float(fresh.mean()), 10.0, 0.5
                 )
                 for f in book.waiting("demo")
@@ -154,8 +156,12 @@ search_url = "http://127.0.0.1:9/?q={query}"
 def test_there_is_a_row_for_a_source_of_every_kind(synced, told, asked):
     synced.write_text(synced.read_text() + MIXED)
     now = bootstrap.clock()
-    listed = Issued("jobs", "recall", now, 1.0, 0.9, 0.8, 0.95, found=0.9, draw=0.5)
-    held = Issued("books", "summary", now, 8.0, 0.9, 0.9, 0.9, found=1.0, draw=0.5)
+    listed = IssuedForecast(
+        "jobs", "recall", now, 1.0, 0.9, 0.8, 0.95, found=0.9, draw=0.5
+    )
+    held = IssuedForecast(
+        "books", "summary", now, 8.0, 0.9, 0.9, 0.9, found=1.0, draw=0.5
+    )
     with bootstrap.writing(Config.load(synced)) as store:
         Forecasts(store).record(
             replace(one, made=end - one.ahead, told=end, looks=looks)

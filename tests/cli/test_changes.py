@@ -20,7 +20,7 @@ from halflife.core.observation import Content, Looks
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.engine.page_stories import PageStories
-from halflife.stores.retention import Keep, clear
+from halflife.stores.retention import RetentionLimits, clear
 from halflife.stores.sqlite import SqliteStore
 from store_looks import absent, present
 
@@ -161,7 +161,7 @@ def test_a_start_that_cannot_be_is_said_in_a_line(folder, told, word):
 
 def test_a_cursor_that_is_older_than_what_is_kept_is_refused(folder, told):
     with SqliteStore.open(folder / "halflife.db") as store:
-        clear(store, Keep(changes=4.0), bootstrap.clock())
+        clear(store, RetentionLimits(changes=4.0), bootstrap.clock())
         removed = store.changes.removed()
     assert removed > 1
     code, out, err = told("changes", "--since", removed - 1)

@@ -169,7 +169,7 @@ def test_a_reset_after_looks_were_rolled_up_keeps_the_log_sound(pages, asked, to
     config = Config.load(pages)
     with SqliteStore.open(config.store_path) as store:
         retention.clear(
-            store, retention.Keep(observations=0.0), bootstrap.clock() + 40.0
+            store, retention.RetentionLimits(observations=0.0), bootstrap.clock() + 40.0
         )
     assert asked("source", "reset", "old", "--yes")[0] == 0
     told("sync")

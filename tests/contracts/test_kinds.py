@@ -93,7 +93,7 @@ def test_nothing_reads_the_store_once_the_state_was_read(kept, monkeypatch):
         # Items are many: they are read when something is first asked of them.
         kind.quality(state, 0.9, AHEAD, looks=False)
     monkeypatch.setattr(
-        type(store), "looking", lambda _: pytest.fail("the store was read")
+        type(store), "reading", lambda _: pytest.fail("the store was read")
     )
     kind.quality(state, 0.9, AHEAD, looks=False)
     kind.worth(state, 0.9)

@@ -118,7 +118,7 @@ def test_equal_bodies_are_kept_once_and_leave_with_the_last_page(tmp_path):
             put(store, run, page("a", float(at), text), page("b", float(at), text))
 
         def kept():
-            with store.looking() as db:
+            with store.reading() as db:
                 query = "SELECT count(*) FROM page_body"
                 return db.execute(query).fetchone()[0]
 

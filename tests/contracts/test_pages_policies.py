@@ -55,7 +55,7 @@ def test_every_policy_works_in_the_live_service(tmp_path):
     site = dict.fromkeys(urls.values(), pages_recorded.site(text))
     with bootstrap.writing(config) as store:
         store.skip_disk_syncs()
-        play = Play(BEGAN, 0.13, told=reports.append, rhythm=HOURLY)
+        play = Play(BEGAN, 0.13, on_report=reports.append, rhythm=HOURLY)
         play_recorded(config, store, site, play)
         looks = {name: store.evidence((name,)).looks for name in urls}
     faults = {s.name: kind_of(s).fault(s.name) for s in config.source}

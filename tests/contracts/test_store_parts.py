@@ -14,7 +14,7 @@ from halflife.core.item import Item
 from halflife.core.object_store import Listing
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.core.tracker import Tracker
-from halflife.stores.forecasts import ForecastCheck, Issued
+from halflife.stores.forecasts import ForecastCheck, IssuedForecast
 from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch
 from halflife.stores.table_store import TableStore
 from store_looks import absent, failed, hint, present
@@ -37,7 +37,7 @@ def kept(store):
 
 
 def cast(made, ahead, source="s"):
-    return Issued(source, "freshness", made, ahead, 0.9, 0.8, 0.95)
+    return IssuedForecast(source, "freshness", made, ahead, 0.9, 0.8, 0.95)
 
 
 def write(store, *looks):
@@ -185,8 +185,8 @@ def test_what_was_read_off_comes_with_its_outcome(kept):
     kept.record([told, replace(told, source="t", told=9.0)])
     assert [replace(one, id=0) for one in kept.settled("s")] == [told]
     assert kept.waiting("s") == []
-    assert kept.told(4.0) == {"s", "t"}
-    assert kept.told(5.0) == {"t"}
+    assert kept.settled_sources(4.0) == {"s", "t"}
+    assert kept.settled_sources(5.0) == {"t"}
 
 
 def test_sources_with_forecasts_or_checks_are_audited(kept):

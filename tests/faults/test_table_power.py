@@ -39,7 +39,7 @@ def test_no_power_cut_breaks_a_promise_of_any_table(events, tmp_path, share):
         with SqliteStore.open(place / "state.db", create=True) as store:
             assert store.verify() == []
             assert keeper_worker.broken(store, promises) == []
-            with store.looking() as db:
+            with store.reading() as db:
                 quick = columns.load(db, ["set", "site"])
             if quick is not None:
                 filed += 1

@@ -137,7 +137,7 @@ def test_an_age_is_kept_by_looks_that_come_in_time(write, server):
     Play(path).run(0.9)
     with SqliteStore.open(Config.load(path).store_path, readonly=True) as store:
         times = {}
-        with store.looking() as db:
+        with store.reading() as db:
             found = "SELECT item, at FROM observation ORDER BY at"
             for item, at in db.execute(found):
                 times.setdefault(item, []).append(at * 24)

@@ -12,7 +12,7 @@ from halflife.kinds.listing.audit import interpolated_forecast
 from halflife.kinds.search import selection as search_selection
 from halflife.kinds.search.audit import HORIZONS, audit_summary
 from halflife.stores import summaries
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import StoredSummary
@@ -128,7 +128,8 @@ def test_other_stores_keep_no_forecasts(source):
 
 def casts(*ahead):
     return [
-        Issued("s", "recall", 10.0, a, 1 - a / 10, 1 - a / 5, 1 - a / 20) for a in ahead
+        IssuedForecast("s", "recall", 10.0, a, 1 - a / 10, 1 - a / 5, 1 - a / 20)
+        for a in ahead
     ]
 
 

@@ -22,7 +22,7 @@ from halflife.kinds.pages.runner import Keeper, keeping
 from halflife.policies.index import harmonic
 from halflife.recordings.pages import NAME, RecordedPageSource, Recording
 from halflife.replay.listings import thin
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.memory import MemoryStore
 from halflife.stores.sqlite import SqliteStore
 from hand_clock import Hands
@@ -149,7 +149,7 @@ def test_forecasts_are_made_and_get_their_outcomes(kept, store):
 
 
 def looked_at(store, when):
-    with store.looking() as db:
+    with store.reading() as db:
         query = "SELECT key FROM observation JOIN item ON item.id = item WHERE at = ?"
         return [row[0] for row in db.execute(query, (when,))]
 
@@ -280,7 +280,7 @@ def test_each_source_of_a_run_is_audited(tmp_path):
 
 
 def told_at(made, told, found=0.9, mean=0.9, draw=0.5):
-    return Issued(
+    return IssuedForecast(
         "s", "recall", made, told - made, mean, mean - 0.1, mean + 0.05,
         told=told, found=found, draw=draw,
     )  # fmt: skip
@@ -323,7 +323,7 @@ def test_outcomes_that_come_true_raise_no_alarm_and_others_soon_do():
 def test_a_copy_that_never_changes_is_no_drift():
     rng = np.random.default_rng(0)
     flat = [
-        Issued("s", "recall", d, 1.0, 1.0, 1.0, 1.0, told=d + 1.0, found=1.0,
+        IssuedForecast("s", "recall", d, 1.0, 1.0, 1.0, 1.0, told=d + 1.0, found=1.0,
                draw=float(rng.random()))
         for d in np.arange(400.0)
     ]  # fmt: skip

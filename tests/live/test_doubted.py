@@ -16,7 +16,7 @@ from halflife.engine.source_health import HealthJudge
 from halflife.kinds.listing.runner import tracker
 from halflife.kinds.protocol import Memo
 from halflife.stores import summaries
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 from halflife.web import survey
@@ -108,7 +108,7 @@ def shop(store, config):
 
 def doubt(store, name):
     """Let forecasts of a source have missed, again and again."""
-    cast = Issued(name, MEASURES[name], NOW, 0.5, 0.9, 0.88, 0.92, draw=0.5)
+    cast = IssuedForecast(name, MEASURES[name], NOW, 0.5, 0.9, 0.88, 0.92, draw=0.5)
     ends = NOW - 0.5 * np.arange(12)[::-1]
     looks = 1.0 if name == "words" else None
     Forecasts(store).record(

@@ -78,7 +78,7 @@ def played(tmp_path, days, *lines):
     with bootstrap.writing(config) as store:
         store.skip_disk_syncs()
         answer = {URL: recorded_source.form(table)}
-        play = Play(BEGAN, days, rhythm=QUARTERLY, told=told)
+        play = Play(BEGAN, days, rhythm=QUARTERLY, on_report=told)
         sent = play_recorded(config, store, answer, play)
         register = store.register("cars")
         plan = runner.plan(store, config.source[0], BEGAN + days, 50)

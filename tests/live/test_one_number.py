@@ -27,7 +27,7 @@ from halflife.engine.signals import Stop
 from halflife.engine.source_health import HealthJudge
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.protocol import Memo
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import survey
 from search_server import corpus, serving as searching
@@ -71,7 +71,7 @@ def see_pages(path, times):
 
 def miss(path, name, measure, now):
     """Let forecasts of a source have missed, again and again."""
-    cast = Issued(name, measure, now, 0.5, 0.9, 0.88, 0.92, draw=0.5)
+    cast = IssuedForecast(name, measure, now, 0.5, 0.9, 0.88, 0.92, draw=0.5)
     ends = now - 0.5 * np.arange(12)[::-1]
     with opened(path) as store:
         Forecasts(store).record(

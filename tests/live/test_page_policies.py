@@ -18,7 +18,7 @@ from halflife.kinds.registry import kind_of
 from halflife.policies.valuation import freshness_days
 from halflife.replay import virtual_loop
 from halflife.replay.play import DAY, Play, VirtualClock, play_recorded
-from halflife.replay.world import InVirtualTime, RecordedTransport
+from halflife.replay.world import RecordedTransport, VirtualTimeTransport
 from halflife.web import survey
 from replay.worlds import BEGAN, HOME, lot
 
@@ -73,7 +73,7 @@ def alone(config, name, grants, earlier):
     async def main(loop):
         clock.loop = loop
         inner = RecordedTransport(WORLD, clock)
-        transport = InVirtualTime(inner, loop, clock, sent)
+        transport = VirtualTimeTransport(inner, loop, clock, sent)
         (source,) = config.named([name])
         with opened(config) as store:
             for _ in range(earlier):  # chance goes by the number of the run

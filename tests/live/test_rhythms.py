@@ -37,7 +37,7 @@ from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.models.rhythm import BINS, FLAT, LearnedRhythm, Rhythm
 from halflife.queries.form_copy import FormCopy, FormWish
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.memory import MemoryStore
 from hand_clock import BEGAN, Hands
 
@@ -128,8 +128,8 @@ def test_the_forecast_of_a_listing_falls_at_its_hour(jobs):
 def test_what_forecasts_say_of_a_moment_between_theirs_goes_by_the_rhythm():
     rhythm = Rhythm(tuple(float(hour == int(NIGHT)) for hour in range(BINS)))
     casts = [
-        Issued("jobs", "recall", BEGAN, HOUR, 1.0, 1.0, 1.0),
-        Issued("jobs", "recall", BEGAN, 1.0, 0.9, 0.8, 1.0),
+        IssuedForecast("jobs", "recall", BEGAN, HOUR, 1.0, 1.0, 1.0),
+        IssuedForecast("jobs", "recall", BEGAN, 1.0, 0.9, 0.8, 1.0),
     ]
     said = [
         listing_audit.interpolated_forecast(casts, BEGAN + hour * HOUR, rhythm).mean
@@ -141,7 +141,7 @@ def test_what_forecasts_say_of_a_moment_between_theirs_goes_by_the_rhythm():
 def test_a_loss_that_came_an_hour_ago_was_missed_for_an_hour(jobs):
     config, store, source = jobs
     made, told = o_clock(-4.0), o_clock(5.0)
-    cast = Issued("jobs", "recall", made, told - made, 0.9, 0.8, 1.0)
+    cast = IssuedForecast("jobs", "recall", made, told - made, 0.9, 0.8, 1.0)
     Forecasts(store).record([replace(cast, told=told, found=0.9, draw=0.5)])
     appraiser = Appraiser(config, store, told)
     goal = Goal(0.95, 0.95)
@@ -154,7 +154,7 @@ def test_a_loss_that_came_an_hour_ago_was_missed_for_an_hour(jobs):
 def test_the_audit_of_a_listing_counts_the_time_since_its_hour(jobs):
     _, store, _ = jobs
     last = BEGAN + 20.0  # apart from all other forecasts
-    cast = Issued("other", "recall", last, 0.25, 0.9, 0.8, 1.0)
+    cast = IssuedForecast("other", "recall", last, 0.25, 0.9, 0.8, 1.0)
     told = replace(cast, told=last + 0.25, found=0.9, draw=0.5)
     Forecasts(store).record([told])
     even = audit_report.judge(store, "other", last + 1.0)

@@ -23,7 +23,7 @@ from halflife.engine.service import Outside, Service
 from halflife.engine.signals import Stop
 from halflife.kinds.listing import incremental
 from halflife.stores import summaries
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 from halflife.stores.summaries import StoredSummary
 from halflife.summary import Summary
 from halflife.web import pages, source_page
@@ -159,7 +159,7 @@ def summarise(store, rng):
 
 def miss(store, name, measure):
     """Let forecasts of a source have missed, so that its bounds are widened."""
-    cast = Issued(name, measure, NOW, 0.5, 0.9, 0.88, 0.92, draw=0.5)
+    cast = IssuedForecast(name, measure, NOW, 0.5, 0.9, 0.88, 0.92, draw=0.5)
     ends = NOW - 0.5 * np.arange(12)[::-1]
     store.forecasts.record(
         replace(cast, made=end - 0.5, told=end, found=0.0) for end in ends

@@ -111,7 +111,7 @@ def played(tmp_path_factory):
         store.skip_disk_syncs()
         for source in sources:
             summaries.save(store, summary_of(source))
-        play = Play(BEGAN, DAYS, told=reports.append, rhythm=OFTEN)
+        play = Play(BEGAN, DAYS, on_report=reports.append, rhythm=OFTEN)
         sent = play_recorded(config, store, world, play)
         yield config, store, sources, reports, sent
 

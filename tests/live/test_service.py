@@ -393,7 +393,7 @@ def test_pages_of_a_source_keep_their_intervals_and_limits(write, server):
     Play(path).run(0.6)
     with SqliteStore.open(Config.load(path).store_path, readonly=True) as store:
         times = {}
-        with store.looking() as db:
+        with store.reading() as db:
             for key, at in db.execute(
                 "SELECT item.key, at FROM observation JOIN item ON item.id = item"
             ):

@@ -153,7 +153,7 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
 
 
 def test_a_check_that_was_wrong_teaches_nothing_wrong(config, store, clock, kept):
-    doubt = search_selection.life(store, kept).suspected(BEGAN + 3.0)
+    doubt = search_selection.life(store, kept).with_doubt(BEGAN + 3.0)
     summary_lifetimes.note(store, "shop", doubt)
     clock.now = BEGAN + 3.0
     assert isinstance(look(config, store, clock).result, SamplingOutcome)

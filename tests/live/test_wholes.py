@@ -7,7 +7,7 @@ from halflife.kinds.whole import update_memory
 from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal, Past, Whole
 from halflife.models.rhythm import FLAT
-from halflife.stores.forecasts import Forecasts, Issued
+from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.sqlite import SqliteStore
 
 GOAL = Goal(0.9, 0.95)
@@ -17,7 +17,7 @@ JOBS = ListingConfig(name="jobs", kind="listing", url="http://a.test/jobs", key=
 
 def outcome(made, told, found):
     """Return a forecast of recall that a look has told the outcome of."""
-    return Issued(
+    return IssuedForecast(
         "jobs", "recall", made, told - made, 0.95, 0.9, 1.0, told=told, found=found
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from halflife.bench import league
 from halflife.bench.league import LeagueRules
-from halflife.recordings.histories import Recorded, load
+from halflife.recordings.histories import RecordedSpan, load
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "sites"
 pytestmark = [
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 
-def few(recorded: Recorded, sites: int) -> Recorded:
+def few(recorded: RecordedSpan, sites: int) -> RecordedSpan:
     """Return the recording of the smallest sites only."""
     whole = recorded.recording
     names, size = np.unique(np.array(whole.group), return_counts=True)

@@ -27,7 +27,7 @@ def test_a_relation_holds_what_was_there_with_the_values_of_the_moment(
         keys = {source.lives.keys[i] for i in np.flatnonzero(there)}
         shown = relation.at(at)
         assert set(shown) == keys
-        assert set(relation.came(at)) == keys
+        assert set(relation.first_seen_times(at)) == keys
     assert {tuple(row) for row in shown.values()} == {tuple(relation.columns)}
 
 

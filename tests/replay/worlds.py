@@ -16,7 +16,7 @@ from halflife.kinds.pages import recorded_source as pages_recorded
 from halflife.kinds.search import recorded_source as search_recorded
 from halflife.queries.table_form import Tabled
 from halflife.recordings.registers import relation_of
-from halflife.replay.world import Recorded
+from halflife.replay.world import Responder
 
 BEGAN = 20_000.0
 HOME = 'allow = ["127.0.0.0/8"]\nrobots = false\n'
@@ -29,7 +29,7 @@ class Part:
     """A recorded source, and how it is written into the settings."""
 
     name: str
-    source: Recorded
+    source: Responder
     head: str
     tables: str = ""
 

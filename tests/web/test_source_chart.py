@@ -12,7 +12,7 @@ from halflife.core.forecast import Forecast
 from halflife.models.hindsight import PastFreshness
 from halflife.stores import fetch_history
 from halflife.stores.fetch_history import ObservedRow
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 from halflife.stores.sqlite import SqliteStore
 from halflife.web import source_chart
 from halflife.web.server import ServeWish, running
@@ -34,7 +34,7 @@ def site(state):
 
 
 def issued(due, mean, ahead=0.0, found=None):
-    return Issued("s", "freshness", due - ahead, ahead, mean, mean - 0.1, 1.0,
+    return IssuedForecast("s", "freshness", due - ahead, ahead, mean, mean - 0.1, 1.0,
                   found=found)  # fmt: skip
 
 
@@ -156,10 +156,10 @@ def test_the_past_of_pages_is_what_later_fetches_tell(site, state):
     assert known in site.get("/source?name=shop").text
     assert known not in site.get("/source?name=jobs").text
     with SqliteStore.open(state.parent / "halflife.db", readonly=True) as store:
-        every = fetch_history.some_items(store, "shop", 100)
+        every = fetch_history.sample_items(store, "shop", 100)
         assert len(every) == len(set(every)) == 8
-        assert fetch_history.some_items(store, "shop", 3) == every[:3]
-        assert fetch_history.some_items(store, "jobs", 3) == []
+        assert fetch_history.sample_items(store, "shop", 3) == every[:3]
+        assert fetch_history.sample_items(store, "jobs", 3) == []
 
 
 def test_what_is_not_known_of_the_past_is_not_drawn():

@@ -103,7 +103,7 @@ class RecordedRepository(RecordedListing):
     def _records(self, now: float) -> Sequence[tuple[str, float, Attributes | None]]:
         """Return records, when each changed, and its attributes if it is there."""
         there, relation = self.present(now), self.relation
-        look, rows = relation.look(now), relation.rows(now)
+        look, rows = relation.last_observation(now), relation.rows(now)
         names = (relation.keys[i] for i in relation.spell[rows].tolist())
         changed = dict(zip(names, relation.since[rows].tolist(), strict=True))
         found = [(name, changed[name], there[name]) for name in there]

@@ -14,7 +14,7 @@ from halflife.core.errors import UsageError
 from halflife.executors import executor_named
 from halflife.policies import Strategy
 from halflife.policies.index import Index
-from halflife.recordings.histories import Recorded
+from halflife.recordings.histories import RecordedSpan
 from halflife.replay.pages import Replay, StrategyScore
 
 ORACLE = "oracle"
@@ -48,7 +48,7 @@ class LeagueRules:
     warm: float = WARM
     executor: str = "in-process"
 
-    def replay(self, recorded: Recorded, share: float) -> Replay:
+    def replay(self, recorded: RecordedSpan, share: float) -> Replay:
         """Return the replay of a recording under one of the budgets."""
         return Replay(
             recorded.recording,
@@ -71,7 +71,7 @@ def named(name: str, replay: Replay) -> Strategy:
 
 
 def compare(
-    recorded: Recorded, names: Sequence[str], rules: LeagueRules, advance: Advance
+    recorded: RecordedSpan, names: Sequence[str], rules: LeagueRules, advance: Advance
 ) -> list[standings.Row]:
     """Return one row for each budget and policy, with the bounds beside it."""
     check(names)
@@ -79,7 +79,7 @@ def compare(
 
 
 def standing(
-    recorded: Recorded,
+    recorded: RecordedSpan,
     names: Sequence[str],
     rules: LeagueRules,
     advance: Advance,
@@ -97,12 +97,12 @@ def standing(
     for share in rules.shares:
         replay = rules.replay(recorded, share)
         bounds[share] = standings.Bounds(
-            replay.blind(), replay.told(), replay.hindsight()
+            replay.blind(), replay.announced(), replay.hindsight()
         )
     return standings.rows(scores, bounds)
 
 
-def dealt(recorded: Recorded) -> Recorded:
+def dealt(recorded: RecordedSpan) -> RecordedSpan:
     """Return the same items in an order left to chance, and the same every time.
 
     Files list a site's pages together, and many policies break ties by order: they
@@ -127,7 +127,7 @@ def check(names: Sequence[str]) -> None:
 
 
 def play(
-    recorded: Recorded,
+    recorded: RecordedSpan,
     names: Sequence[str],
     rules: LeagueRules,
     advance: Advance,
@@ -145,7 +145,7 @@ def play(
 
 
 def _play(
-    recorded: Recorded, rules: LeagueRules, resolve: Resolve, job: Job
+    recorded: RecordedSpan, rules: LeagueRules, resolve: Resolve, job: Job
 ) -> list[StrategyScore]:
     """Return a policy's score for each seed; one is enough if it draws nothing."""
     name, share = job
@@ -172,7 +172,7 @@ def oracle(replay: Replay) -> Strategy:
 
 
 def report(
-    recorded: Recorded, rules: LeagueRules, rows: Sequence[standings.Row]
+    recorded: RecordedSpan, rules: LeagueRules, rows: Sequence[standings.Row]
 ) -> dict[str, object]:
     """Return the league as one answer: what was played, and the rows."""
     return {

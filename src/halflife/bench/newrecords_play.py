@@ -106,8 +106,8 @@ def task(
     before, now = relation.at(begin), relation.at(end)
     if insert_only:
         before = {key: now[key] for key in before if key in now}
-    came, since = relation.came(begin), 2.0 * begin - end
-    return Task(before, now, came, relation.came(end), since, begin, end)
+    came, since = relation.first_seen_times(begin), 2.0 * begin - end
+    return Task(before, now, came, relation.first_seen_times(end), since, begin, end)
 
 
 POLICIES = (

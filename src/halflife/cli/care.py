@@ -108,7 +108,7 @@ def backup(file: File, *, config: ConfigPath = None, json: Json = False) -> None
     path = _file(Config.load(Config.find(config)))
     with SqliteStore.open(path, readonly=True) as store:
         size = copies.back_up(store, file)
-    seal = copies.sealed(file)
+    seal = copies.checksum_path(file)
     if json:
         show.emit({"backup": str(file), "bytes": size, "sha256": str(seal)})
     else:

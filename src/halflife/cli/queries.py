@@ -82,8 +82,8 @@ def replay_new(asked: QueryReplay, *, json: bool) -> None:
     rows = play.replay(relation, begin, end, attributes, policies, game)
     head = {
         "history": str(asked.folder),
-        "from": show.date(relation.look(begin)),
-        "to": show.date(relation.look(end)),
+        "from": show.date(relation.last_observation(begin)),
+        "to": show.date(relation.last_observation(end)),
         "attributes": {one.name: one.kind for one in attributes},
     }
     _tell(head, rows, _SHOWN_NEW, json=json)
@@ -122,8 +122,8 @@ def replay_known(asked: QueryReplay, shares: Sequence[float], *, json: bool) -> 
         rows += [{**_renamed(row), "budget": share} for row in found]
     head = {
         "history": str(asked.folder),
-        "from": show.date(relation.look(begin)),
-        "to": show.date(relation.look(end)),
+        "from": show.date(relation.last_observation(begin)),
+        "to": show.date(relation.last_observation(end)),
         "tuples": int(there),
         "keywords": list(asked.columns),
     }

@@ -39,7 +39,7 @@ def store(what: What, source: From, target: To, *, json: Json = False) -> None:
     del what  # there is one
     old, new = (t if is_address(t) else Path(t) for t in (source, target))
     rows = copy_store(old, new, bootstrap.clock())
-    names = [location.shown(place) for place in (old, new)]
+    names = [location.display_name(place) for place in (old, new)]
     total = sum(rows.values())
     if json:
         show.emit({"from": names[0], "to": names[1], "rows": total, "tables": rows})

@@ -230,7 +230,7 @@ class ServiceReplay:
         with show.progress("replaying", len(names) * len(budgets)) as advance:
             told = partial(advance, 1)
             rows = contest(
-                found, ContestRules(names, budgets, days=self.days, told=told)
+                found, ContestRules(names, budgets, days=self.days, on_replay=told)
             )
         if self.json:
             kinds = [{"source": one.name, "kind": one.kind} for one in found]

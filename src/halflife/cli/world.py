@@ -130,8 +130,8 @@ def _serve(opened: "World", port: int) -> None:
 
     with opened.served(port) as desk:
         show.say(f"the desk: {desk}/world.json (also /clock, /score, /halflife.toml)")
-        for booth, origin in zip(opened.booths, opened.origins[1:], strict=True):
-            show.say(f"{booth.kind} {booth.name}: {origin}")
+        for source, origin in zip(opened.sources, opened.origins[1:], strict=True):
+            show.say(f"{source.kind} {source.name}: {origin}")
         show.say(f"score: halflife world score {desk}")
         try:
             threading.Event().wait()

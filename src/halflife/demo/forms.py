@@ -236,7 +236,7 @@ def office_of(given: argparse.Namespace) -> Office:
         interface,
         records,
         rng=np.random.default_rng(given.seed),
-        dates=relation.came(at),
+        dates=relation.first_seen_times(at),
         faults=Faults(given.lies, given.unstable),
     )
     return Office(table, Hours(given.busy, given.wait, given.fails, given.slow))

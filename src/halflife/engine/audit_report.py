@@ -25,7 +25,7 @@ from halflife.models.audit import (
 from halflife.models.calibration import Brier, Outcome, Reliability, normal_score
 from halflife.models.rhythm import Rhythm
 from halflife.stores import Store
-from halflife.stores.forecasts import Checks, Issued
+from halflife.stores.forecasts import Checks, IssuedForecast
 
 WINDOW = 30.0  # days that audits tell of
 YEAR = 365.0  # days that audits of summaries tell of
@@ -139,7 +139,7 @@ def judge(store: Store, source: str, now: float) -> SourceAudit:
     )
 
 
-def _winkler(told: Sequence[Issued]) -> float | None:
+def _winkler(told: Sequence[IssuedForecast]) -> float | None:
     """Return the mean interval score of forecasts, each for its own confidence."""
     scores = [
         float(
@@ -155,7 +155,9 @@ def _winkler(told: Sequence[Issued]) -> float | None:
     return float(np.mean(scores)) if scores else None
 
 
-def _facts(store: Store, source: str, now: float) -> tuple[Checks, list[Issued]]:
+def _facts(
+    store: Store, source: str, now: float
+) -> tuple[Checks, list[IssuedForecast]]:
     """Return what was drawn and which forecasts were told in the last days."""
     kept = store.forecasts
     told = kept.settled(source, now - WINDOW)
@@ -164,7 +166,7 @@ def _facts(store: Store, source: str, now: float) -> tuple[Checks, list[Issued]]
     return kept.checks(source, now - WINDOW), [f for f in told if (f.told or 0) <= now]
 
 
-def recent(store: Store, source: str, now: float) -> list[Issued]:
+def recent(store: Store, source: str, now: float) -> list[IssuedForecast]:
     """Return the forecasts that count, with their outcomes, oldest first."""
     return _facts(store, source, now)[1]
 
@@ -177,7 +179,7 @@ def trust(store: Store, source: str, now: float) -> Trust:
 
 def told(store: Store, now: float) -> set[str]:
     """Return the sources of which there is anything to trust, or not to trust, by."""
-    return store.forecasts.told(now - YEAR)
+    return store.forecasts.settled_sources(now - YEAR)
 
 
 def factor(store: Store, sources: Iterable[str], now: float) -> float:
@@ -185,7 +187,7 @@ def factor(store: Store, sources: Iterable[str], now: float) -> float:
     return max([1.0, *(trust(store, source, now).factor for source in sources)])
 
 
-def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
+def trusted(told: Sequence[IssuedForecast], alarms: Alarms, now: float) -> Trust:
     """Return how far forecasts are trusted of which these are the latest outcomes.
 
     The largest of: the quantile of recent errors (``calibration.trust_factor``), of all
@@ -208,7 +210,7 @@ def trusted(told: Sequence[Issued], alarms: Alarms, now: float) -> Trust:
     return max(reasons, key=lambda one: one.factor)
 
 
-def _missed(told: Sequence[Issued]) -> list[Trust]:
+def _missed(told: Sequence[IssuedForecast]) -> list[Trust]:
     """Return what the latest errors ask for, of all forecasts and of each length."""
     reasons = []
     lengths = [_length(one) for one in told]
@@ -230,12 +232,12 @@ def _missed(told: Sequence[Issued]) -> list[Trust]:
     return reasons
 
 
-def _length(one: Issued) -> int:
+def _length(one: IssuedForecast) -> int:
     """Return how far ahead a forecast was, roughly; a place in ``LENGTHS``."""
     return next(i for i, (days, _) in enumerate(LENGTHS) if one.ahead <= days)
 
 
-def _gaps(told: Sequence[Issued], now: float) -> list[Trust]:
+def _gaps(told: Sequence[IssuedForecast], now: float) -> list[Trust]:
     """Return what is asked for by checks that contradict the forecasts."""
     reasons = []
     for days in (LATELY, WINDOW):
@@ -251,32 +253,34 @@ def _gaps(told: Sequence[Issued], now: float) -> list[Trust]:
     return reasons
 
 
-def _gap_of_summaries(told: Sequence[Issued]) -> Trust:
+def _gap_of_summaries(told: Sequence[IssuedForecast]) -> Trust:
     forecast, found = _mean_of(told).mean, _found(told)
     held, due = round(found.mean * len(told)), forecast * len(told)
     said = f"{held} of the last {len(told)} summaries held, {due:.1f} were to"
     return Trust(calibration.lifetime_widening_factor(forecast, found), said)
 
 
-def _found(told: Sequence[Issued]) -> Interval:
+def _found(told: Sequence[IssuedForecast]) -> Interval:
     """Return what the checks of several forecasts found together."""
     found, looks = np.array([(one.found or 0.0, one.looks or 0.0) for one in told]).T
     # Records that one query brings may have changed together.
     return pooled_share(found, looks, alike=told[-1].measure in {"recall", "content"})
 
 
-def scores_of(told: Sequence[Issued]) -> Floats:
+def scores_of(told: Sequence[IssuedForecast]) -> Floats:
     """Return how far off forecasts were, in standard deviations."""
     return np.array([_score(one) for one in told], dtype=np.float64)
 
 
-def _score(one: Issued) -> float:
+def _score(one: IssuedForecast) -> float:
     outcome = Outcome(one.found or 0.0, inf if one.looks is None else one.looks)
     bounds = Interval(one.mean, one.low, one.high)
     return normal_score(bounds, outcome, one.draw or 0.0, one.confidence)
 
 
-def _quality(checks: Checks, told: Sequence[Issued], rhythm: Rhythm) -> Interval | None:
+def _quality(
+    checks: Checks, told: Sequence[IssuedForecast], rhythm: Rhythm
+) -> Interval | None:
     """Return the quality found.
 
     Of pages by those drawn; of forms by what their audits found; of what is only ever
@@ -290,7 +294,7 @@ def _quality(checks: Checks, told: Sequence[Issued], rhythm: Rhythm) -> Interval
     return _over_time(told, [one.found or 0.0 for one in chained(told)], rhythm)
 
 
-def _believed(told: Sequence[Issued], rhythm: Rhythm) -> Interval | None:
+def _believed(told: Sequence[IssuedForecast], rhythm: Rhythm) -> Interval | None:
     """Return what was believed at the audits, in the same way."""
     now = [one for one in told if one.ahead == 0.0]
     if now:
@@ -309,7 +313,7 @@ def _believed(told: Sequence[Issued], rhythm: Rhythm) -> Interval | None:
 
 
 def _gap_of(
-    some: Sequence[Issued], rhythm: Rhythm
+    some: Sequence[IssuedForecast], rhythm: Rhythm
 ) -> tuple[Floats, tuple[Floats, Floats] | None]:
     """Return the days of forecasts, and how late in them things were lost."""
     moments = [(one.made, one.told or 0.0) for one in some]
@@ -318,7 +322,7 @@ def _gap_of(
 
 
 def _over_time(
-    told: Sequence[Issued], ends: Sequence[float], rhythm: Rhythm
+    told: Sequence[IssuedForecast], ends: Sequence[float], rhythm: Rhythm
 ) -> Interval | None:
     """Return the mean quality between looks that found so much at their ends."""
     some = chained(told)
@@ -335,7 +339,7 @@ def _over_time(
     )
 
 
-def chained(told: Sequence[Issued]) -> list[Issued]:
+def chained(told: Sequence[IssuedForecast]) -> list[IssuedForecast]:
     """Return forecasts of which each was made when the one before it was told.
 
     As many as there are: their errors share no time. Those of now come first.
@@ -348,12 +352,12 @@ def chained(told: Sequence[Issued]) -> list[Issued]:
     return found
 
 
-def _mean_of(told: Sequence[Issued]) -> Interval:
+def _mean_of(told: Sequence[IssuedForecast]) -> Interval:
     mean, low, high = np.mean([(f.mean, f.low, f.high) for f in told], axis=0)
     return Interval(float(mean), float(low), float(high))
 
 
-def alarmed(checks: Checks, told: Sequence[Issued]) -> tuple[Alarms, float]:
+def alarmed(checks: Checks, told: Sequence[IssuedForecast]) -> tuple[Alarms, float]:
     """Return when audits spoke against the belief and how, and the evidence since.
 
     By the pages drawn; where there are none by how far off forecasts were.
@@ -370,7 +374,7 @@ def drift_of(checks: Checks) -> tuple[AuditDrift, Floats]:
     return found, moments
 
 
-def drift_of_scores(told: Sequence[Issued]) -> tuple[AuditDrift, Floats]:
+def drift_of_scores(told: Sequence[IssuedForecast]) -> tuple[AuditDrift, Floats]:
     """Return when outcomes spoke against the forecasts, and the moments of both.
 
     If forecasts are right, an outcome lies above the lower bound with the chance

@@ -364,7 +364,7 @@ class Courier:
         halted = bool(dead) and self._book.dead_count(state.name) >= MOST_DEAD
         last = {"delivered_at": now} if delivered else {}
         after = replace(
-            state.again(now),
+            state.reset_tries(now),
             cursor=state.upto,
             upto=0,
             trouble=dead[-1].trouble if halted else "",

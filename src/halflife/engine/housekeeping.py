@@ -23,7 +23,7 @@ class Tidier:
 
     def __init__(self, store: NoteBook) -> None:
         self._store = store
-        self._task: asyncio.Task[retention.Cleared] | None = None
+        self._task: asyncio.Task[retention.RemovedRows] | None = None
 
     def tidy(self, config: Config, now: float) -> None:
         """Begin, if it is time; say what came of the last time."""
@@ -48,10 +48,12 @@ class Tidier:
                 self._tell(self._task)
             self._task = None
 
-    def _tell(self, task: "asyncio.Task[retention.Cleared]") -> None:
+    def _tell(self, task: "asyncio.Task[retention.RemovedRows]") -> None:
         error = task.exception()
         if error is None:
-            fields = {n: getattr(task.result(), n) for n in retention.Cleared.__slots__}
+            fields = {
+                n: getattr(task.result(), n) for n in retention.RemovedRows.__slots__
+            }
             logs.event("tidied", fields=fields)
         elif isinstance(error, HalflifeError):
             said = {"trouble": str(error)}
@@ -60,10 +62,10 @@ class Tidier:
             raise error
 
 
-def limits(config: Config) -> retention.Keep:
+def limits(config: Config) -> retention.RetentionLimits:
     """Return how long what is kept, as the settings say."""
     keep = config.keep
-    return retention.Keep(
+    return retention.RetentionLimits(
         observations=keep.observations_days,
         ledger=keep.ledger_days,
         runs=keep.runs_days,
@@ -74,7 +76,7 @@ def limits(config: Config) -> retention.Keep:
     )
 
 
-def clear(config: Config, now: float) -> retention.Cleared:
+def clear(config: Config, now: float) -> retention.RemovedRows:
     """Remove what is older than the settings say."""
     with location.open_store(config.store_place) as store:
         return retention.clear(store, limits(config), now)

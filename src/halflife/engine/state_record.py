@@ -73,7 +73,7 @@ def place(config: Config) -> Path:
 
 def note(store: TableStore, config: Config) -> None:
     """Write down where the state lies, and what was spent."""
-    with store.looking() as db:
+    with store.reading() as db:
         spent = ledger.by_hour(db, _now() - WINDOW)
     Record(config.store_name, spent).write(config)
 

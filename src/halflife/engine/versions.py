@@ -10,7 +10,7 @@ from halflife.core.observation import Content
 from halflife.core.text_diff import by_words, unified
 from halflife.engine.export_rows import date
 from halflife.stores import Store
-from halflife.stores.record_changes import differing
+from halflife.stores.record_changes import field_changes
 
 LARGEST = 16 << 20  # bytes of a body that is compared; twice what is ever fetched
 
@@ -109,7 +109,7 @@ class VersionDiff:
 def compare(old: ItemVersion, new: ItemVersion, *, words: bool = False) -> VersionDiff:
     """Return what differs between two versions; by ``words`` if that is wanted."""
     if old.fields is not None and new.fields is not None:
-        return VersionDiff(fields=differing(old.fields, new.fields))
+        return VersionDiff(fields=field_changes(old.fields, new.fields))
     if old.content is None or new.content is None:
         raise UsageError("a page and a record cannot be compared")
     return _texts(old.content, new.content, words=words)

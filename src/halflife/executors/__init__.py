@@ -1,6 +1,6 @@
-"""Who fits and plans: this process, a pool of processes, or a Ray cluster.
+"""Executors of fits and plans: this process, a pool of processes, or a Ray cluster.
 
-The name of one is the setting ``executor`` in halflife.toml:
+The setting ``executor`` in halflife.toml names one:
 
 in-process          this process alone
 local, local:4      a pool of processes on this machine, one a core or so many
@@ -38,7 +38,7 @@ def check_name(name: str) -> str:
 def executor_named(name: str = DEFAULT) -> Iterator[Executor]:
     """Open the executor of this name, and close it in the end.
 
-    Raise ``UsageError`` if there is none such or Ray is not installed, and
+    Raise ``UsageError`` if the name is unknown or Ray is not installed, and
     ``ExecutorError`` if its cluster does not answer.
 
     >>> with executor_named("in-process") as executor:
@@ -57,7 +57,7 @@ def _opened(name: str) -> Executor:
         check_name(name)
     except ValueError as error:
         raise UsageError(f"executor {error}; got {name!r}") from None
-    from halflife.executors.local import (  # noqa: PLC0415  (a start need not wait)
+    from halflife.executors.local import (  # noqa: PLC0415  (only if needed)
         InProcess,
         ProcessPool,
     )

@@ -1,4 +1,4 @@
-"""Work done on this machine, by this process or by a pool of them."""
+"""Work on this machine, in this process or in a pool of processes."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -12,12 +12,12 @@ from halflife.core.executor import Part, Result
 
 
 class InProcess:
-    """Does everything itself, one part after the other."""
+    """Runs all work in this process, one part after the other."""
 
     def map(
         self, work: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """Yield the result of each part, in their order."""
+        """Yield the result of each part, in order."""
         return map(work, parts)
 
     def reduce(
@@ -26,18 +26,18 @@ class InProcess:
         parts: Sequence[Part],
         add: Callable[[Result, Result], Result],
     ) -> Result:
-        """Return the results of the parts added up, from the first to the last."""
+        """Return the sum of the results of the parts, from the first to the last."""
         return reduce(add, self.map(work, parts))
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 class ProcessPool(InProcess):
-    """Hands parts to processes on this machine.
+    """Runs parts in processes on this machine.
 
-    They are started when there is more than one part and more than one of them, and
-    import what they need anew (``spawn``): a fork of a process with threads may hang.
+    They are started when there are several parts and several workers, and import what
+    they need themselves (``spawn``): a fork of a process with threads may hang.
 
     Args:
         workers: Processes; without it, one a core.
@@ -51,7 +51,7 @@ class ProcessPool(InProcess):
     def map(
         self, work: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """Yield the result of each part, in their order."""
+        """Yield the result of each part, in order."""
         if self.workers == 1 or len(parts) < 2:
             return super().map(work, parts)
         return self._mapped(work, parts)
@@ -70,7 +70,7 @@ class ProcessPool(InProcess):
             ) from None
 
     def close(self) -> None:
-        """End the processes; what has not begun is not done."""
+        """End the processes; work that has not begun is dropped."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None

@@ -1,7 +1,7 @@
-"""Work done on a Ray cluster, or by Ray on this machine.
+"""Work on a Ray cluster, or by Ray on this machine.
 
-Ray is imported when it is asked for, and comes with ``halflife[cluster]``. The machines
-of a cluster need the same versions of Python, Ray and halflife, and see the same files.
+Ray is imported when it is needed, and comes with ``halflife[cluster]``. The machines of
+a cluster need the same versions of Python, Ray and halflife, and the same files.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,16 +11,16 @@ from halflife.core.errors import ExecutorError, UsageError
 from halflife.core.executor import Part, Result
 from halflife.executors.local import InProcess
 
-AHEAD = 4  # parts handed out for each worker before the first result is taken
+AHEAD = 4  # parts submitted for each worker before the first result is taken
 
 
 class RayCluster(InProcess):
-    """Hands parts to Ray's workers; the work itself travels once.
+    """Runs parts on Ray's workers; the function is sent once.
 
     Args:
         address: ``ray://host:port``, or ``auto`` for the cluster that this machine
             belongs to; without it Ray is started here and ended in the end.
-        workers: How many parts are worked at side by side, if Ray is started here.
+        workers: How many parts run at the same time, if Ray is started here.
 
     """
 
@@ -38,7 +38,7 @@ class RayCluster(InProcess):
     def map(
         self, work: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """Yield the result of each part, in their order."""
+        """Yield the result of each part, in order."""
         ray = self._ray
         do = ray.remote(_do)
         shared = ray.put(work)
@@ -54,17 +54,17 @@ class RayCluster(InProcess):
             for reference in pending:
                 ray.cancel(reference)
 
-    def _get(self, reference: Any) -> Any:  # noqa: ANN401  (Ray knows no types)
+    def _get(self, reference: Any) -> Any:  # noqa: ANN401  (Ray has no types)
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)
         except errors.RayTaskError as error:
             if not isinstance(error.cause, errors.RayError):
                 raise error.cause from None
-            said = _brief(error.cause)
+            reason = _brief(error.cause)
         except errors.RayError as error:
-            said = _brief(error)
-        raise ExecutorError(f"Ray lost a part of the work: {said}")
+            reason = _brief(error)
+        raise ExecutorError(f"Ray lost a part of the work: {reason}")
 
     def close(self) -> None:
         """Disconnect, and end what was started here."""
@@ -76,7 +76,7 @@ def _do(work: Callable[[Part], Result], part: Part) -> Result:
     return work(part)
 
 
-def _imported() -> Any:  # noqa: ANN401  (Ray knows no types)
+def _imported() -> Any:  # noqa: ANN401  (Ray has no types)
     try:
         import ray  # noqa: PLC0415  (an extra)
     except ImportError:
@@ -99,5 +99,5 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:  # noq
 
 
 def _brief(error: Exception) -> str:
-    """Return what went wrong in one line."""
+    """Return the message of an error in one line."""
     return " ".join(str(error).split())[:200]

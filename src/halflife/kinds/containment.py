@@ -48,7 +48,7 @@ from halflife.market.target_rule import Goal
 from halflife.readers.containment import is_own_state
 from halflife.recognition.guess import SourceGuess, TrialAnswer
 from halflife.stores import Store
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 
 Answer = TypeVar("Answer")
 _SAME = (
@@ -229,7 +229,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         state: ContainedState,
         goal: Goal,
         memory: TargetMemory,
-        settled: Sequence[Issued],
+        settled: Sequence[IssuedForecast],
     ) -> tuple[Stand, TargetMemory] | None:
         """Return how the source stands to a goal."""
         none: tuple[Stand, TargetMemory] | None = None
@@ -253,7 +253,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
 
     def settled(
         self, store: Store, source: SourceConfig, since: float
-    ) -> Sequence[Issued]:
+    ) -> Sequence[IssuedForecast]:
         """Return the forecasts from which its target control learns."""
         call = lambda: self._kind.settled(store, source, since)  # noqa: E731
         return self._ask([source], "settled", (), call)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from halflife.kinds.protocol import Reading, Report, Step
     from halflife.recognition.guess import SourceGuess, TrialAnswer
     from halflife.stores import Store
-    from halflife.stores.forecasts import Issued
+    from halflife.stores.forecasts import IssuedForecast
 
 Source = TypeVar("Source", bound=SourceConfig)
 
@@ -78,7 +78,7 @@ class Hooks(Generic[Source]):
 
     def settled(
         self, store: "Store", source: Source, since: float
-    ) -> "Sequence[Issued]":
+    ) -> "Sequence[IssuedForecast]":
         """Return the forecasts from which its target control learns."""
         return store.forecasts.settled(source.name, since)
 

@@ -37,7 +37,7 @@ from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
 from halflife.models.recall_curve import Knots
 from halflife.stores import Store
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -375,10 +375,7 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
 
     @abstractmethod
     def ages(self, state: State, *, some: bool = False) -> Floats:
-        """Return the days since the last fetch, one for each offer.
-
-        ``inf`` where nothing was fetched yet. With ``some``, of a sample of the items.
-        """
+        """Return days since each offer's last fetch, or ``inf``; ``some`` samples."""
 
     @abstractmethod
     def prospects(self, state: State) -> Prospects | None:
@@ -386,12 +383,15 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
 
     @abstractmethod
     def stand(
-        self, state: State, goal: Goal, memory: TargetMemory, settled: Sequence[Issued]
+        self,
+        state: State,
+        goal: Goal,
+        memory: TargetMemory,
+        settled: Sequence[IssuedForecast],
     ) -> tuple[Stand, TargetMemory] | None:
-        """Return how the source stands to a goal, and the memory for the next time.
+        """Return how the source stands to a goal, and its memory; None if unknown.
 
-        ``settled`` are the forecasts that got their outcomes since. None if the state
-        is still unknown.
+        ``settled`` are the forecasts that got their outcomes since.
         """
 
     @abstractmethod

@@ -38,7 +38,7 @@ from halflife.market.target_rule import Goal, Past, Whole
 from halflife.models.rhythm import LearnedRhythm, Rhythm
 from halflife.readers.containment import is_mishandled
 from halflife.readers.records import UNREADABLE
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 
 AHEAD = 2.0 * TURN  # days until the next round, at most
 SLACK = 1.5  # factor by which a source may have grown since it was read
@@ -154,7 +154,7 @@ class WholeKind(Kind[Source, WholeState]):
         state: WholeState,
         goal: Goal,
         memory: TargetMemory,
-        settled: Sequence[Issued],
+        settled: Sequence[IssuedForecast],
     ) -> tuple[Stand, TargetMemory] | None:
         """Return how the source stands to a goal, and the memory for the next time."""
         standing = self.standing(state, goal)
@@ -278,7 +278,7 @@ def _explain(name: str, trouble: str) -> str:
 
 
 def update_memory(
-    settled: Sequence[Issued],
+    settled: Sequence[IssuedForecast],
     goal: Goal,
     now: Whole,
     memory: TargetMemory,
@@ -288,7 +288,7 @@ def update_memory(
 
     A forecast made before the previous fetch says nothing of the days since that fetch.
     """
-    last: dict[float, Issued] = {}
+    last: dict[float, IssuedForecast] = {}
     for forecast in settled:
         at = forecast.told or 0.0
         if at > memory.told and forecast.made >= last.get(at, forecast).made:
@@ -303,7 +303,12 @@ def update_memory(
 
 
 def _with_outcome(
-    past: Past, forecast: Issued, since: float, goal: Goal, now: Whole, rhythm: Rhythm
+    past: Past,
+    forecast: IssuedForecast,
+    since: float,
+    goal: Goal,
+    now: Whole,
+    rhythm: Rhythm,
 ) -> Past:
     """Return the past with the outcome of a forecast, ``since`` days after the last."""
     looks = forecast.looks

@@ -10,7 +10,7 @@ Two layouts are read:
   Where the folder has ``sites.parquet`` (site, window_start) and
   ``docs_weekly.parquet`` (site, page, week_from, week_to, n_tokens), a page is as
   long as in the last weekly snapshot before the window begins; a later one would
-  tell the future.
+  reveal the future.
 """
 
 import csv
@@ -32,24 +32,24 @@ DAYS_A_WEEK = 7.0
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A recording and the stretch of time it covers, in days."""
+class RecordedSpan:
+    """A recording and the period it covers, in days."""
 
     recording: Recording
     begin: float
     end: float
 
 
-def load(path: Path, *, days: float | None = None, later: bool = False) -> Recorded:
-    """Return the history in a file or folder; ``days`` keeps the last so many.
+def load(path: Path, *, days: float | None = None, later: bool = False) -> RecordedSpan:
+    """Return the history in a file or folder; ``days`` keeps the last ones only.
 
-    Of a folder, ``later`` keeps the pages too that came after the beginning.
+    For a folder, ``later`` also keeps the pages that came after the beginning.
     """
     if path.is_dir():
         return _from_parquet(path, 360.0 if days is None else days, later=later)
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder; give a recorded history")
-    if not path.is_file():  # to read from a pipe might never end
+    if not path.is_file():  # reading a pipe might never end
         raise UsageError(f"{path}: not a file; give a recorded history")
     if path.suffix.lower() == ".csv":
         return _from_csv(path, days)
@@ -59,7 +59,7 @@ def load(path: Path, *, days: float | None = None, later: bool = False) -> Recor
     )
 
 
-def _from_csv(path: Path, days: float | None) -> Recorded:
+def _from_csv(path: Path, days: float | None) -> RecordedSpan:
     keys, at, weight = _lines(path)
     if not at:
         raise UsageError(f"{path}: holds no change; a history needs at least one")
@@ -73,7 +73,7 @@ def _from_csv(path: Path, days: float | None) -> Recorded:
         begin = max(begin, end - days)
     weights = np.array([weight[name] for name in names])
     lives = np.full(len(names), -np.inf), np.full(len(names), np.inf)
-    return Recorded(_recording(names, item, moments, weights, *lives), begin, end)
+    return RecordedSpan(_recording(names, item, moments, weights, *lives), begin, end)
 
 
 def _lines(path: Path) -> tuple[list[str], list[float], dict[str, float]]:
@@ -103,7 +103,7 @@ def _lines(path: Path) -> tuple[list[str], list[float], dict[str, float]]:
 
 
 def _row(row: Mapping[str, str | None]) -> tuple[str, float, float]:
-    """Return the key, the time and the weight of a line; or ``ValueError``."""
+    """Return the key, the time and the weight of a line; raise ``ValueError``."""
     key, at = row["key"], row["at"]
     if not key or not at:
         raise ValueError("it lacks a key or a time")
@@ -124,7 +124,7 @@ def _moment(text: str) -> float:
     return moment.timestamp() / SECONDS_A_DAY
 
 
-def _from_parquet(folder: Path, days: float, *, later: bool) -> Recorded:
+def _from_parquet(folder: Path, days: float, *, later: bool) -> RecordedSpan:
     pages = read_table(
         folder / "pages.parquet", ("site", "page", "created_at", "deleted_at")
     )
@@ -145,11 +145,11 @@ def _from_parquet(folder: Path, days: float, *, later: bool) -> Recorded:
     recording = _recording(names, item, at, weight, born, died[rows])
     length = _lengths(folder, ends, _keys(pages.take(rows)), days)
     recording = replace(recording, group=tuple(site), length=length)
-    return Recorded(recording, 0.0, days)
+    return RecordedSpan(recording, 0.0, days)
 
 
 def _lengths(folder: Path, ends: Table, keys: Table, days: float) -> Floats:
-    """Return the words of each page before the window begins; nan if not known."""
+    """Return the words of each page before the window begins; nan if unknown."""
     files = folder / "sites.parquet", folder / "docs_weekly.parquet"
     if not all(file.is_file() for file in files):
         return np.zeros(0)
@@ -188,7 +188,7 @@ def _modified(
 
 
 def _keys(table: Table) -> Table:
-    """Return site and page as one column; the mark between them is in no name."""
+    """Return site and page as one column; no name contains the separator."""
     from pyarrow import compute  # noqa: PLC0415  (an extra)
 
     names = (compute.cast(table[c], "string") for c in ("site", "page"))
@@ -196,7 +196,7 @@ def _keys(table: Table) -> Table:
 
 
 def _places(values: Table, among: Table) -> Ints:
-    """Return where each value stands in another column; -1 if it does not."""
+    """Return the position of each value in another column; -1 if it is missing."""
     from pyarrow import compute  # noqa: PLC0415  (an extra)
 
     found = compute.index_in(values, value_set=among.combine_chunks())
@@ -205,7 +205,7 @@ def _places(values: Table, among: Table) -> Ints:
 
 
 def _numbers(column: Table) -> Floats:
-    """Return a column as numbers; nan where it says nothing."""
+    """Return a column as numbers; nan where it has no value."""
     numbers: Floats = column.cast("float64").to_numpy()
     return numbers
 

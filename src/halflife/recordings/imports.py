@@ -1,4 +1,4 @@
-"""Histories that somebody else recorded: Parquet, dated files, a git repository."""
+"""Imported histories: Parquet, dated files, a git repository."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from halflife.core.lifetimes import Collection
 from halflife.readers.records import RecordReader
 from halflife.recordings import gitlog
 from halflife.recordings.objects import load_parquet
-from halflife.recordings.snapshots import Dated, fold
+from halflife.recordings.snapshots import DatedFile, fold
 
 SECONDS_A_DAY = 86400.0
 _DATE = re.compile(
@@ -27,10 +27,11 @@ def import_parquet(folder: Path, name: str) -> Collection:
 def import_git(
     repo: Path, path: str, name: str, reader: RecordReader, *, group: str = ""
 ) -> Collection:
-    """Return the history that the versions of a file in a git repository tell.
+    """Return the history of a file in a git repository.
 
-    Each commit that touched the file is a look; versions that cannot be read, or
-    that lack more than is credible while the next ones do not, are no looks.
+    Each commit that touched the file is an observation. Versions that cannot be read
+    are left out, and so are those that lack more than is credible while the next ones
+    do not.
     """
     found = gitlog.versions(repo, path)
     return fold(found, reader, group=group).collection(name)
@@ -39,15 +40,15 @@ def import_git(
 def import_snapshots(
     folder: Path, name: str, reader: RecordReader, *, group: str = ""
 ) -> Collection:
-    """Return the history that a folder of files tells; their names say when.
+    """Return the history in a folder of files with dates in their names.
 
-    ``2026-01-31.json``, ``jobs-20260131T1200.csv`` and the like, in UTC; below
+    ``2026-01-31.json``, ``jobs-20260131T1200.csv`` and the like, in UTC; nested
     folders too. Files without a date in their names are left out.
     """
     return fold(_dated(folder), reader, group=group).collection(name)
 
 
-def _dated(folder: Path) -> Iterator[Dated]:
+def _dated(folder: Path) -> Iterator[DatedFile]:
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; give one with dated snapshots")
     found: dict[float, Path] = {}
@@ -61,11 +62,11 @@ def _dated(folder: Path) -> Iterator[Dated]:
     if not found:
         raise UsageError(f"{folder}: no file has a date in its name (2026-01-31.json)")
     for at in sorted(found):
-        yield Dated(at, found[at].name, found[at].read_bytes())
+        yield DatedFile(at, found[at].name, found[at].read_bytes())
 
 
 def moment(name: str) -> float | None:
-    """Return the time that a file's name tells, in days; None if it tells none.
+    """Return the time in the name of a file, in days; None if there is none.
 
     >>> moment("jobs-2026-01-02.json"), moment("2026/01/02T1200.csv"), moment("x.csv")
     (20455.0, 20455.5, None)

@@ -1,7 +1,7 @@
 """Change rates in a folder of Parquet files, and the schedule written beside them.
 
-Each file is a part: its items are read some at a time, so that memory does not grow
-with their number. pyarrow is an extra.
+Each file is a part. Its items are read in blocks, so memory does not grow with their
+number. pyarrow is an extra.
 """
 
 import json
@@ -22,10 +22,10 @@ from halflife.executors import executor_named
 from halflife.recordings.parquet_plan import write_plan
 from halflife.recordings.table_parts import TablePart, table_parts
 
-ROWS = 1 << 18  # at a time: a few megabytes
+ROWS = 1 << 18  # in a block: a few megabytes
 COLUMNS = ItemColumns._fields
-SUMMARY = "_plan.json"  # readers of Parquet folders pass over names with an underscore
-_PAYS = 2_000_000  # items from which a pool of processes is worth its start
+SUMMARY = "_plan.json"  # readers of Parquet folders skip names with an underscore
+_PAYS = 2_000_000  # items from which starting a pool of processes pays
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,17 @@ class ParquetPart:
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """Its name in messages."""
         return str(self.source)
 
     @property
     def rows(self) -> int:
-        """How many items it has."""
+        """The number of its items."""
         with _opened(self.source) as file:
             return int(file.metadata.num_rows)
 
     def blocks(self) -> Iterator[ItemColumns]:
-        """Yield the items, in their order."""
+        """Yield the items in blocks, in order."""
         with _opened(self.source) as file:
             names = [name for name in COLUMNS if name in file.schema_arrow.names]
             for batch in _batches(file, names):
@@ -64,11 +64,11 @@ class ParquetPart:
                 yield ItemColumns(**found)
 
     def write(self, frequencies: Iterator[Floats]) -> None:
-        """Write the looks a day; the file appears when it is whole."""
+        """Write the fetches a day; the file appears when it is complete."""
         with _opened(self.source) as file:
             kept = [file.schema_arrow.field(name) for name in self.keep]
             batches = _batches(file, self.keep) if self.keep else None
-            beside = (one.columns for one in batches) if batches else None
+            beside = (batch.columns for batch in batches) if batches else None
             write_plan(self.target, kept, frequencies, beside)
 
 
@@ -83,11 +83,11 @@ def allocate_folder(
 ) -> PartedAllocation:
     """Plan the items of a folder of Parquet files, in bounded memory.
 
-    The folder ``target`` gets a file for each file of ``source``, with the looks a day
-    that ``allocate`` would give each item, and ``_plan.json``, written last, with what
-    they come to. ``source`` may be a table instead, as ``postgresql://…&table=items``;
-    its partitions, and ranges of large ones, stand for the files. Raise ``UsageError``
-    if the items cannot be used.
+    The folder ``target`` gets a file for each file of ``source``, with the fetches a
+    day that ``allocate`` would give each item, and ``_plan.json``, written last, with
+    the totals. ``source`` may be a table instead, as
+    ``postgresql://…&table=items``; its partitions, and ranges of large ones, take the
+    place of the files. Raise ``UsageError`` if the items cannot be used.
     """
     target = Path(target)
     if is_address(str(source)):
@@ -116,14 +116,14 @@ def allocate_files(
     executor: Executor,
     objective: Objective = "freshness",
 ) -> PartedAllocation:
-    """Plan the items of files, and write down what the plan comes to."""
+    """Plan the items of files, and write the totals of the plan."""
     parts[0].target.parent.mkdir(parents=True, exist_ok=True)
     try:
         plan = allocate_parts(parts, budget, executor, objective=objective)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    told = {"budget": budget, "objective": objective, **asdict(plan)}
-    (parts[0].target.parent / SUMMARY).write_text(json.dumps(told) + "\n")
+    summary = {"budget": budget, "objective": objective, **asdict(plan)}
+    (parts[0].target.parent / SUMMARY).write_text(json.dumps(summary) + "\n")
     return plan
 
 
@@ -168,8 +168,8 @@ def _opened(path: Path) -> Any:  # noqa: ANN401  (pyarrow has no types)
     try:
         return parquet.ParquetFile(path)
     except (ArrowInvalid, OSError) as error:
-        said = str(error).partition("\n")[0]
-        raise UsageError(f"{path}: cannot be read as Parquet: {said}") from None
+        reason = str(error).partition("\n")[0]
+        raise UsageError(f"{path}: cannot be read as Parquet: {reason}") from None
 
 
 def _batches(file: Any, names: Sequence[str]) -> Iterator[Any]:  # noqa: ANN401

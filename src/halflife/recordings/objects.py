@@ -3,7 +3,7 @@
 ``lifetimes.parquet`` has one row a spell (object_id, spell, first_seen, last_seen,
 absent_before, gone_by, and attributes), ``versions.parquet`` one row for each
 version of a spell (object_id, spell, seen_from, and attributes) and
-``snapshots.parquet`` one row a look (date, taken_at, valid). Times are dates, read
+``snapshots.parquet`` one row a snapshot (date, taken_at, valid). Times are dates, read
 as whole days since the epoch, or moments in UTC.
 """
 
@@ -23,8 +23,8 @@ VERSION = ("object_id", "spell", "seen_from")
 SNAPSHOT = ("date", "taken_at", "valid")
 _TIMES = frozenset({*LIFE[2:], "seen_from", "date", "taken_at"})
 _MAY_LACK = frozenset({"absent_before", "gone_by", "date", "taken_at"})
-# What the folder says about how the spell was put together is no attribute of the
-# object, and much of it is known only afterwards.
+# Columns about how a spell was observed are no attributes of the object, and many of
+# them are known only afterwards.
 BOOKKEEPING = frozenset(
     {
         *LIFE, "censored", "left_censored", "bulk_start", "bulk_end",
@@ -36,9 +36,9 @@ BOOKKEEPING = frozenset(
 def load_parquet(folder: Path, name: str) -> Collection:
     """Return the history of a set source recorded in a folder.
 
-    An attribute that the versions carry is given as it was first seen; one that
-    only the lifetimes carry, as they have it. Raise ``UsageError`` that names the
-    file and the column if something is missing.
+    An attribute that the versions have is given as it was first seen; one that only
+    the lifetimes have, as it is there. Raise ``UsageError`` that names the file and
+    the column if something is missing.
     """
     lifetimes = checked_table(folder / "lifetimes.parquet", LIFE)
     versions = checked_table(folder / "versions.parquet", VERSION)
@@ -58,7 +58,7 @@ def load_parquet(folder: Path, name: str) -> Collection:
 
 
 def checked_table(path: Path, needed: Sequence[str]) -> Table:
-    """Return a table whose columns are there and hold what they should."""
+    """Return a table whose columns exist and have the right values."""
     table = read_table(path, needed)
     for column in needed:
         _check(path, column, table[column])
@@ -66,7 +66,7 @@ def checked_table(path: Path, needed: Sequence[str]) -> Table:
 
 
 def _check(path: Path, column: str, values: Any) -> None:  # noqa: ANN401  (pyarrow)
-    """Raise unless times are times and what must be there is there."""
+    """Raise if times have another type, or required values are missing."""
     from pyarrow import types  # noqa: PLC0415  (an extra)
 
     timely = types.is_date(values.type) or types.is_timestamp(values.type)
@@ -93,7 +93,7 @@ def in_days(table: Table, column: str, missing: float) -> Floats:
 
 
 def looks_of(snapshots: Table, lifetimes: Table) -> Floats:
-    """Return the good looks, on the same grid as the lives."""
+    """Return the times of good observations, on the same grid as the lifetimes."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
     daily = pa.types.is_date(lifetimes.schema.field("first_seen").type)
@@ -104,7 +104,7 @@ def looks_of(snapshots: Table, lifetimes: Table) -> Floats:
 
 
 def version_rows(lifetimes: Table, versions: Table, folder: Path) -> Ints:
-    """Return the row of the life that each version belongs to."""
+    """Return the row of the lifetime that each version belongs to."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
     parts = [lifetimes["object_id"], versions["object_id"].cast(_key_type(lifetimes))]

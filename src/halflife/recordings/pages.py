@@ -1,4 +1,4 @@
-"""A source that answers from a recording instead of the network."""
+"""A recording of the changes of items, and a source that answers from it."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,28 +12,28 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks, Seen
 from halflife.core.request import Fetches, Request
 
-NAME = "recording"  # the name of the source that a recording stands for
+NAME = "recording"  # the name of a recording's source
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Everything that happened to a set of items: the whole truth, as columns.
+    """The complete history of a set of items, as columns.
 
-    Item ``i`` took a new content at each of ``at[start[i]:start[i + 1]]``, which
-    ascend; it exists from ``born[i]`` until ``died[i]``. Times are in days.
+    Item ``i`` got new content at each of ``at[start[i]:start[i + 1]]``, which ascend;
+    it exists from ``born[i]`` until ``died[i]``. Times are in days.
 
     Attributes:
-        keys: The items' names.
+        keys: The items' keys.
         start: Where each item's changes begin in ``at``; one more than items.
         at: The moments of change.
-        weight: How much each item matters.
-        born: When each item came into being; ``-inf`` if before the recording.
-        died: When it went away; ``inf`` if it did not.
+        weight: The weight of each item.
+        born: When each item was created; ``-inf`` if before the recording.
+        died: When it was deleted; ``inf`` if it was not.
         group: The group of each item, such as its site; empty if all are in one.
         hint_start: Where each item's hints begin in ``hint_at``; empty if none came.
-        hint_at: When hints said that the item had just changed, true or not.
+        hint_at: When hints claimed that the item had just changed, true or not.
         length: How long each item is when the recording begins, in any unit; nan
-            where nobody knows, empty if that is everywhere.
+            where unknown, empty if all are unknown.
 
     """
 
@@ -57,7 +57,7 @@ class Recording:
         return {key: i for i, key in enumerate(self.keys)}
 
     def take(self, rows: Ints) -> "Recording":
-        """Return the recording of these items alone, in this order."""
+        """Return the recording of these items only, in this order."""
         start, at = _ragged(self.start, self.at, rows)
         hints = self.hint_start, self.hint_at
         hint_start, hint_at = _ragged(*hints, rows) if self.hint_start.size else hints
@@ -75,7 +75,7 @@ class Recording:
         )
 
     def moved(self, days: float) -> "Recording":
-        """Return the same recording with everything so many days later."""
+        """Return the same recording with everything ``days`` later."""
         later = {n: getattr(self, n) + days for n in ("at", "born", "died", "hint_at")}
         return replace(self, **later)
 
@@ -83,14 +83,14 @@ class Recording:
     def moments(self) -> tuple[Ints, Floats]:
         """Every moment at which an item's state changes, as ragged columns.
 
-        Birth and death are changes of state too; changes outside an item's life
-        do not show.
+        Birth and death are changes of state, too; changes outside an item's lifetime
+        do not count.
         """
         item = np.repeat(np.arange(len(self)), np.diff(self.start))
         inside = (self.at > self.born[item]) & (self.at < self.died[item])
-        every = np.arange(len(self))
+        items = np.arange(len(self))
         born, died = np.isfinite(self.born), np.isfinite(self.died)
-        item = np.concatenate([item[inside], every[born], every[died]])
+        item = np.concatenate([item[inside], items[born], items[died]])
         at = np.concatenate([self.at[inside], self.born[born], self.died[died]])
         order = np.lexsort((at, item))
         start = np.zeros(len(self) + 1, dtype=np.intp)
@@ -98,8 +98,8 @@ class Recording:
         return start, at[order]
 
     @cached_property
-    def _shelf(self) -> tuple[Floats, float]:
-        """All moments on one ascending axis, each item on a stretch of its own."""
+    def _axis(self) -> tuple[Floats, float]:
+        """All moments on one ascending axis, each item in a range of its own."""
         start, at = self.moments
         low = float(at.min(initial=0.0))
         stretch = float(at.max(initial=0.0)) - low + 1.0
@@ -109,10 +109,10 @@ class Recording:
     def states(self, rows: Ints, at: Floats | float) -> Ints:
         """Return how many changes of state each item has had by ``at``."""
         start, moments = self.moments
-        shelf, stretch = self._shelf
+        axis, stretch = self._axis
         low = float(moments.min(initial=0.0))
         place = np.clip(np.asarray(at) - low, -0.5, stretch)
-        found = np.searchsorted(shelf, place + rows * (2.0 * stretch), side="right")
+        found = np.searchsorted(axis, place + rows * (2.0 * stretch), side="right")
         return found - start[rows]
 
     def next_change(self, rows: Ints, at: Floats | float) -> Floats:
@@ -125,13 +125,13 @@ class Recording:
         return np.where(last, np.inf, moments[np.minimum(place, moments.size - 1)])
 
     def seen(self, rows: Ints, at: float) -> Bytes:
-        """Return whether each item is there at ``at``."""
+        """Return whether each item exists at ``at``."""
         there = (self.born[rows] <= at) & (at < self.died[rows])
         return np.where(there, Seen.PRESENT, Seen.ABSENT).astype(np.int8)
 
     @cached_property
-    def _told(self) -> tuple[Ints, Floats]:
-        """Which item each hint is of, and when it came; in the order of time."""
+    def _hints(self) -> tuple[Ints, Floats]:
+        """The item and the time of each hint, in the order of time."""
         if self.hint_start.size == 0:
             return np.zeros(0, dtype=np.intp), np.zeros(0)
         item = np.repeat(np.arange(len(self)), np.diff(self.hint_start))
@@ -139,8 +139,8 @@ class Recording:
         return item[order], self.hint_at[order]
 
     def hints(self, after: float, until: float) -> Looks:
-        """Return the hints that came between two moments, the last of each item."""
-        item, at = self._told
+        """Return the hints between two moments, the last of each item."""
+        item, at = self._hints
         first, last = np.searchsorted(at, [after, until], side="right")
         rows, back = np.unique(item[first:last][::-1], return_index=True)
         return Looks(
@@ -151,7 +151,7 @@ class Recording:
         )
 
     def lengths(self) -> dict[str, float]:
-        """Return how long the items are of which that is known, by their names."""
+        """Return the known lengths of items, by key."""
         known = np.flatnonzero(~np.isnan(self.length))
         names = map(self.keys.__getitem__, known.tolist())
         return dict(zip(names, self.length[known].tolist(), strict=True))
@@ -163,7 +163,7 @@ class Recording:
         return [Item(key, NAME, weight, group=group) for key, weight, group in columns]
 
     def looks(self, rows: Ints, at: float) -> Looks:
-        """Return what a look at each of these items would have shown."""
+        """Return the observations that fetches of these items would have made."""
         seen = self.seen(rows, at)
         numbers = np.where(seen == Seen.PRESENT, self.states(rows, at), -1)
         return Looks(
@@ -175,7 +175,7 @@ class Recording:
 
 
 def _ragged(start: Ints, values: Floats, rows: Ints) -> tuple[Ints, Floats]:
-    """Return the stretches of these rows, one after the other."""
+    """Return the values of these rows, one row after the other."""
     counts = np.diff(start)[rows]
     begin = np.concatenate([[0], np.cumsum(counts)])
     place = np.repeat(start[rows] - begin[:-1], counts) + np.arange(begin[-1])
@@ -191,7 +191,7 @@ class RecordedPageSource:
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncIterator[Looks]:
-        """Carry out requests and yield what would have been seen."""
+        """Perform requests and yield the observations."""
         paid = min(len(requests), purse.left)
         if paid == 0:
             return
@@ -207,14 +207,14 @@ class RecordedPageSource:
 
 def joined(recordings: Sequence[Recording]) -> Recording:
     """Return several recordings as one, without their hints."""
-    counts = np.concatenate([np.diff(one.start) for one in recordings])
+    counts = np.concatenate([np.diff(r.start) for r in recordings])
     return Recording(
-        keys=tuple(key for one in recordings for key in one.keys),
+        keys=tuple(key for r in recordings for key in r.keys),
         start=np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
-        at=np.concatenate([one.at for one in recordings]),
-        weight=np.concatenate([one.weight for one in recordings]),
-        born=np.concatenate([one.born for one in recordings]),
-        died=np.concatenate([one.died for one in recordings]),
+        at=np.concatenate([r.at for r in recordings]),
+        weight=np.concatenate([r.weight for r in recordings]),
+        born=np.concatenate([r.born for r in recordings]),
+        died=np.concatenate([r.died for r in recordings]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables in Parquet files, read and written with an extra."""
+"""Tables in Parquet files; reading and writing them needs an extra."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ Table: TypeAlias = Any  # a pyarrow table: an extra, so its types may be missing
 
 
 def read_table(path: Path, needed: Sequence[str]) -> Table:
-    """Return the table in a file; raise ``UsageError`` that names what it lacks."""
+    """Return the table in a file; raise ``UsageError`` that names what is missing."""
     try:
         from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415  (an extra)
     except ImportError as error:
@@ -30,7 +30,7 @@ def read_table(path: Path, needed: Sequence[str]) -> Table:
 
 
 def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write columns to a Parquet file; the folder is made if it is not there."""
+    """Write columns to a Parquet file; the folder is created if needed."""
     try:
         import pyarrow as pa  # noqa: PLC0415  (an extra)
         from pyarrow import parquet  # noqa: PLC0415

@@ -13,10 +13,10 @@ def write_plan(
     frequencies: Iterator[Floats],
     beside: Iterator[Sequence[Any]] | None,
 ) -> None:
-    """Write looks a day, with the columns ``kept``; the file appears when it is whole.
+    """Write fetches a day, with the columns ``kept``; the file appears when complete.
 
-    ``beside`` yields the columns that are kept, for as many rows at a time as
-    ``frequencies`` does.
+    ``beside`` yields the columns that are kept, in blocks of the same rows as
+    ``frequencies``.
     """
     import pyarrow as pa  # noqa: PLC0415  (an extra)
     from pyarrow import parquet  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The objects of a store as a relation: what was seen of them at each observation."""
+"""The objects of a store as a relation: their values at each observation."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from halflife.recordings.relations import Relation
 
 
 def relation_of(register: Register, name: str) -> Relation:
-    """Return what a store knows of a set of objects, as if it were all there was."""
+    """Return the objects of a set source as a relation, as if complete."""
     looks = np.array([s.at for s in register.snapshots if s.valid])
     if not looks.size:
         raise UsageError(
@@ -30,7 +30,7 @@ def relation_of(register: Register, name: str) -> Relation:
         looks=looks,
         keys=tuple(spell.key for spell in spells),
         first_seen=np.array([spell.first_seen for spell in spells]),
-        # An object that was not listed is there until it is known to be gone.
+        # An object that was not listed counts as present until it is known to be gone.
         last_seen=np.nextafter([spell.gone_by for spell in spells], -np.inf),
         spell=np.array([row[0] for row in rows], dtype=np.intp),
         since=np.array([row[1] for row in rows], dtype=np.float64),

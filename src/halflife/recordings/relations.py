@@ -1,7 +1,7 @@
-"""Recorded histories of objects as relations: what a table held at a moment.
+"""Recorded histories of objects as relations: the content of a table at a moment.
 
-The same folders as ``halflife.recordings.objects`` reads; here every attribute is as
-the version of the moment has it.
+The folders are those that ``halflife.recordings.objects`` reads; here every attribute
+has the value of the current version.
 """
 
 from collections.abc import Mapping
@@ -33,15 +33,15 @@ _OF_VERSIONS = BOOKKEEPING | {"seen_from", "seen_to"}
 
 @dataclass(frozen=True)
 class Relation:
-    """A table and how it changed, one row a version of a spell.
+    """A table and its changes, one row for each version of a spell.
 
     Attributes:
-        looks: When the table was looked at, ascending, in days.
+        looks: When the table was observed, ascending, in days.
         keys: The objects, one for each spell.
-        first_seen: The first look that had the spell.
-        last_seen: The last look that had it.
+        first_seen: The first observation that had the spell.
+        last_seen: The last observation that had it.
         spell: The spell that each version belongs to; versions are in order.
-        since: The look from which on a version was seen.
+        since: The first observation of each version.
         columns: The values of the versions.
 
     """
@@ -55,7 +55,7 @@ class Relation:
     columns: Mapping[str, Values]
 
     def moved(self, days: float) -> "Relation":
-        """Return the same relation with every observation so many days later."""
+        """Return the same relation with every observation ``days`` later."""
         return replace(
             self,
             looks=self.looks + days,
@@ -64,16 +64,16 @@ class Relation:
             since=self.since + days,
         )
 
-    def look(self, at: float) -> float:
-        """Return the last look until ``at``; raise ``UsageError`` if there is none."""
+    def last_observation(self, at: float) -> float:
+        """Return the last observation by ``at``; raise ``UsageError`` if none."""
         before = self.looks[self.looks <= at]
         if not before.size:
             raise UsageError(f"the history has no look until day {at:g}")
         return float(before[-1])
 
     def rows(self, at: float) -> Ints:
-        """Return the versions that the last look until ``at`` showed, ascending."""
-        moment = self.look(at)
+        """Return the versions shown by the last observation by ``at``, ascending."""
+        moment = self.last_observation(at)
         seen = (self.since <= moment) & (self.first_seen[self.spell] <= moment)
         seen &= moment <= self.last_seen[self.spell]
         known = np.flatnonzero(seen)
@@ -82,30 +82,30 @@ class Relation:
         return rows
 
     def at(self, at: float) -> dict[str, Attributes]:
-        """Return what the last look until ``at`` showed, by key."""
+        """Return the records shown by the last observation by ``at``, by key."""
         rows = self.rows(at)
-        shown = [self.columns[name][rows].tolist() for name in self.columns]
+        columns = [self.columns[name][rows].tolist() for name in self.columns]
         keys = [self.keys[i] for i in self.spell[rows].tolist()]
-        values = zip(*shown, strict=True) if shown else iter([()] * len(keys))
+        values = zip(*columns, strict=True) if columns else iter([()] * len(keys))
         return {
             key: dict(zip(self.columns, row, strict=True))
             for key, row in zip(keys, values, strict=True)
         }
 
-    def came(self, at: float) -> dict[str, float]:
-        """Return when the objects of the last look until ``at`` were first seen."""
+    def first_seen_times(self, at: float) -> dict[str, float]:
+        """Return when the objects shown by the last observation were first seen."""
         spells = self.spell[self.rows(at)].tolist()
         return {self.keys[i]: float(self.first_seen[i]) for i in spells}
 
 
-KEY = "object_id"  # what the key is called where a column is asked for
+KEY = "object_id"  # the name of the key where a column is expected
 
 
 def column(relation: Relation, name: str) -> str:
-    """Return the column that a name means; raise ``UsageError`` if that is not clear.
+    """Return the column that a name means; raise ``UsageError`` if it is ambiguous.
 
-    The column of that name, or else the only one whose name holds the singular of it:
-    ``authors`` means ``first_author``. ``object_id`` means the key.
+    That is the column of that name, or else the only one whose name contains its
+    singular: ``authors`` means ``first_author``. ``object_id`` means the key.
     """
     names = (KEY, *relation.columns)
     if name in names:
@@ -118,7 +118,7 @@ def column(relation: Relation, name: str) -> str:
 
 
 def load_relation(folder: Path) -> Relation:
-    """Return the relation recorded in a folder; raise ``UsageError`` if it is none."""
+    """Return the relation recorded in a folder; raise ``UsageError`` if none is."""
     lifetimes = checked_table(folder / "lifetimes.parquet", LIFE)
     versions = checked_table(folder / "versions.parquet", VERSION)
     snapshots = checked_table(folder / "snapshots.parquet", SNAPSHOT)
@@ -148,7 +148,7 @@ def load_relation(folder: Path) -> Relation:
 
 
 def items_of(relation: Relation) -> Recording:
-    """Return when each object came, changed and went; one that returns is another."""
+    """Return when objects came, changed and went; one that returns is a new item."""
     looks = np.append(relation.looks, np.inf)
     died = looks[np.searchsorted(relation.looks, relation.last_seen, side="right")]
     first = relation.first_seen
@@ -162,12 +162,12 @@ FILES = ("lifetimes.parquet", "versions.parquet", "snapshots.parquet")
 
 
 def is_relation(folder: Path) -> bool:
-    """Say whether a folder holds a recorded history of objects."""
+    """Return whether a folder holds a recorded history of objects."""
     return all((folder / name).is_file() for name in FILES)
 
 
 def _values(table: Table, name: str) -> Values:
-    """Return a column as Python's own numbers and texts; gaps are None."""
+    """Return a column as Python numbers and texts; gaps are None."""
     values = np.empty(len(table), dtype=object)
     values[:] = [_plain(value) for value in table[name].to_pylist()]
     return values

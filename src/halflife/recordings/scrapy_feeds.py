@@ -1,7 +1,7 @@
 """Items that Scrapy exported: feeds in JSON Lines, JSON or CSV, as a first history.
 
-Each feed is one look at everything there is. When it was made is told by the date in
-its name, or by when the file was last changed.
+Each feed is one complete observation. Its time is the date in its name, or else the
+modification time of the file.
 """
 
 from pathlib import Path
@@ -10,16 +10,16 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.readers.records import RecordReader
 from halflife.recordings.imports import SECONDS_A_DAY, moment
-from halflife.recordings.snapshots import Dated, fold
+from halflife.recordings.snapshots import DatedFile, fold
 
 LARGEST = 256 << 20  # bytes of one feed; 200 000 items, as many as a listing may have
 ENDINGS = (".jsonl", ".jl", ".jsonlines", ".ndjson", ".json", ".csv")
 
 
 def import_feeds(place: Path, name: str, key: str, records: str = "") -> Collection:
-    """Return the history that a feed tells, or a folder of feeds in their order.
+    """Return the history in a feed, or in a folder of feeds in the order of time.
 
-    Without a ``key`` items are named by their field ``url``, or ``id``.
+    Without a ``key`` items are identified by their field ``url``, or ``id``.
     """
     feeds = sorted(_feeds(place), key=lambda feed: feed.at)
     key = key or _usual_key(feeds[-1])
@@ -30,7 +30,7 @@ def import_feeds(place: Path, name: str, key: str, records: str = "") -> Collect
     return fold(feeds, reader).collection(name)
 
 
-def _feeds(place: Path) -> list[Dated]:
+def _feeds(place: Path) -> list[DatedFile]:
     if place.is_file():
         return [_dated(place)]
     if not place.is_dir():
@@ -44,14 +44,14 @@ def _feeds(place: Path) -> list[Dated]:
     return feeds
 
 
-def _dated(path: Path) -> Dated:
+def _dated(path: Path) -> DatedFile:
     try:
-        known = path.stat()
-        if known.st_size > LARGEST:
+        status = path.stat()
+        if status.st_size > LARGEST:
             raise UsageError(f"{path}: it is larger than {LARGEST} bytes")
         at = moment(path.name)
-        at = known.st_mtime / SECONDS_A_DAY if at is None else at
-        return Dated(at, path.name, path.read_bytes())
+        at = status.st_mtime / SECONDS_A_DAY if at is None else at
+        return DatedFile(at, path.name, path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -66,8 +66,8 @@ def _format(name: str) -> str:
     return {".json": "json", ".csv": "csv"}.get(ending, "jsonl")
 
 
-def _usual_key(feed: Dated) -> str:
-    """Return the field by which items are told apart, if it has a usual name."""
+def _usual_key(feed: DatedFile) -> str:
+    """Return the field that identifies items, if it has a usual name."""
     body = (feed.body or b"")[: 1 << 16]
     for name in ("url", "id"):
         quoted, column = f'"{name}"'.encode(), name.encode()

@@ -1,8 +1,7 @@
-"""From snapshots that somebody kept to the history of a set source.
+"""From stored snapshots to the history of a set source.
 
-Nobody can be asked about a snapshot that lacks more than is credible. It is put
-aside: if the next one is fine again it was broken, and if three in a row say the
-same it is so.
+A snapshot that lacks more than is credible cannot be fetched again. It is put aside:
+if the next one is complete again it was broken; if three in a row agree, it is true.
 """
 
 from collections.abc import Iterable
@@ -16,13 +15,13 @@ from halflife.core.tracker import Tracker
 from halflife.models.guard import DeleteGuard
 from halflife.readers.records import RecordReader
 
-AGREEING = 3  # odd snapshots in a row that make it true
+AGREEING = 3  # doubtful snapshots in a row that are accepted
 REFUSED = 0.05  # share of bad records above which a listing is not complete
 
 
 @dataclass(frozen=True, slots=True)
-class Dated:
-    """A snapshot as it was kept: when, under what name, and what it says."""
+class DatedFile:
+    """A stored snapshot: its time, its name and its content."""
 
     at: float
     name: str
@@ -30,24 +29,24 @@ class Dated:
     note: str = ""
 
 
-def listing(snapshot: Dated, reader: RecordReader) -> Listing:
-    """Return what a snapshot lists; raise ``SourceError`` if it is broken."""
+def listing(snapshot: DatedFile, reader: RecordReader) -> Listing:
+    """Return the listing of a snapshot; raise ``SourceError`` if it is broken."""
     if snapshot.body is None:
         raise SourceError(snapshot.note or "it is not there")
     page = reader.read(snapshot.body, name=snapshot.name)
-    few = page.refused <= REFUSED * (len(page.records) + page.refused)
-    complete = few and not page.broken
+    acceptable = page.refused <= REFUSED * (len(page.records) + page.refused)
+    complete = acceptable and not page.broken
     return Listing(snapshot.at, page.records, complete, page.note())
 
 
 def fold(
-    snapshots: Iterable[Dated],
+    snapshots: Iterable[DatedFile],
     reader: RecordReader,
     *,
     group: str = "",
     confirm: float = 0.0,
 ) -> Register:
-    """Return the history that snapshots tell, given in order; see ``Tracker``."""
+    """Return the history of snapshots, given in order; see ``Tracker``."""
     folder = _Folder(Tracker(group=group, confirm=confirm))
     for snapshot in snapshots:
         try:
@@ -65,7 +64,7 @@ def fold(
 
 
 class _Folder:
-    """Folds listings, and puts those aside that lack too much."""
+    """Folds listings, and puts aside those that lack too much."""
 
     def __init__(self, tracker: Tracker) -> None:
         self.tracker = tracker
@@ -78,7 +77,7 @@ class _Folder:
         why = self._doubt(found)
         if why:
             self._aside.append((found.at, found, why))
-            agreeing = sum(odd is not None for _, odd, _ in self._aside)
+            agreeing = sum(listing is not None for _, listing, _ in self._aside)
             if agreeing >= AGREEING:
                 self.settle(believe=True)
         else:
@@ -86,11 +85,11 @@ class _Folder:
             self._believe(found)
 
     def reject(self, at: float, why: str) -> None:
-        """Note a broken snapshot, in its place among those put aside."""
+        """Record a broken snapshot, in order among those put aside."""
         self._aside.append((at, None, why))
 
     def settle(self, *, believe: bool = False) -> None:
-        """Decide on what was put aside: it is true, or it is broken."""
+        """Accept the listings that were put aside, or reject them."""
         waiting, self._aside = self._aside, []
         for at, found, why in waiting:
             if found is not None and believe:

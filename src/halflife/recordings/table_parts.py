@@ -17,8 +17,8 @@ from halflife.recordings.parquet_plan import write_plan
 if TYPE_CHECKING:
     from halflife.stores.postgres.item_tables import ItemTable, TableRange
 
-ROWS = 1 << 18  # at a time, as from files
-# Types of columns that are kept; any other is written as text.
+ROWS = 1 << 18  # in a block, as from files
+# Types of columns that are copied; any other is written as text.
 _ARROW = {
     "smallint": "int16",
     "integer": "int32",
@@ -36,7 +36,7 @@ class TablePart:
 
     Attributes:
         source: Has the columns.
-        names: Those of ``ItemColumns`` that the table has.
+        names: The columns of ``ItemColumns`` that the table has.
         target: Gets the column ``frequency``, in the same order.
         keep: Other columns to copy to the target, each with its type.
 
@@ -49,21 +49,21 @@ class TablePart:
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """Its name in messages."""
         return self.source.name
 
     @property
     def rows(self) -> int:
-        """About how many items it has."""
+        """An estimate of the number of its items."""
         return self.source.rows
 
     def blocks(self) -> Iterator[ItemColumns]:
-        """Yield the items, in their order."""
+        """Yield the items in blocks, in order."""
         for found in self.source.numbers(self.names, ROWS):
             yield ItemColumns(**found)
 
     def write(self, frequencies: Iterator[Floats]) -> None:
-        """Write the looks a day; the file appears when it is whole."""
+        """Write the fetches a day; the file appears when it is complete."""
         import pyarrow as pa  # noqa: PLC0415  (an extra)
 
         types = [getattr(pa, _ARROW.get(kind, "string"))() for _, kind in self.keep]
@@ -73,7 +73,7 @@ class TablePart:
         write_plan(self.target, kept, frequencies, self._beside(types))
 
     def _beside(self, types: Sequence[Any]) -> Iterator[list[Any]] | None:
-        """Return the columns that are kept, block by block; None if none are."""
+        """Return the copied columns, block by block; None if there are none."""
         import pyarrow as pa  # noqa: PLC0415  (an extra)
 
         if not self.keep:
@@ -100,14 +100,14 @@ def table_parts(
         raise UsageError(
             "reading PostgreSQL needs an extra; install halflife[postgres]"
         ) from None
-    with item_tables.opened(address) as table:
+    with item_tables.open_table(address) as table:
         types = {column.name: column.type for column in table.columns}
         _check(table, types, keep)
         names = tuple(name for name in ItemColumns._fields if name in types)
         kept = tuple((name, types[name]) for name in keep)
         yield [
-            TablePart(one, names, target / f"{one.stem}.parquet", kept)
-            for one in table.ranges
+            TablePart(block, names, target / f"{block.stem}.parquet", kept)
+            for block in table.ranges
         ]
 
 

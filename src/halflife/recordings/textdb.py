@@ -22,7 +22,7 @@ SECONDS_A_DAY = 86400.0
 
 
 def load(folder: Path) -> Weekly:
-    """Return the databases recorded in a folder; databases in order of their names."""
+    """Return the databases recorded in a folder, in the order of their names."""
     path = folder / "docs_weekly.parquet"
     needed = ("site", "page", "week_from", "week_to", "terms")
     docs = read_table(path, needed)
@@ -70,7 +70,7 @@ def _check(week_from: Ints, week_to: Ints, path: Path) -> None:
 
 
 def _vocabulary(path: Path) -> tuple[Ints, NDArray[np.object_]]:
-    """Return the place of each term id, -1 for those that are none, and the words."""
+    """Return the index of each term id, -1 for unused ids, and the words."""
     table = read_table(path, ("term_id", "term"))
     given = _weeks(table, "term_id", path)
     if given.size == 0 or given.min() < 0:
@@ -81,7 +81,7 @@ def _vocabulary(path: Path) -> tuple[Ints, NDArray[np.object_]]:
 
 
 def _terms(docs: Table, path: Path, ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
-    """Return where each document's terms start, and the terms as places."""
+    """Return where each document's terms start, and the terms as indexes."""
     column = docs["terms"].combine_chunks()
     if column.null_count:
         raise UsageError(f"{path}: column 'terms' has empty cells; use empty lists")
@@ -103,17 +103,17 @@ def _terms(docs: Table, path: Path, ids: Ints) -> tuple[Ints, NDArray[np.int32]]
 def _ordered(
     start: Ints, term: NDArray[np.int32], order: Ints
 ) -> tuple[Ints, NDArray[np.int32]]:
-    """Return the documents' terms in another order of the documents."""
-    each = np.diff(start)[order]
-    begin = np.concatenate(([0], np.cumsum(each))).astype(np.intp)
+    """Return the documents' terms for another order of the documents."""
+    sizes = np.diff(start)[order]
+    begin = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
     if (np.diff(order) != 1).any():
-        shift = np.repeat(start[:-1][order] - begin[:-1], each)
+        shift = np.repeat(start[:-1][order] - begin[:-1], sizes)
         term = term[shift + np.arange(term.size)]
     return begin, term
 
 
 def _facts(path: Path, names: tuple[str, ...]) -> tuple[tuple[str, ...], Floats]:
-    """Return the stratum of each site and when its week 0 was; 0 if not said."""
+    """Return the stratum of each site, and the time of its week 0; 0 if unknown."""
     table = read_table(path, ("site", "domain"))
     row = {site: i for i, site in enumerate(table["site"].to_pylist())}
     missing = [name for name in names if name not in row]

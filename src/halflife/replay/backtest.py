@@ -1,4 +1,4 @@
-"""How good the forecasts would have been: made again at past looks, held to account."""
+"""Backtests: forecasts made at past observations, compared with what happened."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -21,15 +21,15 @@ BURN_IN_DAYS, BURN_IN_SHARE = 30.0, 0.2
 
 @dataclass(frozen=True, slots=True)
 class BacktestRow:
-    """How one model did at one horizon.
+    """The score of one model at one horizon.
 
     Attributes:
         source: The collection's name.
         model: The model's name.
-        default: Whether it is what ``forecast`` uses.
+        default: Whether it is the model that ``forecast`` uses.
         metric: ``precision`` or ``recall``.
         horizon: Days ahead.
-        n: Forecasts that were held to account.
+        n: Forecasts that were compared with an outcome.
         mae: Mean absolute error.
         coverage: The share of truths within the bounds.
         width: The mean distance of the bounds.
@@ -62,9 +62,9 @@ def backtest(
 ) -> list[dict[str, object]]:
     """Return how models would have forecast precision and recall, one row each.
 
-    Forecasts are made from looks after the first 30 days (a fifth of a shorter
-    history), evenly spread if there are very many; each uses only what had been seen
-    by then, its calibration too. Horizons that no look tells of give no row.
+    Forecasts are made at the observations after the first 30 days (a fifth of a
+    shorter history), evenly spread if there are very many. Each uses only what had
+    been seen by then, for its calibration too. Horizons without an outcome give no row.
     """
     names = [*RIVALS, DEFAULT] if models is None else list(models)
     rows: list[dict[str, object]] = []
@@ -89,7 +89,7 @@ def backtest(
 def past_horizons(
     collection: Collection, horizons: Sequence[float], fewest: int = 1
 ) -> Iterator[tuple[float, Horizon, Ints]]:
-    """Yield each horizon in days, with the looks to forecast from if there are some."""
+    """Yield each horizon in days, with the observations to forecast from, if any."""
     study = Study(Census.of(collection))
     for days in horizons:
         horizon = study.at(float(days))
@@ -109,7 +109,7 @@ def account(band: Band, truth: Floats) -> tuple[int, float, float, float]:
 
 
 def references(census: Census, known: Bools) -> Ints:
-    """Return the looks to forecast from."""
+    """Return the observations to forecast from."""
     if census.looks.size == 0:
         return np.empty(0, np.intp)
     span = float(np.ptp(census.looks))
@@ -120,7 +120,7 @@ def references(census: Census, known: Bools) -> Ints:
 
 
 def forecasts(horizon: Horizon, name: str, at: Ints, confidence: float) -> list[Band]:
-    """Return a model's forecasts of precision and recall from some looks."""
+    """Return a model's forecasts of precision and recall at some observations."""
     if name == DEFAULT:
         return [
             quality_bounds(horizon.ready[m], at, confidence)
@@ -130,7 +130,7 @@ def forecasts(horizon: Horizon, name: str, at: Ints, confidence: float) -> list[
 
 
 def _modelled(horizon: Horizon, name: str, at: Ints, confidence: float) -> list[Band]:
-    """Return the same of a rival, by its own assumptions."""
+    """Return the forecasts of a rival model, by its own assumptions."""
     ahead = horizon.outcome.ahead
     loss = horizon.experts.expected(name, horizon.days, ahead)
     bounds = model_bounds(horizon.experts, name, loss, ahead, confidence)
@@ -141,20 +141,20 @@ def _modelled(horizon: Horizon, name: str, at: Ints, confidence: float) -> list[
 
 
 def quantiles(horizon: Horizon, name: str, at: Ints) -> list[Floats]:
-    """Return quantiles of the same forecasts at ``LEVELS``: a row a look.
+    """Return the quantiles of the same forecasts at ``LEVELS``, one row per forecast.
 
-    Those of a rival are the ends of its intervals, of each confidence; its middle is
-    between the two narrowest.
+    Those of a rival are the bounds of its intervals at each confidence; its median
+    lies between the two narrowest.
     """
     if name == DEFAULT:
         return [
             quality_quantiles(horizon.ready[m], at, LEVELS) for m in range(len(METRICS))
         ]
-    sure = (1.0 - 2.0 * LEVELS[: LEVELS.size // 2]).tolist()  # widest first
-    bands = [_modelled(horizon, name, at, one) for one in sure]
+    confidences = (1.0 - 2.0 * LEVELS[: LEVELS.size // 2]).tolist()  # widest first
+    bands = [_modelled(horizon, name, at, confidence) for confidence in confidences]
     return [
         np.stack(
-            [*(one[m].low for one in bands), *(one[m].high for one in bands[::-1])],
+            [*(band[m].low for band in bands), *(band[m].high for band in bands[::-1])],
             axis=1,
         )
         for m in range(len(METRICS))

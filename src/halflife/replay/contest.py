@@ -1,4 +1,4 @@
-"""Policies compared on recorded sources: the service itself, in virtual time."""
+"""A contest of policies on recorded sources: the service itself, in virtual time."""
 
 import tempfile
 from collections import Counter
@@ -26,15 +26,15 @@ from halflife.replay.recorded_source import RecordedSource
 from halflife.stores import Store
 from halflife.stores.memory import MemoryStore
 
-WARM = 0.25  # of the time is for learning and is not scored
+WARM = 0.25  # share of the time that is for learning and is not scored
 MOMENTS = 8  # a day at which copies are compared with the truth
 HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0, messages=86400.0)
-DEFAULT = "default"  # every source goes by the policy that it has if none is named
+DEFAULT = "default"  # every source uses its default policy
 
 
 @dataclass(frozen=True, slots=True)
 class ContestRules:
-    """How policies are compared.
+    """The rules by which policies are compared.
 
     Attributes:
         policies: Their names; ``default`` names none.
@@ -42,7 +42,7 @@ class ContestRules:
         begin: When a replay begins, in days; by default with the recordings.
         days: How long it lasts; by default as long as they do. Without ``begin`` the
             last days are replayed.
-        told: Hears of every replay that has ended, in words.
+        on_replay: Called with a line of text after every replay.
 
     """
 
@@ -50,7 +50,7 @@ class ContestRules:
     budgets: Sequence[float]
     begin: float | None = None
     days: float | None = None
-    told: Callable[[str], None] = lambda _: None
+    on_replay: Callable[[str], None] = lambda _: None
 
     def span(self, sources: Sequence[RecordedSource]) -> tuple[float, float]:
         """Return when a replay of these sources begins and ends."""
@@ -70,27 +70,27 @@ class ContestRules:
 
 
 @dataclass
-class Watch:
-    """Compares the copies in a store with the truth, moment by moment."""
+class CopyMonitor:
+    """Compares the copies in a store with the truth over time."""
 
     sources: Sequence[RecordedSource]
     at: list[float] = field(default_factory=list)
     troubled: Counter[str] = field(default_factory=Counter)
     quality: list[list[float]] = field(default_factory=list)
 
-    def look(self, now: float, store: Store) -> None:
-        """Write down how good every copy is."""
+    def measure(self, now: float, store: Store) -> None:
+        """Record the quality of every copy."""
         self.at.append(now)
         self.quality.append([source.quality(store, now) for source in self.sources])
 
-    def hear(self, report: Report) -> None:
-        """Count the pieces of work that went wrong, by source."""
+    def count_trouble(self, report: Report) -> None:
+        """Count the tasks that failed, by source."""
         if report.trouble:
             self.troubled.update(report.group)
 
 
 class _Game(NamedTuple):
-    """What is the same for every policy: the sources, and the time."""
+    """The parts of a contest that are the same for every policy."""
 
     sources: Sequence[RecordedSource]
     begin: float
@@ -137,19 +137,19 @@ def contest(
             paired = series_interval(series - first)
             row["against"] = {"policy": rules.policies[0], **paired._asdict()}
             rows.append(row)
-            rules.told(f"{policy} at {budget:g}")
+            rules.on_replay(f"{policy} at {budget:g}")
     return rows
 
 
 def known_policies(sources: Sequence[RecordedSource]) -> dict[str, list[str]]:
-    """Return the names of the policies that sources can go by, by kind."""
-    groups = {one.kind: settings_of(one.kind).policy_group for one in sources}
+    """Return the names of the policies that sources can use, by kind."""
+    groups = {s.kind: settings_of(s.kind).policy_group for s in sources}
     found = {kind: policy_names(group) for kind, group in groups.items() if group}
     return {kind: names for kind, names in found.items() if names}
 
 
 def check(policies: Sequence[str], sources: Sequence[RecordedSource]) -> None:
-    """Raise ``UsageError`` if there is a policy that none of the sources can go by."""
+    """Raise ``UsageError`` if there is a policy that none of the sources can use."""
     known = known_policies(sources)
     for name in policies:
         if name != DEFAULT and not any(name in names for names in known.values()):
@@ -161,14 +161,14 @@ def check(policies: Sequence[str], sources: Sequence[RecordedSource]) -> None:
 
 
 def _play(game: _Game, policy: str, budget: float) -> tuple[dict[str, Any], Floats]:
-    watch, pace = Watch(game.sources), game.pace(budget)
+    monitor, pace = CopyMonitor(game.sources), game.pace(budget)
     world = {_origin(i): source for i, source in enumerate(game.sources)}
     play = Play(
         game.begin,
         game.days,
         1.0 / MOMENTS,
-        watch.look,
-        watch.hear,
+        monitor.measure,
+        monitor.count_trouble,
         audits=True,
         rhythm=HOURLY,
     )
@@ -177,7 +177,7 @@ def _play(game: _Game, policy: str, budget: float) -> tuple[dict[str, Any], Floa
         path.write_text(_settings(world, policy, pace))
         answers = {origin: source.answer for origin, source in world.items()}
         sent = play_recorded(Config.load(path), MemoryStore(), answers, play)
-    quality = np.array(watch.quality)[np.array(watch.at) >= game.scored]
+    quality = np.array(monitor.quality)[np.array(monitor.at) >= game.scored]
     series = np.asarray(quality.mean(axis=1))
     row = {
         "policy": policy,
@@ -188,7 +188,7 @@ def _play(game: _Game, policy: str, budget: float) -> tuple[dict[str, Any], Floa
         "requests_a_day": len(sent) / game.days,
         "granted_a_day": pace,
         **_bounds(game, max(pace, len(sent) / game.days)),
-        "sources": _by_source(watch, quality.mean(axis=0)),
+        "sources": _by_source(monitor, quality.mean(axis=0)),
     }
     return row, series
 
@@ -200,35 +200,35 @@ def _interval(series: Floats) -> dict[str, float]:
     return {"mean": mean, "low": spread.low + off, "high": spread.high + off}
 
 
-def _by_source(watch: Watch, mean: Floats) -> list[dict[str, object]]:
+def _by_source(monitor: CopyMonitor, mean: Floats) -> list[dict[str, object]]:
     return [
         {
             "source": source.name,
             "kind": source.kind,
             "measure": source.measure,
             "quality": quality,
-            "troubles": watch.troubled[source.name],
+            "troubles": monitor.troubled[source.name],
         }
-        for source, quality in zip(watch.sources, mean.tolist(), strict=True)
+        for source, quality in zip(monitor.sources, mean.tolist(), strict=True)
     ]
 
 
 def _bounds(game: _Game, pace: float) -> dict[str, float | None]:
-    """Return what no policy exceeds that has the whole budget for pages.
+    """Return bounds that no policy exceeds with the whole budget spent on pages.
 
-    There are such bounds for freshness alone: None if the sources are of other kinds.
+    Such bounds exist for freshness alone: None if there are sources of other kinds.
     """
     found = [getattr(source, "recording", None) for source in game.sources]
-    recordings = [one for one in found if isinstance(one, Recording)]
+    recordings = [recording for recording in found if isinstance(recording, Recording)]
     if len(recordings) < len(found):
         return {"blind": None, "told": None, "hindsight": None}
     warm = game.scored - game.begin
-    # Every source counts alike, as in the quality that stands beside the bounds.
-    recordings = [replace(one, weight=_shares(one.weight)) for one in recordings]
+    # Every source has the same weight, as in the quality shown beside the bounds.
+    recordings = [replace(r, weight=_shares(r.weight)) for r in recordings]
     replay = Replay(joined(recordings), pace, game.begin, game.end, 24, warm)
     return {
         "blind": replay.blind(),
-        "told": replay.told(),
+        "told": replay.announced(),
         "hindsight": replay.hindsight(),
     }
 
@@ -238,7 +238,7 @@ def _shares(weight: Floats) -> Floats:
 
 
 def _origin(number: int) -> str:
-    """Return where the n-th recorded source is asked; no such host exists."""
+    """Return the origin of the n-th recorded source; no such host exists."""
     return f"http://recorded-{number}.invalid"
 
 
@@ -247,7 +247,7 @@ def _settings(world: Mapping[str, RecordedSource], policy: str, pace: float) -> 
         f'[budget]\nrequests = {max(round(7.0 * pace), 1)}\nper = "week"',
         "[fetch]\ndelay = 0.0",
     ]
-    if policy in policy_names(POLICIES):  # pages of all sources are chosen together
+    if policy in policy_names(POLICIES):  # chosen for the pages of all sources together
         lines.append(f'[policy]\nname = "{policy}"')
     for origin, source in world.items():
         lines.append(f'[[source]]\nname = "{source.name}"\nrobots = false')

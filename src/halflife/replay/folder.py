@@ -1,9 +1,9 @@
-"""What a folder of recorded histories holds, as sources that can be replayed.
+"""The recorded histories in a folder, as sources that can be replayed.
 
-Every kind of source says which histories it can play (``Kind.recordings``). A history
+Every kind of source lists the histories it can play (``Kind.recordings``). A history
 that several kinds can play is played as the first of them, in the order of
-``config.kinds``: an object history as a listing, a site as pages. Folders inside the
-folder are searched, too.
+``config.kinds``: an object history as a listing, a site as pages. Nested folders are
+searched, too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,28 +19,28 @@ from halflife.replay.recorded_source import (
     source_name,
 )
 
-DEPTH = 3  # folders inside folders that are searched
-NAMED = 12  # names that a complaint lists
+DEPTH = 3  # levels of nested folders that are searched
+NAMED = 12  # names that an error lists
 WEEK = 7.0  # days
 
 
 class OfferedHistory(NamedTuple):
-    """A history, and the kind of source that it can be played as."""
+    """A history, and a kind of source that can play it."""
 
     history: RecordedHistory
     kind: str
 
 
-class Wish(NamedTuple):
-    """A source that somebody asks for; an empty kind leaves that open."""
+class SourceChoice(NamedTuple):
+    """A source that the user chose; an empty kind stands for any."""
 
     name: str
     kind: str = ""
 
-    def meets(self, one: OfferedHistory) -> bool:
-        """Say whether this is what is asked for."""
+    def matches(self, offered: OfferedHistory) -> bool:
+        """Return whether a history is the one that was chosen."""
         name = source_name(self.name)
-        return name == one.history.name and self.kind in ("", one.kind)
+        return name == offered.history.name and self.kind in ("", offered.kind)
 
 
 def recorded_in(
@@ -48,31 +48,31 @@ def recorded_in(
 ) -> list[RecordedSource]:
     """Return the sources recorded in a folder, moved to end within the same week.
 
-    ``names`` picks some; one may say what it is played as, as in ``cars:form``. The
-    others are played as ``kind``, if one is given. Of some histories only the last
+    ``names`` picks some; each may name the kind it is played as, as in ``cars:form``.
+    The others are played as ``kind``, if one is given. Of some histories only the last
     ``days`` are read.
     """
     offered = list(_offered(folder, kind))
-    wishes = [_wish(name) for name in names]
-    picked = _picked(offered, wishes, kind) if offered else []
+    choices = [_parse_choice(name) for name in names]
+    picked = _pick(offered, choices, kind) if offered else []
     if not picked:
         what = f"that can be played as kind {kind!r}" if kind else "that I know"
         raise UsageError(
             f"{folder}: holds no recorded history {what}; docs/replay.md says what "
             "a folder looks like"
         )
-    return aligned([one.history.load(days) for one in picked])
+    return aligned([chosen.history.load(days) for chosen in picked])
 
 
 def _offered(folder: Path, kind: str) -> Iterator[OfferedHistory]:
-    """Yield every history with every kind that it can be played as."""
+    """Yield every history with every kind that can play it."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder of recorded histories")
     known = kinds()
     if kind and kind not in known:
         raise UsageError(f"--kind: no kind is named {kind!r}; {', '.join(known)} are")
     seen: dict[int, str] = {}
-    for name in known:  # two names may stand for one kind
+    for name in known:  # two names may stand for the same kind
         seen.setdefault(id(kind_named(name)), name)
     for place in _folders(folder, DEPTH):
         for name in seen.values():
@@ -86,60 +86,63 @@ def _folders(folder: Path, depth: int) -> Iterator[Path]:
         inside = sorted(folder.iterdir())
     except OSError as error:
         raise UsageError(f"{folder}: cannot be read: {error.strerror}") from None
-    for one in inside:
-        if depth and one.is_dir() and not one.name.startswith("."):
-            yield from _folders(one, depth - 1)
+    for path in inside:
+        if depth and path.is_dir() and not path.name.startswith("."):
+            yield from _folders(path, depth - 1)
 
 
-def _wish(text: str) -> Wish:
+def _parse_choice(text: str) -> SourceChoice:
     name, colon, kind = text.rpartition(":")
-    return Wish(name, kind) if colon and kind in kinds() else Wish(text)
+    if colon and kind in kinds():
+        return SourceChoice(name, kind)
+    return SourceChoice(text)
 
 
-def _picked(
-    offered: Sequence[OfferedHistory], wishes: Sequence[Wish], kind: str
+def _pick(
+    offered: Sequence[OfferedHistory], choices: Sequence[SourceChoice], kind: str
 ) -> list[OfferedHistory]:
-    """Return what is played: every history once, or those that are asked for."""
+    """Return the histories to play: every one once, or the chosen ones."""
     first: dict[str, OfferedHistory] = {}
-    for one in offered:
-        if kind in ("", one.kind):
-            first.setdefault(one.history.name, one)
-    if not wishes:
+    for candidate in offered:
+        if kind in ("", candidate.kind):
+            first.setdefault(candidate.history.name, candidate)
+    if not choices:
         return list(first.values())
-    found = [_granted(offered, first, wish, kind) for wish in wishes]
-    names = [one.history.name for one in found]
+    found = [_find(offered, first, choice, kind) for choice in choices]
+    names = [chosen.history.name for chosen in found]
     if twice := {name for name in names if names.count(name) > 1}:
         raise UsageError(f"--sources names {min(twice)} twice; once is enough")
     return found
 
 
-def _granted(
+def _find(
     offered: Sequence[OfferedHistory],
     first: dict[str, OfferedHistory],
-    wish: Wish,
+    choice: SourceChoice,
     kind: str,
 ) -> OfferedHistory:
-    wish = wish if wish.kind or not kind else Wish(wish.name, kind)
-    for one in (*first.values(), *offered):
-        if wish.meets(one):
-            return one
-    there = list(dict.fromkeys(one.history.name for one in offered))
-    name = source_name(wish.name)
+    if kind and not choice.kind:
+        choice = SourceChoice(choice.name, kind)
+    for candidate in (*first.values(), *offered):
+        if choice.matches(candidate):
+            return candidate
+    there = list(dict.fromkeys(candidate.history.name for candidate in offered))
+    name = source_name(choice.name)
     if name in there:
         played = sorted(o.kind for o in offered if o.history.name == name)
         raise UsageError(
-            f"--sources: {wish.name} cannot be played as kind {wish.kind!r}; as "
+            f"--sources: {choice.name} cannot be played as kind {choice.kind!r}; as "
             f"{' or '.join(played)} it can"
         )
     more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
     raise UsageError(
-        f"--sources: nothing named {wish.name!r} was recorded; there is "
+        f"--sources: nothing named {choice.name!r} was recorded; there is "
         f"{', '.join(there[:NAMED])}{more}"
     )
 
 
 def aligned(sources: Sequence[RecordedSource]) -> list[RecordedSource]:
-    """Return sources that were recorded at different times as if it were at once.
+    """Return sources with different times, moved as if recorded at the same time.
 
     Each is moved by whole weeks, which keeps the days of the week, so that all end
     within the week in which the last one ends.

@@ -1,7 +1,7 @@
-"""Replay a recorded set source under schedules: quality bought with syncs.
+"""Replay a recorded set source under schedules: the quality that syncs buy.
 
 Up to ``begin`` everything recorded is known, as after a training period. From then
-on a schedule knows only the looks it chose to make itself.
+on a schedule knows only the observations that it chose to make itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,15 +18,15 @@ from halflife.core.wording import number
 from halflife.metrics.intervals import Interval, mean_interval
 from halflife.policies.listings.schedules import FixedInterval, Schedule
 
-_SOON = 1e-9  # days; looks on a grid of minutes are not exact numbers
+_SOON = 1e-9  # days; observations on a grid of minutes are not exact numbers
 
 
 def thin(source: Collection, looks: Floats) -> Collection:
-    """Return the source as seen through some of its looks only.
+    """Return the source as seen by some of its observations only.
 
     What came and went between two of them was never there; an object that was away
-    only between two of them never left. Updates show at the next look that is made,
-    several as one. Attributes are as first recorded.
+    only between two of them never left. Updates show at the next observation, several
+    as one. Attributes are as first recorded.
     """
     first = np.searchsorted(looks, source.lives.first_seen)
     last = np.searchsorted(looks, source.lives.last_seen, side="right") - 1
@@ -61,26 +61,26 @@ def _updates(
     source: Collection, looks: Floats, lives: Lives, number: Ints
 ) -> tuple[Ints, Floats]:
     spell = number[source.changed]
-    shown = np.searchsorted(looks, source.changed_at)
-    there = (spell >= 0) & (shown < looks.size)
-    spell, shown = spell[there], shown[there]
-    at = looks[shown]
+    seen = np.searchsorted(looks, source.changed_at)
+    there = (spell >= 0) & (seen < looks.size)
+    spell, seen = spell[there], seen[there]
+    at = looks[seen]
     there = (at > lives.first_seen[spell]) & (at <= lives.last_seen[spell])
-    code = np.unique(spell[there] * max(looks.size, 1) + shown[there])
-    spell, shown = np.divmod(code, max(looks.size, 1))
-    return spell, looks[shown]
+    code = np.unique(spell[there] * max(looks.size, 1) + seen[there])
+    spell, seen = np.divmod(code, max(looks.size, 1))
+    return spell, looks[seen]
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleScore:
-    """How a schedule did; one entry of a series per gap between recorded looks.
+    """The score of a schedule; series have one entry per gap between observations.
 
     Attributes:
         recall: Share of the source's objects held, averaged over time.
         precision: Share of held objects still there, averaged over time.
         below: Share of time in which recall was below the target.
         missed: Share of cycles at whose end recall was below the target.
-        syncs: Whole syncs spent; a group's sync counts its share of the objects.
+        syncs: Full syncs spent; a group's sync counts its share of the objects.
         days: The length of each gap.
         recalls: Recall averaged over each gap.
         precisions: Precision averaged over each gap.
@@ -100,17 +100,17 @@ class ScheduleScore:
 
     @property
     def rho(self) -> float:
-        """Mean recall per sync, papers/000 s. 6.2; of no sync, as of one."""
+        """Mean recall per sync, papers/000 s. 6.2; with no sync, as with one."""
         return self.recall / max(self.syncs, 1.0)
 
     def plot(self) -> str:
-        """Return the recall of each gap as an SVG that can stand alone."""
+        """Return the recall of each gap as a stand-alone SVG."""
         middle = np.cumsum(self.days) - self.days / 2.0
         ends = ("day 0", f"day {number(self.days.sum(), 3)}")
         return notebook.line("recall between looks", middle, self.recalls, ends)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: recall over time, and the scores."""
+        """Return HTML for a notebook: recall over time, and the scores."""
         rows = [
             ("recall", f"{self.recall:.3f}"),
             ("precision", f"{self.precision:.3f}"),
@@ -125,17 +125,17 @@ class ScheduleScore:
 class SetReplay:
     """A recorded set source, and the rules under which schedules are compared.
 
-    Syncs happen at recorded looks only: the paper's fixed grid. A schedule's sync is
-    made at the last look by the moment it is due, or at the next look if that has
-    passed. All are in sync at ``begin``, free of charge. A sync of a group costs the
-    share of the source's objects that are in the group, as it takes that share of the
-    pages of a listing; the source must be able to list a group by itself.
+    Syncs happen at recorded observations only: the paper's fixed grid. A schedule's
+    sync is made at the last observation by the moment it is due, or at the next one if
+    that has passed. All copies are in sync at ``begin``, free of charge. A sync of a
+    group costs the share of the source's objects that are in the group, as it reads
+    that share of the pages of a listing; the source must be able to list one group.
 
     Attributes:
-        source: What really happened.
+        source: The true history.
         begin: When schedules take over, in days.
-        target: The recall that is to be kept.
-        group: The group of each life; all of one group if not given.
+        target: The recall to be kept.
+        group: The group of each lifetime; one group for all if not given.
 
     """
 
@@ -145,18 +145,18 @@ class SetReplay:
     group: Ints | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be replayed."""
+        """Refuse a source that cannot be replayed."""
         if self.source.looks.size < 2:
             raise UsageError(f"{self.source.name}: a replay needs at least two looks")
 
     def score(self, schedules: Schedule | Sequence[Schedule]) -> ScheduleScore:
-        """Return how a schedule did, or one for each group."""
+        """Return the score of a schedule, or of one schedule per group."""
         each = schedules if isinstance(schedules, Sequence) else [schedules]
         chosen = [self.syncs(g, s) for g, s in enumerate(each)]
         return self.score_of(chosen)
 
     def syncs(self, group: int, schedule: Schedule) -> Ints:
-        """Return the looks, counted from ``begin``, at which a group is synced."""
+        """Return the observations, counted from ``begin``, that sync a group."""
         part = _without_updates(self.source.select(self._groups == group))
         looks, start = self.source.looks, self._start
         chosen = list(range(start + 1))
@@ -166,7 +166,7 @@ class SetReplay:
         return np.array(chosen[start:-1], dtype=np.intp) - start
 
     def score_of(self, chosen: Sequence[Ints]) -> ScheduleScore:
-        """Return the score of syncs at these looks, one list for each group."""
+        """Return the score of syncs at these observations, one list for each group."""
         days = np.diff(self.source.looks[self._start :])
         count = days.size
         synced = np.array([_latest(made, count) for made in chosen])
@@ -175,8 +175,9 @@ class SetReplay:
         held = sizes[group, synced].sum(axis=0)
         quality = []
         for at in (now, now + 1):
-            both = self._shared[group, synced, at].sum(axis=0)
-            quality.append((_share(both, sizes[:, at].sum(axis=0)), _share(both, held)))
+            shared = self._shared[group, synced, at].sum(axis=0)
+            there = sizes[:, at].sum(axis=0)
+            quality.append((_share(shared, there), _share(shared, held)))
         (r0, p0), (r1, p1) = quality
         spent = self._costs(chosen, sizes)
         ends = np.append(np.flatnonzero(spent) - 1, count - 1)
@@ -195,7 +196,7 @@ class SetReplay:
         )
 
     def _costs(self, chosen: Sequence[Ints], sizes: Floats) -> Floats:
-        """Return the syncs spent at each look but the first, which is free."""
+        """Return the syncs spent at each observation but the first, which is free."""
         spent = np.zeros(sizes.shape[1] - 1)
         whole = np.maximum(sizes.sum(axis=0), 1.0)
         for size, made in zip(sizes, chosen, strict=True):
@@ -210,7 +211,7 @@ class SetReplay:
 
         That is, with recall below the target for at most the allowed share of time,
         or at the ends of at most that share of cycles, as a threshold promises;
-        every look if none does. Intervals are multiples of the usual gap.
+        the shortest interval if none does. Intervals are multiples of the usual gap.
         """
         gap = float(np.median(np.diff(self.source.looks)))
         best, score = FixedInterval(gap), self.score_of([self.evenly(gap)])
@@ -223,7 +224,7 @@ class SetReplay:
         return best, score
 
     def evenly(self, days: float) -> Ints:
-        """Return the looks, counted from ``begin``, of a sync every so many days."""
+        """Return the observations, counted from ``begin``, of syncs every ``days``."""
         looks = self.source.looks[self._start :]
         made = [0]
         while made[-1] < looks.size - 1:
@@ -237,12 +238,12 @@ class SetReplay:
 
     @property
     def _groups(self) -> Ints:
-        everyone = np.zeros(len(self.source.lives), dtype=np.intp)
-        return everyone if self.group is None else self.group
+        zeros = np.zeros(len(self.source.lives), dtype=np.intp)
+        return zeros if self.group is None else self.group
 
     @cached_property
     def _shared(self) -> Floats:
-        """How many objects of each group any two looks after ``begin`` share."""
+        """The number of objects of each group that two observations share."""
         looks = self.source.looks[self._start :]
         count = int(self._groups.max(initial=0)) + 1
         return np.array(
@@ -254,9 +255,9 @@ class SetReplay:
 
 
 def _without_updates(source: Collection) -> Collection:
-    """Return the source without what schedules do not go by."""
-    nothing = np.zeros(0)
-    return replace(source, changed=nothing.astype(np.intp), changed_at=nothing)
+    """Return the source without updates, which schedules do not use."""
+    empty = np.zeros(0)
+    return replace(source, changed=empty.astype(np.intp), changed_at=empty)
 
 
 def _overlaps(lives: Lives, looks: Floats) -> Floats:
@@ -272,13 +273,13 @@ def _overlaps(lives: Lives, looks: Floats) -> Floats:
 
 
 def _next(looks: Floats, last: int, due: float) -> int:
-    """Return the last look by the moment due, or the next if that has passed."""
+    """Return the last observation by the moment due, or the next if that has passed."""
     latest = int(np.searchsorted(looks, due + _SOON, side="right")) - 1
     return max(latest, last + 1)
 
 
 def _latest(made: Ints, count: int) -> Ints:
-    """Return the last sync at or before each look."""
+    """Return the last sync at or before each observation."""
     marks = np.zeros(count, dtype=np.intp)
     marks[made] = made
     return np.maximum.accumulate(marks)
@@ -298,7 +299,7 @@ def _below(start: Floats, end: Floats, level: float) -> Floats:
 def recall_difference(
     one: ScheduleScore, other: ScheduleScore, *, blocks: int = 10
 ) -> Interval:
-    """Return mean recall of one less that of the other, paired (``_jackknife``)."""
+    """Return the mean recall of one less that of the other, paired (``_jackknife``)."""
 
     def difference(kept: Floats) -> float:
         return _recall(one, kept) - _recall(other, kept)
@@ -328,10 +329,10 @@ def _recall(score: ScheduleScore, kept: Floats) -> float:
 
 
 def _jackknife(figure: Callable[[Floats], float], gaps: int, blocks: int) -> Interval:
-    """Return a figure of all gaps and its interval, stretches of time left out in turn.
+    """Return a figure of all gaps and its interval, by the block jackknife.
 
-    Neighbours in time are alike, so whole stretches are left out. Efron, "The
-    Jackknife, the Bootstrap and Other Resampling Plans", 1982, s. 3.
+    Neighbours in time are alike, so whole blocks of time are left out in turn. Efron,
+    "The Jackknife, the Bootstrap and Other Resampling Plans", 1982, s. 3.
     """
     block = np.arange(gaps) * blocks // max(gaps, 1)
     whole = figure(np.ones(gaps))

@@ -1,4 +1,4 @@
-"""A user's own store as a recording: what was observed, as if it were all there was."""
+"""A user's own store as a recording, as if its observations were all that happened."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ def recorded_sources(
 ) -> list[RecordedSource]:
     """Return the sources of a store that can be replayed; ``names`` picks some.
 
-    Raise ``UsageError`` if one that was named cannot be: of searches only summaries are
-    kept, and they do not tell which document held which word.
+    Raise ``UsageError`` if a named one cannot be: of searches only summaries are
+    stored, which do not show which document contained which word.
     """
     found: list[RecordedSource] = []
     for source in config.named(names):

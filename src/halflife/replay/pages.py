@@ -1,4 +1,4 @@
-"""Score strategies on recorded histories."""
+"""Scores of strategies on recorded histories."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -26,22 +26,22 @@ from halflife.stores.memory import MemoryStore
 
 @dataclass(frozen=True, slots=True)
 class StrategyScore:
-    """How a strategy did over a replay, after the warm-up.
+    """The score of a strategy in a replay, after the warm-up.
 
     Attributes:
         freshness: Weighted share of copies that are current, averaged over time.
         age: Weighted mean time that copies have been out of date, in days.
         harmonic: Weighted mean harmonic number of the changes missed.
-        change_ratio: Share of looks that found a change.
-        cycle_ratio: The same for each tick, averaged over ticks that looked.
-        starved: Share of items never looked at after the warm-up.
+        change_ratio: Share of fetches that found a change.
+        cycle_ratio: The same for each tick, averaged over ticks with fetches.
+        starved: Share of items never fetched after the warm-up.
         requests: Requests spent in all, warm-up included.
         peak: The most requests at one tick, warm-up included.
-        over: The most requests by which a tick exceeded what it was granted.
+        over: The most requests by which a tick exceeded its grant.
         daily: Freshness of each day, warm-up included.
         warm_days: How many of these days are not scored.
-        sums: What the scores are made of, group by group.
-        chance: Whether anything was left to chance; if not, all seeds score alike.
+        sums: The sums that the scores are made of, group by group.
+        chance: Whether the strategy drew random numbers; if not, all seeds score alike.
 
     """
 
@@ -60,7 +60,7 @@ class StrategyScore:
     chance: bool
 
     def plot(self) -> str:
-        """Return the freshness of each day as an SVG that can stand alone."""
+        """Return the freshness of each day as a stand-alone SVG."""
         days = self.daily.size
         warm = f"; {self.warm_days} days of warming up" if self.warm_days else ""
         title = f"freshness of each day{warm}"
@@ -68,7 +68,7 @@ class StrategyScore:
         return notebook.line(title, np.arange(float(days)), self.daily, ends)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: freshness day by day, and the scores."""
+        """Return HTML for a notebook: freshness day by day, and the scores."""
         rows = [
             ("freshness", f"{self.freshness:.3f}"),
             ("age, in days", f"{number(self.age, 3)}"),
@@ -83,17 +83,17 @@ class StrategyScore:
 class Replay:
     """A recording, and the rules under which strategies are compared on it.
 
-    Everything is looked at once at ``begin``, free of charge, as after a first
-    crawl. Then requests come in evenly, ``budget`` a day, and are spent at
-    ``ticks`` evenly spaced moments a day; what a tick leaves over is lost. Hints
-    cost nothing: those that came since the last tick are there at the next.
+    Everything is fetched once at ``begin``, free of charge, as by a first crawl.
+    Then requests are granted evenly, ``budget`` a day, and are spent at ``ticks``
+    evenly spaced moments a day; what a tick does not use is lost. Hints cost nothing:
+    those since the last tick are known at the next.
 
     Attributes:
-        recording: What really happened.
+        recording: The true history.
         budget: Requests a day.
         begin: When the replay begins, in days.
         end: When it ends.
-        ticks: Moments a day at which the loop is turned.
+        ticks: Moments a day at which the loop takes a turn.
         warm: Days at the beginning that are not scored.
 
     """
@@ -113,8 +113,8 @@ class Replay:
     ) -> StrategyScore:
         """Run the strategy over the recording, exactly as it would have run live.
 
-        ``watch`` is shown what was believed at each tick, before anything is
-        asked, and how fresh the copy truly was.
+        ``watch`` gets the belief at each tick, before any request, and the true
+        freshness of the copy.
         """
         rng = np.random.default_rng(seed)
         untouched = _state(rng)
@@ -166,7 +166,7 @@ class Replay:
         return np.fromiter(map(row, looks.keys), np.intp, len(looks))
 
     def _moments(self) -> Iterator[tuple[float, int]]:
-        """Yield each tick and the requests that have come in by then."""
+        """Yield each tick and the requests granted since the one before."""
         ticks = np.arange(1, round((self.end - self.begin) * self.ticks))
         granted = np.floor(ticks * (self.budget / self.ticks) + 1e-9).astype(np.intp)
         moments = self.begin + ticks / self.ticks
@@ -175,7 +175,7 @@ class Replay:
         )
 
     def hindsight(self) -> float:
-        """Return bound B2: the freshness nobody can exceed, knowing the future."""
+        """Return bound B2: the best freshness of all, with knowledge of the future."""
         moments = list(self._moments())
         trace = Trace(
             *self._trace(),
@@ -186,7 +186,7 @@ class Replay:
         return best_in_hindsight(trace, self.warm, self.end - self.begin)
 
     def blind(self) -> float:
-        """Return bound B0: the best without hints, if changes came at even odds.
+        """Return bound B0: the best without hints, if changes came at constant rates.
 
         Each item's rate is taken from the scored part of the recording itself,
         which no policy can know. Where changes come in bursts a policy may do
@@ -194,17 +194,17 @@ class Replay:
         """
         return blind_bound(self.rates(), self.budget, weight=self.recording.weight)
 
-    def told(self) -> float:
+    def announced(self) -> float:
         """Return bound B1: the best if every change were announced at once.
 
-        A fractional knapsack with the same rates: a share of an item's changes,
-        followed at once, keeps it current for that share of the time. Whoever
+        A fractional knapsack with the same rates: fetching at once after a share of
+        an item's changes keeps it current for that share of the time. A policy that
         guesses which changes are followed by quiet can do better than this.
         """
         return signal_bound(self.rates(), self.budget, weight=self.recording.weight)
 
     def rates(self) -> Floats:
-        """Return how often each item changed in the time that is scored, per day."""
+        """Return how often each item changed in the scored time, per day."""
         item, at = self._trace()
         counts = np.bincount(item[at > self.warm], minlength=len(self.recording))
         rates: Floats = counts / (self.end - self.begin - self.warm)
@@ -235,7 +235,7 @@ class _Spent:
 
 
 def _state(rng: np.random.Generator) -> tuple[object, object]:
-    """Return what a draw, or a child that draws, would change."""
+    """Return the state that any draw, or a child that draws, would change."""
     source = rng.bit_generator
     return source.state, getattr(source.seed_seq, "n_children_spawned", 0)
 

@@ -1,4 +1,4 @@
-"""Play the service against a recorded world, in virtual time."""
+"""Run the service on a recorded world, in virtual time."""
 
 import asyncio
 import signal
@@ -15,7 +15,12 @@ from halflife.net.access import GateSettings
 from halflife.net.wire import Transport, Wire
 from halflife.replay import virtual_loop
 from halflife.replay.virtual_loop import VirtualLoop
-from halflife.replay.world import InVirtualTime, Recorded, RecordedTransport, Sent
+from halflife.replay.world import (
+    RecordedTransport,
+    Responder,
+    SentRequest,
+    VirtualTimeTransport,
+)
 from halflife.stores import Store
 
 DAY = 86400.0
@@ -23,16 +28,16 @@ DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """For how long a service is played, and who watches.
+    """How long a service is run, and what observes it.
 
     Attributes:
         began: When it begins, in days since the epoch.
         days: How long it lasts.
         every: Days between two calls of ``watch``.
-        watch: Is called with the time and the store.
-        told: Hears of every report that something came of.
-        audits: Whether a share of requests checks what is believed.
-        rhythm: How often the service turns.
+        watch: Called with the time and the store.
+        on_report: Called with every report of work that was done.
+        audits: Whether a share of the requests checks the copies.
+        rhythm: How often the service takes its turns.
 
     """
 
@@ -40,7 +45,7 @@ class Play:
     days: float
     every: float = 1.0
     watch: Callable[[float, Store], None] = lambda _, __: None
-    told: Callable[[Report], None] = lambda _: None
+    on_report: Callable[[Report], None] = lambda _: None
     audits: bool = False
     rhythm: ServiceRhythm = field(default_factory=ServiceRhythm)
 
@@ -63,19 +68,19 @@ class VirtualClock:
 
 
 def play_recorded(
-    config: Config, store: Store, sources: Mapping[str, Recorded], play: Play
-) -> list[Sent]:
-    """Let the service keep recorded sources; return the requests that it sent."""
+    config: Config, store: Store, sources: Mapping[str, Responder], play: Play
+) -> list[SentRequest]:
+    """Run the service on recorded sources; return the requests that it sent."""
     clock = VirtualClock(play.began)
     return _play(config, store, RecordedTransport(sources, clock), play, clock)
 
 
 def play_over_http(
     config: Config, store: Store, play: Play, clock: VirtualClock
-) -> list[Sent]:
-    """Let the service keep sources over HTTP in virtual time; return what it sent.
+) -> list[SentRequest]:
+    """Run the service on sources over HTTP in virtual time; return what it sent.
 
-    Whoever serves the sources answers for the time of ``clock``.
+    The server of the sources must answer for the time of ``clock``.
     """
     return _play(config, store, None, play, clock)
 
@@ -86,16 +91,16 @@ def _play(
     carrier: Transport | None,
     play: Play,
     clock: VirtualClock,
-) -> list[Sent]:
-    sent: list[Sent] = []
+) -> list[SentRequest]:
+    sent: list[SentRequest] = []
 
     async def main(loop: VirtualLoop) -> None:
         clock.loop = loop
         inner = carrier or Wire(GateSettings(contact="replay"), clock, None)
-        transport = InVirtualTime(inner, loop, clock, sent)
+        transport = VirtualTimeTransport(inner, loop, clock, sent)
         outside = Outside(
             clock,
-            told=play.told,
+            told=play.on_report,
             audits=play.audits,
             rhythm=play.rhythm,
             transport=transport,

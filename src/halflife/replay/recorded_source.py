@@ -1,4 +1,4 @@
-"""What a recorded source must be able to do, whatever its kind."""
+"""The interface of a recorded source, whatever its kind."""
 
 import re
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from halflife.stores import Store
 
 
 class RecordedSource(Protocol):
-    """A source of which it is known what it held at every moment of a stretch of time.
+    """A source whose content is known at every moment of a period.
 
-    It answers requests as the real one did, says with which settings it is kept, and
-    compares what a store holds with what is true. Nothing that the program believes
-    goes into that.
+    It answers requests as the real one did, has the settings with which it is
+    synced, and compares the copy in a store with the truth, independently of all
+    that the program believes.
     """
 
     @property
@@ -34,7 +34,7 @@ class RecordedSource(Protocol):
 
     @property
     def span(self) -> tuple[float, float]:
-        """The first and last moment that the recording knows, in days."""
+        """The first and last moment of the recording, in days."""
         ...
 
     def items(self, now: float) -> int:
@@ -42,24 +42,24 @@ class RecordedSource(Protocol):
         ...
 
     def moved(self, days: float) -> Self:
-        """Return the same source as if all had happened so many days later."""
+        """Return the same source as if all had happened ``days`` later."""
         ...
 
-    def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
-        """Return what it answered to a request at a time."""
+    def answer(self, request: RecordedRequest, now: float) -> RecordedAnswer:
+        """Return its answer to a request at a time."""
         ...
 
     def settings(self, origin: str) -> str:
-        """Return the keys of its table in ``halflife.toml``, at a place to ask it."""
+        """Return the keys of its table in ``halflife.toml``, for an origin."""
         ...
 
     def quality(self, store: Store, now: float) -> float:
-        """Return how good the copy in a store is at a time, from 0 to 1."""
+        """Return the quality of the copy in a store at a time, from 0 to 1."""
         ...
 
 
 def source_name(text: str) -> str:
-    """Return a text as the name of a source, which settings can hold.
+    """Return a text as a valid name of a source.
 
     >>> source_name("example/docs")
     'example-docs'
@@ -72,8 +72,8 @@ class RecordedHistory:
     """A history in a folder that can be played as a source of some kind.
 
     Attributes:
-        name: What it is called; sources are picked by it.
-        load: Reads it; only the last so many days matter.
+        name: Its name, by which sources are picked.
+        load: Reads its last so many days.
 
     """
 

@@ -1,8 +1,8 @@
-"""Our copy as it truly is, which only those who know the whole recording can say.
+"""The true quality of our copy, by the whole recording.
 
-Looks are written down as they come and nothing else is done meanwhile. What the
-copy was worth follows from them and from the moments of change: a change makes
-its copy stale from then until the next look at it.
+During a replay only the fetches are recorded. The quality of the copy follows from
+them and from the moments of change: a change makes a copy stale from then until the
+next fetch of it.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from halflife.recordings.pages import Recording
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
-    """Every change that came after the first look; one row a change.
+class MissedChanges:
+    """Every change after the first fetch of its item; one row a change.
 
     Attributes:
         item: The item that changed.
         at: When.
-        until: When it was next looked at, or the time reached if it was not.
-        rank: 1 for the first change since a look, 2 for the second, and so on.
+        until: When it was next fetched, or the time reached if it was not.
+        rank: 1 for the first change since a fetch, 2 for the second, and so on.
 
     """
 
@@ -33,14 +33,14 @@ class Missed:
 
 
 class TrueCopy:
-    """What each part of a copy is worth; times in days.
+    """The true quality of each part of a copy; times in days.
 
-    Everything is taken to be current at the beginning. Time before the moment
-    given to ``score_from`` counts for nothing but the daily figures.
+    Everything is current at the beginning. Time before the moment given to
+    ``score_from`` counts only for the daily figures.
 
     Attributes:
         now: The time reached.
-        looked: Which items were looked at in the time that is scored.
+        looked: Which items were fetched in the scored time.
 
     """
 
@@ -56,7 +56,7 @@ class TrueCopy:
         self._times: list[float] = [began]
 
     def score_from(self, moment: float) -> None:
-        """Let what happens before a moment count for nothing."""
+        """Exclude what happens before a moment from the scores."""
         self._scored = moment
 
     @property
@@ -65,7 +65,7 @@ class TrueCopy:
         return self.now >= self._scored - 1e-9
 
     def pass_time(self, until: float) -> None:
-        """Let time go by with nothing asked."""
+        """Move time forward without a request."""
         self.now = until
 
     def refresh(self, rows: Ints) -> None:
@@ -85,11 +85,11 @@ class TrueCopy:
 
     @property
     def mean_freshness(self) -> float:
-        """The same, averaged over the time that was scored."""
+        """The same, averaged over the scored time."""
         time = self.now - self._scored
         if time <= 0:
             return self.freshness
-        missed, _, _ = self._followed()
+        missed, _, _ = self._changes_and_fetches()
         first = missed.rank == 1
         stale = _length(missed, self._scored)[first]
         return 1.0 - float(self._share[missed.item[first]] @ stale) / time
@@ -97,7 +97,7 @@ class TrueCopy:
     @property
     def daily(self) -> Floats:
         """Freshness of each day since the beginning."""
-        missed, _, _ = self._followed()
+        missed, _, _ = self._changes_and_fetches()
         first = missed.rank == 1
         share = self._share[missed.item[first]]
         edges = np.arange(max(int(np.ceil(self._end - self._began)), 1) + 1.0)
@@ -108,8 +108,8 @@ class TrueCopy:
         return 1.0 - np.diff(stale) / np.where(days > 0, days, 1.0)
 
     def sums(self) -> GroupSums:
-        """Return what the copy was worth in the time scored, group by group."""
-        missed, item, found = self._followed()
+        """Return the quality of the copy in the scored time, group by group."""
+        missed, item, found = self._changes_and_fetches()
         names, code = group_codes(self._recording.group, len(self._recording))
         weight, time = self._recording.weight, max(self.now - self._scored, 0.0)
         first, length = missed.rank == 1, _length(missed, self._scored)
@@ -129,10 +129,10 @@ class TrueCopy:
             changed=added(code[item], found.astype(np.float64), n),
         )
 
-    def _followed(self) -> tuple[Missed, Ints, Bools]:
-        """Return changes with the looks that ended them, and scored looks.
+    def _changes_and_fetches(self) -> tuple[MissedChanges, Ints, Bools]:
+        """Return changes with the fetches that ended them, and scored fetches.
 
-        Of each scored look: its item, and whether it found a change.
+        Of each scored fetch: its item, and whether it found a change.
         """
         start, moments = self._recording.moments
         item = np.repeat(np.arange(len(self._recording)), np.diff(start))
@@ -141,7 +141,7 @@ class TrueCopy:
         rows = np.concatenate([item[inside], *self._rows])
         at = np.concatenate([moments[inside], np.repeat(self._times, sizes)])
         is_look = np.arange(rows.size) >= int(inside.sum())
-        # a look at the very moment of a change sees it, so it comes after
+        # a fetch at the very moment of a change sees it, so it comes after
         order = np.lexsort((is_look, at, rows))
         rows, at, is_look = rows[order], at[order], is_look[order]
         return _missed(rows, at, is_look, self.now), *self._counted(rows, at, is_look)
@@ -153,15 +153,15 @@ class TrueCopy:
         return rows[mine], after[mine]
 
 
-def _missed(rows: Ints, at: Floats, is_look: Bools, now: float) -> Missed:
-    """Return the changes among changes and looks in order; a look begins each item."""
+def _missed(rows: Ints, at: Floats, is_look: Bools, now: float) -> MissedChanges:
+    """Return the changes among changes and fetches; each item begins with a fetch."""
     change = np.flatnonzero(~is_look)
     looks = np.flatnonzero(is_look)
     following = np.cumsum(is_look)[change]
     item = rows[change]
     later = looks[np.minimum(following, looks.size - 1)]
     seen = (following < looks.size) & (rows[later] == item)
-    return Missed(
+    return MissedChanges(
         item=item,
         at=at[change],
         until=np.where(seen, at[later], now),
@@ -169,7 +169,7 @@ def _missed(rows: Ints, at: Floats, is_look: Bools, now: float) -> Missed:
     )
 
 
-def _length(missed: Missed, since: float) -> Floats:
+def _length(missed: MissedChanges, since: float) -> Floats:
     """Return how long each change was missed, from ``since`` on."""
     began = np.maximum(missed.at, since)
     return np.maximum(missed.until - began, 0.0)

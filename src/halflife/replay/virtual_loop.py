@@ -1,9 +1,9 @@
 """An event loop with a virtual clock: waiting takes no real time.
 
-The program that runs on it is the program that runs live. It sleeps, waits with time
-limits, works in threads and sends requests as always; only the time that it sees is not
-the time of the wall. The clock stands still while work is under way outside the loop (a
-request, a thread) and jumps to the next timer when nobody has anything to do.
+The program that runs on it is the same as in production. It sleeps, waits with time
+limits, works in threads and sends requests as always; only the time that it sees is
+virtual. The clock stands still while work is under way outside the loop (a request, a
+thread) and jumps to the next timer when no task can run.
 
 Results of outside work come back when all of it is done, in the order in which it was
 begun. So the same program makes the same requests in the same order, whether answers
@@ -24,18 +24,18 @@ from halflife.core.errors import HalflifeError
 
 Result = TypeVar("Result")
 
-# Timers that are due within so many seconds are due now: far above what adding up
-# seconds loses in a float over years, far below any delay that a setting can name.
+# Timers that are due within so many seconds are due now: far above the rounding error
+# of adding up seconds over years, far below any delay that a setting can name.
 RESOLUTION = 1e-6
 THREADS = 32  # synchronous planners that may wait for answers at the same time
 
 
 class StandstillError(HalflifeError):
-    """Everybody waits for something that cannot happen."""
+    """All tasks wait for something that cannot happen."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time is in seconds since it was made."""
+    """An event loop whose time is in seconds since it was created."""
 
     _scheduled: list[asyncio.TimerHandle]  # the heap of the standard library
 
@@ -66,7 +66,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         *args: Any,  # noqa: ANN401  (as in the standard library)
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Call back at a time; of equal times, the one asked for first comes first."""
+        """Call back at a time; callbacks of equal times keep the order of the calls."""
         timer = _Timer(when, callback, args, self, context)
         timer.number = next(self._numbers)
         heappush(self._scheduled, timer)
@@ -74,7 +74,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return timer
 
     async def settle(self) -> None:
-        """Wait until nobody else has anything left to do at this moment."""
+        """Wait until no other task has anything left to do at this moment."""
         mine = self.create_future()
         self._settled.append(mine)
         await mine
@@ -95,7 +95,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         func: Callable[..., Result],
         *args: Any,  # noqa: ANN401  (as in the standard library)
     ) -> "asyncio.Future[Result]":
-        """Work in a thread; no virtual time passes while it thinks."""
+        """Run a function in a thread; no virtual time passes meanwhile."""
         number = next(self._numbers)
         self._outside += 1
 
@@ -114,9 +114,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             await self._turn(number)
 
     def lend(self, work: Coroutine[Any, Any, Result]) -> Coroutine[Any, Any, Result]:
-        """Return what a thread may submit to the loop and wait for.
+        """Return a coroutine that a thread may submit to the loop and wait for.
 
-        While it waits the thread does not hold up the clock. Called in the thread.
+        While the thread waits it does not hold up the clock. Call this in the thread.
         """
         return self._lent(work, self._local.number)
 
@@ -136,12 +136,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         await mine
 
     def next_event(self, timeout: float | None) -> bool:
-        """Go on without events from outside; say whether to wait for some instead."""
+        """Advance without outside events; return whether to wait for some instead."""
         if self._outside:
             return True
         if self._turns:
-            turns, self._turns = sorted(self._turns, key=lambda one: one[0]), []
-            _wake(mine for _, mine in turns)
+            turns, self._turns = sorted(self._turns, key=lambda turn: turn[0]), []
+            _wake(future for _, future in turns)
         elif self._settled:
             settled, self._settled = self._settled, []
             _wake(settled)
@@ -154,9 +154,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return False
 
     def _next_time(self, timeout: float) -> float:
-        """Return the time of the next timer itself, or as far as one step may go.
+        """Return the time of the next timer, or as far as one step may go.
 
-        To add up the waits instead would make the time depend, in its last digit, on
+        Adding up the waits instead would make the last digit of the time depend on
         timers in between, such as those of the HTTP client.
         """
         due = self._scheduled[0].when() if self._scheduled else self._now
@@ -164,7 +164,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _Timer(asyncio.TimerHandle):
-    """A timer; a heap of plain ones would leave the order of equal times to chance."""
+    """A timer; plain ones would leave the order of equal times undefined."""
 
     number = 0
     _scheduled: bool  # whether it lies in the heap
@@ -176,9 +176,9 @@ class _Timer(asyncio.TimerHandle):
 
 
 def _wake(waiting: "Iterable[asyncio.Future[None]]") -> None:
-    for one in waiting:
-        if not one.done():
-            one.set_result(None)
+    for future in waiting:
+        if not future.done():
+            future.set_result(None)
 
 
 class _Selector(selectors.DefaultSelector):
@@ -200,7 +200,7 @@ class _Selector(selectors.DefaultSelector):
 
 
 def run(main: Callable[[VirtualLoop], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a program on a virtual loop; return what it returns.
+    """Run a program on a virtual loop; return its result.
 
     >>> async def nap(loop: VirtualLoop) -> float:
     ...     await asyncio.sleep(86400.0)

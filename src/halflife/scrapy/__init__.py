@@ -6,7 +6,7 @@ Three lines in the settings of a Scrapy project::
     HALFLIFE_BUDGET = "7000/week"
     HALFLIFE_STATE = "halflife.db"
 
-The spider stays as it is. The pages that it asks for are fetched by the engine of
+The spider stays as it is. The pages that it requests are fetched by the engine of
 ``halflife sync``: same store, belief, policies, page guard and budget; Scrapy sends
 the requests. Nothing here imports Scrapy before Scrapy has loaded the add-on.
 """
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 _HERE = "halflife.scrapy."
 COMPONENTS = {
     "EXTENSIONS": {f"{_HERE}revisits.Revisits": 0},
-    # Next to the engine: requests that other middlewares drop are no pages of ours.
+    # Next to the engine: requests that other middlewares drop are not registered.
     "SPIDER_MIDDLEWARES": {f"{_HERE}middlewares.PageRequests": 10},
     "DOWNLOADER_MIDDLEWARES": {
-        # Hears of an answer after redirects, retries and decompression.
+        # Gets answers after redirects, retries and decompression.
         f"{_HERE}middlewares.Answers": 545,
-        # Next to the downloader: all that is sent is paid, and only that.
+        # Next to the downloader: every request that is sent is paid, and no other.
         f"{_HERE}middlewares.Payment": 950,
     },
 }
 
 
 class Addon:
-    """What ``ADDONS`` names; it puts the parts where Scrapy looks for them."""
+    """The add-on that ``ADDONS`` names; it registers the components of Scrapy."""
 
     def update_settings(self, settings: "BaseSettings") -> None:
         """Add the extension and the middlewares, unless the project placed them."""

@@ -1,4 +1,4 @@
-"""Where Scrapy and the engine meet: requests, payments and answers on their way."""
+"""The middlewares that connect Scrapy and the engine: requests, payments, answers."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Self
@@ -18,14 +18,14 @@ _FOR_GOOD = {301, 308}
 
 
 class Part:
-    """A part of Scrapy's machinery that knows the crawl it works for."""
+    """A Scrapy component with access to the extension of its crawl."""
 
     def __init__(self, revisits: Revisits) -> None:
         self._revisits = revisits
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> Self:
-        """Return the part for a crawl."""
+        """Return the component for a crawl."""
         found = crawler.get_extension(Revisits)
         if found is None:
             raise RuntimeError("the extension halflife.scrapy.Revisits is switched off")
@@ -33,27 +33,28 @@ class Part:
 
 
 class PageRequests(Part):
-    """Takes the requests for pages out of what the spider yields."""
+    """Takes the requests for pages out of the output of the spider."""
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Mark the start requests for pages; all of them go on."""
+        """Mark the start requests for pages; all of them are passed on."""
         from scrapy import Request  # noqa: PLC0415
 
-        async for one in start:
-            if isinstance(one, Request):
-                self._revisits.start(one)
-            yield one
+        async for element in start:
+            if isinstance(element, Request):
+                self._revisits.start(element)
+            yield element
 
     async def process_spider_output(
         self, response: "Response", result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Hold requests for pages back; the page is read once there is nothing more."""
+        """Hold requests for pages back; at the end the page counts as read."""
         from scrapy import Request  # noqa: PLC0415
 
         try:
-            async for one in result:
-                if not (isinstance(one, Request) and self._revisits.hold(one)):
-                    yield one
+            async for element in result:
+                if isinstance(element, Request) and self._revisits.hold(element):
+                    continue
+                yield element
         except Exception as error:
             self._revisits.fail(_page_of(response), error)
             raise
@@ -62,12 +63,12 @@ class PageRequests(Part):
     def process_spider_exception(
         self, response: "Response", exception: Exception
     ) -> None:
-        """Count a page that the spider failed at as not fetched."""
+        """Count a page at which the spider failed as not fetched."""
         self._revisits.fail(_page_of(response), exception)
 
 
 class Payment(Part):
-    """Pays for each request right before it is sent; what cannot be paid is not."""
+    """Pays for each request right before it is sent; unpaid requests are dropped."""
 
     def process_request(self, request: "Request") -> None:
         """Pay; drop the request if the budget is spent."""
@@ -85,19 +86,19 @@ class Answers(Part):
     async def process_response(
         self, request: "Request", response: "Response"
     ) -> "Response":
-        """Note what an answer shows of a page."""
+        """Record what an answer shows of a page."""
         if key := request.meta.get(KEY, ""):
             await self._revisits.show(key, answer_of(request, response))
         return response
 
     def process_exception(self, request: "Request", exception: Exception) -> None:
-        """Note that a page could not be fetched."""
+        """Record that a page could not be fetched."""
         if key := request.meta.get(KEY, ""):
             self._revisits.fail(key, exception)
 
 
 def answer_of(request: "Request", response: "Response") -> Answer:
-    """Return an answer as the reader of pages knows it."""
+    """Return a Scrapy response as an answer for the reader of pages."""
     reasons = request.meta.get("redirect_reasons", [])
     moved = bool(reasons) and all(reason in _FOR_GOOD for reason in reasons)
     modified = from_http(_header(response, "Last-Modified"))
@@ -120,6 +121,6 @@ def _header(response: "Response", name: str) -> str:
 
 
 def _page_of(response: "Response") -> str:
-    """Return the page that an answer is of; empty if it is of none we keep."""
+    """Return the page that an answer belongs to; empty if it is not one of ours."""
     request = getattr(response, "request", None)
     return "" if request is None else str(request.meta.get(KEY, ""))

@@ -1,4 +1,4 @@
-"""The pages of a spider as a source: the loop says which, Scrapy fetches them."""
+"""The pages of a spider as a source: the loop chooses them, Scrapy fetches them."""
 
 import asyncio
 from collections import deque
@@ -12,20 +12,20 @@ from halflife.kinds.pages.client import SiteSettings, observe
 from halflife.net.access import Answer
 from halflife.readers.containment import contained
 
-LINGER = 0.02  # seconds in which answers are gathered to be written down at once
+LINGER = 0.02  # seconds in which answers are collected for one write
 
 
 class SpiderPages:
-    """Hands pages to Scrapy and passes on what they showed.
+    """Passes pages to Scrapy, and their observations to the loop.
 
     A page that answered well counts once the spider's callback has read it to the end
-    (``finish``): what the spider did not get to see is asked for again.
+    (``finish``): what the spider did not get to see is fetched again.
 
     Args:
         name: The source that the pages belong to.
         site: How they are read.
-        send: Hands a page to Scrapy; raises ``SourceError`` if that cannot be.
-        concurrency: Pages that are under way or not yet written down, at most.
+        send: Passes a page to Scrapy; raises ``SourceError`` if that fails.
+        concurrency: The limit of pages that are under way or not yet written.
         clock: The time in days.
 
     """
@@ -41,9 +41,9 @@ class SpiderPages:
     ) -> None:
         self._name, self._site, self._send = name, site, send
         self._concurrency, self._clock = concurrency, clock
-        self._held: dict[str, Observation | None] = {}  # of pages the loop asked for
-        self._expected: set[str] = set()  # pages of which nothing is known yet
-        self._shown: dict[str, list[Observation]] = {}  # read, not yet by the spider
+        self._held: dict[str, Observation | None] = {}  # pages requested by the loop
+        self._expected: set[str] = set()  # pages without a result yet
+        self._shown: dict[str, list[Observation]] = {}  # not yet read by the spider
         self._ready: list[Observation] = []
         self._wake = asyncio.Event()
         self.purse: Purse | None = None
@@ -51,17 +51,17 @@ class SpiderPages:
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncGenerator[Looks]:
-        """Have pages fetched; yield what was seen as it comes in, in small groups."""
+        """Have pages fetched; yield observations as they come in, in small groups."""
         del now
         self.purse = purse
         rest = deque(requests)
         while rest or self._held or self._ready:
-            self._send_some(rest, purse)
-            if looks := await self._gathered():
+            self._send_next(rest, purse)
+            if looks := await self._gather():
                 yield Looks.of(looks)
 
-    def _send_some(self, rest: deque[Request], purse: Purse) -> None:
-        """Hand over as many pages as may be under way."""
+    def _send_next(self, rest: deque[Request], purse: Purse) -> None:
+        """Send as many pages as may be under way."""
         if purse.left <= 0:
             rest.clear()
         while rest and len(self._held) < self._concurrency:
@@ -73,8 +73,8 @@ class SpiderPages:
             except SourceError as error:
                 self.fail(fetch.key, str(error))
 
-    async def _gathered(self) -> list[Observation]:
-        """Return what was seen since the last time; wait for something if need be."""
+    async def _gather(self) -> list[Observation]:
+        """Return the observations since the last call; wait for some if needed."""
         if self._held and not self._ready:
             self._wake.clear()
             await self._wake.wait()
@@ -84,11 +84,11 @@ class SpiderPages:
         return looks
 
     def expect(self, key: str) -> None:
-        """Take note that a page is on its way; what comes of it counts once."""
+        """Register a page that is under way; its result counts once."""
         self._expected.add(key)
 
     def is_under_way(self, key: str) -> bool:
-        """Say whether the loop asked for this page and waits for it."""
+        """Return whether the loop requested this page and waits for it."""
         return key in self._held
 
     async def show(
@@ -96,7 +96,7 @@ class SpiderPages:
     ) -> Observation:
         """Read an answer; return what it shows of the page.
 
-        ``held`` gives the last good look at a page that the loop did not ask for.
+        ``held`` returns the last good observation of a page not requested by the loop.
         """
         before = self._held[key] if key in self._held else held()
         try:
@@ -113,26 +113,26 @@ class SpiderPages:
         return looks[0]
 
     def finish(self, key: str) -> None:
-        """Pass on what was seen of a page; nothing if it was dropped on the way."""
+        """Pass on the observations of a page; nothing if it was dropped on the way."""
         self._expected.discard(key)
         self._held.pop(key, None)
         self._ready += self._shown.pop(key, [])
         self._wake.set()
 
     def fail(self, key: str, why: str) -> Observation:
-        """Pass on that a page could not be fetched, or not be read by the spider."""
+        """Record that a page could not be fetched, or not be read by the spider."""
         look = Observation(key, self._clock(), Seen.FAILED, note=why)
-        if key in self._expected:  # Scrapy tells of one failure more than once
+        if key in self._expected:  # Scrapy reports a failure more than once
             self._shown[key] = [look]
             self.finish(key)
         return look
 
     def drop(self, key: str) -> None:
-        """Pass on nothing of a page: it was not asked for after all."""
+        """Drop a page that was not requested after all."""
         self._shown.pop(key, None)
         self.finish(key)
 
     def finish_all(self) -> None:
-        """Let go of all pages: Scrapy has nothing under way any more."""
+        """Finish all pages: Scrapy has nothing under way any more."""
         for key in [*self._expected]:
             self.finish(key)

@@ -1,7 +1,7 @@
-"""Which requests of a spider are for pages that are kept, and how to ask again.
+"""Which requests of a spider are for registered pages, and how to repeat them.
 
-A revisit may be due although no page led to it in this crawl: the page that links to it
-was not worth a request. So how the spider asked for a page is remembered.
+A revisit may be due although no page led to it in this crawl, because the page that
+links to it was not worth a request. So the way a spider requests a page is stored.
 """
 
 import json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KEY = "halflife_key"  # on a request: the page that it is for
 SKIP = "halflife"  # on a request of the spider: False if it is not for a page to keep
-# What Scrapy itself writes on requests, which says nothing of the page.
+# Keys that Scrapy itself sets on requests, which do not describe the page.
 _PASSING = frozenset(
     {
         KEY, "depth", "is_start_request", "download_latency", "download_timeout",
@@ -32,19 +32,19 @@ _PASSING = frozenset(
         "redirect_urls", "redirect_reasons", "dont_cache", "verified_dont_cache",
     }
 )  # fmt: skip
-# What may hold secrets, which never get into the state.
+# Keys that may hold secrets, which are never stored.
 _SECRET = frozenset({"proxy", "http_user", "http_pass", "cookiejar"})
 
 
 class RequestBook:
-    """The requests by which a spider asks for pages: in this crawl, and before.
+    """The requests by which a spider fetches pages, in this crawl and before.
 
     Args:
         spider: The spider.
-        store: Where pages become known.
+        store: The store of pages.
         name: The source that they belong to.
-        weight: How much they matter.
-        is_followed: Says whether Scrapy would follow a request at all.
+        weight: Their weight.
+        is_followed: Returns whether Scrapy would follow a request at all.
 
     """
 
@@ -59,15 +59,15 @@ class RequestBook:
     ) -> None:
         self._spider, self._store, self._name = spider, store, name
         self._weight, self._is_followed = weight, is_followed
-        self._asked: dict[str, Request] = {}  # in this crawl, and not yet sent
-        self._found: dict[str, SpiderRequest] = {}  # not yet written down
+        self._held: dict[str, Request] = {}  # of this crawl, and not yet sent
+        self._found: dict[str, SpiderRequest] = {}  # not yet written
 
     def key_of(self, request: "Request", *, start: bool = False) -> str:
-        """Return the page that a request is for; empty if it is not for one we keep.
+        """Return the page that a request is for; empty if it is not for one of ours.
 
-        A request is not if it does more than ask for an address (another method, a
-        body, headers, cookies, what may be secret), is not to be filtered (as start
-        requests are not), or calls what is no method of the spider.
+        A request is not if it needs more than an address (another method, a body,
+        headers, cookies, possible secrets), must not be filtered (unlike start
+        requests), or has a callback that is no method of the spider.
         """
         plain = request.method == "GET" and not request.body and not request.cookies
         own = {name for name in request.headers if name != b"Referer"}
@@ -76,22 +76,22 @@ class RequestBook:
         if request.meta.get(SKIP) is False or (request.dont_filter and not start):
             return ""
         try:
-            key, asked = canonical(request.url), self._plain(request)
+            key, plain_request = canonical(request.url), self._plain(request)
         except (UsageError, ValueError, TypeError):
             return ""
         if not start and not self._is_followed(request):
             return ""
         if self._store.source_of(key) not in {None, self._name}:
-            return ""  # another spider keeps it
-        self._found[key] = asked
+            return ""  # another spider has it
+        self._found[key] = plain_request
         return key
 
     def keep(self, key: str, request: "Request") -> None:
         """Hold a request back until its page is worth it."""
-        self._asked.setdefault(key, request)
+        self._held.setdefault(key, request)
 
     def write(self) -> None:
-        """Make pages known that were asked for, and how they are asked for."""
+        """Add the pages that were requested, and how they are requested."""
         if not self._found:
             return
         found, self._found = self._found, {}
@@ -101,40 +101,40 @@ class RequestBook:
                 Item(key, self._name, weight=self._weight, group=host_of(key))
                 for key in new
             )
-            for key, asked in found.items():
-                self._note(key, asked)
+            for key, request in found.items():
+                self._note(key, request)
 
-    def _note(self, key: str, asked: SpiderRequest) -> None:
-        """Write down how a page is asked for, if that is news."""
+    def _note(self, key: str, request: SpiderRequest) -> None:
+        """Store how a page is requested, if that has changed."""
         number = number_of(key)
         before = SPIDER_REQUEST.load(self._store, self._name, number)
         if before is not None:
-            asked = replace(asked, depth=min(asked.depth, before.depth))
-        if asked != before:
-            SPIDER_REQUEST.save(self._store, asked, self._name, number)
+            request = replace(request, depth=min(request.depth, before.depth))
+        if request != before:
+            SPIDER_REQUEST.save(self._store, request, self._name, number)
 
     def request(self, key: str) -> "Request":
         """Return the request for a page; raise ``SourceError`` if there is none."""
-        asked = self._asked.pop(key, None)
+        request = self._held.pop(key, None)
         mark = {KEY: key, "dont_cache": True}
-        if asked is None:
-            asked = self._again(key)
-        if not self._is_followed(asked):
+        if request is None:
+            request = self._repeat(key)
+        if not self._is_followed(request):
             raise SourceError(f"{host_of(key)}: outside of the spider's domains")
-        return asked.replace(dont_filter=True, meta={**asked.meta, **mark})
+        return request.replace(dont_filter=True, meta={**request.meta, **mark})
 
-    def _again(self, key: str) -> "Request":
-        """Return a request as the spider made it before."""
+    def _repeat(self, key: str) -> "Request":
+        """Return the request that the spider made in an earlier crawl."""
         from scrapy import Request  # noqa: PLC0415
 
-        known = SPIDER_REQUEST.load(self._store, self._name, number_of(key))
-        known = known or SpiderRequest()
+        stored = SPIDER_REQUEST.load(self._store, self._name, number_of(key))
+        stored = stored or SpiderRequest()
         return Request(
             self._store.url_of(key),
-            callback=self._method(known.callback),
-            errback=self._method(known.errback),
-            cb_kwargs=dict(known.arguments),
-            meta={**known.meta, "depth": known.depth},
+            callback=self._method(stored.callback),
+            errback=self._method(stored.errback),
+            cb_kwargs=dict(stored.arguments),
+            meta={**stored.meta, "depth": stored.depth},
         )
 
     def _method(self, name: str) -> Callable[..., Any] | None:
@@ -146,9 +146,9 @@ class RequestBook:
         return found  # type: ignore[no-any-return]
 
     def _plain(self, request: "Request") -> SpiderRequest:
-        """Return what is remembered of a request; raise ``ValueError``, ``TypeError``.
+        """Return what is stored of a request.
 
-        Both say that it holds what cannot be written down.
+        Raise ``ValueError`` or ``TypeError`` if it has values that cannot be stored.
         """
         row = request.to_dict(spider=self._spider)
         meta = {k: v for k, v in request.meta.items() if k not in _PASSING}
@@ -162,7 +162,7 @@ class RequestBook:
 
 
 def _as_json(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value as it will be read back; raise if it would not be the same."""
+    """Return the value as it will be read back; raise if it would differ."""
     read: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
     if read != value:
         raise ValueError("JSON cannot hold it")

@@ -1,8 +1,8 @@
-"""A crawl: the state is opened and held, the loop turned, and all put away again.
+"""A crawl: opens the store, takes turns of the loop, and closes everything again.
 
-The start requests come first and are always sent. Once nothing is under way any more,
-the loop is turned as in ``halflife sync``: its policy says which pages are worth a
-request, of those that are known and of those that the spider has just found.
+The start requests come first and are always sent. Once no request is under way any
+more, the loop takes a turn as in ``halflife sync``: its policy chooses the pages that
+are worth a request, among the known ones and those that the spider has just found.
 """
 
 import asyncio
@@ -62,9 +62,9 @@ class Revisits:
             concurrency=crawler.settings.getint("CONCURRENT_REQUESTS"),
             clock=self.clock,
         )
-        self._keeper = self._made_keeper()
+        self._keeper = self._make_keeper()
         wallet = self._keeper.wallet
-        self._purse = WindowPurse(  # for what the loop did not ask for
+        self._purse = WindowPurse(  # for requests that the loop did not make
             wallet, self._run, wallet.room(self.clock()), clock=self.clock, block=1
         )
         self._turning: asyncio.Task[None] | None = None
@@ -77,24 +77,24 @@ class Revisits:
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> Self:
-        """Open the state for a crawl; an error here keeps it from beginning."""
+        """Open the store for a crawl; an error here keeps it from beginning."""
         from scrapy import signals  # noqa: PLC0415
         from scrapy.utils.asyncio import is_asyncio_available  # noqa: PLC0415
 
         if not is_asyncio_available():
             raise ConfigError("the halflife add-on needs Scrapy's asyncio reactor")
-        made = cls(crawler)
-        crawler.signals.connect(made.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(made.spider_idle, signal=signals.spider_idle)
-        crawler.signals.connect(made.spider_closed, signal=signals.spider_closed)
-        return made
+        revisits = cls(crawler)
+        crawler.signals.connect(revisits.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(revisits.spider_idle, signal=signals.spider_idle)
+        crawler.signals.connect(revisits.spider_closed, signal=signals.spider_closed)
+        return revisits
 
     def clock(self) -> float:
         """Return the time in days."""
         return bootstrap.clock()
 
     def _site(self) -> SiteSettings:
-        """Return how pages are read; a map tells of pages that are known only."""
+        """Return how pages are read; a sitemap adds no pages that are not known."""
 
         def is_known(key: str) -> bool:
             return self._store.source_of(key) == self._name
@@ -102,8 +102,8 @@ class Revisits:
         limits = MapLimits((), is_known, lambda: 0, most=0)
         return replace(page_sources.site(self._source), limits=limits)
 
-    def _made_keeper(self) -> Keeper:
-        """Return what turns the loop, with Scrapy in place of the network."""
+    def _make_keeper(self) -> Keeper:
+        """Return the runner of the loop, with Scrapy in place of the network."""
         chosen = [self._source]
         strategy = bootstrap.strategy(self._config, chosen)
         owner = page_sources.Ownership(self._store)
@@ -112,12 +112,14 @@ class Revisits:
             self._belief, strategy, self._store, self._run.sources
         )
         source = guard.guarded(self._pages, self._store, self._run, self.clock)
-        few = Shortlist(believed, policy) if len(self._evidence) >= MANY else None
-        loop = Loop(source, self._store, believed, policy, few)
+        shortlist = None
+        if len(self._evidence) >= MANY:
+            shortlist = Shortlist(believed, policy)
+        loop = Loop(source, self._store, believed, policy, shortlist)
         config, store, run = self._config, self._store, self._run
         return Keeper(config, store, run, loop, self.clock, self._belief)
 
-    # What the middlewares ask for.
+    # Called by the middlewares.
 
     def start(self, request: "Request") -> None:
         """Mark a start request with its page, if it is for one."""
@@ -127,8 +129,8 @@ class Revisits:
             self._pages.expect(key)
 
     def hold(self, request: "Request") -> bool:
-        """Hold a request of the spider back if it is for a page; say whether it is."""
-        request.meta.pop(KEY, None)  # a spider may copy what stood on another request
+        """Hold a request of the spider back if it is for a page; return whether."""
+        request.meta.pop(KEY, None)  # a spider may copy the meta of another request
         key = self._requests.key_of(request)
         if key:
             self._requests.keep(key, request)
@@ -149,8 +151,8 @@ class Revisits:
         await self._pages.show(key, answer, held)
 
     def finish(self, key: str) -> None:
-        """Count a page as fetched: the spider has read it, and what it led to."""
-        self._requests.write()  # first, or a crash could lose where the page led
+        """Count a page as fetched: the spider has read it, and its links."""
+        self._requests.write()  # first, or a crash could lose the page's links
         if key:
             self._pages.finish(key)
 
@@ -163,14 +165,14 @@ class Revisits:
         elif key:
             self._pages.fail(key, f"{type(error).__name__}: {error}"[:500])
 
-    # What Scrapy tells of.
+    # Called by Scrapy.
 
     async def spider_opened(self) -> None:
-        """Hold on to the source for as long as the crawl takes."""
+        """Keep the lease for as long as the crawl takes."""
         self._lease = asyncio.create_task(self._keeper.keep_lease())
 
     def spider_idle(self) -> None:
-        """Turn the loop, once more if pages became known since."""
+        """Take a turn of the loop, and another if pages were added since."""
         from scrapy.exceptions import DontCloseSpider  # noqa: PLC0415
 
         self._pages.finish_all()
@@ -182,7 +184,7 @@ class Revisits:
             raise DontCloseSpider
 
     async def spider_closed(self) -> None:
-        """Write down what is left, and let the source go."""
+        """Write what is left, and give the lease back."""
         for task in (self._turning, self._lease):
             if task is not None:
                 task.cancel()
@@ -199,7 +201,7 @@ class Revisits:
             self._store.close()
 
     async def _turn(self) -> None:
-        """Spend what the budget allows on pages that are worth it."""
+        """Spend the budget on the pages that are worth it."""
         engine = self._crawler.engine
         assert engine is not None
         self._whole = False
@@ -217,12 +219,12 @@ class Revisits:
             self._ending = asyncio.create_task(ending)  # which waits for this task
         finally:
             self._counted = len(self._evidence)
-        # Or Scrapy would notice only at its next heartbeat, after seconds.
+        # Otherwise Scrapy would notice only at its next heartbeat, after seconds.
         if (slot := getattr(engine, "_slot", None)) is not None:
             slot.nextcall.schedule()
 
     async def _keep_rest(self) -> None:
-        """Write down what was seen of pages that the loop did not ask for."""
+        """Write the observations of pages that the loop did not request."""
         source = self._keeper.loop.source
         async for looks in source.perform([], self.clock(), self._purse):
             self._store.append(self._run, looks)
@@ -241,7 +243,7 @@ class Revisits:
                 self._stats.inc_value("halflife/gone", int(gone))
 
     def _saved(self) -> int:
-        """Return how many pages we hold that were not asked for in this crawl."""
+        """Return how many held pages were not requested in this crawl."""
         known = self._evidence
         return int(np.count_nonzero((known.looks > 0) & (known.tried_at < self._began)))
 
@@ -251,7 +253,7 @@ class Revisits:
         engine.crawl(self._requests.request(key))
 
     def _is_followed(self, request: "Request") -> bool:
-        """Say whether Scrapy's filter of other sites lets a request through."""
+        """Return whether Scrapy's filter of other sites lets a request through."""
         engine, spider = self._crawler.engine, self._crawler.spider
         assert engine is not None
         for part in engine.downloader.middleware.middlewares:

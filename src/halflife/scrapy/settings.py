@@ -1,4 +1,4 @@
-"""From the settings of a Scrapy project to those of halflife."""
+"""The settings of halflife from those of a Scrapy project."""
 
 import re
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ _BUDGET = re.compile(r"(\d+)\s*(?:/|per)\s*(hour|day|week|month)")
 
 
 def config_of(settings: Mapping[str, Any], spider: str) -> "tuple[Config, PagesConfig]":
-    """Return the settings by which a spider's pages are kept, and their source.
+    """Return the settings for a spider's pages, and their source.
 
-    ``HALFLIFE_SOURCE`` holds further keys of the source, as in ``halflife.toml``.
-    Raise ``ConfigError`` if they cannot be used.
+    ``HALFLIFE_SOURCE`` has further keys of the source, as in ``halflife.toml``. Raise
+    ``ConfigError`` if they cannot be used.
     """
     state = Path(settings.get("HALFLIFE_STATE") or STATE).absolute()
     source = {"kind": "pages", **(settings.get("HALFLIFE_SOURCE") or {})}

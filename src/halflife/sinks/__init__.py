@@ -1,5 +1,5 @@
-"""Where changes go: files, programs, web addresses, databases.
+"""Where changes are delivered: files, programs, web addresses, databases.
 
-``protocol`` says what a sink is; every other module here is a sink, or what sinks
-share. ``halflife.engine.deliveries`` hands them what changed.
+``protocol`` defines the interface of a sink; every other module here is a sink, or
+shared by sinks. ``halflife.engine.deliveries`` delivers the changes.
 """

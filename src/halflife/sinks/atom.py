@@ -45,11 +45,11 @@ class AtomConfig(SinkConfig):
 
 
 class AtomFeed:
-    """Puts a new feed in the place of the old one; a change is in it once.
+    """Replaces the feed by a new one; each change is in it once.
 
     Args:
-        settings: Which file.
-        outlet: Where relative paths begin.
+        settings: The file and the number of entries.
+        outlet: Resolves relative paths.
 
     """
 
@@ -60,7 +60,7 @@ class AtomFeed:
         self._entries: dict[int, Element] = {}
 
     def open(self) -> None:
-        """Read the entries that are there."""
+        """Read the entries of the existing file."""
         register_namespace("", ATOM)
         prefix = _id(self._settings.name, "")
         for entry in _entries(self._path):
@@ -70,7 +70,7 @@ class AtomFeed:
                 self._entries[int(number)] = entry
 
     def deliver(self, batch: Batch) -> None:
-        """Write the feed anew, with the changes."""
+        """Write the feed again, with the changes."""
         most = self._settings.entries
         for change in batch.changes[-most:]:
             self._entries[change.seq] = _entry(self._settings.name, change)
@@ -119,8 +119,8 @@ def _entry(sink: str, change: Change) -> Element:
         SubElement(entry, f"{{{ATOM}}}link", href=_xml(change.key))
     SubElement(entry, f"{{{ATOM}}}category", term=change.kind)
     pairs = change.fields.items()
-    told = "\n".join(f"{n}: {_short(old)} → {_short(new)}" for n, (old, new) in pairs)
-    _add(entry, "content", told)
+    text = "\n".join(f"{n}: {_short(old)} → {_short(new)}" for n, (old, new) in pairs)
+    _add(entry, "content", text)
     return entry
 
 
@@ -129,7 +129,7 @@ def _add(parent: Element, name: str, text: str) -> None:
 
 
 def _xml(text: str) -> str:
-    """Return text without the characters that XML cannot hold."""
+    """Return text without the characters that XML cannot contain."""
     return _NOT_XML.sub("\ufffd", text)
 
 

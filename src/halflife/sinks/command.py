@@ -14,12 +14,12 @@ from halflife.config.sinks import SinkConfig
 from halflife.sinks.event import as_lines
 from halflife.sinks.protocol import Batch, ChangeRefusedError, DeliveryError, Outlet
 
-REFUSED = 65  # the exit code EX_DATAERR: the input is wrong, and will be the next time
-_SAID = 2000  # bytes of what the program said last that are read
+REFUSED = 65  # the exit code EX_DATAERR: the input is wrong, and will stay so
+_OUTPUT = 2000  # bytes of the last error output that are read
 
 
 class CommandConfig(SinkConfig):
-    """A program, with its arguments; no shell is in between.
+    """A program, with its arguments; it is started without a shell.
 
     Attributes:
         kind: `command`.
@@ -32,15 +32,15 @@ class CommandConfig(SinkConfig):
 
 
 class Command:
-    """Starts the program for each batch; exit code 0 says that it has the changes.
+    """Starts the program for each batch; exit code 0 confirms the changes.
 
-    The input is a file that is whole before the program starts. A lock that the
-    program inherits keeps a second one from starting while the first still runs, also
+    The input is a file that is complete before the program starts. A lock that the
+    program inherits keeps a second one from starting while the first still runs, even
     if halflife itself was killed in between.
 
     Args:
-        settings: Which program.
-        outlet: The folder in which it starts.
+        settings: The program.
+        outlet: Has the folder in which it starts.
 
     """
 
@@ -65,17 +65,17 @@ class Command:
 
     def deliver(self, batch: Batch) -> None:
         """Run the program on the changes."""
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
-            given.write(as_lines(batch.changes))
-            given.seek(0)
-            code = self._run(given, said)
+        with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as output:
+            stdin.write(as_lines(batch.changes))
+            stdin.seek(0)
+            code = self._run(stdin, output)
             if code == 0:
                 return
-            words = f"it exited with {code}{_last_line(said)}"
+            words = f"it exited with {code}{_last_line(output)}"
         raise ChangeRefusedError(words) if code == REFUSED else DeliveryError(words)
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -87,7 +87,7 @@ class Command:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 
-    def _run(self, given: IO[bytes], said: IO[bytes]) -> int:
+    def _run(self, stdin: IO[bytes], output: IO[bytes]) -> int:
         """Return the exit code of the program; raise ``DeliveryError`` if it has none.
 
         Its time is limited.
@@ -97,9 +97,9 @@ class Command:
             self._process = subprocess.Popen(  # noqa: S603  (the settings name it)
                 command,
                 cwd=self._folder,
-                stdin=given,
+                stdin=stdin,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=output,
                 pass_fds=(self._lock,),
                 start_new_session=True,
             )
@@ -117,9 +117,9 @@ class Command:
             self._process = None
 
 
-def _last_line(said: IO[bytes]) -> str:
-    size = said.seek(0, os.SEEK_END)
-    said.seek(max(size - _SAID, 0))
-    lines = said.read().decode("utf-8", "replace").split("\n")
+def _last_line(output: IO[bytes]) -> str:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(size - _OUTPUT, 0))
+    lines = output.read().decode("utf-8", "replace").split("\n")
     words = [line.strip() for line in lines if line.strip()]
     return f": {words[-1][:200]}" if words else ""

@@ -1,4 +1,4 @@
-"""Databases by their SQLAlchemy URLs, and what they say when something is wrong."""
+"""Databases by their SQLAlchemy URLs, and the translation of their errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,16 +47,16 @@ def connect(url: str, outlet: Outlet) -> sa.Engine:
 
 
 def _remedy(url: sa.URL) -> str:
-    """Return how to install the driver of a URL, where we know it."""
+    """Return how to install the driver of a URL, if that is known."""
     if url.get_backend_name() != "postgresql":
         return ""
-    told = '; install it with: pip install "halflife[postgres]"'
+    remedy = '; install it with: pip install "halflife[postgres]"'
     named = url.drivername == "postgresql+psycopg"
-    return told if named else f"{told} and write postgresql+psycopg:// in url"
+    return remedy if named else f"{remedy} and write postgresql+psycopg:// in url"
 
 
 def _manual(connection: Any, _: object) -> None:  # noqa: ANN401  (of any driver)
-    connection.isolation_level = None  # or making tables would end the transaction
+    connection.isolation_level = None  # or creating tables would end the transaction
 
 
 def _begin(connection: sa.Connection) -> None:
@@ -64,15 +64,15 @@ def _begin(connection: sa.Connection) -> None:
 
 
 def _code(error: DBAPIError) -> str:
-    """Return the code of an error, as the SQL standard has them; empty if unknown."""
+    """Return the SQL standard's code of an error; empty if there is none."""
     return str(getattr(error.orig, "sqlstate", "") or "")
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise what goes wrong in the database as ``DeliveryError``, without secrets.
+def delivery_errors() -> Iterator[None]:
+    """Raise errors of the database as ``DeliveryError``, without secrets.
 
-    What it will never take, such as a key too long for an index, is
+    Changes that it will never accept, such as a key too long for an index, raise
     ``ChangeRefusedError``: one such change must not stop all others.
     """
     try:

@@ -1,4 +1,4 @@
-"""A change as it is written for others: one JSON object."""
+"""A change as it is delivered: one JSON object."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def moment(days: float) -> datetime:
     return datetime.fromtimestamp(round(days * 86400.0), tz=UTC)
 
 
-@lru_cache(maxsize=16)  # what one answer changed has one time
+@lru_cache(maxsize=16)  # all changes of one answer have the same time
 def stamp(days: float) -> str:
     """Return a time in days since the epoch as ISO 8601, UTC."""
     return moment(days).isoformat().replace("+00:00", "Z")
@@ -59,16 +59,16 @@ def as_line(change: Change) -> str:
 
 
 def _fields(change: Change) -> str:
-    """Return the fields of a change as ASCII; the text of the log if it is from there.
+    """Return the fields of a change as ASCII; the text of the log if it has one.
 
-    What is not ASCII in JSON is inside strings.
+    In JSON, characters that are not ASCII occur inside strings only.
     """
     fields = change.fields
     if not isinstance(fields, LoggedFields):
         return _WRITE(dict(fields))  # a pair is written as a list
     if fields.text.isascii():
         return fields.text
-    return _NOT_ASCII.sub(lambda some: _WRITE(some[0])[1:-1], fields.text)
+    return _NOT_ASCII.sub(lambda match: _WRITE(match[0])[1:-1], fields.text)
 
 
 def as_lines(changes: Iterable[Change]) -> bytes:

@@ -1,4 +1,4 @@
-"""Files that are whole after a crash: replaced at once, or mended at their end."""
+"""Files that are complete after a crash: replaced at once, or repaired at the end."""
 
 import os
 from contextlib import suppress
@@ -10,7 +10,7 @@ _TAIL = 1 << 16  # bytes that are read at a time to find the end of the last lin
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in the place of another, durably, or leave that as it was."""
+    """Replace a file by a new one, durably, or leave it as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:
@@ -27,7 +27,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names in a folder durable."""
+    """Make the names in a folder durable."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -36,10 +36,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def cut_torn_line(handle: int, begins: bytes, name: str) -> int:
-    """Remove a last line that a crash left without its end; return the file's size.
+    """Remove a last line that a crash left incomplete; return the file's size.
 
-    A line that does not begin as ours do was not written here: raise
-    ``DeliveryError`` and leave it.
+    A line that does not begin like ours was not written here: raise ``DeliveryError``
+    and leave it.
     """
     size = os.fstat(handle).st_size
     end = _end_of_lines(handle, size)
@@ -55,7 +55,7 @@ def cut_torn_line(handle: int, begins: bytes, name: str) -> int:
 
 
 def _end_of_lines(handle: int, size: int) -> int:
-    """Return where the last whole line ends."""
+    """Return where the last complete line ends."""
     place = size
     while place > 0:
         start = max(place - _TAIL, 0)
@@ -67,13 +67,13 @@ def _end_of_lines(handle: int, size: int) -> int:
 
 
 def append(handle: int, data: bytes, size: int) -> None:
-    """Write at the end of a file of a known size, durably, or change nothing."""
+    """Append to a file of a known size, durably, or change nothing."""
     try:
         left = memoryview(data)
         while left:
             left = left[os.write(handle, left) :]
         os.fsync(handle)
-    except OSError:  # a full disk took some of it
+    except OSError:  # the disk is full, after a part was written
         with suppress(OSError):
             os.ftruncate(handle, size)
         raise

@@ -12,7 +12,7 @@ from halflife.sinks import files
 from halflife.sinks.event import as_lines
 from halflife.sinks.protocol import Batch, Outlet
 
-_BEGINS = b'{"seq":'  # of every line
+_BEGINS = b'{"seq":'  # the beginning of every line
 
 
 class JsonLinesConfig(SinkConfig):
@@ -26,7 +26,7 @@ class JsonLinesConfig(SinkConfig):
     """
 
     kind: Literal["jsonl"]
-    batch: int = Field(default=2000, ge=1, le=100_000)  # what two transactions cost
+    batch: int = Field(default=2000, ge=1, le=100_000)  # pays for two transactions
     path: str = Field(min_length=1)
     rotate: int | None = Field(default=None, ge=1024)
 
@@ -34,14 +34,14 @@ class JsonLinesConfig(SinkConfig):
 class JsonLines:
     """Appends changes to a file and makes them durable.
 
-    A line that a crash cut off is removed before the next is written, and what the file
-    has of the batch already is not written twice. When the file
-    would grow beyond ``rotate`` bytes, it becomes ``NAME.1``, ``NAME.2`` and so on, the
-    oldest first.
+    A line that a crash cut off is removed before the next is written, and the part of
+    the batch that the file already has is not written twice. When the file would grow
+    beyond ``rotate`` bytes, it becomes ``NAME.1``, ``NAME.2`` and so on, the oldest
+    first.
 
     Args:
-        settings: Which file.
-        outlet: Where relative paths begin.
+        settings: The file.
+        outlet: Resolves relative paths.
 
     """
 
@@ -54,7 +54,7 @@ class JsonLines:
         self._is_first = True  # of the batches since it was opened
 
     def open(self) -> None:
-        """Open the file; remove what a crash left of a line."""
+        """Open the file; remove an incomplete last line."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
         self._handle = os.open(self._path, flags, 0o644)
@@ -65,10 +65,10 @@ class JsonLines:
         """Append the changes."""
         data = as_lines(batch.changes)
         if self._is_first:
-            data = data[self._written(data) :]
+            data = data[self._written_bytes(data) :]
             self._is_first = False
         if self._rotate and self._size and self._size + len(data) > self._rotate:
-            self._turn_over()
+            self._rename_full_file()
         files.append(self._handle, data, self._size)
         self._size += len(data)
 
@@ -81,11 +81,11 @@ class JsonLines:
     def cancel(self) -> None:
         """Do nothing: a write does not take long."""
 
-    def _written(self, data: bytes) -> int:
-        """Return how many bytes of a batch, whole lines, the file ends with already.
+    def _written_bytes(self, data: bytes) -> int:
+        """Return how many bytes of a batch, whole lines, the file already ends with.
 
-        The same numbers alone would not do: after a backup of the state file was
-        restored, they stand for other changes.
+        Comparing the numbers of changes would not be enough: after a restored backup
+        of the state file they stand for other changes.
         """
         start = max(self._size - len(data) - 1, 0)
         tail = os.pread(self._handle, self._size - start, start)
@@ -94,14 +94,14 @@ class JsonLines:
         ours = tail.endswith(b"\n" + data[:found]) or tail == data[:found]
         return found if last in data and ours else 0
 
-    def _turn_over(self) -> None:
+    def _rename_full_file(self) -> None:
         self.close()
         self._path.rename(_next(self._path))
         self.open()
 
 
 def _next(path: Path) -> Path:
-    """Return the name under which a full file is kept."""
+    """Return the new name of a full file."""
     pattern = re.compile(re.escape(path.name) + r"\.(\d+)")
     found = (pattern.fullmatch(other.name) for other in path.parent.iterdir())
     number = max((int(match[1]) for match in found if match), default=0)

@@ -1,4 +1,4 @@
-"""Laws that every sink keeps, for the tests of whoever writes one.
+"""Laws that every sink keeps, for the tests of new sinks.
 
     from halflife.sinks import laws
 
@@ -6,8 +6,8 @@
     def test_the_sink_keeps_the_laws(law, tmp_path):
         law(laws.SinkTrial(MySink, {"name": "x", "kind": "mine", ...}, read, tmp_path))
 
-``read`` returns source, key and number of each change that arrived, in the order in
-which it arrived. A sink that keeps only what is current returns what it can tell; then
+``read`` returns source, key and number of each change that arrived, in the order of
+arrival. A sink that stores only the current state returns what it has; then
 ``complete`` is False.
 """
 
@@ -35,7 +35,7 @@ Arrived = tuple[str, str, int]
 
 
 class FixedReader:
-    """A reader of what is the same all the time."""
+    """A reader with the same content at all times."""
 
     def content(self, key: str, text: str = "") -> Content | None:
         """Return a page for every address."""
@@ -52,15 +52,15 @@ class FixedReader:
 
 @dataclass(frozen=True, slots=True)
 class SinkTrial:
-    """A sink to be tried.
+    """A sink to be tested.
 
     Attributes:
-        kind: What is registered.
+        kind: The registered class.
         settings: Its settings, as a table.
         read: Returns what arrived.
-        folder: Where relative paths begin.
+        folder: The folder of relative paths.
         complete: Whether all that arrived can be read, or only the latest of a key.
-        wants: Whether it keeps a change at all.
+        wants: Whether it stores a change at all.
 
     """
 
@@ -79,7 +79,7 @@ class SinkTrial:
         return sink
 
     def expected(self, changes: Sequence[Change]) -> list[Arrived]:
-        """Return what should have arrived of changes."""
+        """Return the arrivals expected for changes."""
         wanted = [c for c in changes if self.wants(c)]
         if not self.complete:
             wanted = list({(c.source, c.key): c for c in wanted}.values())
@@ -111,7 +111,7 @@ def goes_on_after_it_was_closed(trial: SinkTrial) -> None:
 
 
 def stands_a_second_delivery(trial: SinkTrial) -> None:
-    """Check that a batch which is delivered twice does no harm."""
+    """Check that delivering a batch twice does no harm."""
     for start in range(0, len(CHANGES), 4):
         for _ in range(2):
             sink = trial.open()
@@ -130,7 +130,7 @@ def keeps_what_was_delivered_without_a_close(trial: SinkTrial) -> None:
 
 
 def may_be_closed_twice(trial: SinkTrial) -> None:
-    """Check that closing does no harm, also without anything delivered."""
+    """Check that closing does no harm, even if nothing was delivered."""
     sink = trial.open()
     sink.cancel()
     sink.close()
@@ -141,7 +141,7 @@ def may_be_closed_twice(trial: SinkTrial) -> None:
 def _check(trial: SinkTrial, changes: Sequence[Change], *, repeats: bool) -> None:
     found, expected = list(trial.read()), trial.expected(changes)
     if not repeats and trial.complete:
-        assert sorted(found, key=lambda one: one[2]) == expected, found
+        assert sorted(found, key=lambda arrived: arrived[2]) == expected, found
     assert set(found) == set(expected), found
     latest: dict[tuple[str, str], int] = {}
     for source, key, seq in dict.fromkeys(found):

@@ -36,11 +36,11 @@ class ParquetConfig(SinkConfig):
 
 
 class ParquetFolder:
-    """Writes each batch into a file that its numbers name; a second copy replaces it.
+    """Writes each batch to a file named by its numbers; a second copy replaces it.
 
     Args:
-        settings: Which folder.
-        outlet: Where relative paths begin.
+        settings: The folder.
+        outlet: Resolves relative paths.
 
     """
 
@@ -50,12 +50,12 @@ class ParquetFolder:
         self._settings, self._folder = settings, outlet.path(settings.path)
 
     def open(self) -> None:
-        """Make the folder; raise if pyarrow is missing."""
+        """Create the folder; raise if pyarrow is missing."""
         import_extra(self._settings)
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def deliver(self, batch: Batch) -> None:
-        """Write one file for each day that the changes are of."""
+        """Write one file for each day of the changes."""
         days: dict[str, list[Change]] = defaultdict(list)
         for change in batch.changes:
             days[moment(change.at).date().isoformat()].append(change)
@@ -91,5 +91,5 @@ def _file(changes: Sequence[Change]) -> bytes:
 
 
 def _text(text: str) -> str:
-    """Return text that UTF-8 can write; a lone surrogate cannot."""
+    """Return text that UTF-8 can encode, without lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode()

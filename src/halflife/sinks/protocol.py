@@ -1,9 +1,9 @@
-"""What a sink is: something that takes changes, and returns when it has them for good.
+"""The interface of sinks: they take changes and return when these are durable.
 
 A kind of sink is a class with an attribute ``Settings`` in the entry point group
-``halflife.sinks``. It is made with its settings and an ``Outlet``. All its methods are
-called in one thread of its own and may block; nothing waits for them but the sink's own
-later changes.
+``halflife.sinks``. It is created with its settings and an ``Outlet``. All its methods
+are called in one thread of its own and may block; only the later changes of the same
+sink wait for them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from halflife.core.observation import Content
 
 
 class DeliveryError(Exception):
-    """The changes did not arrive; they are worth another try.
+    """The changes were not delivered; trying again may help.
 
     Args:
         why: What went wrong, in a line, without secrets.
-        wait: Seconds for which the receiver asked us to stay away.
+        wait: Seconds for which the receiver asked to be left alone.
 
     """
 
@@ -31,16 +31,16 @@ class DeliveryError(Exception):
 
 
 class ChangeRefusedError(DeliveryError):
-    """The receiver will never take one of these changes, however often it is tried."""
+    """The receiver will never accept one of these changes, however often it is sent."""
 
 
 class Reader(Protocol):
-    """What is held now of a page or a record; for sinks that need more than changes."""
+    """Reads the copy of a page or a record, for sinks that need more than changes."""
 
     def content(self, key: str, text: str = "") -> Content | None:
-        """Return the copy of a page whose text has this fingerprint, or the present.
+        """Return the copy of a page: with this fingerprint of its text, or the current.
 
-        None if it is not kept any more.
+        None if it is not stored any more.
         """
         ...
 
@@ -53,16 +53,16 @@ class Reader(Protocol):
 class Batch:
     """Changes to be delivered together.
 
-    A batch that is delivered again has the same ``first`` and ``last``, so that they
-    can name it. Numbers in between that are not among the changes were filtered out.
+    A batch that is delivered again has the same ``first`` and ``last``, so these can
+    name it. Numbers in between that are not among the changes were filtered out.
 
     Attributes:
         sink: The name of the sink.
         first: The number after the last change of the batch before.
         last: The number of its last change, filtered ones included.
-        changes: The changes in their order; one at least.
+        changes: The changes in order; at least one.
         newest: The newest change in the log.
-        reader: Reads what is held now.
+        reader: Reads the current copies.
 
     """
 
@@ -75,19 +75,19 @@ class Batch:
 
     @property
     def key(self) -> str:
-        """A name of the batch by which a receiver can tell a second copy."""
+        """A name of the batch by which a receiver can recognise a second copy."""
         return f"{self.sink}:{self.first}-{self.last}"
 
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
-    """What sinks are given of the world.
+    """The environment of sinks.
 
     Attributes:
-        folder: Where relative paths begin.
-        state: The state file; a sink may keep a file beside it that begins with its
-            name.
-        contact: Under which people can reach whoever runs this.
+        folder: The folder of relative paths.
+        state: The state file; a sink may store a file beside it whose name begins with
+            its name.
+        contact: How to reach the person who runs this.
 
     """
 
@@ -102,33 +102,33 @@ class Outlet:
 
 @runtime_checkable
 class Sink(Protocol):
-    """Takes changes; at least once, and those of one key in their order."""
+    """Takes changes: each at least once, and those of one key in order."""
 
     def open(self) -> None:
-        """Get ready; mend what a crash left behind. Raise ``DeliveryError``."""
+        """Get ready; repair what a crash left behind. Raise ``DeliveryError``."""
         ...
 
     def deliver(self, batch: Batch) -> None:
         """Return when the changes are durable; raise ``DeliveryError`` if not.
 
-        After an error the sink is closed, and made anew for the next try.
+        After an error the sink is closed, and created again for the next try.
         """
         ...
 
     def close(self) -> None:
-        """Let go of everything; nothing is under way."""
+        """Release everything; no delivery is under way."""
         ...
 
     def cancel(self) -> None:
-        """Break off what is under way, if that can be; called in another thread."""
+        """Cancel the delivery under way, if possible; called in another thread."""
         ...
 
 
 class SinkKind(Protocol):
-    """What is registered as a kind of sink: its settings, and how one is made."""
+    """A registered kind of sink: its settings, and its constructor."""
 
     Settings: ClassVar[type[SinkConfig]]
 
     def __call__(self, settings: Any, outlet: Outlet) -> Sink:  # noqa: ANN401  (its own)
-        """Return a sink; nothing is opened yet."""
+        """Return a sink that is not open yet."""
         ...

@@ -1,4 +1,4 @@
-"""What changes make of the versions of records."""
+"""The versions of records that follow from changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ from halflife.sinks.table_columns import clean, kind_of
 
 @dataclass(frozen=True, slots=True)
 class HeldVersion:
-    """A record as it was held for a while.
+    """A version of a record.
 
     Attributes:
         key: The record.
         values: Its fields.
-        seq_from: The change that brought it.
-        at: When.
+        seq_from: The change that began it.
+        at: When that was.
         seq_to: The change that ended it; None if none did.
-        until: When.
+        until: When that was.
 
     """
 
@@ -34,10 +34,10 @@ class HeldVersion:
 
 
 class VersionFold:
-    """What changes make of the versions that are held.
+    """Applies changes to the current versions of records.
 
     Args:
-        held: The present version of each record.
+        held: The current version of each record.
 
     """
 
@@ -64,7 +64,7 @@ class VersionFold:
             values = news
         elif old is not None:
             values = {**old.values, **news}
-        else:  # its beginning was in the log once, and is no more
+        else:  # the record's first change has left the log
             values = {**(reader.record(change.source, change.key) or {}), **news}
         values = {clean(n): clean(v) for n, v in values.items() if v is not None}
         if old is not None and old.values == values:
@@ -87,11 +87,11 @@ class VersionFold:
 
 
 def former_key(change: Change) -> str:
-    """Return the key that a page had before it got another; empty if it did not."""
+    """Return the key that a page had before it was renamed; empty if it was not."""
     renamed = change.kind == "moved" and "key" in change.fields
     return str(change.fields["key"][0]) if renamed else ""
 
 
 def keys_of(change: Change) -> set[str]:
-    """Return the keys of all records that a change touches."""
+    """Return the keys of all records that a change affects."""
     return {change.key, former_key(change)} - {""}

@@ -1,4 +1,4 @@
-"""Tables with all versions of records, brought up to date by changes."""
+"""Tables with all versions of records, updated by changes."""
 
 import json
 import logging
@@ -21,8 +21,8 @@ from halflife.sinks.table_columns import (
     table_name,
 )
 
-_CHUNK = 500  # keys in one query; SQLite takes 32766, others fewer
-_KEY = sa.Text().with_variant(sa.String(500), "mysql", "mariadb")  # which index no text
+_CHUNK = 500  # keys in one query; SQLite allows 32766, others fewer
+_KEY = sa.Text().with_variant(sa.String(500), "mysql", "mariadb")  # cannot index texts
 _LOG = logging.getLogger("halflife")
 _TYPES: dict[str, Any] = {
     "boolean": sa.Boolean,
@@ -37,8 +37,8 @@ class VersionedTables:
     """The tables of all sources in one database.
 
     Args:
-        prefix: What the names of tables begin with.
-        soft: Whether records that have gone stay in the table of present ones.
+        prefix: The prefix of the names of tables.
+        soft: Whether records that are gone stay in the table of current ones.
 
     """
 
@@ -63,21 +63,21 @@ class VersionedTables:
         )
 
     def create(self, db: sa.Connection, sink: str) -> None:
-        """Make the tables that say how far we are, and which columns there are."""
+        """Create the tables of cursors and columns."""
         for table in (self._cursors, self._catalog):
             table.create(db, checkfirst=True)
         if self.cursor(db, sink) is None:
-            # There before the first batch, so that two who write it can wait in line.
+            # Before the first batch, so that a second writer of it waits for the first.
             db.execute(self._cursors.insert().values(sink=sink, seq=0, mark=""))
 
     def forget(self) -> None:
-        """Forget which columns there are; the database is asked again."""
+        """Drop the cached columns; they are read from the database again."""
         self._columns.clear()
 
     def cursor(self, db: sa.Connection, sink: str) -> tuple[int, str] | None:
         """Return the last change that was applied, and its mark; None if none was.
 
-        Until the transaction ends no other can ask. A server may still commit what a
+        The row is locked until the transaction ends. A server may still commit what a
         program sent before it was killed; the next program waits here, and sees it.
         """
         table = self._cursors
@@ -86,7 +86,7 @@ class VersionedTables:
         return None if row is None else (int(row[0]), str(row[1]))
 
     def move(self, db: sa.Connection, sink: str, seq: int, mark: str) -> None:
-        """Write down how far we are; never back."""
+        """Move the cursor forward; it never goes back."""
         table, old = self._cursors, self.cursor(db, sink)
         if old is None:
             db.execute(table.insert().values(sink=sink, seq=seq, mark=mark))
@@ -101,8 +101,8 @@ class VersionedTables:
         changes: Sequence[Change],
         reader: Reader,
     ) -> None:
-        """Bring the tables of a source up to date."""
-        columns = self._known(db, source)
+        """Update the tables of a source."""
+        columns = self._columns_of(db, source)
         tables = _Tables(columns, soft=self._soft)
         tables.create(db)
         keys = {clean(key) for change in changes for key in keys_of(change)}
@@ -115,8 +115,8 @@ class VersionedTables:
                 self._note(db, source, name, column, kind)
         tables.write(db, fold)
 
-    def _known(self, db: sa.Connection, source: str) -> TableColumns:
-        """Return the columns of a source; a new one gets a table of its own."""
+    def _columns_of(self, db: sa.Connection, source: str) -> TableColumns:
+        """Return the columns of a source; a new source gets a table of its own."""
         if source in self._columns:
             return self._columns[source]
         table = self._catalog
@@ -131,8 +131,8 @@ class VersionedTables:
             if kind != "table":
                 found.add(name, column, kind)
         if not found.table:
-            there = sa.inspect(db)
-            names = (*there.get_table_names(), *there.get_view_names())
+            inspector = sa.inspect(db)
+            names = (*inspector.get_table_names(), *inspector.get_view_names())
             taken = {name.lower() for name in names}
             found.table = table_name(source, self._prefix, taken)
             self._note(db, source, "", found.table, "table")
@@ -186,7 +186,7 @@ class _Tables:
         return [sa.Column(n, _TYPES[t]) for n, t in self._columns.types.items()]
 
     def create(self, db: sa.Connection) -> None:
-        """Make the tables if they are missing."""
+        """Create the tables if they are missing."""
         for table in (self.current, self.history):
             table.create(db, checkfirst=True)
 
@@ -205,12 +205,12 @@ class _Tables:
         self._build()
 
     def read(self, db: sa.Connection, keys: Sequence[str]) -> dict[str, HeldVersion]:
-        """Return the present versions of records."""
+        """Return the current versions of records."""
         table, found = self.history, dict[str, HeldVersion]()
         for start in range(0, len(keys), _CHUNK):
-            some = keys[start : start + _CHUNK]
+            chunk = keys[start : start + _CHUNK]
             query = table.select().where(table.c["_seq_to"].is_(None))
-            for row in db.execute(query.where(table.c["_key"].in_(some))).mappings():
+            for row in db.execute(query.where(table.c["_key"].in_(chunk))).mappings():
                 at = row["_valid_from"].replace(tzinfo=UTC)
                 version = HeldVersion(
                     row["_key"], self._values(row), row["_seq_from"], at
@@ -219,7 +219,7 @@ class _Tables:
         return found
 
     def write(self, db: sa.Connection, fold: VersionFold) -> None:
-        """Write what changes made of the versions."""
+        """Write the new and the ended versions."""
         history, old = self.history, {v.seq_from for v in fold.before.values()}
         ended = [v for v in fold.ended if v.seq_from in old]
         fresh = [v for v in (*fold.ended, *fold.now.values()) if v.seq_from not in old]
@@ -246,8 +246,8 @@ class _Tables:
         fresh = [v for key, v in fold.now.items() if v is not before.get(key)]
         touched = sorted({*last, *(version.key for version in fresh)})
         for start in range(0, len(touched), _CHUNK):
-            some = touched[start : start + _CHUNK]
-            db.execute(table.delete().where(table.c["_key"].in_(some)))
+            chunk = touched[start : start + _CHUNK]
+            db.execute(table.delete().where(table.c["_key"].in_(chunk)))
         rows = [self._present(version) for version in fresh]
         if self._soft:
             gone = (v for key, v in last.items() if key not in fold.now)
@@ -276,7 +276,7 @@ class _Tables:
         }
 
     def _cells(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values by column; what does not fit its column goes to the second."""
+        """Return values by column; those that do not fit go to the second column."""
         cells: dict[str, Any] = dict.fromkeys(self._columns.types)
         for name, value in values.items():
             column = self._columns.names[name]
@@ -297,5 +297,5 @@ class _Tables:
 
 
 def _naive(at: datetime | None) -> datetime | None:
-    """Return a time in UTC without saying so, as all databases can keep it."""
+    """Return a time in UTC without its zone, as all databases can store it."""
     return None if at is None else at.replace(tzinfo=None)

@@ -1,6 +1,6 @@
-"""A sink that keeps tables of a database in step: what is held, and what was.
+"""A sink that updates the tables of a database: current and former records.
 
-Each source has a table of its present records, and a table of all their versions, each
+Each source has a table of its current records, and a table of all their versions, each
 with the time from which and until which it was held (a slowly changing dimension of
 type 2). The changes and the cursor are written in one transaction of that database, so
 that a batch which is delivered twice is in it once.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from halflife.sinks.scd2 import VersionedTables
 
-HELD = {"new", "changed", "returned", "gone", "moved"}  # other changes hold nothing
+HELD = {"new", "changed", "returned", "gone", "moved"}  # kinds that affect records
 
 
 class SqlConfig(SinkConfig):
@@ -61,8 +61,8 @@ class SqlTables:
     """Applies changes to tables.
 
     Args:
-        settings: Which database.
-        outlet: Where relative paths of SQLite begin.
+        settings: The database.
+        outlet: Resolves relative paths of SQLite.
 
     """
 
@@ -74,12 +74,12 @@ class SqlTables:
         self._tables: VersionedTables | None = None
 
     def open(self) -> None:
-        """Connect, and make the tables of the sink's own; raise ``DeliveryError``."""
+        """Connect, and create the sink's own tables; raise ``DeliveryError``."""
         import_extra(self._settings)
         from halflife.sinks import database, scd2  # noqa: PLC0415  (need SQLAlchemy)
 
         settings = self._settings
-        with database.translated():
+        with database.delivery_errors():
             self._engine = database.connect(settings.address().reveal(), self._outlet)
             self._tables = scd2.VersionedTables(
                 settings.prefix, soft=settings.deletes == "soft"
@@ -93,16 +93,16 @@ class SqlTables:
 
         assert self._engine is not None
         assert self._tables is not None
-        with database.translated():
+        with database.delivery_errors():
             try:
                 with self._engine.begin() as db:
                     self._apply(db, self._tables, batch)
             except BaseException:
-                self._tables.forget()  # columns that were made are made no more
+                self._tables.forget()  # new columns were rolled back
                 raise
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._engine is not None:
             self._engine.dispose()
 
@@ -116,17 +116,17 @@ class SqlTables:
         for change in changes:
             if change.kind in HELD and change.key:
                 by_source[change.source].append(change)
-        for source, some in by_source.items():
-            tables.apply(db, source, some, batch.reader)
+        for source, source_changes in by_source.items():
+            tables.apply(db, source, source_changes, batch.reader)
         if changes:
             tables.move(db, batch.sink, batch.last, _mark(changes[-1]))
 
 
 def _not_yet(batch: Batch, done: "tuple[int, str] | None") -> Sequence[Change]:
-    """Return the changes beyond the cursor that the database has.
+    """Return the changes after the cursor of the database.
 
-    Raise ``DeliveryError`` if the database is ahead of the log, as it is when a backup
-    of the state file was restored.
+    Raise ``DeliveryError`` if the database is ahead of the log, as after a restored
+    backup of the state file.
     """
     if done is None or done[0] < batch.first:
         return batch.changes
@@ -140,6 +140,6 @@ def _not_yet(batch: Batch, done: "tuple[int, str] | None") -> Sequence[Change]:
 
 
 def _mark(change: Change) -> str:
-    """Return what tells a change from another that got its number."""
-    told: list[Any] = [change.seq, change.at, change.source, change.key, change.kind]
-    return repr(told)[:500]
+    """Return a text that differs for another change with the same number."""
+    values: list[Any] = [change.seq, change.at, change.source, change.key, change.kind]
+    return repr(values)[:500]

@@ -1,7 +1,7 @@
-"""Which column a field of a record has, and of which type.
+"""The columns of the fields of records, and their types.
 
-A column has the type of the first values that came. A later value of another type is
-written as JSON into a second column, ``NAME__json``, and the first is empty then.
+A column has the type of its first values. A later value of another type is written as
+JSON into a second column, ``NAME__json``, and the first is then empty.
 """
 
 import math
@@ -10,21 +10,21 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_LONGEST = 48  # characters of a name, without what is put behind it
-_LIMIT = 63  # characters of a name with that, for PostgreSQL
-HISTORY = "_history"  # ends the name of the table of all versions
+_LONGEST = 48  # characters of a name, without its suffix
+_LIMIT = 63  # characters of a name with its suffix, for PostgreSQL
+HISTORY = "_history"  # suffix of the table of all versions
 _EXACT = 2**53  # up to here every whole number is a float
 _BIGGEST = 2**63
 _ODD = re.compile(r"[^a-z0-9_]+")
 _OWN = ("_key", "_seq", "_changed_at", "_gone_at", "_seq_from", "_seq_to",
         "_valid_from", "_valid_to")  # fmt: skip
-_SYSTEM = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")  # in PostgreSQL's own
+_SYSTEM = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")  # columns of PostgreSQL
 FITS = {
     "boolean": {"boolean"},
     "integer": {"integer", "long", "whole"},
     "number": {"number", "whole", "integer"},
     "text": {"text"},
-}  # which kinds of values a column of a type takes
+}  # the kinds of values that fit a column of a type
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class TableColumns:
     Attributes:
         table: The name of the table.
         names: The column of each field.
-        second: The column of values that do not fit, by field.
+        second: The column of values of another type, by field.
         types: The type of each column.
 
     """
@@ -45,7 +45,7 @@ class TableColumns:
     types: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, column: str, kind: str) -> None:
-        """Make a column known."""
+        """Add a column."""
         self.types[column] = kind
         (self.second if kind == "json" else self.names)[name] = column
 
@@ -68,15 +68,15 @@ def fit(
 
 
 def kind_of(value: object) -> str:
-    """Return what a value is: boolean, integer, long, whole, number, text or other.
+    """Return the kind of a value: boolean, integer, long, whole, number, text or other.
 
-    A ``long`` is no float, and a ``whole`` is a float without a fraction.
+    A ``long`` has no exact float, and a ``whole`` is a float without a fraction.
     """
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
-        big = abs(value) > _EXACT
-        return "other" if abs(value) >= _BIGGEST else "long" if big else "integer"
+        is_long = abs(value) > _EXACT
+        return "other" if abs(value) >= _BIGGEST else "long" if is_long else "integer"
     if isinstance(value, float) and math.isfinite(value):
         return "whole" if value.is_integer() and abs(value) < _EXACT else "number"
     return "text" if isinstance(value, str) else "other"
@@ -98,14 +98,14 @@ def widest(kinds: set[str]) -> str:
 
 
 def clean(value: Any) -> Any:  # noqa: ANN401  (of any type)
-    """Return text that every database takes: no NUL, no half of a character."""
+    """Return text that every database accepts, without NUL and lone surrogates."""
     if not isinstance(value, str):
         return value
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def column_name(name: str, taken: Mapping[str, str]) -> str:
-    """Return the name of a column: plain, short, and of no other field."""
+    """Return the name of a new column: plain, short and unused."""
     plain = plain_name(name)
     if plain in _OWN:
         plain = f"field{plain}"
@@ -115,7 +115,7 @@ def column_name(name: str, taken: Mapping[str, str]) -> str:
 
 
 def table_name(source: str, prefix: str, taken: Container[str]) -> str:
-    """Return the name of a source's table that is free, as is that of its history.
+    """Return an unused name for a source's table; that of its history is unused, too.
 
     >>> table_name("jobs", "", {"jobs", "jobs_history"})
     'jobs_2'
@@ -123,9 +123,9 @@ def table_name(source: str, prefix: str, taken: Container[str]) -> str:
     ('t_pg_class', 50)
     """
     plain = f"{prefix}{plain_name(source)}"
-    if plain.startswith(("pg_", "sqlite_")):  # the database's own are called so
+    if plain.startswith(("pg_", "sqlite_")):  # reserved by the databases
         plain = f"t_{plain}"
-    plain = plain[: _LIMIT - len(HISTORY) - 5].rstrip("_")  # and a number behind it
+    plain = plain[: _LIMIT - len(HISTORY) - 5].rstrip("_")  # room for a number
     number, found = 1, plain
     while found in taken or f"{found}{HISTORY}" in taken:
         number += 1
@@ -134,7 +134,7 @@ def table_name(source: str, prefix: str, taken: Container[str]) -> str:
 
 
 def unused(name: str, taken: Container[str]) -> str:
-    """Return a name, with a number behind it if it is taken."""
+    """Return a name, with a number appended if it is taken."""
     number, found = 1, name
     while found in taken:
         number += 1
@@ -143,7 +143,7 @@ def unused(name: str, taken: Container[str]) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name that needs no quotes anywhere.
+    """Return a name that needs no quotes in any database.
 
     >>> plain_name("Größe (m²)"), plain_name("2nd"), plain_name("")
     ('gr_e_m', 'f_2nd', 'f')

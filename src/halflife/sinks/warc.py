@@ -1,7 +1,7 @@
-"""A sink that archives pages as they changed, in WARC files.
+"""A sink that archives new and changed pages in WARC files.
 
-A body that is in the archive already is not written twice: a revisit record refers to
-the first. A body that is no longer kept when its change is delivered is left out.
+A body that the archive already has is not written twice: a revisit record refers to
+the first. A body that is no longer stored when its change is delivered is left out.
 """
 
 import io
@@ -24,7 +24,7 @@ _ARCHIVED = {"new", "changed", "returned"}
 
 
 class WarcConfig(SinkConfig):
-    """A folder in which WARC files are collected.
+    """A folder of WARC files.
 
     Attributes:
         kind: `warc`.
@@ -43,14 +43,13 @@ class WarcConfig(SinkConfig):
 
 
 class WarcFolder:
-    """Writes each batch into a file that its numbers name; a second copy replaces it.
+    """Writes each batch to a file named by its numbers; a second copy replaces it.
 
-    Beside each file lies an index of the bodies in it, by which a later revisit finds
-    them.
+    Beside each file is an index of the bodies in it, which later revisit records use.
 
     Args:
-        settings: Which folder.
-        outlet: Where relative paths begin.
+        settings: The folder.
+        outlet: Resolves relative paths.
 
     """
 
@@ -61,18 +60,18 @@ class WarcFolder:
         self._known: dict[str, dict[str, ArchivedPage]] = {}  # by file, then by digest
 
     def open(self) -> None:
-        """Read which bodies are archived; raise if warcio is missing."""
+        """Read the index of archived bodies; raise if warcio is missing."""
         import_extra(self._settings)
         self._folder.mkdir(parents=True, exist_ok=True)
         for path in sorted(self._folder.glob("*.warc.gz.json")):
             found = json.loads(path.read_text(encoding="utf-8"))
             name = path.name.removesuffix(".json")
-            self._known[name] = {d: ArchivedPage(*one) for d, one in found.items()}
+            self._known[name] = {d: ArchivedPage(*page) for d, page in found.items()}
 
     def deliver(self, batch: Batch) -> None:
         """Archive the pages that are new or have changed."""
         name = f"halflife-{batch.first:012}-{batch.last:012}.warc.gz"
-        self._known.pop(name, None)  # of a try that did not end
+        self._known.pop(name, None)  # left by an unfinished try
         pages = list(_pages(batch))
         if not pages:
             return

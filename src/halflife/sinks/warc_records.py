@@ -1,7 +1,7 @@
 """Pages as records of a WARC file.
 
-A page whose headers are kept is a response, with its status line and headers; one of
-which only the body is known is a resource. A body that is in the archive already is not
+A page whose headers are stored is a response, with its status line and headers; one of
+which only the body is stored is a resource. A body that the archive already has is not
 written twice: a revisit record refers to the first.
 """
 
@@ -21,18 +21,18 @@ _SENT = {"content-encoding", "content-length", "transfer-encoding"}
 
 @dataclass(frozen=True, slots=True)
 class ArchivedPage:
-    """Where a body was archived first: the page's address, and when."""
+    """The first archived page with a body: its address, and when."""
 
     url: str
     date: str
 
 
 class ArchiveFile:
-    """One WARC file in the making.
+    """A WARC file that is being written.
 
     Args:
-        file: Where it is written.
-        name: What it is called.
+        file: The file to write to.
+        name: Its name.
         known: Bodies that are archived elsewhere, by their digests.
 
     """
@@ -50,7 +50,7 @@ class ArchiveFile:
         self._writer.write_record(self._writer.create_warcinfo_record(name, about))
 
     def add(self, url: str, date: str, content: Content) -> None:
-        """Add a page: its body, or where the body is already."""
+        """Add a page: with its body, or as a reference to the same body."""
         from warcio.utils import Digester  # noqa: PLC0415
 
         digester = Digester("sha1")
@@ -90,14 +90,14 @@ class ArchiveFile:
 
 
 def _headers(content: Content) -> Any:  # noqa: ANN401  (warcio has no types)
-    """Return the headers of a page, which fit its body as it is decoded."""
+    """Return the headers of a page, adapted to its decoded body."""
     from warcio.statusandheaders import StatusAndHeaders  # noqa: PLC0415
 
     line, *lines = content.head.split("\n")
-    told = []
-    for name, _, value in (one.partition(": ") for one in lines):
+    headers = []
+    for name, _, value in (text.partition(": ") for text in lines):
         sent = name.lower() in _SENT
-        told.append((f"X-Archive-Orig-{name}" if sent else name, value))
-    told.append(("Content-Length", str(len(content.body))))
+        headers.append((f"X-Archive-Orig-{name}" if sent else name, value))
+    headers.append(("Content-Length", str(len(content.body))))
     protocol, _, status = line.partition(" ")
-    return StatusAndHeaders(status, told, protocol=protocol)
+    return StatusAndHeaders(status, headers, protocol=protocol)

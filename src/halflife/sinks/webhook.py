@@ -1,7 +1,7 @@
-"""A sink that posts changes to a web address, signed, each batch under one key.
+"""A sink that posts changes to a web address, signed, with one key for each batch.
 
-It goes out through the same gate as all requests: addresses that are not public are
-refused unless ``allow`` names them.
+It uses the same gate as all requests: addresses that are not public are refused unless
+``allow`` names them.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 SIGNATURE, SIGNED_AT = "X-Halflife-Signature", "X-Halflife-Time"
 KEY = "Idempotency-Key"
-_NEVER = {400, 413, 422}  # the body itself is what the receiver does not take
+_NEVER = {400, 413, 422}  # the receiver rejects the body itself
 _NO_CONTACT = "no contact given"
 
 
 class WebhookConfig(SinkConfig):
-    """Where to post, what to send along, and with which secret to sign.
+    """The address, headers and signing secret of a receiver.
 
     Attributes:
         kind: `webhook`.
@@ -71,23 +71,23 @@ class WebhookConfig(SinkConfig):
         self.signing_key()
 
     def address(self) -> Secret:
-        """Return where to post."""
+        """Return the address to post to."""
         return value_of(self.url, f"sink {self.name}: url")
 
     def sent_along(self) -> dict[str, Secret]:
         """Return the headers to send."""
-        given = self.headers.items()
-        return {n: value_of(v, f"sink {self.name}: header {n}") for n, v in given}
+        values = self.headers.items()
+        return {n: value_of(v, f"sink {self.name}: header {n}") for n, v in values}
 
     def signing_key(self) -> Secret | None:
-        """Return the secret to sign with; None if nothing is signed."""
+        """Return the signing secret; None if nothing is signed."""
         if self.secret is None:
             return None
         return self.secret.look_up(f"sink {self.name}: secret")
 
 
 class _Unmetered:
-    """A purse for what is not asked of a source: the budget does not pay for it."""
+    """A purse for requests to receivers, which do not count against the budget."""
 
     @property
     def left(self) -> int:
@@ -99,11 +99,11 @@ class _Unmetered:
 
 
 class Webhook:
-    """Posts each batch as one JSON object; an answer of 2xx says that it arrived.
+    """Posts each batch as one JSON object; an answer of 2xx confirms its arrival.
 
     Args:
-        settings: Where to, and how.
-        outlet: Under which contact we ask.
+        settings: The address, headers and secret.
+        outlet: Has the contact that requests name.
 
     """
 
@@ -113,7 +113,7 @@ class Webhook:
         self._settings, self._contact = settings, outlet.contact or _NO_CONTACT
 
     def open(self) -> None:
-        """Look up what stands in the environment."""
+        """Read the variables of the environment."""
         self._settings.check_secrets()
 
     def deliver(self, batch: Batch) -> None:
@@ -158,31 +158,33 @@ class Webhook:
         from halflife.net.access import Access, Credentials  # noqa: PLC0415
         from halflife.net.addresses import networks  # noqa: PLC0415
 
-        given = {n: value.reveal() for n, value in self._settings.sent_along().items()}
+        headers = {
+            n: value.reveal() for n, value in self._settings.sent_along().items()
+        }
         secret = {
             n for n, v in self._settings.headers.items() if not isinstance(v, str)
         }
-        private = {n: value for n, value in given.items() if n in secret}
+        private = {n: value for n, value in headers.items() if n in secret}
         return Access(
             allow=networks(self._settings.allow),
             credentials=Credentials.of(address, private) if private else None,
-            headers={n: value for n, value in given.items() if n not in secret},
+            headers={n: value for n, value in headers.items() if n not in secret},
             robots=False,
         )
 
 
 def _body(batch: Batch) -> bytes:
-    told = {
+    fields = {
         "sink": batch.sink,
         "first": batch.first,
         "last": batch.last,
         "changes": [as_row(change) for change in batch.changes],
     }
-    return json.dumps(told).encode()
+    return json.dumps(fields).encode()
 
 
 def _signature(key: Secret | None, body: bytes, now: float) -> dict[str, str]:
-    """Return the headers that let a receiver tell that a batch is ours, and new."""
+    """Return the headers by which a receiver verifies the sender and the time."""
     if key is None:
         return {}
     moment = str(round(now))

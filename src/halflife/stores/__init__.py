@@ -1,9 +1,9 @@
-"""Where observations are kept, and everything that follows from them.
+"""The store of observations, and of everything derived from them.
 
-``core.store`` has the parts of a store that speak of the field's nouns. Here are those
-whose nouns belong to a store, and ``Store``, the sum of all parts. Three
-stores have them all: ``SqliteStore`` (a file), ``PostgresStore`` (a schema of a
-database, for several machines), ``MemoryStore`` (as long as the program runs).
+``core.store`` has the parts of a store that belong to the core. Here are the other
+parts, and ``Store``, the sum of all parts. Three stores have them all: ``SqliteStore``
+(a file), ``PostgresStore`` (a schema of a database, for several machines),
+``MemoryStore`` (as long as the program runs).
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from halflife.stores.sink_rows import SinkRows
     from halflife.stores.work import FleetState
-else:  # what searches take is much to import, and not all have any
+else:  # summaries import much, and only searches need them
     __getattr__ = lazy_modules(__name__, "summaries")
 
 __all__ = [
@@ -69,49 +69,49 @@ class Store(
     """All parts: an append-only log of observations, and what is derived from it."""
 
     def size(self) -> int:
-        """Return the bytes that it takes on a disk."""
+        """Return its size on disk in bytes."""
         ...
 
     def fleet(self) -> "FleetState":
-        """Return the workers that share it, and what is handed out to them."""
+        """Return the workers that share it, and their work in progress."""
         ...
 
     @property
     def changes(self) -> "ChangeLog":
-        """What became of pages and records."""
+        """The changes of pages and records."""
         ...
 
     @property
     def forecasts(self) -> "ForecastLog":
-        """Forecasts as they were made, and what came of them."""
+        """Forecasts and their outcomes."""
         ...
 
     @property
     def held_answers(self) -> "HeldAnswers":
-        """Answers of pages that are not believed yet."""
+        """Answers of pages held back as doubtful."""
         ...
 
     @property
     def holdings(self) -> "Holdings":
-        """What is held of sources, one by one."""
+        """The records and pages held of sources, as rows."""
         ...
 
     @property
     def outbox(self) -> "Outbox":
-        """Alarms, and messages that wait to be sent."""
+        """Alerts, and messages that wait to be sent."""
         ...
 
     @property
     def versions(self) -> "Versions":
-        """Texts that pages had."""
+        """Current and earlier texts of pages."""
         ...
 
     @property
     def reports(self) -> "Reports":
-        """What people ask of the state."""
+        """Reports on the state."""
         ...
 
     @property
     def sinks(self) -> "SinkRows":
-        """How far each sink has come, and what it did not take."""
+        """The progress of sinks, and the changes they refused."""
         ...

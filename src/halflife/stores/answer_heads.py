@@ -1,7 +1,7 @@
-"""Status lines and headers of answers, as they lie beside the copies of pages.
+"""Status lines and headers of answers, stored beside the copies of pages.
 
-Headers are much alike from page to page and too short for a compressor to notice, so it
-is given the words that most of them have.
+Headers are similar from page to page but too short to compress by themselves, so the
+compressor gets a dictionary of frequent words.
 """
 
 import zlib
@@ -14,7 +14,7 @@ STATEMENTS = (
     "ALTER TABLE page_version ADD COLUMN head BLOB",
     "ALTER TABLE held_page ADD COLUMN head BLOB",
 )
-# Never to be changed: what is kept is read with it. The most frequent come last.
+# Never change this: stored headers are read with it. The most frequent words come last.
 _WORDS = (
     b"X-Powered-By: PHP/8.Via: 1.1 varnishX-Cache: HITX-Cache: MISSX-Served-By: cache-"
     b"Age: 0Pragma: no-cacheExpires: Thu, 19 Nov 1981 08:52:00 GMTLink: <https://"
@@ -35,21 +35,21 @@ _WORDS = (
 
 
 def create(db: Database) -> None:
-    """Let every copy have its headers beside it."""
+    """Add the column of headers to every table of copies."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
-def packed(head: str) -> bytes | None:
-    """Return headers as they are kept; None if there are none."""
+def pack(head: str) -> bytes | None:
+    """Return headers in compressed form; None if there are none."""
     if not head:
         return None
     packer = zlib.compressobj(6, wbits=-15, zdict=_WORDS)
     return packer.compress(head.encode()) + packer.flush()
 
 
-def unpacked(head: bytes | None) -> str:
-    """Return headers as they were; empty if they were not kept, or cannot be read."""
+def unpack(head: bytes | None) -> str:
+    """Return compressed headers; empty if there are none, or they are unreadable."""
     if head is None:
         return ""
     try:

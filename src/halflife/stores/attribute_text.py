@@ -1,8 +1,8 @@
 """The fields of a record as JSON.
 
 The records of a listing have the same few names and plain values. So the names are
-written once, as a template, and each value by a function of its type: less than half of
-what a general encoder takes, with the same result.
+written once, as a template, and each value by a function of its type. That takes less
+than half the time of a general encoder, with the same result.
 """
 
 import json
@@ -14,7 +14,7 @@ from types import NoneType
 
 from halflife.core.object_store import Attributes, Scalar
 
-_TEMPLATES = 256  # kept; listings have one each, a hostile one as many as it likes
+_TEMPLATES = 256  # that are cached; a listing has one, a hostile one any number
 _WRITE = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False
 ).encode
@@ -34,7 +34,7 @@ _BY_TYPE: Mapping[type, Callable[..., str]] = {
 
 
 def of_record(attributes: Attributes) -> str:
-    """Return a record as JSON; a number that is none becomes nothing.
+    """Return a record as JSON; a number that is not finite becomes null.
 
     >>> of_record({"id": 7, "name": "x", "price": float("nan")})
     '{"id":7,"name":"x","price":null}'
@@ -43,7 +43,7 @@ def of_record(attributes: Attributes) -> str:
 
 
 def of_new_record(attributes: Attributes) -> str:
-    """Return the fields of a record that was not there before, as pairs in JSON.
+    """Return the fields of a new record as JSON, each as a pair of null and value.
 
     >>> of_new_record({"id": 7, "name": "x"})
     '{"id":[null,7],"name":[null,"x"]}'
@@ -56,8 +56,8 @@ def _values(attributes: Attributes) -> tuple[str, ...]:
 
 
 def _other(value: Scalar) -> str:
-    """Return a value of a type that plain records do not have."""
-    if isinstance(value, float):  # numpy has one that is a float, too
+    """Return a value of a type that is not in plain records."""
+    if isinstance(value, float):  # a numpy float, for example
         return _number(value)
     return _WRITE(value)
 

@@ -1,4 +1,4 @@
-"""Whether the state file is whole and still adds up."""
+"""Checks of the integrity and consistency of the state file."""
 
 import json
 import sqlite3
@@ -20,7 +20,7 @@ from halflife.stores.database import Database
 
 
 def problems(db: Database) -> list[str]:
-    """Return what is wrong with a SQLite file, in words."""
+    """Return the problems of a SQLite file, in words."""
     found = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
     if found:
         return found
@@ -33,7 +33,7 @@ def problems(db: Database) -> list[str]:
 
 
 def inconsistencies(db: Database) -> Iterator[str]:
-    """Return where tables contradict one another, in words; whatever the engine."""
+    """Yield the contradictions between tables, in words, for any engine."""
     parts = (
         _folds(db),
         columns.problems(db),
@@ -59,19 +59,19 @@ def _tables(db: Database) -> Iterator[str]:
 
 
 def _folds(db: Database) -> Iterator[str]:
-    """Fold the log again, onto what was rolled up, and compare."""
+    """Fold the log again, onto the stored fold, and compare."""
     stored = evidence_rows.evidence(db, ())
-    again = compaction.again(db, stored)
-    for looks in compaction.since(db):
-        again.take(again.weigh(looks))
+    rebuilt = compaction.rebuild(db, stored)
+    for looks in compaction.log_since(db):
+        rebuilt.take(rebuilt.weigh(looks))
     for name in FOLDED:
-        wrong = np.flatnonzero(getattr(stored, name) != getattr(again, name))
+        wrong = np.flatnonzero(getattr(stored, name) != getattr(rebuilt, name))
         if wrong.size:
             key = stored.keys[wrong[0]]
             yield f"{name} of {wrong.size} items does not follow from the log: {key}"
-    if _tally(stored) != _tally(again):
+    if _tally(stored) != _tally(rebuilt):
         yield "the tally of gaps does not follow from the log"
-    if _hinted(stored) != _hinted(again):
+    if _hinted(stored) != _hinted(rebuilt):
         yield "the tally of gaps with hints does not follow from the log"
 
 
@@ -112,7 +112,7 @@ def _copies(db: Database) -> Iterator[str]:
             yield f"the copy of {key} cannot be read: {error}"
     for name, packed in db.execute("SELECT hash, body FROM page_body"):
         try:
-            body = page_versions.unpacked(packed)
+            body = page_versions.decompress(packed)
         except ValueError as error:
             yield f"an earlier version of a page cannot be read: {error}"
         else:
@@ -125,9 +125,9 @@ def _changes(db: Database) -> Iterator[str]:
         "SELECT count(*), min(seq) FROM change"
         " WHERE NOT json_valid(fields) OR json_type(fields) <> 'object'"
     )
-    many, first = db.execute(query).fetchone()
-    if many:
-        yield f"the fields of {many} changes cannot be read, from number {first} on"
+    count, first = db.execute(query).fetchone()
+    if count:
+        yield f"the fields of {count} changes cannot be read, from number {first} on"
     ahead = "SELECT 1 FROM change_removed WHERE seq >= (SELECT min(seq) FROM change)"
     if db.execute(ahead).fetchone():
         yield "changes are kept that were removed already"
@@ -140,7 +140,7 @@ def _ledger(db: Database) -> Iterator[str]:
 
 
 def _runs(db: Database) -> Iterator[str]:
-    """Check that those who hold sources are under way, and the other way round."""
+    """Check that runs under way hold leases, and that only these do."""
     query = (
         "SELECT id FROM run WHERE (state = 'running')"
         " <> EXISTS (SELECT 1 FROM lease WHERE lease.run = run.id)"
@@ -161,7 +161,7 @@ def _messages(db: Database) -> Iterator[str]:
 
 
 def _lives(db: Database) -> Iterator[str]:
-    """Check that lives are bounded by looks in their order, and can be read."""
+    """Check that lifetimes are bounded by observations in order, and readable."""
     wrong = db.execute(
         "SELECT count(*) FROM life WHERE first_seen > last_seen"
         " OR absent_before >= first_seen OR gone_by <= last_seen"

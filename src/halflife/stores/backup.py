@@ -1,4 +1,4 @@
-"""Copies of the state file that can be trusted, and the way back from one."""
+"""Backups of the state file, checked when they are made, and their restoration."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from halflife.stores.owner import Owner
 from halflife.stores.sqlite import SqliteStore
 
 _BESIDE = ("-wal", "-shm")
-WINDOW = 31.0  # days; no budget's window is longer
+WINDOW = 31.0  # days; the longest window of a budget
 _RUN = """
 INSERT INTO run (id, state, sources, owner, began, ended)
 VALUES (?, 'done', '[]', ?, ?, ?) RETURNING id
@@ -25,13 +25,13 @@ _SPENT = "INSERT INTO ledger (run, at, requests) VALUES (?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
-    """What came of a way back.
+class RestoreResult:
+    """The result of restoring a backup.
 
     Attributes:
         path: The state file.
-        aside: Where the file before lies now; None if there was none.
-        carried: Requests that were charged after the copy was made; they still count.
+        aside: Where the replaced file is now; None if there was none.
+        carried: Requests charged after the backup was made; they still count.
 
     """
 
@@ -41,17 +41,17 @@ class Restored:
 
 
 def back_up(store: SqliteStore, target: Path) -> int:
-    """Copy a state file as it is now, while others may write; return its bytes.
+    """Copy a state file as it is now, while others may write; return its size.
 
-    The copy is read back and checked before it gets its name, and its name is never
-    one that exists. Beside it lies its SHA-256, as ``sha256sum -c`` reads it.
+    The copy is read back and checked before it gets its name, and it never replaces a
+    file. Beside it is its SHA-256, in the format of ``sha256sum -c``.
     """
     if target.exists():
         raise StoreError(f"{target} exists already; choose another name")
     if not target.absolute().parent.is_dir():
         raise StoreError(f"{target}: there is no such folder; make it first")
     with (
-        files.translated(target),
+        files.store_errors(target),
         tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as folder,
     ):
         part = Path(folder) / "state.db"
@@ -61,13 +61,13 @@ def back_up(store: SqliteStore, target: Path) -> int:
         seal.write_text(f"{digest(part)}  {target.name}\n", encoding="utf-8")
         files.sync(seal)
         _name(part, target)
-        seal.replace(sealed(target))
+        seal.replace(checksum_path(target))
         files.sync(target.absolute().parent)
     return target.stat().st_size
 
 
-def sealed(path: Path) -> Path:
-    """Return where the SHA-256 of a copy lies."""
+def checksum_path(path: Path) -> Path:
+    """Return the path of the SHA-256 of a copy."""
     return path.with_name(f"{path.name}.sha256")
 
 
@@ -78,7 +78,7 @@ def digest(path: Path) -> str:
 
 
 def _name(part: Path, target: Path) -> None:
-    """Give a file its name, unless another has it by now."""
+    """Give a file its name, unless another file has it by now."""
     try:
         os.link(part, target)
     except FileExistsError:
@@ -88,9 +88,9 @@ def _name(part: Path, target: Path) -> None:
 
 
 def check(path: Path, *, readonly: bool = False) -> None:
-    """Raise ``Damaged`` if a state file is not whole.
+    """Raise ``Damaged`` if a state file is damaged.
 
-    Unless it may only be read, it is brought up to date on the way.
+    Unless it is ``readonly``, it is upgraded as well.
     """
     with SqliteStore.open(path, readonly=readonly) as store:
         wrong = store.verify()
@@ -98,13 +98,12 @@ def check(path: Path, *, readonly: bool = False) -> None:
         raise Damaged(f"{path} is damaged: {wrong[0]}; use another copy")
 
 
-def restore(source: Path, path: Path, now: float) -> Restored:
-    """Put a copy in the place of the state file, which is kept aside.
+def restore(source: Path, path: Path, now: float) -> RestoreResult:
+    """Replace the state file by a copy; the old file is kept aside.
 
-    The copy must be whole, and of no newer halflife. At every moment there is a state
-    file: the one before, or the copy. What was charged after the copy was made still
-    counts against the budget, and a run that is still under way somewhere can write
-    nothing more.
+    The copy must be undamaged, and not of a newer halflife. At every moment there is a
+    state file: the old one, or the copy. Requests charged after the copy was made still
+    count against the budget, and a run that is still under way can write nothing more.
     """
     if not source.exists():
         raise StoreError(f"there is no file {source}; check the path")
@@ -115,7 +114,7 @@ def restore(source: Path, path: Path, now: float) -> Restored:
     if not path.parent.is_dir():
         raise StoreError(f"{path}: there is no such folder; make it first")
     with (
-        files.translated(path),
+        files.store_errors(path),
         tempfile.TemporaryDirectory(prefix=".restore-", dir=path.parent) as folder,
     ):
         fresh = Path(folder) / "state.db"
@@ -125,15 +124,15 @@ def restore(source: Path, path: Path, now: float) -> Restored:
         aside = _set_aside(path, now) if path.exists() else None
         fresh.replace(path)
         files.sync(path.parent)
-    return Restored(path, aside, carried)
+    return RestoreResult(path, aside, carried)
 
 
 def _copy(source: Path, fresh: Path) -> None:
-    """Copy a state file that is whole, and bring the copy up to date."""
-    seal = sealed(source)
+    """Copy an undamaged state file, and upgrade the copy."""
+    seal = checksum_path(source)
     if seal.exists():
-        known = seal.read_text(encoding="utf-8", errors="replace").split()[:1]
-        if known != [digest(source)]:
+        expected = seal.read_text(encoding="utf-8", errors="replace").split()[:1]
+        if expected != [digest(source)]:
             raise Damaged(
                 f"{source} is not as it was written: its SHA-256 differs from that in "
                 f"{seal.name}; use another copy"
@@ -147,20 +146,20 @@ def _copy(source: Path, fresh: Path) -> None:
 
 
 def _carry(path: Path, fresh: Path, now: float) -> int:
-    """Let the copy know what it slept through: what was charged, and by which run."""
+    """Charge the copy with the requests since it was made, in a run of their own."""
     if not path.exists():
         return 0
     try:
         with SqliteStore.open(path) as old:
-            _nobody_runs(old, now)
-            with old.looking() as db:
+            _refuse_runs(old, now)
+            with old.reading() as db:
                 last, spent = _highest_run(db), compaction.spent(db, now - WINDOW)
-    except Damaged:  # nothing can be learned from it
+    except Damaged:  # it cannot be read
         return 0
     with SqliteStore.open(fresh) as new, new.together() as db:
         missing = max(spent - compaction.spent(db, now - WINDOW), 0)
-        given = (max(last, _highest_run(db)) + 1, str(new.owner), now, now)
-        ((run,),) = db.execute(_RUN, given).fetchall()
+        parameters = (max(last, _highest_run(db)) + 1, str(new.owner), now, now)
+        ((run,),) = db.execute(_RUN, parameters).fetchall()
         if missing:
             db.execute(_SPENT, (run, now, missing))
     return missing
@@ -171,10 +170,10 @@ def _highest_run(db: Database) -> int:
     return int(row[0]) if row else 0
 
 
-def _nobody_runs(store: SqliteStore, now: float) -> None:
-    """Raise if a process that is alive holds a lease."""
+def _refuse_runs(store: SqliteStore, now: float) -> None:
+    """Raise if a live process holds a lease."""
     query = "SELECT owner, expires FROM run JOIN lease ON lease.run = run.id"
-    with store.looking() as db:
+    with store.reading() as db:
         found = db.execute(query).fetchall()
     here = Owner.here()
     for text, expires in found:
@@ -186,7 +185,7 @@ def _nobody_runs(store: SqliteStore, now: float) -> None:
 
 
 def _set_aside(path: Path, now: float) -> Path:
-    """Give the present file a second name; its log, if it still has one, moves too."""
+    """Give the present file a second name; its log, if it has one, is moved."""
     _settle(path)
     aside = path.with_name(f"{path.name}.before-restore-{round(now * 86400.0)}")
     if aside.exists():
@@ -205,11 +204,11 @@ def _set_aside(path: Path, now: float) -> Path:
 
 
 def _settle(path: Path) -> None:
-    """Bring what stands in the file's log into the file itself."""
+    """Write the changes in the file's log into the file itself."""
     try:
         with closing(sqlite3.connect(path)) as db:
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    except sqlite3.DatabaseError:  # too damaged for that: its log moves along with it
+    except sqlite3.DatabaseError:  # too damaged for that: its log is moved as well
         return
     if busy:
         raise StoreError(f"{path}: another program is using it; end it and try again")

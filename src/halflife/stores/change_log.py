@@ -1,8 +1,8 @@
-"""The log of changes as rows; the SQL of it.
+"""The log of changes as rows: the SQL.
 
 A change is written in the transaction of what it reports. SQLite lets one process write
-at a time, so numbers rise in the order in which changes become visible: whoever has
-read up to a number never misses one below it. A number is never used twice.
+at a time, so numbers rise in the order in which changes become visible: a reader that
+has read up to a number never misses one below it. A number is never used twice.
 """
 
 import json
@@ -68,16 +68,16 @@ _KIND_TESTED = "CHECK ({})".format(" OR ".join(f"kind = '{k}'" for k in CHANGE_K
 
 
 def create(db: Database) -> None:
-    """Make the table of changes."""
+    """Create the table of changes."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
 def ease_check(db: Database) -> None:
-    """Let the table test the kind of a change in a cheaper way, with the same result.
+    """Replace the check of a change's kind by a faster one with the same result.
 
-    For ``IN`` SQLite builds a table of the kinds for each row: 40 % of an insert. No
-    row is touched; see ``views.name_columns``.
+    For ``IN`` SQLite builds a table of the kinds for each row: 40 % of the time of an
+    insert. No row is changed; see ``views.name_columns``.
     """
     (version,) = db.execute("PRAGMA schema_version").fetchone()
     db.execute("PRAGMA writable_schema = ON")
@@ -93,36 +93,36 @@ def ease_check(db: Database) -> None:
 
 
 def append(db: Database, changes: Iterable[Change]) -> None:
-    """Write changes down, in their order."""
+    """Write changes, in order."""
     ids: dict[str, int] = {}
     rows: list[Row] = []
     for change in changes:
         if change.source not in ids:
             ids[change.source] = source_id(db, change.source)
-        source, fields = ids[change.source], written(change.fields)
+        source, fields = ids[change.source], fields_json(change.fields)
         rows.append((change.at, source, change.key, change.kind, fields))
     append_rows(db, rows)
 
 
 def as_rows(source: int) -> Callable[..., Row]:
-    """Return what makes rows of changes of a source: when, key, kind and fields."""
-    return lambda at, key, kind, fields: (at, source, key, kind, written(fields))
+    """Return a function that makes rows of a source's changes."""
+    return lambda at, key, kind, fields: (at, source, key, kind, fields_json(fields))
 
 
 def append_rows(db: Database, rows: Iterable[Row]) -> None:
-    """Write changes down that are rows already, in their order.
+    """Write changes that are rows already, in order.
 
-    Many by one statement: that is more than twice as fast as one by one, because the
-    number of the newest change is kept once for all of them.
+    One statement for many is more than twice as fast as one for each, because the
+    number of the newest change is stored once for all of them.
     """
     rest = iter(rows)
-    while len(some := list(islice(rest, _TOGETHER))) == _TOGETHER:
-        db.execute(_ADD_MANY, list(chain.from_iterable(some)))
-    db.executemany(_ADD, some)
+    while len(block := list(islice(rest, _TOGETHER))) == _TOGETHER:
+        db.execute(_ADD_MANY, list(chain.from_iterable(block)))
+    db.executemany(_ADD, block)
 
 
-def written(fields: Mapping[str, Sequence[Any]]) -> str:
-    """Return fields as they are written down."""
+def fields_json(fields: Mapping[str, Sequence[Any]]) -> str:
+    """Return fields as they are stored."""
     if isinstance(fields, NewFields):
         return attribute_text.of_new_record(fields.attributes)
     if isinstance(fields, LoggedFields):
@@ -131,14 +131,14 @@ def written(fields: Mapping[str, Sequence[Any]]) -> str:
 
 
 def create_removed(db: Database) -> None:
-    """Make the table that says which changes were removed because of their age."""
+    """Create the table with the number up to which changes were removed by age."""
     db.execute(_REMOVED)
 
 
 def remove_before(db: Database, cutoff: float, now: float, most: int) -> int:
-    """Remove changes before the first recent one, at most so many; return how many.
+    """Remove changes before the first recent one, at most ``most``; return how many.
 
-    A change from a future that a wrong clock made up is not recent.
+    A change with a future time, from a wrong clock, is not recent.
     """
     (recent,) = db.execute(_RECENT, (cutoff, now)).fetchone()
     query = "SELECT seq FROM change WHERE seq < ? ORDER BY seq LIMIT ?"
@@ -150,13 +150,13 @@ def remove_before(db: Database, cutoff: float, now: float, most: int) -> int:
 
 
 class ChangeRows:
-    """The log of changes of a state file."""
+    """The log of changes of a database."""
 
     def __init__(self, store: "Tables") -> None:
         self._store = store
 
     def append(self, changes: Iterable[Change]) -> None:
-        """Write changes down, in the transaction that is under way if one is."""
+        """Append changes, in the current transaction if there is one."""
         with self._store.together() as db:
             append(db, changes)
 
@@ -164,34 +164,34 @@ class ChangeRows:
         self, after: int = 0, most: int = 1000, sources: Sequence[str] = ()
     ) -> list[Change]:
         """Return the changes after a number, oldest first; of all sources if none."""
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             rows = db.execute(_READ, (after, json.dumps(list(sources)), most))
             return [_change(*row) for row in rows]
 
     def older(self, wanted: ChangeFilter, before: int, most: int) -> ChangeSlice:
-        """Return the newest changes that are wanted before a number."""
-        with self._store.looking() as db:
+        """Return the newest matching changes before a number."""
+        with self._store.reading() as db:
             return change_search.older(db, wanted, before, most)
 
     def newer(self, wanted: ChangeFilter, after: int, most: int) -> ChangeSlice:
-        """Return the oldest changes that are wanted after a number, newest first."""
-        with self._store.looking() as db:
+        """Return the oldest matching changes after a number, newest first."""
+        with self._store.reading() as db:
             return change_search.newer(db, wanted, after, most)
 
     def last(self) -> int:
-        """Return the number of the newest change ever written; 0 if none was."""
-        with self._store.looking() as db:
+        """Return the number of the newest change ever logged; 0 if there is none."""
+        with self._store.reading() as db:
             return int(db.execute(LAST).fetchone()[0])
 
     def removed(self) -> int:
-        """Return the number up to which changes were removed; 0 if none was."""
-        with self._store.looking() as db:
+        """Return the number up to which changes were removed; 0 if none were."""
+        with self._store.reading() as db:
             row = db.execute("SELECT seq FROM change_removed").fetchone()
         return int(row[0]) if row else 0
 
     def before(self, at: float) -> int:
-        """Return the number after which all changes observed since then come."""
-        with self._store.looking() as db:
+        """Return the number after which all changes observed since then follow."""
+        with self._store.reading() as db:
             found = db.execute(_BEFORE, (at,)).fetchone()[0]
         return self.last() if found is None else int(found)
 

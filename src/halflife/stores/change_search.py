@@ -1,7 +1,7 @@
-"""Changes as a person browses them: newest first, filtered, page by page.
+"""Search in the log of changes: newest first, filtered, page by page.
 
-A page ends with a number to go on from. Numbers are never used twice, so whoever goes
-from page to page sees each change once, whatever is written meanwhile.
+A page of results ends with a number at which the next begins. Numbers are never used
+twice, so paging shows each change once, whatever is written meanwhile.
 """
 
 import json
@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 from halflife.core.change import Change, ChangeKind
 from halflife.stores.database import Database
 
-# What one page may cost at most: about 0.1 s of SQL, or 0.1 s of comparing text.
-WINDOW = 100_000  # changes that are passed
+# The limits of one page: about 0.1 s of SQL, or 0.1 s of comparing text.
+WINDOW = 100_000  # changes that are scanned
 COMPARED = 20_000  # changes whose text is compared
 _COLUMNS = "change.at, source.name, change.key, change.kind, change.fields, change.seq"
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes are wanted; whatever is empty wants all.
+    """A filter of changes; an empty field matches all.
 
     Attributes:
         source: The source.
-        kinds: What became of it.
+        kinds: The kinds of changes.
         key: The page or record.
-        text: What its key or its fields hold somewhere, in upper or lower case.
+        text: Text that the key or the fields contain, in upper or lower case.
         since: Observed at this moment or later, in days.
         until: Observed before this moment.
 
@@ -40,8 +40,8 @@ class ChangeFilter:
     since: float = -math.inf
     until: float = math.inf
 
-    def holds(self, change: Change, fields: str) -> bool:
-        """Say whether a change is wanted; ``fields`` is the JSON of its fields."""
+    def matches(self, change: Change, fields: str) -> bool:
+        """Return whether a change matches; ``fields`` is the JSON of its fields."""
         return (
             self.source in {"", change.source}
             and (not self.kinds or change.kind in self.kinds)
@@ -51,7 +51,7 @@ class ChangeFilter:
         )
 
     def has_text(self, key: str, fields: str) -> bool:
-        """Say whether a text is in the key or in the fields."""
+        """Return whether the text is in the key or in the fields."""
         wanted = self.text.casefold()
         return wanted in key.casefold() or wanted in fields.casefold()
 
@@ -61,7 +61,7 @@ class ChangeSlice(NamedTuple):
 
     Attributes:
         changes: The changes.
-        next: The number to go on from in the same direction; None at the end.
+        next: The number at which the next page begins; None at the end.
 
     """
 
@@ -79,7 +79,7 @@ def older(db: Database, wanted: ChangeFilter, before: int, most: int) -> ChangeS
     edge = _edge(db, wanted.source, before, "<") or first
     edge = max(first, edge)
     rows = _rows(db, wanted, (edge, before - 1), "DESC")
-    found, stop = _some(rows, wanted, most)
+    found, stop = _matching(rows, wanted, most)
     if stop is not None or edge == first:
         return ChangeSlice(found, stop)
     return ChangeSlice(found, edge)
@@ -92,14 +92,14 @@ def newer(db: Database, wanted: ChangeFilter, after: int, most: int) -> ChangeSl
         return ChangeSlice([], None)
     edge = min(last, _edge(db, wanted.source, after, ">") or last)
     rows = _rows(db, wanted, (after + 1, edge), "ASC")
-    found, stop = _some(rows, wanted, most)
+    found, stop = _matching(rows, wanted, most)
     if stop is None and edge < last:
         stop = edge
     return ChangeSlice(found[::-1], stop)
 
 
 def _edge(db: Database, source: str, start: int, sign: str) -> int | None:
-    """Return the number of the last change that one page passes; None if it ends."""
+    """Return the number of the last change that a page scans; None if the log ends."""
     if not source:
         return start - WINDOW if sign == "<" else start + WINDOW
     order = "DESC" if sign == "<" else "ASC"
@@ -111,10 +111,10 @@ def _edge(db: Database, source: str, start: int, sign: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _some(
+def _matching(
     rows: Iterable[tuple[Any, ...]], wanted: ChangeFilter, most: int
 ) -> tuple[list[Change], int | None]:
-    """Return the first changes that are wanted, and where to go on if there is more."""
+    """Return the first matching changes, and the last number if there may be more."""
     found: list[Change] = []
     last = 0
     for n, (at, source, key, kind, text, seq) in enumerate(rows):
@@ -130,7 +130,7 @@ def _some(
 def _rows(
     db: Database, wanted: ChangeFilter, span: tuple[int, int], order: str
 ) -> Iterator[tuple[Any, ...]]:
-    """Return the rows within some numbers, one after the other."""
+    """Return the rows within a range of numbers."""
     tests = ["change.seq BETWEEN ? AND ?"]
     values: list[Any] = list(span)
     for test, value in (
@@ -145,7 +145,7 @@ def _rows(
         ("+change.at >= ?", wanted.since),
         ("+change.at < ?", wanted.until),
     ):
-        if math.isfinite(moment):  # the order of numbers leads, not the index of times
+        if math.isfinite(moment):  # ordered by number, not by the index of times
             tests.append(test)
             values.append(moment)
     query = (
@@ -158,12 +158,12 @@ def _rows(
 def search(
     log: Iterable[Change], wanted: ChangeFilter, most: int, *, upwards: bool = False
 ) -> ChangeSlice:
-    """Return the first changes that are wanted out of some in memory."""
+    """Return the first matching changes of a log in memory."""
     found: list[Change] = []
     for change in log:
         fields = dict(change.fields)
         text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        if not wanted.holds(change, text):
+        if not wanted.matches(change, text):
             continue
         if len(found) == most:
             return ChangeSlice(found[::-1] if upwards else found, found[-1].seq)

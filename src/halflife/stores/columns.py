@@ -1,11 +1,11 @@
-"""Evidence kept as columns beside the rows it comes from, for a quick start.
+"""Evidence stored as columns beside the rows it comes from, for a quick start.
 
-Reading a million items row by row takes long; reading twenty columns does not. So
-the evidence of a run's sources is now and then written down whole, packed. Triggers
-note every item whose row is written after that; whoever reads the columns reads these
-items' rows again. Every two thousand such items are packed, too, as a layer that lies
-over the columns, so that few rows are left to be read. Neither is ever the truth:
-without them, or if a row is gone that they hold, everything is read from the rows.
+Reading a million items row by row is slow; reading twenty columns is not. So the
+evidence of a run's sources is packed as a whole now and then. Triggers note every item
+whose row is written after that, and a reader of the columns reads these rows again.
+Every two thousand such items are packed, too, as a layer over the columns, so that few
+rows remain to be read. The columns are never authoritative: without them, or if a row
+that they hold is gone, everything is read from the rows.
 """
 
 import json
@@ -29,15 +29,15 @@ Kinds: TypeAlias = Mapping[str, type[np.generic]]
 Mark: TypeAlias = tuple[ColumnFiles, int]
 
 FEWEST = 20_000  # items below which rows are quick enough
-FEW_TO_A_FOLDER = 4  # pages; where there are fewer, folders are found anew
-LAYER = 2000  # items written since that are packed, too
+FEW_TO_A_FOLDER = 4  # pages; with fewer, folders are computed again
+LAYER = 2000  # items written since that are packed as a layer
 _NEWEST = "SELECT coalesce(max(id), 0) FROM touched"
 _LATEST = "SELECT sources FROM run JOIN filed USING (sources) ORDER BY run.id DESC"
 _PLAIN = ("number", "weight", "cost", "group", *FOLDED)
 _GAP_KINDS: Kinds = {"item": np.int32, "class": np.int16, "tally": np.float64}
 _HINTED_KINDS: Kinds = {**_GAP_KINDS, "changed": np.bool_, "hints": np.int32}
 _GAPS = (*(f"gap_{n}" for n in _GAP_KINDS), *(f"hinted_{n}" for n in _HINTED_KINDS))
-_LATER = "later_"  # columns of layers are named so
+_LATER = "later_"  # prefix of the columns of layers
 _IF = "WHEN EXISTS (SELECT 1 FROM filed) BEGIN"
 _UNFILE = "DELETE FROM filed_column; DELETE FROM filed;"
 _TOUCH = "INSERT INTO touched (item) VALUES"
@@ -109,9 +109,9 @@ def forget(db: Database) -> None:
 
 
 def load(db: Database, sources: Sequence[str]) -> Evidence | None:
-    """Read what all looks add up to from columns; None if they cannot tell.
+    """Read the evidence on sources from columns; None if they cannot give it.
 
-    Columns that are damaged cannot tell, either: the rows can.
+    Damaged columns give None, too: the rows are read instead.
     """
     filed = find(db, sources)
     try:
@@ -123,14 +123,14 @@ def load(db: Database, sources: Sequence[str]) -> Evidence | None:
 def problems(db: Database) -> Iterator[str]:
     """Compare all columns with the rows they come from."""
     for sources in all_filed(db):
-        found, rows = load(db, sources), evidence_rows.evidence(db, sources)
-        if found is None:
+        evidence, rows = load(db, sources), evidence_rows.evidence(db, sources)
+        if evidence is None:
             yield f"the columns of {', '.join(sources)} cannot be read"
             continue
-        wrong = [n for n in _PLAIN if n != "group" and _differ(found, rows, n)]
-        wrong += ["group"] if _places(found) != _places(rows) else []
-        wrong += ["keys"] if found.keys != rows.keys else []
-        wrong += ["gaps"] if not _same_gaps(found, rows) else []
+        wrong = [n for n in _PLAIN if n != "group" and _differ(evidence, rows, n)]
+        wrong += ["group"] if _places(evidence) != _places(rows) else []
+        wrong += ["keys"] if evidence.keys != rows.keys else []
+        wrong += ["gaps"] if not _same_gaps(evidence, rows) else []
         about = f"in the columns of {', '.join(sources)} is not that of the rows"
         yield from (f"{name} {about}" for name in wrong)
 
@@ -152,41 +152,41 @@ def _same_gaps(one: Evidence, other: Evidence) -> bool:
 
 
 def _load(db: Database, sources: Sequence[str], filed: ColumnFiles) -> Evidence | None:
-    with ThreadPoolExecutor(1) as aside:  # names unpack while numbers are read
-        names = list(column_codec.texts(db, filed, "key"))
-        text = aside.submit(column_codec.unpacked, names)
+    with ThreadPoolExecutor(1) as executor:  # names unpack while numbers are read
+        names = list(column_codec.packed_parts(db, filed, "key"))
+        text = executor.submit(column_codec.unpack_text, names)
         columns = {name: column_codec.column(db, filed, name) for name in _PLAIN}
         gaps = {name: column_codec.column(db, filed, name) for name in _GAPS}
-        columns["tried_at"] = column_codec.crossed(
+        columns["tried_at"] = column_codec.xor_bits(
             columns["tried_at"], columns["last_at"]
         )
-        lengths = column_codec.joined(db, filed, "key_length")
+        lengths = column_codec.whole_column(db, filed, "key_length")
         keys = Keys.of_bytes(text.result(), lengths)
-    places = column_codec.joined(db, filed, "folder")
+    places = column_codec.whole_column(db, filed, "folder")
     folders = column_codec.lists(db, filed, "folder_name") if places.size else ()
     keys.folders = Folders(folders, places) if places.size else None
-    found = Evidence(keys, columns)
-    found.restore_groups(json.loads(filed.groups))
-    found.digest.pack(json.loads(filed.texts))
-    whole = Stack(found, gaps)
-    if not all(whole.lay(layer) for layer in _layers(db, sources, filed, found)):
+    evidence = Evidence(keys, columns)
+    evidence.restore_groups(json.loads(filed.groups))
+    evidence.digest.pack(json.loads(filed.texts))
+    whole = Stack(evidence, gaps)
+    if not all(whole.lay(layer) for layer in _layers(db, sources, filed, evidence)):
         return None
     whole.restore_gaps()
-    return found
+    return evidence
 
 
 def _layers(
-    db: Database, sources: Sequence[str], filed: ColumnFiles, found: Evidence
+    db: Database, sources: Sequence[str], filed: ColumnFiles, evidence: Evidence
 ) -> Iterator[Layer]:
     """Yield what was written since, oldest first: as columns, the rest from rows."""
-    mark, last = filed.upto, _last(found.number)
+    mark, last = filed.upto, _last(evidence.number)
     for mark in _marks(db, filed):
         columns = {
             name: column_codec.column(db, filed, _LATER + name, mark)
             for name in (*_PLAIN, *_GAPS)
         }
-        groups = column_codec.one_list(db, filed, f"{_LATER}groups", mark)
-        texts = column_codec.one_list(db, filed, f"{_LATER}texts", mark)
+        groups = column_codec.list_part(db, filed, f"{_LATER}groups", mark)
+        texts = column_codec.list_part(db, filed, f"{_LATER}texts", mark)
         yield Layer(columns, groups, texts)
     rest = evidence_rows.evidence(
         db, sources, evidence_rows.since(filed.upto, mark, last)
@@ -196,44 +196,44 @@ def _layers(
 
 
 def _last(number: Array) -> int:
-    """Return the number of the last item that columns know."""
+    """Return the number of the last item in the columns."""
     return int(number[-1]) if number.size else 0
 
 
 def _marks(db: Database, filed: ColumnFiles) -> list[int]:
-    """Return how far each layer goes; those that lie under the columns do not count."""
+    """Return where each layer ends, without layers that the columns replaced."""
     marks = column_codec.parts(db, filed, f"{_LATER}number")
     return [mark for mark in marks if mark > filed.upto]
 
 
 def find(db: Database, sources: Sequence[str]) -> ColumnFiles | None:
-    """Return where the evidence on sources lies as columns, if it does."""
-    row = db.execute("SELECT * FROM filed WHERE sources = ?", (_named(sources),))
-    found = row.fetchone()
-    return found and ColumnFiles(*found)
+    """Return the columns of the evidence on sources; None if there are none."""
+    query = "SELECT * FROM filed WHERE sources = ?"
+    row = db.execute(query, (_named(sources),)).fetchone()
+    return row and ColumnFiles(*row)
 
 
 def mark(db: Database, sources: Sequence[str]) -> Mark | None:
-    """Return what says whether anything was written since; None without columns."""
+    """Return a mark that changes with every write; None without columns."""
     filed = find(db, sources)
     newest = int(db.execute(_NEWEST).fetchone()[0])
     return None if filed is None else (filed, newest)
 
 
 def all_filed(db: Database) -> list[tuple[str, ...]]:
-    """Return the sets of sources of which the evidence lies as columns."""
+    """Return the sets of sources whose evidence is stored as columns."""
     rows = db.execute("SELECT sources FROM filed ORDER BY sources").fetchall()
     return [tuple(json.loads(sources)) for (sources,) in rows]
 
 
 def latest(db: Database) -> tuple[str, ...]:
-    """Return the sources of the latest run whose evidence lies as columns, if any."""
+    """Return the sources of the latest run with stored columns, if any."""
     row = db.execute(_LATEST).fetchone()
     return tuple(json.loads(row[0])) if row else ()
 
 
 def waiting(db: Database, sources: Sequence[str]) -> tuple[float, float]:
-    """Return how many rows were written since, and how many are in no layer either.
+    """Return how many rows were written since, and how many of them are in no layer.
 
     Both are ``inf`` if there are no columns.
     """
@@ -245,10 +245,10 @@ def waiting(db: Database, sources: Sequence[str]) -> tuple[float, float]:
 
 
 def save(db: Database, sources: Sequence[str], known: Evidence) -> bool:
-    """Write evidence down as columns, in place of those before.
+    """Write evidence as columns, replacing the earlier ones.
 
-    Nobody else may write about the sources meanwhile. If somebody made an item known
-    that the evidence does not have, nothing is written.
+    No other process may write about the sources meanwhile. If an item is known that
+    the evidence does not have, nothing is written.
     """
     filed = find(db, sources)
     if not evidence_rows.agrees(db, sources, known, filed.upto if filed else None):
@@ -272,50 +272,50 @@ def save(db: Database, sources: Sequence[str], known: Evidence) -> bool:
 
 
 def save_layer(db: Database, sources: Sequence[str]) -> None:
-    """Pack the rows that were written since; those of new items stay as they are."""
+    """Pack the rows that were written since, except those of new items."""
     filed = find(db, sources)
     if filed is None:
         return
     mark = max([filed.upto, *_marks(db, filed)])
     last = _last(column_codec.column(db, filed, "number"))
     newest = int(db.execute(_NEWEST).fetchone()[0])
-    some = evidence_rows.evidence(db, sources, evidence_rows.among(mark, last))
-    for name, column in _columns(some):
+    recent = evidence_rows.evidence(db, sources, evidence_rows.among(mark, last))
+    for name, column in _columns(recent):
         column_codec.put(db, filed, _LATER + name, column, newest)
-    column_codec.put_list(db, filed, f"{_LATER}groups", some.groups, newest)
-    long = some.digest.long.values()
+    column_codec.put_list(db, filed, f"{_LATER}groups", recent.groups, newest)
+    long = recent.digest.long.values()
     column_codec.put_list(db, filed, f"{_LATER}texts", long, newest)
 
 
 def _columns(known: Evidence) -> Iterable[tuple[str, Array]]:
-    """Yield the columns of evidence as they are kept, one at a time."""
+    """Yield the columns of evidence as they are stored, one at a time."""
     for name in _PLAIN[:-1]:
         column = getattr(known, name)
         if name == "tried_at":
-            column = column_codec.crossed(column, known.last_at)
+            column = column_codec.xor_bits(column, known.last_at)
         yield name, column
     yield "digest", known.digest.data
     gaps = known.gaps()
     yield from _named_columns("gap", _GAP_KINDS, _merged(gaps, gaps.changed))
     hinted = known.hinted()
-    told = _merged(hinted, np.ones(hinted.item.size, np.bool_))
-    yield from _named_columns("hinted", _HINTED_KINDS, told)
+    merged = _merged(hinted, np.ones(hinted.item.size, np.bool_))
+    yield from _named_columns("hinted", _HINTED_KINDS, merged)
 
 
-def _merged(gaps: Any, some: Array) -> Mapping[str, Array]:  # noqa: ANN401  (Gaps or HintedGaps)
-    """Return gaps with those of one item, length and kind in one row."""
+def _merged(gaps: Any, chosen: Array) -> Mapping[str, Array]:  # noqa: ANN401  (Gaps or HintedGaps)
+    """Return the chosen gaps, with one row for each item, length and kind."""
     table = np.stack(
         [
-            gaps.item[some],
-            class_of(gaps.length[some]),
-            gaps.changed[some],
-            gaps.hints[some] if hasattr(gaps, "hints") else gaps.item[some] * 0,
+            gaps.item[chosen],
+            class_of(gaps.length[chosen]),
+            gaps.changed[chosen],
+            gaps.hints[chosen] if hasattr(gaps, "hints") else gaps.item[chosen] * 0,
         ]
     )
     order = np.lexsort(table[::-1])
     table = table[:, order]
     first = np.flatnonzero(np.r_[True, (np.diff(table) != 0).any(axis=0)][: order.size])
-    tally = gaps.tally[some][order]
+    tally = gaps.tally[chosen][order]
     names = ("item", "class", "changed", "hints")
     merged: dict[str, Array] = dict(zip(names, table[:, first], strict=True))
     merged["tally"] = np.add.reduceat(tally, first) if first.size else tally
@@ -330,18 +330,18 @@ def _named_columns(
 
 
 def _save_keys(db: Database, filed: ColumnFiles, keys: Keys) -> None:
-    """Write down the keys that are not written yet, and the folders they lie in."""
+    """Write the keys that are not written yet, and their folders."""
     if len(keys) == filed.items:
         return
     text, lengths = keys.encoded(filed.items)
     column_codec.put(db, filed, "key_length", lengths.astype(np.int32), filed.items)
     column_codec.put_text(db, filed, "key", text, filed.items)
-    if column_codec.joined(db, filed, "folder").size == filed.items:
+    if column_codec.whole_column(db, filed, "folder").size == filed.items:
         _save_folders(db, filed, keys)
 
 
 def _save_folders(db: Database, filed: ColumnFiles, keys: Keys) -> None:
-    """Write down where new keys lie, unless there are few keys to a folder."""
+    """Write the folders of new keys, unless there are few keys to a folder."""
     names = column_codec.lists(db, filed, "folder_name")
     code = {name: i for i, name in enumerate(names)}
     place = folder_codes(keys, filed.items, code)
@@ -352,7 +352,7 @@ def _save_folders(db: Database, filed: ColumnFiles, keys: Keys) -> None:
 
 
 def _prune(db: Database, newest: int) -> None:
-    """Let go of columns that are far behind, and of notes that nobody needs."""
+    """Remove columns that are far behind, and touch notes that no columns need."""
     for statement in _PRUNE:
         db.execute(statement, (newest,))
 

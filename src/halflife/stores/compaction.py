@@ -1,8 +1,8 @@
-"""What looks that were removed from the log add up to: the base of all that follows.
+"""The fold of observations removed from the log: the base of all that follow.
 
-The evidence on an item is the fold of its looks in their order. When the oldest of
-them are removed, their fold is kept here; the rest of the log, folded onto it, must
-still give the evidence, and ``verify`` sees to it.
+The evidence on an item is the fold of its observations in order. When the oldest are
+removed, their fold is kept here; folding the rest of the log onto it must still give
+the evidence, and ``verify`` checks that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from halflife.stores.database import Database
 from halflife.stores.evidence_rows import gap_columns, hinted_columns
 from halflife.stores.tables import pack, unpack
 
-CHUNK = 5_000  # looks folded at once
+CHUNK = 5_000  # observations folded at once
 _LAST = 2**62
 STATEMENTS = (
     """
@@ -90,19 +90,19 @@ ORDER BY o.id
 
 
 def create(db: Database) -> None:
-    """Make the tables of what was rolled up."""
+    """Create the tables of the fold."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
 def until(db: Database) -> int:
-    """Return the number of the last look that was rolled up; 0 if none was."""
+    """Return the number of the last folded observation; 0 if there is none."""
     row = db.execute("SELECT observation FROM rolled_until").fetchone()
     return int(row[0]) if row else 0
 
 
 def roll(db: Database, last: int, at: float) -> None:
-    """Fold the looks up to number ``last`` into what was rolled up before."""
+    """Fold the observations up to number ``last`` into the stored fold."""
     rows = db.execute(_LOG, (until(db), last)).fetchall()
     if rows:
         base = _base(db, {key: item for item, key, *_ in rows})
@@ -111,7 +111,7 @@ def roll(db: Database, last: int, at: float) -> None:
 
 
 def _base(db: Database, items: Mapping[str, int]) -> Evidence:
-    """Return what was rolled up of items, given by their keys and numbers."""
+    """Return the stored fold of items, given by their keys and numbers."""
     base = Evidence.of(map(Item, items))
     base.number[:] = list(items.values())
     query = f"{_READ} WHERE item = ?"
@@ -155,30 +155,30 @@ def _tally(
     db.executemany(query, zip(item, *rest, strict=True))
 
 
-def again(db: Database, known: Evidence) -> Evidence:
-    """Return evidence on the same items, made anew from what the file holds.
+def rebuild(db: Database, known: Evidence) -> Evidence:
+    """Return evidence on the same items, rebuilt from the database.
 
-    That is what was rolled up, and on it the looks of the log since.
+    That is the stored fold, with the observations of the log since.
     """
-    found = Evidence()
-    found.extend(
+    rebuilt = Evidence()
+    rebuilt.extend(
         known.keys,
         weight=known.weight.tolist(),
         cost=known.cost.tolist(),
         group=[known.groups[g] for g in known.group.tolist()],
     )
-    found.number[:] = known.number
+    rebuilt.number[:] = known.number
     for item, *values in db.execute(_READ):
-        _restore(found, int(np.searchsorted(found.number, item)), values)
+        _restore(rebuilt, int(np.searchsorted(rebuilt.number, item)), values)
     gaps = db.execute("SELECT * FROM rolled_gap").fetchall()
-    found.restore_gaps(*gap_columns(found, [gaps]))
+    rebuilt.restore_gaps(*gap_columns(rebuilt, [gaps]))
     hinted = db.execute("SELECT * FROM rolled_hinted").fetchall()
-    found.restore_hinted(*hinted_columns(found, [hinted]))
-    return found
+    rebuilt.restore_hinted(*hinted_columns(rebuilt, [hinted]))
+    return rebuilt
 
 
-def since(db: Database, size: int = CHUNK) -> Iterator[Looks]:
-    """Return the looks that were not rolled up, in their order."""
+def log_since(db: Database, size: int = CHUNK) -> Iterator[Looks]:
+    """Yield the observations after the last folded one, in order."""
     cursor = db.execute(_LOG, (until(db), _LAST))
     while rows := cursor.fetchmany(size):
         yield Looks.of(_look(*row) for row in rows)
@@ -187,7 +187,7 @@ def since(db: Database, size: int = CHUNK) -> Iterator[Looks]:
 def spent(db: Database, moment: float) -> int:
     """Return how many requests were charged at or after a moment.
 
-    Of days that left the ledger only the sums are known; such a day counts whole.
+    Days that left the ledger have only sums; such a day counts as a whole.
     """
     ledger = "SELECT coalesce(sum(requests), 0) FROM ledger WHERE at >= ?"
     before = "SELECT coalesce(sum(requests), 0) FROM rolled_ledger WHERE day + 1 > ?"

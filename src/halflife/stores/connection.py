@@ -11,14 +11,14 @@ from halflife.stores.database import Database
 
 
 class Tables(Protocol):
-    """Whoever lets queries see the tables, and lets them change."""
+    """Read and write transactions on the tables of a store."""
 
-    def looking(self) -> AbstractContextManager[Database]:
-        """Let several queries see the tables as they were at one moment."""
+    def reading(self) -> AbstractContextManager[Database]:
+        """Run several queries on the tables as of one moment."""
         ...
 
     def together(self) -> AbstractContextManager[Database]:
-        """Let several changes happen all or not at all."""
+        """Make several changes, all of them or none."""
         ...
 
 
@@ -26,24 +26,24 @@ class TableConnection(Tables, Protocol):
     """Transactions on the tables of a store, whatever the engine."""
 
     def writing(self) -> AbstractContextManager[Database]:
-        """Let several changes happen all or not at all."""
+        """Make several changes, all of them or none."""
         ...
 
     def alone(self) -> AbstractContextManager[Database]:
-        """Let one query see one moment by itself."""
+        """Run one query outside a transaction."""
         ...
 
-    def trusted(self) -> AbstractContextManager[None]:
-        """Turn values that no halflife has written into ``Damaged``."""
+    def damage_errors(self) -> AbstractContextManager[None]:
+        """Turn values that halflife did not write into ``Damaged``."""
         ...
 
     def data_version(self) -> int:
-        """Return a number that changes when somebody else has written."""
+        """Return a number that changes when another connection has written."""
         ...
 
 
 class Connection:
-    """Transactions on one connection; one begun within another joins it.
+    """Transactions on one connection; a transaction begun within another joins it.
 
     Args:
         db: The connection, in autocommit mode.
@@ -56,9 +56,9 @@ class Connection:
         self.joined = False
 
     @contextmanager
-    def looking(self) -> Iterator[sqlite3.Connection]:
-        """Let several queries see the file as it was at one moment."""
-        with files.trusted(self.path), files.translated(self.path):
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Run several queries on the file as of one moment."""
+        with files.damage_errors(self.path), files.store_errors(self.path):
             if self.joined:
                 yield self.db
                 return
@@ -70,8 +70,8 @@ class Connection:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Let several changes happen all or not at all."""
-        with files.translated(self.path):
+        """Make several changes, all of them or none."""
+        with files.store_errors(self.path):
             if self.joined:
                 yield self.db
                 return
@@ -84,7 +84,7 @@ class Connection:
 
     @contextmanager
     def together(self) -> Iterator[sqlite3.Connection]:
-        """Let all that is written inside happen all or not at all."""
+        """Make all changes inside the block, or none of them."""
         if self.joined:
             yield self.db
             return
@@ -97,13 +97,13 @@ class Connection:
 
     @contextmanager
     def alone(self) -> Iterator[sqlite3.Connection]:
-        """Let one query see one moment by itself."""
-        with files.translated(self.path):
+        """Run one query outside a transaction."""
+        with files.store_errors(self.path):
             yield self.db
 
-    def trusted(self) -> AbstractContextManager[None]:
-        """Turn values that no halflife has written into ``Damaged``."""
-        return files.trusted(self.path)
+    def damage_errors(self) -> AbstractContextManager[None]:
+        """Turn values that halflife did not write into ``Damaged``."""
+        return files.damage_errors(self.path)
 
     def data_version(self) -> int:
         """Return a number that changes when another connection has written."""

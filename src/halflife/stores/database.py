@@ -1,6 +1,6 @@
-"""What the modules of a store ask of a database: SQLite, or another that speaks so.
+"""The interface of a database that stores use: SQLite, or one adapted to it.
 
-Statements are written as SQLite takes them, with ``?``, ``?1`` or ``:name`` for values;
+Statements are written for SQLite, with ``?``, ``?1`` or ``:name`` for values;
 another engine translates them (``postgres/dialect.py``).
 """
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Rows(Protocol):
-    """What a statement returned; a ``sqlite3.Cursor`` is one."""
+    """The result of a statement; a ``sqlite3.Cursor`` is one."""
 
     @property
     def rowcount(self) -> int:
@@ -23,21 +23,21 @@ class Rows(Protocol):
         ...
 
     def fetchmany(self, size: int, /) -> list[Any]:
-        """Return the next rows, at most so many."""
+        """Return the next rows, at most ``size``."""
         ...
 
     def fetchall(self) -> list[Any]:
-        """Return all rows that are left."""
+        """Return all remaining rows."""
         ...
 
 
 class Database(Protocol):
-    """Who carries statements out; a ``sqlite3.Connection`` is one."""
+    """A database that executes statements; a ``sqlite3.Connection`` is one."""
 
     def execute(self, sql: str, parameters: Any = ..., /) -> Rows:  # noqa: ANN401
-        """Carry a statement out; its values are a sequence, or a mapping of names."""
+        """Execute a statement; its values are a sequence, or a mapping of names."""
         ...
 
     def executemany(self, sql: str, parameters: Any, /) -> Rows:  # noqa: ANN401
-        """Carry a statement out once for each row of values."""
+        """Execute a statement once for each row of values."""
         ...

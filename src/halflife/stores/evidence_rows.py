@@ -1,4 +1,4 @@
-"""Evidence as rows: what all looks add up to, written down and read again."""
+"""Evidence as rows: the fold of all observations, written and read."""
 
 from collections.abc import Iterable, Sequence
 
@@ -40,38 +40,40 @@ WHERE source IN CHOSEN ORDER BY item, class, changed, hints
 
 
 def since(upto: int, mark: int, last: int) -> ItemFilter:
-    """Mean items whose rows were written after ``upto``.
+    """Select items whose rows were written after ``upto``.
 
-    Those up to number ``last`` only if they were written after ``mark``.
+    Items up to number ``last`` only if their rows were written after ``mark``.
     """
     return ItemFilter(f"{_TOUCHED} AND (id > ?3 OR item > ?4))", (upto, mark, last))
 
 
 def among(mark: int, last: int) -> ItemFilter:
-    """Mean items up to number ``last`` whose rows were written after ``mark``."""
+    """Select items up to number ``last`` whose rows were written after ``mark``."""
     return ItemFilter(f"{_TOUCHED} AND item <= ?3)", (mark, last))
 
 
-def evidence(db: Database, sources: Sequence[str], some: ItemFilter = ALL) -> Evidence:
-    """Read what all looks add up to."""
+def evidence(
+    db: Database, sources: Sequence[str], chosen: ItemFilter = ALL
+) -> Evidence:
+    """Read the evidence on the items of sources."""
     found = Evidence()
-    for rows in chunks(db, ITEMS, sources, some):
+    for rows in chunks(db, ITEMS, sources, chosen):
         number, keys, _, weight, cost, group = zip(*rows, strict=True)
         found.extend(keys, weight=weight, cost=cost, group=group)
         found.number[-len(rows) :] = number
-    for rows in chunks(db, _FOLDS, sources, some):
+    for rows in chunks(db, _FOLDS, sources, chosen):
         _restore(found, zip(*rows, strict=True))
-    found.restore_gaps(*gap_columns(found, chunks(db, _GAPS, sources, some)))
-    found.restore_hinted(*hinted_columns(found, chunks(db, _HINTED, sources, some)))
+    found.restore_gaps(*gap_columns(found, chunks(db, _GAPS, sources, chosen)))
+    found.restore_hinted(*hinted_columns(found, chunks(db, _HINTED, sources, chosen)))
     return found
 
 
 def agrees(
     db: Database, sources: Sequence[str], known: Evidence, upto: int | None
 ) -> bool:
-    """Say whether evidence has all items written since; new weights are set in it."""
-    some = ALL if upto is None else since(upto, upto, 0)
-    for rows in chunks(db, _SETTINGS, sources, some):
+    """Return whether evidence has all items written since; update its weights."""
+    written = ALL if upto is None else since(upto, upto, 0)
+    for rows in chunks(db, _SETTINGS, sources, written):
         number, weight, cost = (np.array(c) for c in zip(*rows, strict=True))
         row = np.searchsorted(known.number, number)
         row = np.minimum(row, len(known) - 1)
@@ -84,7 +86,7 @@ def agrees(
 def gap_columns(
     found: Evidence, parts: Iterable[Sequence[Row]]
 ) -> tuple[Ints, Ints, Floats]:
-    """Return rows of item, class and tally as ``Evidence.restore_gaps`` takes them."""
+    """Return the arguments of ``Evidence.restore_gaps``: item, class and tally."""
     item, number, tally = _columns(parts, 3)
     return np.searchsorted(found.number, item), number.astype(np.intp), tally
 
@@ -92,7 +94,7 @@ def gap_columns(
 def hinted_columns(
     found: Evidence, parts: Iterable[Sequence[Row]]
 ) -> tuple[Ints, Ints, Bools, Floats, Ints]:
-    """Return rows of item, class, changed, hints and tally likewise."""
+    """Return the arguments of ``Evidence.restore_hinted`` likewise."""
     item, number, changed, hints, tally = _columns(parts, 5)
     row, whole = np.searchsorted(found.number, item), np.intp
     flags = changed.astype(np.bool_)
@@ -114,7 +116,7 @@ def _restore(found: Evidence, columns: Iterable[Row]) -> None:
 
 
 def save_fold(db: Database, known: Evidence, fold: Fold, good: dict[str, int]) -> None:
-    """Write down what looks add; ``good`` has the place of each last good look."""
+    """Add a fold; ``good`` has the row of each item's last good observation."""
     item = known.number[fold.rows].tolist()
     columns = [getattr(fold, name).tolist() for name in FOLDED[:-1]]
     digest = map(pack, fold.digest)

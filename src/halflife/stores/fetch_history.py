@@ -1,6 +1,6 @@
-"""When a source was observed, and which fetches failed and why; the SQL of it.
+"""When a source was observed, and which fetches failed and why: the SQL.
 
-Only the latest observations are read, so the answer takes as long in a large state.
+Only the latest observations are read, so a large store takes no longer.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 LATEST = 100_000  # observations that are read; 0.1 s
 _WINDOW = "observation.id > (SELECT coalesce(max(id), 0) FROM observation) - :latest"
 _MINE = "(SELECT id FROM source WHERE name = :source)"
-# Looked up for each: a join would read all items, however few were observed.
+# A subquery for each row: a join would read all items, however few were observed.
 _OWNER = "(SELECT source FROM item WHERE item.id = observation.item)"
 _FAILED = f"""
 SELECT observation.note, count(*), count(DISTINCT item), min(at), max(at), max(item.key)
@@ -37,8 +37,8 @@ GROUP BY CAST((at - :since) / :step AS INTEGER) ORDER BY 1
 """  # noqa: S608
 
 
-# In an order that has nothing to do with when a page became known.
-_SOME = f"""
+# In an order independent of when a page became known.
+_SAMPLE = f"""
 SELECT id FROM item WHERE source = {_MINE}
 ORDER BY id * 2654435761 % 4294967296 LIMIT :most
 """  # noqa: S608
@@ -48,12 +48,12 @@ class FailureRow(NamedTuple):
     """Fetches that failed for one reason.
 
     Attributes:
-        reason: What is known of it, as it was written down.
+        reason: The reason, as recorded.
         fetches: How many failed.
-        items: Of how many pages.
+        items: The number of pages concerned.
         first: When the first failed, in days.
         last: When the last failed.
-        example: One of the pages; empty if it was the whole source.
+        example: One of the pages; empty if the whole source failed.
 
     """
 
@@ -66,7 +66,7 @@ class FailureRow(NamedTuple):
 
 
 class ObservedRow(NamedTuple):
-    """What was observed in a stretch of time, and the mean of the moments."""
+    """The observations of a period, and the mean of their times."""
 
     at: float
     fetches: int
@@ -77,24 +77,24 @@ def failures(
     store: "Tables", source: str, since: float, most: int = 20
 ) -> list[FailureRow]:
     """Return why fetches of a source failed since then, the latest reason first."""
-    given = {"source": source, "since": since, "most": most, "latest": LATEST}
-    with store.looking() as db:
-        rows = [*db.execute(_FAILED, given), *db.execute(_BROKEN, given)]
+    parameters = {"source": source, "since": since, "most": most, "latest": LATEST}
+    with store.reading() as db:
+        rows = [*db.execute(_FAILED, parameters), *db.execute(_BROKEN, parameters)]
     return sorted(map(FailureRow._make, rows), key=lambda row: -row.last)[:most]
 
 
 def observed(
     store: "Tables", source: str, since: float, step: float
 ) -> list[ObservedRow]:
-    """Return how often a source was observed since then, in stretches of some days."""
-    given = {"source": source, "since": since, "step": step, "latest": LATEST}
-    with store.looking() as db:
-        rows = [*db.execute(_PAGES, given), *db.execute(_SETS, given)]
+    """Return how often a source was observed since then, by periods of some days."""
+    parameters = {"source": source, "since": since, "step": step, "latest": LATEST}
+    with store.reading() as db:
+        rows = [*db.execute(_PAGES, parameters), *db.execute(_SETS, parameters)]
     return [ObservedRow._make(row) for row in rows]
 
 
-def some_items(store: "Tables", source: str, most: int) -> list[int]:
-    """Return the numbers of some pages of a source, always the same and at random."""
-    with store.looking() as db:
-        given = {"source": source, "most": most}
-        return [int(number) for (number,) in db.execute(_SOME, given)]
+def sample_items(store: "Tables", source: str, most: int) -> list[int]:
+    """Return the numbers of a fixed random sample of a source's pages."""
+    with store.reading() as db:
+        parameters = {"source": source, "most": most}
+        return [int(number) for (number,) in db.execute(_SAMPLE, parameters)]

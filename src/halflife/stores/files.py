@@ -1,4 +1,4 @@
-"""Opening, copying and mistrusting the state file."""
+"""Opening, copying and checking the state file."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _OLDEST = (3, 38)  # STRICT tables, json_each built in
 _SHARED = {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "nfs", "nfs4", "smb3", "smbfs"}
 _MAGIC = b"SQLite format 3\0"
 _MOMENT = 0.02  # seconds
-_PATIENCE = 50  # moments that an empty file is given to be made
+_PATIENCE = 50  # moments to wait for another process to fill an empty file
 _WORDS = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space and try again",
     sqlite3.SQLITE_READONLY: "it cannot be written; check its permissions and the disk",
@@ -33,8 +33,8 @@ _WORDS = {
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with the state file into our own errors."""
+def store_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the state file into halflife's own."""
     try:
         yield
     except UnicodeEncodeError as error:
@@ -53,31 +53,31 @@ def translated(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def trusted(path: Path) -> Iterator[None]:
-    """Turn values that no halflife has written into ``Damaged``."""
+def damage_errors(path: Path) -> Iterator[None]:
+    """Turn values that halflife did not write into ``Damaged``."""
     try:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError, zlib.error) as error:
         raise damaged(path, f"unexpected value: {error}") from error
 
 
-def damaged(path: Path, what: str) -> Damaged:
-    """Return the error that names the file and says what to do."""
+def damaged(path: Path, reason: str) -> Damaged:
+    """Return the error that names the file and a remedy."""
     backups = sorted(path.parent.glob(f"{path.name}.backup-v*"))
     remedy = f"restore {backups[-1].name}" if backups else "restore a backup"
     return Damaged(
-        f"{path} is damaged ({what}); {remedy}, or move it away to start anew"
+        f"{path} is damaged ({reason}); {remedy}, or move it away to start anew"
     )
 
 
 def connect(path: Path, *, create: bool, readonly: bool) -> sqlite3.Connection:
-    """Open the state file, made or brought up to date if need be."""
-    with translated(path):
+    """Open the state file; create or upgrade it if needed."""
+    with store_errors(path):
         _check_place(path, create=create, readonly=readonly)
         if create:
             _touch(path)
         _check_start(path, create=create)
-        db = _dial(path, readonly=readonly)
+        db = _open(path, readonly=readonly)
         try:
             found = _identify(db, path, create=create)
             _prepare(db, path, found, readonly=readonly)
@@ -88,11 +88,11 @@ def connect(path: Path, *, create: bool, readonly: bool) -> sqlite3.Connection:
 
 
 def connect_as_is(path: Path) -> sqlite3.Connection:
-    """Open a state file of any version we know, to read it; it stays as it is."""
-    with translated(path):
+    """Open a state file of any known version to read it; it is not upgraded."""
+    with store_errors(path):
         _check_place(path, create=False, readonly=True)
         _check_start(path, create=False)
-        db = _dial(path, readonly=True)
+        db = _open(path, readonly=True)
         try:
             _refuse_newer(path, _identify(db, path, create=False))
             foreign.refuse(db, path)
@@ -103,7 +103,7 @@ def connect_as_is(path: Path) -> sqlite3.Connection:
 
 
 def disk_kind(path: Path, mounts: str) -> str:
-    r"""Return the kind of file system a path lies on; ``mounts`` is a mountinfo.
+    r"""Return the kind of file system of a path; ``mounts`` is a mountinfo.
 
     >>> mounts = "22 1 0:2 / / rw - ext4 /dev/sda rw\n23 22 0:3 / /n rw - nfs4 s:/ rw"
     >>> disk_kind(Path("/n/state.db"), mounts), disk_kind(Path("/nn"), mounts)
@@ -118,7 +118,7 @@ def disk_kind(path: Path, mounts: str) -> str:
 
 
 def shared_disk(path: Path) -> str:
-    """Return the kind of network disk that a path lies on; empty if on none."""
+    """Return the kind of network disk that holds a path; empty if it is local."""
     mounts = Path("/proc/self/mountinfo")
     if not mounts.exists():
         return ""
@@ -127,7 +127,7 @@ def shared_disk(path: Path) -> str:
 
 
 def copy(db: sqlite3.Connection, target: Path) -> None:
-    """Copy the whole file as it is now; the copy is there in full or not at all."""
+    """Copy the whole file as it is now; the copy is complete or absent."""
     part = target.with_name(f"{target.name}.part")
     part.unlink(missing_ok=True)
     try:
@@ -148,7 +148,7 @@ def copy(db: sqlite3.Connection, target: Path) -> None:
 
 
 def _touch(path: Path) -> None:
-    """Make an empty file that only its owner may read, unless there is one."""
+    """Create an empty file that only its owner may read, unless it exists."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         sync(path.parent)
@@ -181,13 +181,14 @@ def _check_place(path: Path, *, create: bool, readonly: bool) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise if there is something at a path that is no file, such as a pipe."""
+    """Raise if a path exists and is no regular file, such as a pipe."""
     if path.exists() and not path.is_file():
-        raise StoreError(f"{path} is {what_is(path.stat().st_mode)}; name a file")
+        kind = describe_mode(path.stat().st_mode)
+        raise StoreError(f"{path} is {kind}; name a file")
 
 
-def what_is(mode: int) -> str:
-    """Say in words what is no plain file, by its mode."""
+def describe_mode(mode: int) -> str:
+    """Return the words for a path that is no regular file, by its mode."""
     kinds = (
         (stat.S_ISDIR, "a folder"),
         (stat.S_ISFIFO, "a pipe"),
@@ -201,12 +202,12 @@ def what_is(mode: int) -> str:
 def _check_start(path: Path, *, create: bool) -> None:
     start = _start(path)
     patience = 0 if create else _PATIENCE
-    while not start and patience:  # another process may be making it just now
+    while not start and patience:  # another process may be creating it
         time.sleep(_MOMENT)
         start, patience = _start(path), patience - 1
     if not start and not create:
         raise damaged(path, "it is empty")
-    # With a journal beside it, its making was cut off: SQLite undoes that first.
+    # With a journal beside it, its creation was cut off: SQLite rolls that back first.
     if start and start != _MAGIC and not _beside(path, "-journal").exists():
         raise damaged(path, "it is not a SQLite file")
 
@@ -216,11 +217,11 @@ def _start(path: Path) -> bytes:
         return file.read(len(_MAGIC))
 
 
-def _dial(path: Path, *, readonly: bool) -> sqlite3.Connection:
+def _open(path: Path, *, readonly: bool) -> sqlite3.Connection:
     mode = "ro" if readonly else "rw"
     unused = not _beside(path, "-wal").exists()
     if readonly and unused and not os.access(path.parent, os.W_OK):
-        mode = "ro&immutable=1"  # nobody can be writing, and we cannot take turns
+        mode = "ro&immutable=1"  # nobody can be writing, and we cannot lock
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY)
 
@@ -232,7 +233,7 @@ def _beside(path: Path, ending: str) -> Path:
 def _prepare(
     db: sqlite3.Connection, path: Path, found: int | None, *, readonly: bool
 ) -> None:
-    """Set the connection up, and bring a file of version ``found`` up to date."""
+    """Set the connection up, and upgrade a file of version ``found``."""
     known = len(schema.STEPS)
     _refuse_newer(path, found)
     if found is not None:
@@ -254,11 +255,11 @@ def _prepare(
 
 
 def _journal(db: sqlite3.Connection) -> str:
-    """Return the journal's mode once it was asked to be WAL.
+    """Set the journal to WAL and return its mode.
 
-    SQLite waits for others who read, not for one who has begun to write: two who
-    make a file at once would wait for each other. So whoever is refused lets go, and
-    tries again.
+    SQLite waits for readers, but not for a process that has begun to write: two
+    processes that create a file at once would wait for each other. So the one that is
+    refused lets go and tries again.
     """
     end = time.monotonic() + BUSY
     while True:
@@ -281,15 +282,15 @@ def _refuse_newer(path: Path, found: int | None) -> None:
 
 
 def _back_up(db: sqlite3.Connection, path: Path, found: int) -> None:
-    """Copy a file of version ``found``, unless somebody has just upgraded it.
+    """Copy a file of version ``found``, unless another process has just upgraded it.
 
-    Nobody can write meanwhile, so that the copy is of that version, and made by one
-    process at a time.
+    The transaction keeps other writers out, so the copy is of that version, and only
+    one process makes it.
     """
     db.execute("BEGIN IMMEDIATE")
     try:
         if schema.version(db) == found:
-            with closing(_dial(path, readonly=True)) as reader:
+            with closing(_open(path, readonly=True)) as reader:
                 copy(reader, path.with_name(f"{path.name}.backup-v{found}"))
     finally:
         db.execute("ROLLBACK")
@@ -299,7 +300,7 @@ def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int | None
     """Return the file's schema version; None if there is nothing in it yet."""
     mark, used, version = _marks(db)
     patience = 0 if create else _PATIENCE
-    while not (mark or used) and patience:  # another process may be making it just now
+    while not (mark or used) and patience:  # another process may be creating it
         time.sleep(_MOMENT)
         (mark, used, version), patience = _marks(db), patience - 1
     if mark == schema.APPLICATION_ID and used:
@@ -312,7 +313,7 @@ def _identify(db: sqlite3.Connection, path: Path, *, create: bool) -> int | None
 
 
 def _marks(db: sqlite3.Connection) -> tuple[int, bool, int]:
-    """Return whose file it is, whether anything is in it, and its schema version."""
+    """Return the application id, whether the file has data, and its schema version."""
     db.execute("BEGIN")  # one transaction: it may change at any moment
     mark = int(db.execute("PRAGMA application_id").fetchone()[0])
     used, version = not schema.is_new(db), schema.version(db)
@@ -324,7 +325,7 @@ def _marks(db: sqlite3.Connection) -> tuple[int, bool, int]:
 def unreferenced(db: sqlite3.Connection) -> Iterator[None]:
     """Let rows be removed without a search for those that refer to them.
 
-    Whoever removes them sees to that: the search goes through whole tables.
+    The caller must leave no such reference: the search would scan whole tables.
     """
     db.execute("PRAGMA foreign_keys = OFF")
     try:
@@ -334,5 +335,5 @@ def unreferenced(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def skip_syncs(db: sqlite3.Connection) -> None:
-    """Do not wait for the disk: a power cut may lose everything since."""
+    """Do not wait for the disk: a power cut may lose all later writes."""
     db.execute("PRAGMA synchronous = OFF")

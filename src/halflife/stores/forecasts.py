@@ -1,7 +1,7 @@
-"""Forecasts as they were made, what came of them, and parts that were drawn to check.
+"""Forecasts as they were made, their outcomes, and random checks of the copy.
 
-A forecast is written down before anybody knows its outcome, and is never altered but
-for the outcome. Scores, coverage and trust are computed from these facts.
+A forecast is stored before its outcome is known, and nothing but the outcome is ever
+added to it. Scores, coverage and trust are computed from these facts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -79,23 +79,23 @@ WHERE checked.source = ? AND checked.at >= ? ORDER BY checked.at, checked.id
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
-    """A forecast of the quality of what is held of a source.
+class IssuedForecast:
+    """A forecast of the quality of the copy of a source.
 
     Attributes:
         source: The source.
         measure: ``freshness``, ``recall`` or ``summary``.
         made: When it was made, in days.
-        ahead: Of how many days later it is.
+        ahead: How many days later the predicted moment is.
         mean: The expected value.
         low: Its lower bound.
         high: Its upper bound.
-        confidence: How often the truth is meant to lie within the bounds.
-        id: Its number in the store; 0 before it is kept.
-        told: When its outcome was seen; None while it waits.
+        confidence: The probability that the outcome lies within the bounds.
+        id: Its number in the store; 0 before it is stored.
+        told: When its outcome was observed; None while it waits.
         found: The outcome.
-        looks: Parts that the outcome rests on; None if all were seen.
-        draw: A number from 0 to 1, drawn with the outcome, that parts ties.
+        looks: Parts that were observed for the outcome; None if all were.
+        draw: A random number from 0 to 1, drawn with the outcome, to break ties.
 
     """
 
@@ -115,21 +115,21 @@ class Issued:
 
     @property
     def due(self) -> float:
-        """The moment that it is of."""
+        """The moment it predicts."""
         return self.made + self.ahead
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastCheck:
-    """A part of a copy that was drawn, and what a look at it found.
+    """A part of a copy that was drawn for a check, and the result.
 
     Attributes:
         key: The item.
         at: When it was drawn, in days.
-        chance: The chance with which it was.
-        weight: How much it matters.
-        believed: The chance that the copy was right, as believed before.
-        fresh: Whether it was; None if there was no answer.
+        chance: The probability with which it was drawn.
+        weight: Its weight.
+        believed: The probability, before the check, that the copy was right.
+        fresh: Whether the copy was right; None if there was no answer.
 
     """
 
@@ -143,7 +143,7 @@ class ForecastCheck:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What was drawn of a source and answered, as columns in the order of time.
+    """The answered checks of a source, as columns in the order of time.
 
     ``group`` is the item's group, a number; ``silent`` how many did not answer.
     """
@@ -158,7 +158,7 @@ class Checks:
 
 
 def create(db: Database) -> None:
-    """Make the tables of forecasts and checks."""
+    """Create the tables of forecasts and checks."""
     for statement in STATEMENTS:
         db.execute(statement)
 
@@ -166,7 +166,7 @@ def create(db: Database) -> None:
 def remove(db: Database, before: float) -> int:
     """Remove forecasts and checks made before a moment; return how many.
 
-    Of summaries there are few, and they are told much later: these stay a year longer.
+    Summaries have few forecasts, with late outcomes: these stay a year longer.
     """
     query = (
         "DELETE FROM forecast WHERE made < ?1 AND (measure <> 'summary' OR made < ?2)"
@@ -181,34 +181,34 @@ class Forecasts:
     def __init__(self, store: "Tables") -> None:
         self._store = store
 
-    def issue(self, forecasts: Iterable[Issued]) -> None:
-        """Write forecasts down."""
+    def issue(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store forecasts."""
         with self._store.together() as db:
-            db.executemany(_ISSUE, [_stated(f) for f in forecasts])
+            db.executemany(_ISSUE, [_values(f) for f in forecasts])
 
-    def waiting(self, source: str) -> list[Issued]:
-        """Return the forecasts whose outcome was not seen yet, oldest first."""
+    def waiting(self, source: str) -> list[IssuedForecast]:
+        """Return the forecasts that have no outcome yet, oldest first."""
         query = f"{_COLUMNS} WHERE source = ? AND told IS NULL ORDER BY made, ahead"
         return self._read(query, (source,))
 
-    def settled(self, source: str, since: float = 0.0) -> list[Issued]:
-        """Return the forecasts whose outcome was seen, in the order of that."""
+    def settled(self, source: str, since: float = 0.0) -> list[IssuedForecast]:
+        """Return the forecasts with an outcome, in the order of the outcomes."""
         query = f"{_COLUMNS} WHERE source = ? AND told >= ? ORDER BY told, made, ahead"
         return self._read(query, (source, since))
 
-    def told(self, since: float) -> set[str]:
-        """Return the sources that any outcome was seen of since then."""
+    def settled_sources(self, since: float) -> set[str]:
+        """Return the sources with an outcome since then."""
         query = "SELECT DISTINCT source FROM forecast WHERE told >= ?"
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return {name for (name,) in db.execute(query, (since,))}
 
-    def made(self, source: str, since: float) -> list[Issued]:
+    def made(self, source: str, since: float) -> list[IssuedForecast]:
         """Return all forecasts made since then, oldest first."""
         query = f"{_COLUMNS} WHERE source = ? AND made >= ? ORDER BY made, ahead"
         return self._read(query, (source, since))
 
-    def settle(self, forecasts: Iterable[Issued]) -> None:
-        """Write down what came true; an outcome that is known stays as it is."""
+    def settle(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store outcomes; an outcome that is known stays as it is."""
         rows = [(f.told, f.found, f.looks, f.draw, f.id) for f in forecasts]
         query = (
             "UPDATE forecast SET told = ?, found = ?, looks = ?, draw = ?"
@@ -217,20 +217,20 @@ class Forecasts:
         with self._store.together() as db:
             db.executemany(query, rows)
 
-    def record(self, forecasts: Iterable[Issued]) -> None:
-        """Write down forecasts that were read off others, with what came true."""
-        rows = [(*_stated(f), f.told, f.found, f.looks, f.draw) for f in forecasts]
+    def record(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store forecasts derived from others, with their outcomes."""
+        rows = [(*_values(f), f.told, f.found, f.looks, f.draw) for f in forecasts]
         with self._store.together() as db:
             db.executemany(_RECORD, rows)
 
-    def drop(self, forecasts: Iterable[Issued]) -> None:
-        """Remove forecasts whose outcome nobody saw."""
+    def drop(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Remove forecasts that have no outcome."""
         rows = [(f.id,) for f in forecasts]
         with self._store.together() as db:
             db.executemany("DELETE FROM forecast WHERE id = ? AND told IS NULL", rows)
 
     def note(self, source: str, checks: Iterable[ForecastCheck]) -> None:
-        """Write down what was drawn of a source, and what a look at it found."""
+        """Store checks of a source."""
         query = (
             "INSERT INTO checked (source, item, at, chance, weight, believed, fresh)"
             " SELECT ?, id, ?, ?, ?, ?, ? FROM item WHERE key = ?"
@@ -243,30 +243,30 @@ class Forecasts:
             db.executemany(query, rows)
 
     def checks(self, source: str, since: float = 0.0) -> Checks:
-        """Return what was drawn of a source since then."""
-        with self._store.looking() as db:
+        """Return the checks of a source since then."""
+        with self._store.reading() as db:
             rows = db.execute(_CHECKS, (source, since)).fetchall()
         return columns(rows)
 
     def audited(self, since: float, most: int) -> tuple[list[str], int]:
         """Return sources with forecasts or checks, and how many forecasts wait."""
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             names = db.execute(_AUDITED, (since, most)).fetchall()
             waiting = db.execute(_WAITING).fetchone()[0]
         return [str(name) for (name,) in names], int(waiting)
 
     def still(self, keys: Sequence[str], then: float) -> list[bool | None]:
-        """Return whether what was held of each item then is what was seen last.
+        """Return whether each copy held then equals what was last seen of its item.
 
-        None if nothing was held of it then.
+        None if no copy of it was held then.
         """
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return [_still(db, key, then) for key in keys]
 
-    def _read(self, query: str, values: tuple[object, ...]) -> list[Issued]:
-        with self._store.looking() as db:
+    def _read(self, query: str, values: tuple[object, ...]) -> list[IssuedForecast]:
+        with self._store.reading() as db:
             rows = db.execute(query, values).fetchall()
-        return [Issued(*row) for row in rows]
+        return [IssuedForecast(*row) for row in rows]
 
 
 def columns(
@@ -289,8 +289,8 @@ def columns(
     )
 
 
-def _stated(f: Issued) -> tuple[object, ...]:
-    """Return what a forecast says, as it is kept."""
+def _values(f: IssuedForecast) -> tuple[object, ...]:
+    """Return the values of a forecast as they are stored."""
     return f.source, f.measure, f.made, f.ahead, f.mean, f.low, f.high, f.confidence
 
 

@@ -1,8 +1,8 @@
-"""Foreign objects: what somebody else has put into the schema of a state file.
+"""Foreign objects: parts of a state file's schema that halflife did not create.
 
-A trigger in a state file runs with every write. One that nobody here wrote could delete
-from the ledger what was just charged, so a file with any is not used at all. What a
-file of some version may hold is what its steps make in an empty database.
+A trigger in a state file runs with every write. A foreign one could delete from the
+ledger what was just charged, so a file with any is refused. What a file of some
+version may hold is what its steps create in an empty database.
 """
 
 import sqlite3
@@ -16,12 +16,12 @@ from halflife.stores import schema
 
 Name: TypeAlias = tuple[str, str, str]  # its type, its name, and the table it is on
 
-NAMED = 3  # objects that a complaint names
+NAMED = 3  # objects that an error names
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
 def refuse(db: sqlite3.Connection, path: Path) -> None:
-    """Raise ``Damaged`` if a file's schema holds what its version does not have."""
+    """Raise ``Damaged`` if a file's schema holds objects its version does not have."""
     db.execute("BEGIN")  # one transaction: another process may upgrade it just now
     try:
         version, found = schema.version(db), _objects(db)
@@ -30,10 +30,12 @@ def refuse(db: sqlite3.Connection, path: Path) -> None:
     known = _known(tuple(schema.STEPS[:version]))
     odd = [name for name, sql in found.items() if _is_odd(name, sql, known)]
     if odd:
-        said = ", ".join(f"the {kind} {name} on {on}" for kind, name, on in odd[:NAMED])
+        names = ", ".join(
+            f"the {kind} {name} on {on}" for kind, name, on in odd[:NAMED]
+        )
         more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
         raise Damaged(
-            f"{path} holds what no halflife has made: {said}{more}; nothing was read "
+            f"{path} holds what no halflife has made: {names}{more}; nothing was read "
             "or written; restore a backup, or drop it with the sqlite3 program"
         )
 
@@ -44,10 +46,10 @@ def _objects(db: sqlite3.Connection) -> dict[Name, str]:
 
 
 def _is_odd(name: Name, sql: str, known: dict[Name, str]) -> bool:
-    """Say whether an object is not ours; SQLite's own names nobody else can use.
+    """Return whether an object is foreign; only SQLite can use names of its own.
 
-    A trigger or a view is ours only if it does what ours does. Tables and indexes go by
-    their names, as versions before have written them in other words.
+    A trigger or a view must have the SQL of ours. Tables and indexes are compared by
+    name, as earlier versions wrote them in other words.
     """
     kind, own, _ = name
     if own.startswith("sqlite_"):
@@ -65,7 +67,7 @@ def _plain(sql: str) -> str:
 
 @cache
 def _known(steps: tuple[schema.Step, ...]) -> dict[Name, str]:
-    """Return what a file holds that was made by these steps."""
+    """Return the objects of a file made by these steps."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         for step in steps:
             step(db)

@@ -1,8 +1,8 @@
-"""Answers of pages that are not believed yet, as rows; the SQL of it.
+"""Page answers held back as doubtful, as rows: the SQL.
 
-One row a page, with the whole observation, so that it can be believed later without
-another request. It goes in the same transaction in which a good observation of the page
-is written: what is well again needs nobody to say so.
+One row per page, with the whole observation, so that it can be accepted later without
+another request. The transaction that writes a good observation of the page deletes
+it: a page that recovers needs no decision.
 """
 
 import json
@@ -19,9 +19,9 @@ from halflife.stores.tables import item_id, pack, source_of, unpack
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
 
-MOST = 1000  # answers of a source that are kept with their bodies
-LARGEST = 1 << 18  # bytes of a body as kept; an outage page is a tenth of that
-WAITS, HELD, KEPT = "wait", "hold", "keep"  # states: put off, to be decided, dismissed
+MOST = 1000  # answers of a source that are stored with their bodies
+LARGEST = 1 << 18  # bytes of a stored body; an outage page is a tenth of that
+WAITS, HELD, KEPT = "wait", "hold", "keep"  # deferred, to be decided, dismissed
 
 _TABLE = """
 CREATE TABLE held_page (  -- an answer of a page that is not believed yet
@@ -89,7 +89,7 @@ WHERE item.source = (SELECT id FROM source WHERE name = ?1)
 
 @dataclass(frozen=True, slots=True)
 class HeldPage:
-    """A page whose answer is not believed yet.
+    """A page whose answer is held back.
 
     Attributes:
         key: The page.
@@ -97,7 +97,7 @@ class HeldPage:
         host: Its host.
         run: The run that brought the answer first.
         state: ``wait``, ``hold`` or ``keep``.
-        why: What speaks against it.
+        why: Why it is doubted.
         since: When the page first answered so, in days.
         seen: How often it answered so.
         was: The shape of the text before.
@@ -121,7 +121,7 @@ class HeldPage:
 
 @dataclass(frozen=True, slots=True)
 class HeldFetch:
-    """An answer that is put aside: what was seen, and what speaks against it."""
+    """An answer to hold back: the observation, and why it is doubted."""
 
     look: Observation
     state: str
@@ -136,13 +136,13 @@ def create(db: Database) -> None:
 
 
 def rows(db: Database, sources: Iterable[str] = ()) -> list[HeldPage]:
-    """Return the pages of sources, or of all, whose answers are not believed yet."""
+    """Return the pages of sources, or of all, whose answers are held back."""
     found = db.execute(_PAGE + _SOME, (json.dumps(list(sources)),))
     return [_page(row) for row in found]
 
 
 def row(db: Database, key: str) -> HeldPage | None:
-    """Return a page whose answer is not believed yet; None if there is nothing."""
+    """Return a page whose answer is held back; None if there is none."""
     found = db.execute(f"{_PAGE} WHERE key = ?", (key,)).fetchone()
     return _page(found) if found else None
 
@@ -152,18 +152,18 @@ def _page(row: Sequence[Any]) -> HeldPage:
 
 
 def save(db: Database, run: int, answer: HeldFetch, *, room: bool = True) -> None:
-    """Put an answer aside, in place of an earlier one of the same page.
+    """Hold an answer back, replacing an earlier one of the same page.
 
-    Without ``room`` its body is not kept: when it is believed, it is asked for again.
+    Without ``room`` its body is not stored, and accepting it takes another request.
     """
     look = answer.look
     item = item_id(db, look.key)
-    if item is None:  # a page that nobody knows yet is asked for again
+    if item is None:  # an unknown page will be fetched again
         return
     kind, body, head = "", None, None
     if look.content is not None:
         kind = look.content.media_type or "application/octet-stream"
-        head = answer_heads.packed(look.content.head)
+        head = answer_heads.pack(look.content.head)
         packed = zlib.compress(look.content.body, 1)
         body = packed if room and len(packed) <= LARGEST else None
     old = db.execute("SELECT state FROM held_page WHERE item = ?", (item,)).fetchone()
@@ -177,7 +177,7 @@ def save(db: Database, run: int, answer: HeldFetch, *, room: bool = True) -> Non
 def set_state(
     db: Database, pages: Iterable[HeldPage], state: str, why: str = ""
 ) -> None:
-    """Say what is made of answers that were put aside, and why if that is new."""
+    """Set the state of held answers, and the reason unless it is empty."""
     kept = [found for page in pages if (found := row(db, page.key)) is not None]
     db.executemany(
         "UPDATE held_page SET state = ?1, why = CASE WHEN ?2 = '' THEN why ELSE ?2 END"
@@ -189,36 +189,36 @@ def set_state(
 
 
 def _report(db: Database, keys: Iterable[str]) -> None:
-    """Write down that the answers of pages wait for a decision from now on."""
+    """Log that the answers of pages wait for a decision from now on."""
     found = [(row(db, key), db.execute(_AT, (key,)).fetchone()) for key in keys]
     held = [(page, float(at[0])) for page, at in found if page is not None]
     change_log.append(db, page_changes.holds(held))
 
 
 def observation(db: Database, page: HeldPage) -> Observation | None:
-    """Return an answer as it was observed; None if it is no longer there.
+    """Return a held answer as an observation; None if it is gone.
 
-    One whose body was too large to keep has no validators: the page is sent whole when
-    it is next asked for.
+    If its body was too large to store, the observation has no validators: the next
+    request then gets the whole page.
     """
     row = db.execute(_WHOLE, (page.key,)).fetchone()
     if row is None:
         return None
     at, digest, raw, etag, modified, note, kind, body, head = row
-    if body is None and kind:  # with no body to compare with, it is sent anew
+    if body is None and kind:  # with no body to compare with, fetch it whole
         return Observation(page.key, at, Seen.PRESENT, unpack(digest), note=note)
     content = None
     if body is not None:
-        content = Content(kind, zlib.decompress(body), answer_heads.unpacked(head))
-    said = (unpack(digest), unpack(raw), etag, modified, note, content)
-    return Observation(page.key, at, Seen.PRESENT, *said)
+        content = Content(kind, zlib.decompress(body), answer_heads.unpack(head))
+    fields = (unpack(digest), unpack(raw), etag, modified, note, content)
+    return Observation(page.key, at, Seen.PRESENT, *fields)
 
 
 def clear_seen(db: Database, looks: Looks) -> list[tuple[HeldPage, float]]:
-    """Forget what was put aside of pages of which there is a good observation.
+    """Delete the held answers of pages that have a good observation.
 
-    Return the answers that waited for a decision and are believed now, with the times
-    of the observations that say so.
+    Return those that waited for a decision and are accepted now, with the times of the
+    observations that confirm them.
     """
     if db.execute("SELECT 1 FROM held_page LIMIT 1").fetchone() is None:
         return []
@@ -237,7 +237,7 @@ def clear_seen(db: Database, looks: Looks) -> list[tuple[HeldPage, float]]:
 
 
 def is_accepted(page: HeldPage, seen: int, digest: str) -> bool:
-    """Say whether a good observation shows the text that waited for a decision."""
+    """Return whether a good observation has the text that waited for a decision."""
     return page.state != WAITS and seen == Seen.PRESENT and digest == page.digest
 
 
@@ -252,53 +252,53 @@ def host(db: Database, key: str) -> str:
 
 
 def well_since(db: Database, source: str, host: str, at: float) -> int:
-    """Return how many pages of a host were seen to be well from a moment on."""
+    """Return how many pages of a host have had a good observation since a moment."""
     return int(db.execute(_WELL, (source, host, at)).fetchone()[0])
 
 
 def others(db: Database, source: str, host: str) -> int:
-    """Return how many pages of a host have a copy and nothing put aside."""
+    """Return how many pages of a host have a copy and no held answer."""
     return int(db.execute(_OTHERS, (source, host)).fetchone()[0])
 
 
 class HeldPages:
-    """The answers of a state file that are not believed yet."""
+    """The held answers of a state file."""
 
     def __init__(self, store: "Tables") -> None:
         self._store = store
 
     def rows(self, sources: Iterable[str] = ()) -> list[HeldPage]:
-        """Return the pages of sources, or of all, with such an answer, oldest first."""
-        with self._store.looking() as db:
+        """Return the pages of sources, or of all, with held answers, oldest first."""
+        with self._store.reading() as db:
             return rows(db, sources)
 
     def row(self, key: str) -> HeldPage | None:
-        """Return a page with such an answer; None if there is none."""
-        with self._store.looking() as db:
+        """Return a page whose answer is held back; None if there is none."""
+        with self._store.reading() as db:
             return row(db, key)
 
     def save(self, run: int, answer: HeldFetch, *, room: bool = True) -> None:
-        """Put an answer aside, in place of an earlier one of the same page."""
+        """Hold an answer back, replacing an earlier one of the same page."""
         with self._store.together() as db:
             save(db, run, answer, room=room)
 
     def set_state(self, pages: Iterable[HeldPage], state: str, why: str = "") -> None:
-        """Say what is made of answers that were put aside, and why if that is new."""
+        """Set the state of held answers, and the reason unless it is empty."""
         with self._store.together() as db:
             set_state(db, pages, state, why)
 
     def observation(self, page: HeldPage) -> Observation | None:
-        """Return an answer as it was observed; None if it is no longer there."""
-        with self._store.looking() as db:
+        """Return a held answer as an observation; None if it is gone."""
+        with self._store.reading() as db:
             return observation(db, page)
 
     def host(self, key: str) -> str:
         """Return the host of a page; empty if the page is not known."""
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return host(db, key)
 
     def put_back(self, look: Observation) -> None:
-        """Keep a body as the copy of its page again; the log stays as it is."""
+        """Restore a body as the copy of its page; the log stays as it is."""
         with self._store.together() as db:
             item = item_id(db, look.key)
             if item is not None:
@@ -309,11 +309,11 @@ class HeldPages:
                 change_log.append(db, page_changes.put_back(look, old, source))
 
     def well_since(self, source: str, host: str, at: float) -> int:
-        """Return how many pages of a host were seen to be well from a moment on."""
-        with self._store.looking() as db:
+        """Return how many pages of a host had a good observation since a moment."""
+        with self._store.reading() as db:
             return well_since(db, source, host, at)
 
     def others(self, source: str, host: str) -> int:
-        """Return how many pages of a host have a copy and nothing put aside."""
-        with self._store.looking() as db:
+        """Return how many pages of a host have a copy and no held answer."""
+        with self._store.reading() as db:
             return others(db, source, host)

@@ -1,4 +1,4 @@
-"""What became of state files in which hints did not count, or not by their kinds."""
+"""Schema steps for state files in which hints did not count, or not by their kinds."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ CLAIMS = tuple(
     f"ALTER TABLE {table} ADD COLUMN {name} REAL NOT NULL DEFAULT -9e999"
     for table in ("evidence", "rolled")
     for name in CLAIMED[1:]
-)  # the latest moment that a feed, a hub or a push claimed
+)  # the latest moment claimed by a feed, a hub or a push
 _CHUNK = 10_000
 # As in ``tables``: a hint counts if the run that wrote it covers the item's source.
 _LOG = """

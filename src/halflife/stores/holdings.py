@@ -1,7 +1,7 @@
-"""What is held of sources, one record or page after the other.
+"""The copies held of sources, one record or page after the other.
 
-Nothing is read as a whole: a source may have a million records. Attributes come as the
-JSON text in which they are kept, as most readers only pass them on.
+Nothing is read as a whole: a source may have a million records. Attributes are passed
+as the stored JSON text, as most readers only copy them.
 """
 
 import json
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from halflife.stores.connection import Tables
     from halflife.stores.memory import MemoryStore
 
-CHUNK = 1000  # rows read at once
+CHUNK = 1000  # rows read at a time
 _MINE = "(SELECT id FROM source WHERE name = ?1)"
 _CURRENT = f"""
 SELECT key, first_seen, last_seen, coalesce(
@@ -46,7 +46,7 @@ SELECT life.id, key, first_seen, gone_by, life.attributes, seen_from, version.at
 FROM life LEFT JOIN version ON version.life = life.id AND version.attributes IS NOT NULL
 WHERE +life.source = {_MINE} ORDER BY life.id, seen_from
 """  # noqa: S608
-# Of one record the index of keys leads to its lives.
+# For one record, the index of keys leads to its lifetimes.
 _HISTORY_OF = _HISTORY.replace("+life.source", "key = ?2 AND life.source")
 _PAGES = f"""
 SELECT item.id, item.key, evidence.last_at, evidence.digest, content.at,
@@ -109,12 +109,12 @@ class PageRow(NamedTuple):
 
     Attributes:
         key: Its address.
-        begins: When its text was first seen, in days, as far as its body is kept.
-        ends: When it was last seen; of a version, when it had become another.
+        begins: When its text was first seen, in days, if its body is stored.
+        ends: When it was last seen; of a version, when its text had changed.
         digest: The fingerprint of its text.
         media_type: The media type of its body.
-        body: Its body; None if it is not kept.
-        head: The headers that came with it; empty if they are not kept.
+        body: Its body; None if it is not stored.
+        head: The headers that came with it; empty if they are not stored.
 
     """
 
@@ -128,14 +128,14 @@ class PageRow(NamedTuple):
 
 
 class Holdings(Protocol):
-    """What is held of sources, one by one."""
+    """The records and pages held of sources, as rows."""
 
     def records(self, source: str, at: float | None = None) -> Iterator[RecordRow]:
-        """Return the records that are there, or that were at a moment."""
+        """Return the records that exist now, or existed at a moment."""
         ...
 
     def record(self, source: str, key: str) -> RecordRow | None:
-        """Return a record that is there; None if it is not."""
+        """Return a record; None if it does not exist now."""
         ...
 
     def record_history(
@@ -149,11 +149,11 @@ class Holdings(Protocol):
         ...
 
     def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
-        """Return the pages that are there, or as far as is kept were at a moment."""
+        """Return the pages that exist now, or existed at a moment if that is stored."""
         ...
 
     def page_history(self, source: str) -> Iterator[PageRow]:
-        """Return all versions of pages that are kept."""
+        """Return all stored versions of pages."""
         ...
 
     def sources_of(self, key: str) -> list[str]:
@@ -162,21 +162,21 @@ class Holdings(Protocol):
 
 
 class HoldingRows:
-    """What a state file holds."""
+    """The records and pages held in a database."""
 
     def __init__(self, store: "Tables") -> None:
         self._store = store
 
     def records(self, source: str, at: float | None = None) -> Iterator[RecordRow]:
-        """Return the records that are there, or that were at a moment."""
-        with self._store.looking() as db:
+        """Return the records that exist now, or existed at a moment."""
+        with self._store.reading() as db:
             query = _CURRENT if at is None else _THEN
-            given = (source,) if at is None else (source, at)
-            yield from map(RecordRow._make, _rows(db, query, given))
+            parameters = (source,) if at is None else (source, at)
+            yield from map(RecordRow._make, _rows(db, query, parameters))
 
     def record(self, source: str, key: str) -> RecordRow | None:
-        """Return a record that is there; None if it is not."""
-        with self._store.looking() as db:
+        """Return a record; None if it does not exist now."""
+        with self._store.reading() as db:
             row = db.execute(_ONE, (source, key)).fetchone()
         return None if row is None else RecordRow._make(row)
 
@@ -184,10 +184,10 @@ class HoldingRows:
         self, source: str, key: str | None = None
     ) -> Iterator[RecordRow]:
         """Return all versions of the records of a source, or of one of them."""
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             life, last = None, None
-            given = (source,) if key is None else (source, key)
-            for row in _rows(db, _HISTORY if key is None else _HISTORY_OF, given):
+            parameters = (source,) if key is None else (source, key)
+            for row in _rows(db, _HISTORY if key is None else _HISTORY_OF, parameters):
                 number, name, first, gone, text, seen_from, later = row
                 if number != life:
                     if last is not None:
@@ -205,30 +205,30 @@ class HoldingRows:
         found: dict[str, set[type]] = {}
         if first is not None:  # in the order of a record
             found = {name: set() for name in json.loads(first.text)}
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             if not isinstance(db, sqlite3.Connection):
                 return _fields(self.record_history(source))
             for name, kind in sorted(db.execute(_FIELDS, (source,))):
                 kept = found.setdefault(name, set())
-                one = _TYPES.get(kind, str)
-                if one is not None:
-                    kept.add(one)
+                python_type = _TYPES.get(kind, str)
+                if python_type is not None:
+                    kept.add(python_type)
         return found
 
     def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
-        """Return the pages that are there, or as far as is kept were at a moment."""
+        """Return the pages that exist now, or existed at a moment if that is stored."""
         if at is not None:
             yield from self._pages_at(source, at)
             return
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             for _, key, last, digest, *copy in _rows(db, _PAGES, (source,)):
                 first, kind, body, head = copy
                 whole = None if body is None else zlib.decompress(body)
-                told = (unpack(digest), kind or "", whole)
-                yield PageRow(key, first, last, *told, answer_heads.unpacked(head))
+                values = (unpack(digest), kind or "", whole)
+                yield PageRow(key, first, last, *values, answer_heads.unpack(head))
 
     def _pages_at(self, source: str, at: float) -> Iterator[PageRow]:
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             for item, key in _rows(db, _ITEMS, (source,)):
                 seen = db.execute(_SEEN, (item, at)).fetchone()
                 if seen is not None and seen[0] == 0:
@@ -236,19 +236,21 @@ class HoldingRows:
                     yield from [r for r in rows if (r.begins or 0) <= at][-1:]
 
     def page_history(self, source: str) -> Iterator[PageRow]:
-        """Return all versions of pages that are kept."""
-        with self._store.looking() as db:
+        """Return all stored versions of pages."""
+        with self._store.reading() as db:
             for item, key in _rows(db, _ITEMS, (source,)):
                 yield from _versions(db, item, key)
 
     def sources_of(self, key: str) -> list[str]:
         """Return the sources that have, or had, a record of this key."""
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return [name for (name,) in db.execute(_NAMED, (key,))]
 
 
-def _rows(db: Database, query: str, given: Sequence[object]) -> Iterator[Sequence[Any]]:
-    cursor = db.execute(query, given)
+def _rows(
+    db: Database, query: str, parameters: Sequence[object]
+) -> Iterator[Sequence[Any]]:
+    cursor = db.execute(query, parameters)
     while rows := cursor.fetchmany(CHUNK):
         yield from rows
 
@@ -257,9 +259,9 @@ def _versions(db: Database, item: object, key: object) -> list[PageRow]:
     """Return the versions of a page, oldest first."""
     found = []
     for at, digest, kind, packed, is_old, head in db.execute(_VERSIONS, (item,)):
-        body = page_versions.unpacked(packed) if is_old else zlib.decompress(packed)
-        told = (unpack(digest), kind, body, answer_heads.unpacked(head))
-        found.append(PageRow(str(key), at, None, *told))
+        body = page_versions.decompress(packed) if is_old else zlib.decompress(packed)
+        values = (unpack(digest), kind, body, answer_heads.unpack(head))
+        found.append(PageRow(str(key), at, None, *values))
     return _ended(found)
 
 
@@ -285,13 +287,13 @@ def _fields(rows: Iterator[RecordRow]) -> dict[str, set[type]]:
 
 
 class MemoryHoldings:
-    """What a store in memory holds."""
+    """The records and pages held by a store in memory."""
 
     def __init__(self, store: "MemoryStore") -> None:
         self._store = store
 
     def records(self, source: str, at: float | None = None) -> Iterator[RecordRow]:
-        """Return the records that are there, or that were at a moment."""
+        """Return the records that exist now, or existed at a moment."""
         for spell, rows in self._lives(source):
             if at is None and spell.gone_by == float("inf"):
                 last = spell.last_seen
@@ -302,7 +304,7 @@ class MemoryHoldings:
                 yield RecordRow(spell.key, spell.first_seen, last, text)
 
     def record(self, source: str, key: str) -> RecordRow | None:
-        """Return a record that is there; None if it is not."""
+        """Return a record; None if it does not exist now."""
         return next((row for row in self.records(source) if row.key == key), None)
 
     def record_history(
@@ -318,20 +320,20 @@ class MemoryHoldings:
             return
         register = self._store.register(source)
         later: dict[tuple[str, int], list[tuple[float, str]]] = {}
-        for one in register.versions:
-            if one.attributes is not None:
-                mine = later.setdefault((one.key, one.spell), [])
-                mine.append((one.seen_from, _text(one.attributes)))
+        for version in register.versions:
+            if version.attributes is not None:
+                mine = later.setdefault((version.key, version.spell), [])
+                mine.append((version.seen_from, _text(version.attributes)))
         for spell in register.spells:
-            told = [(spell.first_seen, _text(spell.attributes))]
-            told += later.get((spell.key, spell.spell), [])
+            versions = [(spell.first_seen, _text(spell.attributes))]
+            versions += later.get((spell.key, spell.spell), [])
             gone = None if spell.gone_by == float("inf") else spell.gone_by
-            ends = [at for at, _ in told[1:]] + [gone]
+            ends = [at for at, _ in versions[1:]] + [gone]
             yield (
                 spell,
                 [
                     RecordRow(spell.key, at, end, text)
-                    for (at, text), end in zip(told, ends, strict=True)
+                    for (at, text), end in zip(versions, ends, strict=True)
                 ],
             )
 
@@ -340,7 +342,7 @@ class MemoryHoldings:
         return _fields(self.record_history(source))
 
     def pages(self, source: str, at: float | None = None) -> Iterator[PageRow]:
-        """Return the pages that are there, or as far as is kept were at a moment."""
+        """Return the pages that exist now, or existed at a moment if that is stored."""
         for item in self._store.items([source]):
             (held,) = self._store.held([item.key])
             if at is None and held is not None and held.seen == 0:
@@ -353,16 +355,17 @@ class MemoryHoldings:
                 yield from rows[-1:]
 
     def page_history(self, source: str) -> Iterator[PageRow]:
-        """Return all versions of pages that are kept."""
+        """Return all stored versions of pages."""
         for item in self._store.items([source]):
             yield from self._versions(item.key)
 
     def _versions(self, key: str) -> list[PageRow]:
         found = []
-        for one in self._store.versions.of(key)[::-1]:
-            content = self._store.versions.content(key, one)
+        for version in self._store.versions.of(key)[::-1]:
+            content = self._store.versions.content(key, version)
             copy = (None,) if content is None else (content.body, content.head)
-            found.append(PageRow(key, one.at, None, one.digest, one.media_type, *copy))
+            about = (version.digest, version.media_type)
+            found.append(PageRow(key, version.at, None, *about, *copy))
         return _ended(found)
 
     def sources_of(self, key: str) -> list[str]:

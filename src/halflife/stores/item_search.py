@@ -1,8 +1,7 @@
-"""The pages or records of a source as a person explores them; the SQL of it.
+"""Search, sorting and paging of the pages or records of a source; the SQL.
 
-Sorted by a column, searched for text, page by page. A page ends with the place of its
-last row, so the next one begins right after it, however many rows there are and
-whatever is written meanwhile.
+A page of results ends with the place of its last row, so the next one begins right
+after it, however many rows there are and whatever is written meanwhile.
 """
 
 import json
@@ -54,12 +53,12 @@ _NONE = "x''"  # sorts after every number and text
 
 @dataclass(frozen=True, slots=True)
 class ItemQuery:
-    """Which items are wanted, and in which order.
+    """A query for items of a source, with an order.
 
     Attributes:
         source: The source.
-        text: What a key or a field holds somewhere, in upper or lower case.
-        state: Whether it is there.
+        text: Text that a key or a field contains, in upper or lower case.
+        state: The state that items are in.
         sort: One of ``COLUMNS``, or a field after ``field:``.
         down: Whether the largest comes first.
 
@@ -100,7 +99,7 @@ class ItemRow(NamedTuple):
 
 
 class ItemSlice(NamedTuple):
-    """Some items in their order, how many there are in all, and where to go on."""
+    """Some items in order, the number of all matches, and the next page's place."""
 
     rows: list[ItemRow]
     total: int
@@ -110,26 +109,26 @@ class ItemSlice(NamedTuple):
 def find(
     store: "Tables", wanted: ItemQuery, after: Place | None, most: int
 ) -> ItemSlice:
-    """Return the items after a place, and how many are wanted in all."""
-    with store.looking() as db:
-        base, given = _base(db, wanted)
+    """Return the items after a place, and how many match in all."""
+    with store.reading() as db:
+        base, parameters = _base(db, wanted)
         count = f"SELECT count(*) FROM ({base}) AS wanted"  # noqa: S608
-        (total,) = db.execute(count, given).fetchone()
+        (total,) = db.execute(count, parameters).fetchone()
         rows = list(_rows(db, wanted, after, most + 1))
     more = len(rows) > most
     rows = rows[:most]
     return ItemSlice(rows, total, rows[-1].place if more else None)
 
 
-def every(store: "Tables", wanted: ItemQuery) -> Iterator[ItemRow]:
-    """Return all items that are wanted, one after the other."""
-    with store.looking() as db:
+def iterate(store: "Tables", wanted: ItemQuery) -> Iterator[ItemRow]:
+    """Yield all items that match, one after the other."""
+    with store.reading() as db:
         yield from _rows(db, wanted, None, -1)
 
 
 def are_pages(store: "Tables", source: str) -> bool:
-    """Say whether the items of a source are pages: it has no records."""
-    with store.looking() as db:
+    """Return whether the items of a source are pages, not records."""
+    with store.reading() as db:
         return _are_pages(db, source)
 
 
@@ -139,20 +138,20 @@ def _are_pages(db: Database, source: str) -> bool:
 
 
 def _base(db: Database, wanted: ItemQuery) -> tuple[str, dict[str, Any]]:
-    """Return the query of the items that are wanted, in any order."""
+    """Return the query for the matching items, in any order."""
     query = _PAGES if _are_pages(db, wanted.source) else _RECORDS
-    tests, given = [_STATES[wanted.state]], {"source": wanted.source}
+    tests, parameters = [_STATES[wanted.state]], {"source": wanted.source}
     if wanted.text:
         fold = "lower"
-        if not wanted.text.isascii():  # databases know the case of ASCII letters alone
+        if not wanted.text.isascii():  # databases fold the case of ASCII letters only
             fold = "folded"
             if isinstance(db, sqlite3.Connection):  # PostgreSQL has it in the schema
                 db.create_function(fold, 1, _folded, deterministic=True)
         tests.append(
             f"(instr({fold}(key), :text) > 0 OR instr({fold}(fields), :text) > 0)"
         )
-        given["text"] = wanted.text.casefold()
-    return f"SELECT * FROM ({query}) AS one WHERE {' AND '.join(tests)}", given  # noqa: S608
+        parameters["text"] = wanted.text.casefold()
+    return f"SELECT * FROM ({query}) AS one WHERE {' AND '.join(tests)}", parameters  # noqa: S608
 
 
 def _folded(text: object) -> str | None:
@@ -162,21 +161,21 @@ def _folded(text: object) -> str | None:
 def _rows(
     db: Database, wanted: ItemQuery, after: Place | None, most: int
 ) -> Iterator[ItemRow]:
-    base, given = _base(db, wanted)
+    base, parameters = _base(db, wanted)
     if wanted.sort.startswith("field:"):
-        given["field"] = wanted.sort.removeprefix("field:")
+        parameters["field"] = wanted.sort.removeprefix("field:")
     order_by = _sqlite_order if isinstance(db, sqlite3.Connection) else _postgres_order
     value, bound = order_by(wanted.sort, is_indexed=not _are_pages(db, wanted.source))
     sign, order = ("<", "DESC") if wanted.down else (">", "ASC")
     test = ""
     if after is not None:
         test = f"WHERE (value, id) {sign} ({bound}, :id)"
-        given["value"], given["id"] = after
+        parameters["value"], parameters["id"] = after
     query = (
         f"SELECT *, value FROM (SELECT *, {value} AS value FROM ({base}) AS some)"  # noqa: S608
         f" AS sorted {test} ORDER BY value {order}, id {order} LIMIT {most:d}"
     )
-    for row in db.execute(query, given):
+    for row in db.execute(query, parameters):
         number, key, first, last, gone, text, changes, failures, missing, _, at = row
         fields = None if text is None else json.loads(text)
         place = (None if isinstance(at, bytes) or at == math.inf else at, number)
@@ -185,9 +184,9 @@ def _rows(
 
 
 def _sqlite_order(sort: str, *, is_indexed: bool) -> tuple[str, str]:
-    """Return what SQLite sorts by, and where a page begins.
+    """Return the expression that SQLite sorts by, and the bound where a page begins.
 
-    The index knows the order of the keys of a source's records, not of its pages.
+    The index has the order of the keys of a source's records, not of its pages.
     """
     value = sort if sort in COLUMNS else "key"
     if sort.startswith("field:"):

@@ -1,8 +1,8 @@
-"""Who may write about a source, and what was spent: the SQL of it.
+"""Leases on sources, and the runs that hold them: the SQL.
 
-A lease is a row; taking it over gives the new run a larger number, and what
-comes in under the old number is refused (a fencing token). So a process that was
-stopped, and wakes up after its lease has gone to another, can do no harm.
+A lease is a row. Taking it over gives the new run a larger number, and writes under
+the old number are refused (a fencing token). So a process that was suspended, and
+resumes after its lease has gone to another, can do no harm.
 """
 
 import json
@@ -18,7 +18,7 @@ from halflife.stores.owner import Owner
 def begin(
     db: Database, names: tuple[str, ...], now: float, lease: float, me: Owner
 ) -> Run:
-    """Take the lease on sources, from a run that is dead or too late if need be."""
+    """Take the lease on sources, also from a run that is dead or expired."""
     sources = [source_id(db, name) for name in names]
     free(db, names, now, me)
     began, resumed = _beginning(db, names, now)
@@ -35,21 +35,21 @@ def begin(
 
 
 def free(db: Database, names: tuple[str, ...], now: float, me: Owner) -> None:
-    """Take sources from runs that are dead or too late; raise ``AlreadyRunning``.
+    """Take sources from dead or expired runs; raise ``AlreadyRunning``.
 
-    Until the caller's transaction ends nobody else can take them.
+    No other process can take them until the caller's transaction ends.
     """
     for stale, expires in _stale_runs(db, names, now, me):
         interrupt(db, stale, min(now, expires))
 
 
 def renew(db: Database, run: Run, until: float) -> None:
-    """Keep the lease."""
+    """Extend the lease."""
     db.execute("UPDATE lease SET expires = ? WHERE run = ?", (until, run.token))
 
 
 def finish(db: Database, run: Run, now: float) -> None:
-    """End a run, and with it the interrupted ones it went on from."""
+    """End a run, and with it the interrupted runs that it resumed."""
     db.execute("DELETE FROM lease WHERE run = ?", (run.id,))
     db.execute("UPDATE run SET state = 'done', ended = ? WHERE id = ?", (now, run.id))
     if run.resumed:
@@ -92,7 +92,7 @@ def fence(db: Database, run: Run) -> None:
 
 
 def source_id(db: Database, name: str) -> int:
-    """Return the number of a source, made known if it is new."""
+    """Return the number of a source, added if it is new."""
     db.execute("INSERT INTO source (name) VALUES (?) ON CONFLICT DO NOTHING", (name,))
     query = "SELECT id FROM source WHERE name = ?"
     return int(db.execute(query, (name,)).fetchone()[0])
@@ -101,7 +101,7 @@ def source_id(db: Database, name: str) -> int:
 def _stale_runs(
     db: Database, names: tuple[str, ...], now: float, me: Owner
 ) -> list[tuple[int, float]]:
-    """Return the runs that hold sources in vain, and until when they did."""
+    """Return the dead or expired runs that hold sources, and when their leases end."""
     stale = []
     for name in names:
         row = db.execute(
@@ -124,13 +124,13 @@ def _stale_runs(
 
 
 def _moment(days: float) -> str:
-    """Return a time for people; numpy knows every year a clock may show."""
+    """Return a time for people; numpy formats every year a clock may show."""
     moment = str(np.datetime64(int(days * 86400), "s"))
     return f"{moment.replace('T', ' ')} UTC"
 
 
 def _beginning(db: Database, names: tuple[str, ...], now: float) -> tuple[float, bool]:
-    """Return when the run counts as begun, and whether that is an earlier run's."""
+    """Return when the run counts as begun, and whether it resumes an earlier one."""
     row = db.execute(
         "SELECT state, began, ended FROM run WHERE sources = ?"
         " ORDER BY id DESC LIMIT 1",

@@ -1,6 +1,6 @@
-"""Set sources as rows: snapshots, lives and their versions; the SQL of it.
+"""Set sources as rows: snapshots, lifetimes and their versions; the SQL.
 
-What is not known is NULL: a beginning before the first look, an end not seen yet,
+Unknown values are NULL: a beginning before the first snapshot, an end not seen yet,
 the content of a version of which only the time was recorded.
 """
 
@@ -65,24 +65,24 @@ SELECT at FROM staged JOIN source ON source.id = staged.source WHERE name = ?
 """
 
 
-def covered(run: Run, source: str) -> None:
-    """Raise unless the run may write about the source."""
+def check_covered(run: Run, source: str) -> None:
+    """Raise ``UsageError`` unless the run covers the source."""
     if source not in run.sources:
         held = ", ".join(run.sources)
         raise UsageError(f"run {run.id} covers {held}, not {source!r}")
 
 
-def unknown(source: str) -> UsageError:
-    """Return the error that says that nothing is known of a set source."""
+def unknown_source(source: str) -> UsageError:
+    """Return the error for a set source without data."""
     return UsageError(f"no set source is named {source!r}; import or sync it first")
 
 
-def merged(
+def merge(
     old: Register, new: Register, known: record_changes.LivesInMemory
 ) -> Register:
-    """Return what is known when the new is added to the old; copies throughout.
+    """Return the new register added to the old, in copies throughout.
 
-    ``known`` has the lives and versions of the old.
+    ``known`` has the lifetimes and versions of the old one.
     """
     spells = {**known.spells}
     for spell in new.spells:
@@ -107,12 +107,12 @@ def merged(
 
 
 def overtakes(register: Register) -> bool:
-    """Say whether there is a look that counts among what is new."""
+    """Return whether the new snapshots include a valid one."""
     return any(snapshot.valid for snapshot in register.snapshots)
 
 
 def names(db: Database) -> list[str]:
-    """Return the set sources of which something is kept."""
+    """Return the set sources that have data."""
     query = (
         "SELECT name FROM source WHERE EXISTS"
         " (SELECT 1 FROM snapshot WHERE snapshot.source = source.id) ORDER BY name"
@@ -134,17 +134,17 @@ def collection(db: Database, name: str) -> Collection:
 
 
 def _lives(db: Database, source: int) -> tuple[Ints, Lives]:
-    """Return lives as columns, and their numbers; of very many it is quick."""
+    """Return lifetimes as columns, and their numbers; fast for very many."""
     rows = db.execute(_LIVES, (source,)).fetchall()
     ids, keys, _, *times, _, texts = zip(*rows, strict=True) if rows else [()] * 9
-    before, first, last, gone = (np.array(one, dtype=np.float64) for one in times)
+    before, first, last, gone = (np.array(column, dtype=np.float64) for column in times)
     attributes = columns(json.loads(f"[{','.join(texts)}]"))
     lives = Lives(tuple(keys), before, first, last, gone, attributes)
     return np.array(ids, dtype=np.intp), lives
 
 
 def read(db: Database, name: str) -> Register:
-    """Return all that is kept of a set source; raise ``UsageError`` if nothing is."""
+    """Return the register of a set source; raise ``UsageError`` if there is none."""
     source = _source(db, name)
     ids, spells = _spells(db, source)
     spell_of = dict(zip(ids, spells, strict=True))
@@ -167,13 +167,13 @@ def _is_kept(db: Database, name: str) -> bool:
 def _source(db: Database, name: str) -> int:
     row = db.execute(_KEPT, (name,)).fetchone()
     if row is None:
-        raise unknown(name)
+        raise unknown_source(name)
     return int(row[0])
 
 
 def _spells(db: Database, source: int) -> tuple[list[int], list[Spell]]:
     rows = db.execute(_LIVES, (source,)).fetchall()
-    # One long text is read much faster than many short ones.
+    # Parsing one long text is much faster than parsing many short ones.
     attributes = json.loads(f"[{','.join(row[-1] for row in rows)}]")
     spells = [
         Spell(key, spell, before, first, last, gone, missing, record)
@@ -187,24 +187,26 @@ def _spells(db: Database, source: int) -> tuple[list[int], list[Spell]]:
 def log_changes(
     db: Database, run: Run, name: str, register: Register, *, anew: bool
 ) -> None:
-    """Write down what will change once this is saved."""
+    """Log the changes that saving this register will make."""
     if anew:
         old = read(db, name) if _is_kept(db, name) else Register()
-        found = record_changes.replaced(name, old, register, run.began)
+        found = record_changes.replacement_changes(name, old, register, run.began)
         change_log.append(db, found)
         return
     at = db.execute(_WAITING, (name,)).fetchone()
-    change_log.append(db, record_changes.accepted(name, register, at and float(at[0])))
+    change_log.append(
+        db, record_changes.acceptance_changes(name, register, at and float(at[0]))
+    )
     lives = record_changes.LifeRows(db, name)
-    # Rows, not changes: in a new listing there are as many as it has records.
+    # Rows, not changes: a new listing has as many as it has records.
     make = change_log.as_rows(source_id(db, name))
     change_log.append_rows(db, record_changes.find(register, lives, make))
 
 
 def save(db: Database, name: str, register: Register, *, anew: bool = False) -> None:
-    """Add to what is kept of a set source, or put it in place of all that was.
+    """Add to the stored register of a set source, or replace it.
 
-    An answer that waited for a decision is overtaken by any look that counts.
+    A listing that waits for a decision is dropped when a valid snapshot is saved.
     """
     source = source_id(db, name)
     if anew:
@@ -232,9 +234,9 @@ def save(db: Database, name: str, register: Register, *, anew: bool = False) -> 
 
 
 def _save_lives(db: Database, source: int, register: Register) -> None:
-    """Write lives down; of those that began before, only how far they have come.
+    """Write lifetimes; of those that began before, only their progress.
 
-    Their attributes, most of what there is, are as they were first seen.
+    Their attributes, most of the data, are as they were first seen.
     """
     began = min((s.at for s in register.snapshots), default=-NEVER)
     old = [s for s in register.spells if s.first_seen < began]
@@ -245,13 +247,13 @@ def _save_lives(db: Database, source: int, register: Register) -> None:
     )  # fmt: skip
     known = db.executemany(_TOUCH_LIFE, rows).rowcount if old else 0
     fresh = register.spells
-    if known == len(old):  # else some are not kept: they are written as they are
+    if known == len(old):  # else some are not stored yet, and all are written whole
         fresh = [s for s in register.spells if not s.first_seen < began]
     db.executemany(_SAVE_LIFE, _life_rows(source, fresh))
 
 
 def forget(db: Database, source: int) -> None:
-    """Remove all that is kept of a set source."""
+    """Remove all data of a set source."""
     db.execute(
         "DELETE FROM version WHERE life IN (SELECT id FROM life WHERE source = ?)",
         (source,),
@@ -261,13 +263,13 @@ def forget(db: Database, source: int) -> None:
 
 
 def stage(db: Database, run: int, name: str, listing: Listing, why: str) -> None:
-    """Put an answer aside until somebody decides; it replaces an earlier one."""
+    """Put a listing aside until a decision; it replaces an earlier one."""
     source = source_id(db, name)
     old = db.execute("DELETE FROM staged WHERE source = ?", (source,)).rowcount
-    if not old:  # people need to be told once that somebody has to decide
-        change_log.append(db, [record_changes.staged(name, listing.at, why)])
-    told = [listing.complete, listing.note, dict(listing.records)]
-    body = json.dumps([*told, sorted(listing.absent), listing.keyless])
+    if not old:  # people need only one notice of a pending decision
+        change_log.append(db, [record_changes.staging_change(name, listing.at, why)])
+    fields = [listing.complete, listing.note, dict(listing.records)]
+    body = json.dumps([*fields, sorted(listing.absent), listing.keyless])
     packed = zlib.compress(body.encode())
     db.execute(
         "INSERT INTO staged VALUES (?, ?, ?, ?, ?)",
@@ -276,7 +278,7 @@ def stage(db: Database, run: int, name: str, listing: Listing, why: str) -> None
 
 
 def staged(db: Database) -> list[Staged]:
-    """Return the answers that wait for a decision, oldest first."""
+    """Return the listings that wait for a decision, oldest first."""
     query = (
         "SELECT run, name, at, why, listing FROM staged"
         " JOIN source ON source.id = source ORDER BY run, name"

@@ -48,23 +48,23 @@ def create(db: Database) -> None:
         db.execute(statement)
 
 
-def told(looks: Looks) -> Iterable[tuple[Observation, Outgoing]]:
-    """Return the looks that read where a page leads, and where that is."""
+def read_links(looks: Looks) -> Iterable[tuple[Observation, Outgoing]]:
+    """Return the observations with links, each with its links."""
     return ((o, o.links) for o in looks.details if o.links is not None)
 
 
-def known(out: Outgoing, keys: Container[str]) -> Outgoing:
-    """Return where a page leads, without what is not known as an item."""
+def to_known(out: Outgoing, keys: Container[str]) -> Outgoing:
+    """Return the links of a page to known items only."""
     to = tuple(dict.fromkeys(key for key in out.to if key in keys))
     return Outgoing(to, out.same if out.same in keys else "", out.under)
 
 
 def save(db: Database, looks: Looks) -> None:
-    """Replace the links of the pages whose links these looks read.
+    """Replace the links of the pages whose links these observations read.
 
-    What it links to that is not known as an item is left out.
+    Links to unknown items are left out.
     """
-    for look, out in told(looks):
+    for look, out in read_links(looks):
         row = db.execute("SELECT id FROM item WHERE key = ?", (look.key,)).fetchone()
         if row is None:
             continue
@@ -100,14 +100,14 @@ def _edges(db: Database, number: Ints) -> tuple[Ints, Ints]:
 
 
 def of_memory(keys: Sequence[str], out: Mapping[str, Outgoing]) -> Links:
-    """Return the links between items, from where each page was last seen to lead."""
+    """Return the links between items, from the latest links of each page."""
     row = {key: i for i, key in enumerate(keys)}
-    known = {row[key]: where for key, where in out.items() if key in row}
-    pairs = [(i, row[t]) for i, where in known.items() for t in where.to if t in row]
+    known = {row[key]: links for key, links in out.items() if key in row}
+    pairs = [(i, row[t]) for i, links in known.items() for t in links.to if t in row]
     page, target = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     return Links.of_columns(
         tuple(keys),
         (page, target),
-        {i: row[where.same] for i, where in known.items() if where.same in row},
-        {i: where.under for i, where in known.items()},
+        {i: row[links.same] for i, links in known.items() if links.same in row},
+        {i: links.under for i, links in known.items()},
     )

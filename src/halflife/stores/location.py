@@ -1,4 +1,4 @@
-"""Opening a store by where it lies: a file, or an address of a database."""
+"""Opening a store by its location: a file, or the address of a database."""
 
 from contextlib import closing
 from pathlib import Path
@@ -29,14 +29,14 @@ def open_store(
 
 
 def find_store(place: Place) -> TableStore | None:
-    """Open a store to look at it; None if there is none yet."""
+    """Open a store to read it; None if there is none yet."""
     if isinstance(place, str) and is_address(place):
         return _postgres().find(place)
     return open_store(place, readonly=True) if Path(place).exists() else None
 
 
 def work_queue(place: Place, lease: float) -> "WorkQueue":
-    """Connect to what hands work out to workers; ``lease`` is in seconds."""
+    """Connect to the work queue of the workers; ``lease`` is in seconds."""
     _postgres()
     from halflife.stores.postgres.work_queue import WorkQueue  # noqa: PLC0415
 
@@ -44,7 +44,7 @@ def work_queue(place: Place, lease: float) -> "WorkQueue":
 
 
 def is_there(place: Place, *, least: int = 0) -> bool:
-    """Say whether there is a store; as a file, one of so many bytes at least."""
+    """Return whether a store exists; a file must have ``least`` bytes."""
     if isinstance(place, str) and is_address(place):
         return _postgres().is_there(place)
     path = Path(place)
@@ -52,7 +52,7 @@ def is_there(place: Place, *, least: int = 0) -> bool:
 
 
 def stamp(place: Place) -> tuple[int, ...]:
-    """Return numbers that change when a store is written, its bytes last."""
+    """Return numbers that change when a store is written, its size last."""
     if isinstance(place, str) and is_address(place):
         found = find_store(place)
         if found is None:
@@ -60,7 +60,7 @@ def stamp(place: Place) -> tuple[int, ...]:
         with found:
             return found.writes(), found.size()
     path = Path(place)
-    times = [_stamp(one) for one in (path.with_name(f"{path.name}-wal"), path)]
+    times = [_stamp(file) for file in (path.with_name(f"{path.name}-wal"), path)]
     return tuple(number for pair in times for number in pair)
 
 
@@ -73,17 +73,17 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 def spent_by_hour(place: Place, since: float) -> Charges:
-    """Return what was charged since then; a file of any version stays as it is."""
+    """Return the charges since then by the hour; a file of any version is read."""
     if isinstance(place, str) and is_address(place):
-        with open_store(place, readonly=True) as store, store.looking() as db:
+        with open_store(place, readonly=True) as store, store.reading() as db:
             return ledger.by_hour(db, since)
     path = Path(place)
-    with closing(files.connect_as_is(path)) as db, files.translated(path):
+    with closing(files.connect_as_is(path)) as db, files.store_errors(path):
         return ledger.by_hour(db, since)
 
 
-def shown(place: Place) -> str:
-    """Return where a store lies, for people: without a password."""
+def display_name(place: Place) -> str:
+    """Return the location of a store for display, without a password."""
     text = str(place)
     return PostgresAddress.parse(text).name if is_address(text) else text
 

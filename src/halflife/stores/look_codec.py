@@ -1,7 +1,7 @@
-"""Observations as bytes: how a worker hands what it saw to whoever files it.
+"""Observations as bytes: how a worker hands them to the process that stores them.
 
-A list of rows as JSON, with its length before it, and the contents behind it, all
-packed. No code is read from it, whoever wrote it.
+A list of rows as JSON, preceded by its length and followed by the contents, all
+compressed. Reading it executes no code, whoever wrote it.
 """
 
 import json
@@ -13,20 +13,20 @@ from typing import Any, TypeAlias
 from halflife.core.item import Item
 from halflife.core.observation import Content, Observation, Outgoing, Seen
 
-LEVEL = 1  # of packing: most of it is read once, within a second
+LEVEL = 1  # of compression: most of it is read once, within a second
 _COUNT = 4  # bytes that hold the length of the rows
-# Of an answer: its status, its address, and headers that say how long it holds.
+# Of an answer: its status, its address, and headers that say how long it is valid.
 Head: TypeAlias = tuple[int, str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class SeenPages:
-    """What a worker saw.
+    """Pages that a worker observed.
 
     Attributes:
-        looks: The observations, in their order.
-        maps: Of pages that are maps, which kind they are.
-        heads: Of pages, what their answers said besides.
+        looks: The observations, in order.
+        maps: The kinds of those pages that are sitemaps.
+        heads: Status, address and caching headers of the answers, by page.
 
     """
 
@@ -39,26 +39,27 @@ def pack(seen: SeenPages) -> bytes:
     """Return observations as bytes."""
     rows = [_row(look) for look in seen.looks]
     bodies = [look.content.body for look in seen.looks if look.content is not None]
-    told = {"looks": rows, "maps": dict(seen.maps), "heads": dict(seen.heads)}
-    text = json.dumps(told, separators=(",", ":")).encode()
+    table = {"looks": rows, "maps": dict(seen.maps), "heads": dict(seen.heads)}
+    text = json.dumps(table, separators=(",", ":")).encode()
     whole = [len(text).to_bytes(_COUNT, "big"), text, *bodies]
     return zlib.compress(b"".join(whole), LEVEL)
 
 
 def unpack(data: bytes) -> SeenPages:
-    """Return what ``pack`` was given; raise ``ValueError`` or alike if it is not."""
+    """Return the observations that ``pack`` got; raise ``ValueError`` or alike."""
     whole = zlib.decompress(data)
     end = _COUNT + int.from_bytes(whole[:_COUNT], "big")
-    told = json.loads(whole[_COUNT:end])
-    looks = tuple(_looks(told["looks"], whole, end))
+    table = json.loads(whole[_COUNT:end])
+    looks = tuple(_looks(table["looks"], whole, end))
     heads = {
-        key: (int(n), str(url), said) for key, (n, url, said) in told["heads"].items()
+        key: (int(status), str(url), headers)
+        for key, (status, url, headers) in table["heads"].items()
     }
-    return SeenPages(looks, told["maps"], heads)
+    return SeenPages(looks, table["maps"], heads)
 
 
 def _row(look: Observation) -> dict[str, Any]:
-    """Return an observation as JSON holds it; what it does not have is left out."""
+    """Return an observation as a JSON object without its empty fields."""
     row: dict[str, Any] = {"key": look.key, "at": look.at, "seen": int(look.seen)}
     for name in ("digest", "raw", "etag", "note"):
         if getattr(look, name):

@@ -1,4 +1,4 @@
-"""State that lives as long as the program; for replays and tests."""
+"""A store in memory, for replays and tests."""
 
 import sqlite3
 from collections import Counter
@@ -32,13 +32,13 @@ from halflife.stores.memory_parts import (
     MemoryReports,
     MemoryVersions,
 )
-from halflife.stores.run_history import Ran
+from halflife.stores.run_history import PastRun
 from halflife.stores.store_base import (
-    EvidenceShelf,
-    about,
-    introduced,
-    named,
+    EvidenceCache,
+    new_items,
+    of_known_items,
     rows_by_name,
+    run_sources,
 )
 from halflife.stores.work import FleetState
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from halflife.stores.sink_rows import SinkRows
 
 _Look: TypeAlias = tuple[str, float, int, str]
-_SEEN = tuple(Seen)  # a place in a tuple is faster found than a member of an enum
+_SEEN = tuple(Seen)  # indexing a tuple is faster than calling an enum
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _Lease:
 class MemoryStore:
     """Keeps everything in memory, as columns; nothing outlives the program.
 
-    It keeps the same contract as the store on disk, leases and ledger included.
+    It has the same contract as the store on disk, leases and ledger included.
 
     >>> store = MemoryStore()
     >>> store.add([Item("a", "site"), Item("b", "site")])
@@ -76,7 +76,7 @@ class MemoryStore:
         self._newest = np.zeros(0)
         self.log: list[Looks] = []
         self._logged: set[_Look] | None = None
-        self._shelf = EvidenceShelf()
+        self._cache = EvidenceCache()
         self._details: dict[str, Observation] = {}
         self._links: dict[str, Outgoing] = {}
         self._leases: dict[str, _Lease] = {}
@@ -85,7 +85,7 @@ class MemoryStore:
         self.charged: dict[float, int] = {}
         self.charged_here: Counter[tuple[str, ...]] = Counter()
         self._charged_to: dict[tuple[str, ...], dict[float, int]] = {}
-        self.ran: dict[int, Ran] = {}
+        self.past_runs: dict[int, PastRun] = {}
         self.hosts: dict[str, HostState] = {}
         self._notes: dict[tuple[str, str, int], Note] = {}
         self._sets: dict[str, Register] = {}
@@ -99,7 +99,7 @@ class MemoryStore:
         self.reports = MemoryReports(self)
 
     def add(self, items: Iterable[Item]) -> int:
-        """Make items known; return how many were new. Known ones get the new weight."""
+        """Add items; return how many were new. Known ones get the new weight."""
         old, given = len(self._items), list(items)
         if not given:
             return 0
@@ -111,8 +111,8 @@ class MemoryStore:
             self._number.setdefault(item.key, len(self._number))
         new = len(self._items) - old
         self._newest = np.concatenate([self._newest, np.full(new, -np.inf)])
-        self._shelf.add([self._items[item.key] for item in given])
-        self._shelf.reweigh(given)
+        self._cache.add([self._items[item.key] for item in given])
+        self._cache.reweigh(given)
         return new
 
     def items(self, sources: Sequence[str] = ()) -> list[Item]:
@@ -140,22 +140,22 @@ class MemoryStore:
         return None if item is None else item.source
 
     def url_of(self, key: str) -> str:
-        """Return what is sent for an item: its key, unless it was found with more."""
+        """Return the URL to fetch for an item: its key, unless it has another."""
         item = self._items.get(key)
         return item.url if item and item.url else key
 
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
-        """Return what all looks add up to; ``append`` keeps it up to date."""
-        evidence = self._shelf.get(sources)
+        """Return the evidence on items; ``append`` keeps it up to date."""
+        evidence = self._cache.get(sources)
         if evidence is None:
             evidence = Evidence.of(self.items(sources))
             for looks in self.log:
-                evidence.take(evidence.weigh(about(evidence, looks)))
-            self._shelf.keep(sources, evidence)
+                evidence.take(evidence.weigh(of_known_items(evidence, looks)))
+            self._cache.keep(sources, evidence)
         return evidence
 
     def history(self, sources: Sequence[str] = ()) -> History:
-        """Return every good look so far, as columns."""
+        """Return every good observation so far, as columns."""
         rows = {item.key: i for i, item in enumerate(self.items(sources))}
         codes: dict[str, int] = {}
         item, digest = [], []
@@ -171,7 +171,7 @@ class MemoryStore:
         return History.from_columns(tuple(rows), *columns)
 
     def held(self, keys: Sequence[str]) -> list[Observation | None]:
-        """Return the last good look at each item, for conditional requests."""
+        """Return the last good observation of each item, for conditional requests."""
         found: dict[str, Observation] = {}
         for source in {i.source for i in map(self._items.get, keys) if i is not None}:
             found.update(_latest(self.evidence((source,)), keys))
@@ -182,11 +182,11 @@ class MemoryStore:
         """Return the notes of failed observations, given by item and time."""
         failed = (o for looks in self.log for o in looks.details)
         notes = {(o.key, o.at): o.note for o in failed if o.seen is Seen.FAILED}
-        return [notes[one] for one in tried if one in notes]
+        return [notes[key] for key in tried if key in notes]
 
     def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
         """Take the lease on sources for ``lease`` days; raise ``AlreadyRunning``."""
-        names = named(sources)
+        names = run_sources(sources)
         for held in self._holders(names, now):
             self._interrupted[held.run.sources] = held
             self._end(held.run, min(now, held.expires), "interrupted")
@@ -198,14 +198,14 @@ class MemoryStore:
         if before is not None and now - before.expires <= RESUME_WITHIN:
             run = replace(run, began=before.run.began, resumed=True)
         self._leases.update((s, _Lease(run, now + lease)) for s in names)
-        self.ran[run.id] = Ran(run.id, "running", run.began, None, names, 0)
+        self.past_runs[run.id] = PastRun(run.id, "running", run.began, None, names, 0)
         return run
 
     def _end(self, run: Run, at: float, state: str) -> None:
-        self.ran[run.id] = replace(self.ran[run.id], state=state, ended=at)
+        self.past_runs[run.id] = replace(self.past_runs[run.id], state=state, ended=at)
 
     def _holders(self, names: Sequence[str], now: float) -> list[_Lease]:
-        """Return the leases on sources that have run out; others must be respected."""
+        """Return the expired leases on sources; raise if others hold any."""
         held = [(s, self._leases[s]) for s in names if s in self._leases]
         for source, lease in held:
             if lease.expires > now:
@@ -221,7 +221,7 @@ class MemoryStore:
         self._leases.update((s, _Lease(run, now + lease)) for s in run.sources)
 
     def finish(self, run: Run, now: float, *, done: bool = True) -> None:
-        """Give the lease back; the next run goes on from one that is not done."""
+        """Give the lease back; the next run resumes one that is not done."""
         self.fence(run)
         for source in run.sources:
             del self._leases[source]
@@ -232,24 +232,24 @@ class MemoryStore:
     def append(self, run: Run, looks: Looks) -> None:
         """Add observations, or none of them; raise ``LeaseLost``.
 
-        Adding the same look twice changes nothing. A hint of an unknown item
-        makes it known.
+        Adding the same observation twice changes nothing. A hint of an unknown item
+        adds it.
         """
         self.fence(run)
         evidence = self.evidence(run.sources)
-        self.add(introduced(looks, evidence, run.sources, self._items.__contains__))
-        fresh = about(evidence, self._fresh(looks))
+        self.add(new_items(looks, evidence, run.sources, self._items.__contains__))
+        fresh = of_known_items(evidence, self._fresh(looks))
         if len(fresh) == 0:
             return
         fold = evidence.weigh(fresh)
         self._report(fresh, evidence, fold)
         self.log.append(fresh)
         evidence.take(fold)
-        self._shelf.take(fresh, besides=evidence)
+        self._cache.take(fresh, besides=evidence)
         self._remember(fresh)
 
     def _report(self, looks: Looks, evidence: Evidence, fold: Fold) -> None:
-        """Write down what observations change that are not folded in yet."""
+        """Log the changes of observations that are not folded in yet."""
         accepted = self.held_answers.clear_seen(looks)
         if accepted:
             self.changes.append(page_changes.acceptances(accepted, evidence))
@@ -267,7 +267,7 @@ class MemoryStore:
         return self.held([key])[0]
 
     def _fresh(self, looks: Looks) -> Looks:
-        """Return the looks that are not in the log yet."""
+        """Return the observations that are not in the log yet."""
         number = self._number
         rows = np.fromiter(map(number.__getitem__, looks.keys), np.intp, len(looks))
         again = looks.at <= self._newest[rows]
@@ -280,7 +280,7 @@ class MemoryStore:
         return looks
 
     def _unlike_any(self, looks: Looks) -> list[int]:
-        """Return which looks are unlike all before; needed only if time stood still."""
+        """Return which observations differ from all before, if time stood still."""
         if self._logged is None:
             self._logged = {look for batch in self.log for look in _each(batch)}
         new = []
@@ -291,7 +291,7 @@ class MemoryStore:
         return new
 
     def _remember(self, looks: Looks) -> None:
-        """Keep what the columns do not say about the latest look at each item."""
+        """Keep the details of the latest observations that columns do not have."""
         if self._details and not looks.details:
             for key in self._details.keys() & set(looks.keys):
                 del self._details[key]
@@ -299,8 +299,8 @@ class MemoryStore:
             if o.seen <= Seen.ABSENT:
                 self._details[o.key] = replace(o, content=None, item=None, links=None)
             self.versions.save(o)
-        for o, out in graph.told(looks):
-            self._links[o.key] = graph.known(out, self._items)
+        for o, out in graph.read_links(looks):
+            self._links[o.key] = graph.to_known(out, self._items)
 
     def fence(self, run: Run) -> None:
         """Raise ``LeaseLost`` if the run no longer holds its lease."""
@@ -316,19 +316,19 @@ class MemoryStore:
         return graph.of_memory([i.key for i in self.items(sources)], self._links)
 
     def content(self, key: str) -> Content | None:
-        """Return the copy we hold of an item."""
+        """Return the copy held of an item."""
         return self.versions.current(key)
 
     def host(self, name: str) -> HostState | None:
-        """Return what is known of a host."""
+        """Return the stored state of a host."""
         return self.hosts.get(name)
 
     def save_host(self, state: HostState) -> None:
-        """Remember what is known of a host."""
+        """Store the state of a host."""
         self.hosts[state.name] = state
 
     def note(self, source: str, kind: str, number: int = 0) -> Note | None:
-        """Return a note as it was written; None if there is none."""
+        """Return a note as it was stored; None if there is none."""
         return self._notes.get((source, kind, number))
 
     def note_numbers(self, source: str, kind: str) -> list[int]:
@@ -336,7 +336,7 @@ class MemoryStore:
         return sorted(n for s, k, n in self._notes if (s, k) == (source, kind))
 
     def save_note(self, source: str, kind: str, note: Note, number: int = 0) -> None:
-        """Write a note in place of the one before."""
+        """Store a note, replacing the one before."""
         self._notes[source, kind, number] = note
 
     def remove_note(self, source: str, kind: str, number: int = 0) -> None:
@@ -348,31 +348,31 @@ class MemoryStore:
         return sum(n for at, n in self.charged.items() if at >= since)
 
     def charge(self, run: Run, requests: int, now: float) -> None:
-        """Write down that requests are about to be sent; negative gives them back."""
+        """Record that requests are about to be sent; negative gives them back."""
         self.fence(run)
-        for book in (self.charged, self._charged_to.setdefault(run.sources, {})):
-            book[now] = book.get(now, 0) + requests
+        for charges in (self.charged, self._charged_to.setdefault(run.sources, {})):
+            charges[now] = charges.get(now, 0) + requests
         self.charged_here[run.sources] += requests
-        ran = self.ran[run.id]
-        self.ran[run.id] = replace(ran, requests=ran.requests + requests)
+        ran = self.past_runs[run.id]
+        self.past_runs[run.id] = replace(ran, requests=ran.requests + requests)
 
     def spent_by(self, sources: Sequence[str], since: float) -> int:
-        """Return how many of them were charged to runs of exactly these sources."""
-        book = self._charged_to.get(tuple(sorted(set(sources))), {})
-        return sum(n for at, n in book.items() if at >= since)
+        """Return the requests charged to runs of exactly these sources since then."""
+        charges = self._charged_to.get(tuple(sorted(set(sources))), {})
+        return sum(n for at, n in charges.items() if at >= since)
 
     def collections(self) -> list[str]:
-        """Return the names of the set sources of which something is kept."""
+        """Return the names of the set sources that have data."""
         return sorted(self._sets)
 
     def collection(self, name: str) -> Collection:
         """Return the history of a set source; raise ``UsageError`` if there is none."""
-        if name not in self._collections:  # asked for often, changed by a read
+        if name not in self._collections:  # read often, changed by a fetch only
             self._collections[name] = self._kept(name).collection(name)
         return self._collections[name]
 
     def register(self, name: str) -> Register:
-        """Return all that is kept of a set source; ``UsageError`` if nothing is."""
+        """Return the register of a set source; ``UsageError`` if there is none."""
         kept = self._kept(name)
         return Register(
             list(kept.snapshots),
@@ -383,32 +383,34 @@ class MemoryStore:
 
     def _kept(self, name: str) -> Register:
         if name not in self._sets:
-            raise lifetimes.unknown(name)
+            raise lifetimes.unknown_source(name)
         return self._sets[name]
 
     def save_collection(self, run: Run, collection: Collection) -> None:
-        """Keep a history in place of all that was kept of the set source."""
+        """Store a history, replacing all data of the set source."""
         self.save_register(run, collection.name, Register.of(collection), anew=True)
 
     def save_register(
         self, run: Run, name: str, register: Register, *, anew: bool = False
     ) -> None:
-        """Add to what is kept of a set source, or replace it."""
-        lifetimes.covered(run, name)
+        """Add to the register of a set source, or replace it."""
+        lifetimes.check_covered(run, name)
         self.fence(run)
         held = self._sets.get(name, Register())
         old = Register() if anew else held
         lives = record_changes.LivesInMemory(old)
         if anew:
-            changes = record_changes.replaced(name, held, register, run.began)
+            changes = record_changes.replacement_changes(
+                name, held, register, run.began
+            )
         else:
             waiting = self._staged.get(name)
             at = None if waiting is None else waiting.listing.at
-            changes = record_changes.accepted(name, register, at)
+            changes = record_changes.acceptance_changes(name, register, at)
             make = record_changes.as_changes(name)
             changes += record_changes.find(register, lives, make)
         self.changes.append(changes)
-        new = lifetimes.merged(old, register, lives)
+        new = lifetimes.merge(old, register, lives)
         if anew or lifetimes.overtakes(register):
             self._staged.pop(name, None)
         self._sets.pop(name, None)
@@ -417,27 +419,27 @@ class MemoryStore:
             self._sets[name] = new
 
     def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
-        """Put an answer aside until somebody decides; nothing else changes."""
-        lifetimes.covered(run, name)
+        """Put a listing aside until a decision; nothing else changes."""
+        lifetimes.check_covered(run, name)
         self.fence(run)
         if name not in self._staged:
-            self.changes.append([record_changes.staged(name, listing.at, why)])
+            self.changes.append([record_changes.staging_change(name, listing.at, why)])
         self._staged[name] = Staged(run.id, name, listing, why)
 
     def staged(self) -> list[Staged]:
-        """Return the answers that wait for a decision, oldest first."""
+        """Return the listings that wait for a decision, oldest first."""
         return sorted(self._staged.values(), key=lambda s: (s.run, s.source))
 
     def dismiss(self, run: int) -> int:
-        """Forget the answer that a run put aside; return how many there were."""
-        gone = [name for name, one in self._staged.items() if one.run == run]
+        """Drop the listings that a run put aside; return how many there were."""
+        gone = [name for name, staged in self._staged.items() if staged.run == run]
         for name in gone:
             del self._staged[name]
         return len(gone)
 
     @cached_property
     def outbox(self) -> "Outbox":
-        """Alarms, and messages that wait to be sent: tables in memory."""
+        """Alerts, and messages that wait to be sent: tables in memory."""
         from halflife.stores.outbox import Outbox, create  # noqa: PLC0415  (rare)
 
         db = sqlite3.connect(":memory:", isolation_level=None)
@@ -446,7 +448,7 @@ class MemoryStore:
 
     @cached_property
     def sinks(self) -> "SinkRows":
-        """How far each sink has come: tables in memory."""
+        """The progress of each sink: tables in memory."""
         from halflife.stores.sink_rows import SinkRows, create  # noqa: PLC0415  (rare)
 
         db = sqlite3.connect(":memory:", isolation_level=None)
@@ -454,16 +456,16 @@ class MemoryStore:
         return SinkRows(Connection(db, Path(":memory:")))
 
     def fleet(self) -> FleetState:
-        """Return no workers: what lives in memory is used by one process."""
+        """Return no workers: a store in memory is used by one process."""
         return FleetState()
 
     def size(self) -> int:
-        """Return the bytes that it takes on a disk: none."""
+        """Return the size on disk: 0."""
         return 0
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Let several changes happen; what lives in memory only is not undone."""
+        """Group several changes; a store in memory cannot undo them."""
         yield
 
 
@@ -475,7 +477,7 @@ def _each(looks: Looks) -> Iterator[_Look]:
 def _latest(
     evidence: Evidence, keys: Sequence[str]
 ) -> Iterator[tuple[str, Observation]]:
-    """Yield the last good look at each of these items that the evidence knows."""
+    """Yield the last good observation of each of these items that is known."""
     rows = [(key, row) for key in keys if (row := evidence.row(key)) is not None]
     at = [row for _, row in rows]
     columns = (evidence.last_at[at], evidence.seen[at], evidence.digest[at])

@@ -1,4 +1,4 @@
-"""The parts of a store in memory whose nouns are its own."""
+"""The parts of a store in memory: changes, versions, forecasts and others."""
 
 import math
 import zlib
@@ -17,7 +17,7 @@ from halflife.core.host import HostState
 from halflife.core.observation import Content, Looks, Observation, Seen
 from halflife.stores import change_search, page_changes, page_versions
 from halflife.stores.change_search import ChangeFilter, ChangeSlice
-from halflife.stores.forecasts import Checks, ForecastCheck, Issued, columns
+from halflife.stores.forecasts import Checks, ForecastCheck, IssuedForecast, columns
 from halflife.stores.held_pages import (
     HELD,
     LARGEST,
@@ -28,7 +28,7 @@ from halflife.stores.held_pages import (
 from halflife.stores.ownership import SourceHoldings
 from halflife.stores.page_changes import PageChanges
 from halflife.stores.page_versions import PageVersion
-from halflife.stores.run_history import FailedFetch, Ran
+from halflife.stores.run_history import FailedFetch, PastRun
 from halflife.stores.runs import RunAccount
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class MemoryChanges:
         self._size = 0
 
     def append(self, changes: Iterable[Change]) -> None:
-        """Write changes down."""
+        """Append changes."""
         given = list(changes)
         if given:
             self._all().extend(
@@ -57,7 +57,7 @@ class MemoryChanges:
     def append_pages(
         self, changes: PageChanges, source_of: Callable[[str], str]
     ) -> None:
-        """Keep changes as columns until somebody reads them; replays never do."""
+        """Store changes as columns until they are read; replays never read them."""
         self._pages.append((changes, source_of))
         self._size += len(changes)
 
@@ -81,25 +81,25 @@ class MemoryChanges:
         return list(islice(later, most))
 
     def older(self, wanted: ChangeFilter, before: int, most: int) -> ChangeSlice:
-        """Return the newest changes that are wanted before a number."""
+        """Return the newest matching changes before a number."""
         log = self._all()[: max(before - 1, 0)]
         return change_search.search(reversed(log), wanted, most)
 
     def newer(self, wanted: ChangeFilter, after: int, most: int) -> ChangeSlice:
-        """Return the oldest changes that are wanted after a number, newest first."""
+        """Return the oldest matching changes after a number, newest first."""
         log = self._all()[max(after, 0) :]
         return change_search.search(log, wanted, most, upwards=True)
 
     def last(self) -> int:
-        """Return the number of the newest change ever written; 0 if none was."""
+        """Return the number of the newest change ever logged; 0 if there is none."""
         return self._size
 
     def removed(self) -> int:
-        """Return that nothing was removed."""
+        """Return 0: nothing is ever removed."""
         return 0
 
     def before(self, at: float) -> int:
-        """Return the number after which all changes observed since then come."""
+        """Return the number after which all changes observed since then follow."""
         found = (c.seq - 1 for c in self._all() if c.at >= at)
         return next(found, self.last())
 
@@ -113,13 +113,13 @@ class MemoryVersions:
         self._last = 0
 
     def save(self, look: Observation) -> None:
-        """Keep the body of an observation as the current one, and those before it."""
+        """Store the body of an observation as the current one, and those before it."""
         if look.content is None:
             return
         kept = self._kept.setdefault(look.key, [])
         at = look.at
         if kept and kept[0][0].digest == look.digest:
-            at = kept.pop(0)[0].at  # it is the same text still
+            at = kept.pop(0)[0].at  # the text has not changed
         elif kept:
             self._last += 1
             kept[0] = replace(kept[0][0], number=self._last), kept[0][1]
@@ -128,7 +128,7 @@ class MemoryVersions:
         del kept[self.most :]
 
     def put_back(self, look: Observation) -> None:
-        """Let an earlier body be the current one; what replaced it is no version."""
+        """Restore an earlier body as the current one, and drop the one it replaces."""
         if look.content is None:
             return
         kept = self._kept.setdefault(look.key, [])
@@ -140,16 +140,16 @@ class MemoryVersions:
         kept.insert(0, (version, look.content))
 
     def current(self, key: str) -> Content | None:
-        """Return the copy that is held of a page."""
+        """Return the copy held of a page."""
         kept = self._kept.get(key)
         return kept[0][1] if kept else None
 
     def of(self, key: str) -> list[PageVersion]:
-        """Return the versions of a page that are kept, newest first."""
+        """Return the stored versions of a page, newest first."""
         return [version for version, _ in self._kept.get(key, ())]
 
     def content(self, key: str, version: PageVersion) -> Content | None:
-        """Return the body of a version; None if it is not kept any more."""
+        """Return the body of a version; None if it is not stored any more."""
         kept = self._kept.get(key, ())
         return next((c for v, c in kept if v.number == version.number), None)
 
@@ -159,40 +159,40 @@ class MemoryForecasts:
 
     def __init__(self, store: "MemoryStore") -> None:
         self._store = store
-        self._made: dict[int, Issued] = {}
+        self._made: dict[int, IssuedForecast] = {}
         self._checks: list[tuple[str, ForecastCheck]] = []
         self._last = 0
 
-    def issue(self, forecasts: Iterable[Issued]) -> None:
-        """Write forecasts down."""
+    def issue(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store forecasts."""
         self.record(
             replace(f, told=None, found=None, looks=None, draw=None) for f in forecasts
         )
 
-    def waiting(self, source: str) -> list[Issued]:
-        """Return the forecasts whose outcome was not seen yet, oldest first."""
+    def waiting(self, source: str) -> list[IssuedForecast]:
+        """Return the forecasts that have no outcome yet, oldest first."""
         return [f for f in self.made(source, -math.inf) if f.told is None]
 
-    def settled(self, source: str, since: float = 0.0) -> list[Issued]:
-        """Return the forecasts whose outcome was seen, in the order of that."""
-        told = [f for f in self.made(source, -math.inf) if f.told is not None]
-        some = [f for f in told if (f.told or 0.0) >= since]
-        return sorted(some, key=lambda f: (f.told, f.made, f.ahead))
+    def settled(self, source: str, since: float = 0.0) -> list[IssuedForecast]:
+        """Return the forecasts with an outcome, in the order of the outcomes."""
+        mine = self.made(source, -math.inf)
+        settled = [f for f in mine if f.told is not None and f.told >= since]
+        return sorted(settled, key=lambda f: (f.told, f.made, f.ahead))
 
-    def told(self, since: float) -> set[str]:
-        """Return the sources that any outcome was seen of since then."""
-        told = (f for f in self._made.values() if f.told is not None)
-        return {f.source for f in told if (f.told or 0.0) >= since}
+    def settled_sources(self, since: float) -> set[str]:
+        """Return the sources with an outcome since then."""
+        settled = (f for f in self._made.values() if f.told is not None)
+        return {f.source for f in settled if (f.told or 0.0) >= since}
 
-    def made(self, source: str, since: float) -> list[Issued]:
+    def made(self, source: str, since: float) -> list[IssuedForecast]:
         """Return all forecasts made since then, oldest first."""
         mine = [f for f in self._made.values() if f.source == source]
         return sorted(
             (f for f in mine if f.made >= since), key=lambda f: (f.made, f.ahead)
         )
 
-    def settle(self, forecasts: Iterable[Issued]) -> None:
-        """Write down what came true; an outcome that is known stays as it is."""
+    def settle(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store outcomes; an outcome that is known stays as it is."""
         for f in forecasts:
             kept = self._made.get(f.id)
             if kept is not None and kept.told is None:
@@ -200,26 +200,26 @@ class MemoryForecasts:
                     kept, told=f.told, found=f.found, looks=f.looks, draw=f.draw
                 )
 
-    def record(self, forecasts: Iterable[Issued]) -> None:
-        """Write down forecasts that were read off others, with what came true."""
+    def record(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store forecasts derived from others, with their outcomes."""
         for f in forecasts:
             self._last += 1
             self._made[self._last] = replace(f, id=self._last)
 
-    def drop(self, forecasts: Iterable[Issued]) -> None:
-        """Remove forecasts whose outcome nobody saw."""
+    def drop(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Remove forecasts that have no outcome."""
         for f in forecasts:
             kept = self._made.get(f.id)
             if kept is not None and kept.told is None:
                 del self._made[f.id]
 
     def note(self, source: str, checks: Iterable[ForecastCheck]) -> None:
-        """Write down what was drawn of a source, and what was found."""
+        """Store checks of a source."""
         known = (c for c in checks if self._store.source_of(c.key) is not None)
         self._checks += [(source, check) for check in known]
 
     def checks(self, source: str, since: float = 0.0) -> Checks:
-        """Return what was drawn of a source since then."""
+        """Return the checks of a source since then."""
         mine = [c for name, c in self._checks if name == source and c.at >= since]
         mine.sort(key=lambda c: c.at)
         group = {item.key: item.group for item in self._store.items()}
@@ -237,14 +237,14 @@ class MemoryForecasts:
         return sorted(names)[:most], waiting
 
     def still(self, keys: Sequence[str], then: float) -> list[bool | None]:
-        """Return whether what was held of each item then is what was seen last."""
+        """Return whether each copy held then equals what was last seen of its item."""
         history = self._store.history()
         place = {key: row for row, key in enumerate(history.keys)}
         return [_still(history, place.get(key), then) for key in keys]
 
 
 def _still(history: History, row: int | None, then: float) -> bool | None:
-    """Say whether an item's last good observation by then was its last of all."""
+    """Return whether an item's last good observation by then equals its last of all."""
     if row is None:
         return None
     begin, end = history.start[row : row + 2].tolist()
@@ -256,33 +256,33 @@ def _still(history: History, row: int | None, then: float) -> bool | None:
 
 
 class MemoryHeldAnswers:
-    """Answers that are not believed yet, by page."""
+    """Held answers, by page."""
 
     def __init__(self, store: "MemoryStore") -> None:
         self._store = store
         self._kept: dict[str, tuple[HeldPage, Observation]] = {}
 
     def rows(self, sources: Iterable[str] = ()) -> list[HeldPage]:
-        """Return the pages of sources, or of all, with such an answer, oldest first."""
+        """Return the pages of sources, or of all, with held answers, oldest first."""
         names = set(sources)
-        found = [page for page, _ in self._kept.values()]
-        some = [page for page in found if not names or page.source in names]
-        return sorted(some, key=lambda page: page.since)
+        pages = [page for page, _ in self._kept.values()]
+        chosen = [page for page in pages if not names or page.source in names]
+        return sorted(chosen, key=lambda page: page.since)
 
     def row(self, key: str) -> HeldPage | None:
-        """Return a page with such an answer; None if there is none."""
+        """Return a page whose answer is held back; None if there is none."""
         found = self._kept.get(key)
         return found and found[0]
 
     def save(self, run: int, answer: HeldFetch, *, room: bool = True) -> None:
-        """Put an answer aside, in place of an earlier one of the same page."""
+        """Hold an answer back, replacing an earlier one of the same page."""
         look = answer.look
         item = self._store.item(look.key)
-        if item is None:  # a page that nobody knows yet is asked for again
+        if item is None:  # an unknown page will be fetched again
             return
-        said = (answer.state, answer.why)
+        decision = (answer.state, answer.why)
         page = HeldPage(
-            look.key, item.source, item.group, run, *said, look.at, 1, answer.was,
+            look.key, item.source, item.group, run, *decision, look.at, 1, answer.was,
             answer.shape, look.digest,
         )  # fmt: skip
         old = self.row(look.key)
@@ -290,12 +290,12 @@ class MemoryHeldAnswers:
             page = replace(page, run=old.run, was=old.was)
             if old.shape == page.shape:
                 page = replace(page, since=old.since, seen=old.seen + 1)
-        self._kept[look.key] = page, _as_kept(look, room=room)
+        self._kept[look.key] = page, _as_stored(look, room=room)
         if page.state == HELD and (old is None or old.state != HELD):
             self._store.changes.append(page_changes.holds([(page, look.at)]))
 
     def set_state(self, pages: Iterable[HeldPage], state: str, why: str = "") -> None:
-        """Say what is made of answers that were put aside, and why if that is new."""
+        """Set the state of held answers, and the reason unless it is empty."""
         for key in [page.key for page in pages if page.key in self._kept]:
             page, look = self._kept[key]
             now = replace(page, state=state, why=why or page.why)
@@ -304,7 +304,7 @@ class MemoryHeldAnswers:
                 self._store.changes.append(page_changes.holds([(now, look.at)]))
 
     def observation(self, page: HeldPage) -> Observation | None:
-        """Return an answer as it was observed; None if it is no longer there."""
+        """Return a held answer as an observation; None if it is gone."""
         found = self._kept.get(page.key)
         return found and found[1]
 
@@ -314,7 +314,7 @@ class MemoryHeldAnswers:
         return "" if item is None else item.group
 
     def put_back(self, look: Observation) -> None:
-        """Keep a body as the copy of its page again; the log stays as it is."""
+        """Restore a body as the copy of its page; the log stays as it is."""
         self._store.versions.put_back(look)
         source = self._store.source_of(look.key)
         if source is not None:
@@ -323,21 +323,21 @@ class MemoryHeldAnswers:
             self._store.changes.append(page_changes.put_back(look, old, source))
 
     def well_since(self, source: str, host: str, at: float) -> int:
-        """Return how many pages of a host were seen to be well from a moment on."""
+        """Return how many pages of a host had a good observation since a moment."""
         evidence, rows = self._of_host(source, host)
         return int(np.count_nonzero(evidence.last_at[rows] >= at))
 
     def others(self, source: str, host: str) -> int:
-        """Return how many pages of a host have a copy and nothing put aside."""
+        """Return how many pages of a host have a copy and no held answer."""
         evidence, rows = self._of_host(source, host)
         seen, looks = evidence.seen[rows], evidence.looks[rows]
         return int(np.count_nonzero((looks > 0) & (seen == Seen.PRESENT)))
 
     def clear_seen(self, looks: Looks) -> list[tuple[HeldPage, float]]:
-        """Forget what was put aside of pages of which there is a good observation.
+        """Delete the held answers of pages that have a good observation.
 
-        Return the answers that waited for a decision and are believed now, with the
-        times of the observations that say so.
+        Return those that waited for a decision and are accepted now, with the times of
+        the observations that confirm them.
         """
         if not self._kept:
             return []
@@ -351,15 +351,15 @@ class MemoryHeldAnswers:
         return accepted
 
     def _of_host(self, source: str, host: str) -> tuple[Evidence, list[int]]:
-        """Return evidence on a source, and the rows of a host's pages not held."""
+        """Return evidence on a source, and the rows of a host's pages not held back."""
         evidence = self._store.evidence([source])
         items = (i for i in self._store.items([source]) if i.group == host)
         rows = (evidence.row(i.key) for i in items if i.key not in self._kept)
         return evidence, [row for row in rows if row is not None]
 
 
-def _as_kept(look: Observation, *, room: bool) -> Observation:
-    """Return an answer as it is kept; see ``held_pages.observation``."""
+def _as_stored(look: Observation, *, room: bool) -> Observation:
+    """Return a held answer as it is stored; see ``held_pages.observation``."""
     content = look.content
     if content is None:
         return replace(look, item=None, links=None)
@@ -372,26 +372,26 @@ def _as_kept(look: Observation, *, room: bool) -> Observation:
 
 
 class MemoryReports:
-    """What people ask of a state that only this program has."""
+    """Reports on a store in memory."""
 
     def __init__(self, store: "MemoryStore") -> None:
         self._store = store
 
-    def recent_runs(self, source: str, most: int) -> list[Ran]:
+    def recent_runs(self, source: str, most: int) -> list[PastRun]:
         """Return the latest runs that covered a source, latest first."""
-        ran = [one for one in self._store.ran.values() if source in one.sources]
-        return ran[::-1][:most]
+        runs = [run for run in self._store.past_runs.values() if source in run.sources]
+        return runs[::-1][:most]
 
     def account(self, run: int) -> RunAccount:
-        """Return what a run did; raise ``UsageError`` if nothing is known of it.
+        """Return what a run did; raise ``UsageError`` if the run is unknown.
 
-        What it observed is not kept run by run.
+        What it observed is not stored per run.
         """
-        one = self._store.ran.get(run)
-        if one is None:
+        past = self._store.past_runs.get(run)
+        if past is None:
             raise UsageError(f"nothing is known of run {run}")
         held = tuple((s.source, s.why) for s in self._store.staged() if s.run == run)
-        about = one.id, one.state, one.sources, one.began, one.ended, one.requests
+        about = past.id, past.state, past.sources, past.began, past.ended, past.requests
         return RunAccount(*about, pages=(), listed=(), troubles=(), held=held)
 
     def observations(
@@ -407,18 +407,18 @@ class MemoryReports:
         return []
 
     def rejected(self, source: str, since: float) -> list[tuple[float, str]]:
-        """Return when a set source gave no answer that could be used, and why."""
+        """Return when a set source gave no usable answer, and why."""
         if source not in self._store.collections():
             return []
         looks = self._store.register(source).snapshots
         return [(s.at, s.note) for s in looks if not s.valid and s.at >= since]
 
     def owners(self) -> list[SourceHoldings]:
-        """Return every source of which something is kept, by name."""
+        """Return every source that has data, by name."""
         names = {item.source for item in self._store.items()}
-        return [self._owned(n) for n in sorted(names | {*self._store.collections()})]
+        return [self._owner(n) for n in sorted(names | {*self._store.collections()})]
 
-    def _owned(self, name: str) -> SourceHoldings:
+    def _owner(self, name: str) -> SourceHoldings:
         evidence, objects = self._store.evidence([name]), 0
         if name in self._store.collections():
             spells = self._store.register(name).spells
@@ -439,19 +439,19 @@ class MemoryReports:
         return {"observation": late, "ledger": charges}
 
     def last_finished(self) -> float | None:
-        """Return when a run was last finished; None if none was."""
-        done = (one.ended for one in self._store.ran.values() if one.state == "done")
+        """Return when the last finished run ended; None if none has."""
+        done = (r.ended for r in self._store.past_runs.values() if r.state == "done")
         return max((at for at in done if at is not None), default=None)
 
     def holders(self) -> "list[Holder]":
-        """Return nobody: no other process can hold a lease."""
+        """Return nothing: no other process can hold a lease."""
         return []
 
     def failing_hosts(self, failures: int, closed_at: float) -> list[HostState]:
-        """Return hosts that failed so often in a row, or are closed at a moment."""
-        some = (h for h in self._store.hosts.values() if h.failures >= failures)
+        """Return hosts with so many failures in a row, or closed at a moment."""
+        failing = (h for h in self._store.hosts.values() if h.failures >= failures)
         closed = (h for h in self._store.hosts.values() if h.not_before > closed_at)
-        found = {host.name: host for host in (*some, *closed)}
+        found = {host.name: host for host in (*failing, *closed)}
         return [found[name] for name in sorted(found)]
 
     def hosts_without_robots(self) -> list[str]:

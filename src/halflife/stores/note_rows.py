@@ -1,8 +1,8 @@
-"""Notes as rows; the SQL of it, and how the memos of older files become notes.
+"""Notes as rows: the SQL, and the conversion of the memos of older files.
 
-Up to version 9 a state file kept such state as texts under sentences: ``how it goes
-with jobs``. Each of them becomes a row of its source and kind. What no halflife has
-named so is kept, too, under the name that it had.
+Up to version 9 a state file had such state as texts under sentences: ``how it goes
+with jobs``. Each of them becomes a row of its source and kind. A memo with another
+name is stored, too, under that name.
 """
 
 import json
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from halflife.core.store import Note
 from halflife.stores.database import Database
 
-SUMMARY, VERSIONS = "summary", "summary_versions"  # kinds that others look for
-UNKNOWN = "memo: "  # the kind of a memo that nobody knows begins so
+SUMMARY, VERSIONS = "summary", "summary_versions"  # kinds that other modules use
+UNKNOWN = "memo: "  # prefix of the kind of an unknown memo
 _TABLE = """
 CREATE TABLE note (  -- typed state between runs; see stores/notes
     source TEXT NOT NULL,  -- the name of a source; '' is all of them
@@ -36,7 +36,7 @@ _REMOVE = "DELETE FROM note WHERE source = ? AND kind = ? AND number = ?"
 
 
 class NoteRow(NamedTuple):
-    """A note with its place."""
+    """A note with its source, kind and number."""
 
     source: str
     kind: str
@@ -45,7 +45,7 @@ class NoteRow(NamedTuple):
 
 
 def read(db: Database, source: str, kind: str, number: int = 0) -> Note | None:
-    """Return a note as it was written; None if there is none."""
+    """Return a note as it was stored; None if there is none."""
     row = db.execute(_READ, (source, kind, number)).fetchone()
     return Note(*row) if row else None
 
@@ -56,7 +56,7 @@ def numbers(db: Database, source: str, kind: str) -> list[int]:
 
 
 def save(db: Database, source: str, kind: str, number: int, note: Note) -> None:
-    """Write a note in place of the one before."""
+    """Store a note, replacing the one before."""
     db.execute(_SAVE, (source, kind, number, note.version, note.text))
 
 
@@ -72,7 +72,7 @@ def sources(db: Database) -> set[str]:
 
 
 def rename(db: Database, old: str, new: str) -> None:
-    """Let notes go with the source; those that the new name has already stay."""
+    """Move the notes of a source to a new name; notes under that name stay."""
     db.execute(_RENAME, (new, old))
     forget(db, old)
 
@@ -83,16 +83,16 @@ def forget(db: Database, source: str) -> None:
 
 
 def create(db: Database) -> None:
-    """Make the table, and notes of all memos."""
+    """Create the table, and convert all memos to notes."""
     db.execute(_TABLE)
     memos = db.execute("SELECT name, text FROM memo").fetchall()
     for name, text in memos:
-        for row in translated(str(name), str(text)):
+        for row in notes_of_memo(str(name), str(text)):
             save(db, row.source, row.kind, row.number, Note(1, row.body))
     db.execute("DROP TABLE memo")
 
 
-# How a source's memo began; the kind of note that it is now, and what becomes of it.
+# Prefix of a source's memo; the kind of its note, and the conversion of its text.
 _OF_SOURCES: dict[str, tuple[str, Callable[[str], str]]] = {
     "how it goes with ": ("breaker", str),
     "requests of a look at ": ("sync_cost", str),
@@ -123,13 +123,13 @@ _OF_ALL = {
 _SUMMARY = re.compile(r"summary of (.*), version (\d+)", re.DOTALL)
 
 
-def translated(name: str, text: str) -> Iterator[NoteRow]:
-    """Yield the notes that a memo becomes: one, or none if it was empty.
+def notes_of_memo(name: str, text: str) -> Iterator[NoteRow]:
+    """Yield the note that a memo becomes; nothing if the memo was empty.
 
-    >>> list(translated("round of jobs", "AAA="))
+    >>> list(notes_of_memo("round of jobs", "AAA="))
     [NoteRow(source='jobs', kind='round_chances', number=0, body='"AAA="')]
     """
-    if not text:  # that is how a memo was removed
+    if not text:  # a removed memo
         return
     if found := _SUMMARY.fullmatch(name):
         yield NoteRow(found[1], SUMMARY, int(found[2]), text)

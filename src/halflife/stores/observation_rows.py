@@ -1,4 +1,4 @@
-"""Writing observations down: the log, what they add up to, links and copies."""
+"""Writing observations: the log, the evidence, links and copies."""
 
 from functools import partial
 
@@ -16,20 +16,20 @@ from halflife.stores import (
     tables,
 )
 from halflife.stores.database import Database
-from halflife.stores.store_base import about
+from halflife.stores.store_base import of_known_items
 
 
 def write(
     db: Database, run: int, looks: Looks, evidence: Evidence, versions: int
 ) -> tuple[Looks, Fold]:
-    """Write observations and what they add; return the new ones, and the fold.
+    """Write observations and their evidence; return the new ones, and the fold.
 
-    Of each page as many ``versions`` are kept.
+    At most ``versions`` versions of each page are stored.
     """
     fresh, places = tables.insert_looks(db, run, looks, evidence)
-    told = about(evidence, fresh)
-    fold = evidence.weigh(told)
-    _report(db, told, evidence, fold)
+    relevant = of_known_items(evidence, fresh)
+    fold = evidence.weigh(relevant)
+    _report(db, relevant, evidence, fold)
     good = np.flatnonzero(fresh.seen <= Seen.ABSENT).tolist()
     held = {fresh.keys[i]: int(places[i]) for i in good}
     evidence_rows.save_fold(db, evidence, fold, held)
@@ -42,7 +42,7 @@ def write(
 
 
 def _report(db: Database, looks: Looks, evidence: Evidence, fold: Fold) -> None:
-    """Write down what the observations change; nothing of them is written yet."""
+    """Log the changes of observations that are not written yet."""
     accepted = held_pages.clear_seen(db, looks)
     if accepted:
         change_log.append(db, page_changes.acceptances(accepted, evidence))

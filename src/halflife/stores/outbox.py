@@ -1,9 +1,9 @@
-"""Messages that wait to be sent, and the alarms that they tell of.
+"""Messages that wait to be sent, and the alerts that they report.
 
-A message is written in the same transaction as the change of state that it tells of
-(``SqliteStore.together``), so that none is lost and none tells of what did not happen.
-It is sent later, by whoever has time: at least once, again and again with growing
-pauses, until it is delivered or counts as dead.
+A message is written in the same transaction as the change of state that it reports
+(``SqliteStore.together``), so that none is lost and none reports what did not happen.
+Any process may send it later: at least once, with growing pauses between the tries,
+until it is delivered or counts as dead.
 """
 
 import json
@@ -64,17 +64,17 @@ SELECT id, body FROM message WHERE state = 'waiting' AND tries = 0 AND due > ?
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as it is kept.
+    """A message as it is stored.
 
     Attributes:
         id: Its number; a receiver that has seen it may drop a second copy.
-        target: The name of who is told.
-        kind: What it is about.
+        target: The name of the receiver.
+        kind: The kind of the alert.
         news: ``raised``, ``repeated``, ``recovered`` or ``test``.
         made: When it was written, in days.
-        body: What it says, as JSON.
+        body: Its text, as JSON.
         state: ``waiting``, ``sent`` or ``dead``.
-        due: Not to be tried before.
+        due: The earliest time of the next try, in days.
         tries: Tries so far.
         ended: When it was delivered or given up; None while it waits.
         trouble: What went wrong with the last try.
@@ -95,7 +95,7 @@ class Message:
 
 
 def create(db: Database) -> None:
-    """Make the tables of alarms and messages."""
+    """Create the tables of alerts and messages."""
     for statement in STATEMENTS:
         db.execute(statement)
 
@@ -103,8 +103,8 @@ def create(db: Database) -> None:
 def pause(tries: int, number: int) -> float:
     """Return the days until a message is tried again after so many tries.
 
-    They double, up to six hours; a part that depends on the message's number keeps
-    many messages from coming back at the same moment.
+    They double, up to six hours; a share that depends on the message's number keeps
+    many messages from being tried at the same moment.
 
     >>> round(pause(1, 0) * 1440, 3), round(pause(9, 0) * 24, 3), pause(40, 0)
     (1.0, 4.267, 0.25)
@@ -114,26 +114,26 @@ def pause(tries: int, number: int) -> float:
 
 
 class Outbox:
-    """The alarms and messages of a store."""
+    """The alerts and messages of a store."""
 
     def __init__(self, store: "Tables") -> None:
         self._store = store
 
     def alarms(self) -> list[Alarm]:
-        """Return the state of every alarm that was ever judged."""
+        """Return the state of every alert ever judged."""
         query = "SELECT * FROM alarm ORDER BY source, kind"
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             rows = db.execute(query).fetchall()
         return [Alarm(row[0], row[1], bool(row[2]), *row[3:]) for row in rows]
 
     def keep(self, turns: Iterable[AlarmTurn]) -> None:
-        """Keep how alarms stand after they were judged, as far as that is news."""
+        """Store the states of alerts that have changed."""
         rows = [astuple(turn.after) for turn in turns if _is_news(turn)]
         with self._store.together() as db:
             db.executemany(_SAVE, rows)
 
     def post(self, letters: Iterable[Letter]) -> None:
-        """Write letters down to be sent; one that is still gathering takes more in."""
+        """Store letters to be sent; new events join a letter that is still open."""
         with self._store.together() as db:
             for letter in letters:
                 _post(db, letter)
@@ -144,7 +144,7 @@ class Outbox:
             f"SELECT {_COLUMNS} FROM message WHERE state = 'waiting' AND due <= ?"  # noqa: S608  (constants)
             " ORDER BY id LIMIT ?"
         )
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return [Message(*row) for row in db.execute(query, (now, most))]
 
     def latest(self, state: str, most: int = 20) -> list[Message]:
@@ -152,17 +152,17 @@ class Outbox:
         query = (
             f"SELECT {_COLUMNS} FROM message WHERE state = ? ORDER BY id DESC LIMIT ?"  # noqa: S608
         )
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return [Message(*row) for row in db.execute(query, (state, most))]
 
     def tally(self) -> dict[str, int]:
         """Return how many messages are in each state."""
         query = "SELECT state, count(*) FROM message GROUP BY state"
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return {"waiting": 0, "sent": 0, "dead": 0, **dict(db.execute(query))}
 
     def claim(self, message: Message, until: float) -> bool:
-        """Keep others from trying a message for a while; False if one already does."""
+        """Keep other processes from trying a message; False if one is trying it."""
         query = (
             "UPDATE message SET due = ? WHERE id = ? AND due = ? AND state = 'waiting'"
         )
@@ -170,7 +170,7 @@ class Outbox:
             return db.execute(query, (until, message.id, message.due)).rowcount == 1
 
     def sent(self, message: Message, now: float) -> None:
-        """Write down that a message was delivered."""
+        """Record that a message was delivered."""
         with self._store.together() as db:
             db.execute(
                 "UPDATE message SET state = 'sent', tries = tries + 1, ended = ?,"
@@ -181,9 +181,9 @@ class Outbox:
     def failed(
         self, message: Message, now: float, why: str, *, wait: float = 0.0
     ) -> None:
-        """Write down that a try failed; after too many the message is dead.
+        """Record that a try failed; after too many the message is dead.
 
-        ``wait`` are the days that the receiver asked us to stay away.
+        ``wait`` is the pause in days that the receiver asked for.
         """
         tries = message.tries + 1
         dead = tries >= MOST_TRIES
@@ -206,7 +206,7 @@ class Outbox:
             )
 
     def forget(self, besides: Iterable[str]) -> int:
-        """Drop the alarms of sources that are no more; return how many there were."""
+        """Drop the alerts of sources that no longer exist; return how many."""
         query = (
             "DELETE FROM alarm WHERE source <> ''"
             " AND source NOT IN (SELECT value FROM json_each(?))"
@@ -215,7 +215,7 @@ class Outbox:
             return db.execute(query, (json.dumps(list(besides)),)).rowcount
 
     def revive(self, now: float) -> int:
-        """Let dead messages be tried again; return how many there were."""
+        """Try dead messages again; return how many there were."""
         with self._store.together() as db:
             return db.execute(
                 "UPDATE message SET state = 'waiting', tries = 0, due = ?, ended = NULL"
@@ -225,7 +225,7 @@ class Outbox:
 
 
 def _is_news(turn: AlarmTurn) -> bool:
-    """Say whether an alarm has to be written down; most just stay quiet."""
+    """Return whether an alert has to be stored; most of them just stay quiet."""
     after, before = turn.after, turn.before
     if after.raised or after.turning is not None:
         return True

@@ -1,4 +1,4 @@
-"""Who holds a lease, and whether that process is still there."""
+"""The owner of a lease, and whether its process still exists."""
 
 import json
 import os
@@ -11,15 +11,15 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process, named so that no later process can be taken for it.
+    """A process, identified so that no later process can be taken for it.
 
     Attributes:
-        pid: Its number.
+        pid: Its process number.
         started: When it started, in clock ticks since the machine did.
-        boot: The machine's present run, from its start to its shutdown.
+        boot: The boot of the machine, from its start to its shutdown.
         pids: The name space of process numbers; each container has its own.
         host: The machine's name, for people.
-        shared: Whether it works on a store that other machines use, too.
+        shared: Whether its store is also used by other machines.
 
     """
 
@@ -32,7 +32,7 @@ class Owner:
 
     @classmethod
     def here(cls, *, shared: bool = False) -> Self:
-        """Return this very process."""
+        """Return the current process."""
         pid = os.getpid()
         return cls(
             pid=pid,
@@ -45,32 +45,31 @@ class Owner:
 
     @classmethod
     def of(cls, store: object) -> "Owner":
-        """Return the owner as which a store takes leases; this process, if in memory.
+        """Return the owner as which a store takes leases.
 
-        One that works on a store of several machines says so.
+        That is the current process, unless the store has an owner of its own.
         """
         owner = getattr(store, "owner", None)
         return owner if isinstance(owner, Owner) else cls.here()
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the owner that ``str`` wrote down."""
+        """Return the owner that a text describes, as ``str`` writes it."""
         return cls(**json.loads(text))
 
     def __str__(self) -> str:
         row = asdict(self)
-        if not self.shared:  # as it always was written
+        if not self.shared:  # as written by versions without this field
             del row["shared"]
         return json.dumps(row)
 
     def is_gone(self, here: "Owner") -> bool:
-        """Return whether the process is certainly no more, as seen from ``here``.
+        """Return whether the process certainly no longer exists, as seen from ``here``.
 
-        A state file works on one machine only (its processes share memory), so
-        an owner from another run of the machine is gone; of a store that several
-        machines use, it may be at work on another one. A process in another
-        container cannot be seen, and one cannot see without ``/proc``: then only
-        the lease's end tells.
+        A state file is used on one machine only (its processes share memory), so an
+        owner from an earlier boot is gone; of a store that several machines use, it
+        may run on another one. A process in another container cannot be seen, and
+        without ``/proc`` none can: then only the end of the lease shows it.
         """
         if not (self.boot and here.boot):
             return False

@@ -1,9 +1,10 @@
-"""Which source owns what in the state file, and how that is moved or forgotten.
+"""Which source owns what in the state file, and how that is moved or removed.
 
 An item belongs to one source, set sources have rows of their own, and notes,
-forecasts and alarms carry a source's name. Every function here runs inside a
-transaction of the caller (``SqliteStore.together``), so a crash leaves all of a change
-or nothing of it. The ledger and the runs are never touched: what was spent stays spent.
+forecasts and alerts carry a source's name. Every function here runs inside a
+transaction of the caller (``SqliteStore.together``), so that a crash leaves all of a
+change or none of it. The ledger and the runs are never changed: what was spent stays
+spent.
 """
 
 import json
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from halflife.stores import Store
 
 _MINE = "(SELECT id FROM item WHERE source = ?1)"
-# In this order nothing is left that refers to a row that is gone.
+# In this order no row is left that refers to a removed one.
 _FORGET_ITEMS = (
     f"UPDATE linked SET same = NULL WHERE same IN {_MINE}",  # noqa: S608  (constants)
     f"DELETE FROM link WHERE page IN {_MINE} OR target IN {_MINE}",  # noqa: S608
@@ -62,15 +63,15 @@ JOIN source ON source.id = item.source WHERE source.name <> j.value ->> 1
 
 @dataclass(frozen=True, slots=True)
 class SourceHoldings:
-    """What the state file holds of a source.
+    """The number of pages and records that the state file holds of a source.
 
     Attributes:
         name: The source.
         items: Pages that belong to it.
-        looked: Pages that were observed with success, gone ones included.
+        looked: Pages that were observed with success, including those that are gone.
         gone: Pages that were missing when they were last observed.
-        objects: Objects of a set source that were there when it was last listed.
-        history: Whether anything would be forgotten by a reset.
+        objects: Objects of a set source that existed when it was last listed.
+        history: Whether a reset would remove anything.
 
     """
 
@@ -86,10 +87,10 @@ class SourceHoldings:
 def reassigning(
     store: "Store", sources: tuple[str, ...], now: float
 ) -> Iterator[Database]:
-    """Let what belongs to sources change hands, all of it or nothing.
+    """Let the caller change the owner of what belongs to sources, all or nothing.
 
-    Raise ``AlreadyRunning`` if another process keeps one of them, and ``UsageError`` if
-    the store is no file: what lives in memory belongs to one program's settings.
+    Raise ``AlreadyRunning`` if another process syncs one of them, and ``UsageError`` if
+    the store is in memory: it belongs to the settings of one program.
     """
     from halflife.stores.table_store import TableStore  # noqa: PLC0415  (it imports this)
 
@@ -102,7 +103,7 @@ def reassigning(
 
 
 def owners(db: Database) -> list[SourceHoldings]:
-    """Return every source of which the file holds something, by name."""
+    """Return every source that the file has data of, by name."""
     sets = dict(
         db.execute(
             "SELECT source, count(*) FILTER (WHERE gone_by IS NULL) FROM life"
@@ -117,7 +118,7 @@ def owners(db: Database) -> list[SourceHoldings]:
         has = bool(items) or number[name] in listed or name in noted
         objects = int(sets.get(number[name], 0))
         found.append(SourceHoldings(name, items, looked, gone, objects, has))
-    return [one for one in found if one.history]
+    return [holdings for holdings in found if holdings.history]
 
 
 def foreign(
@@ -125,7 +126,7 @@ def foreign(
 ) -> list[tuple[str, str, str]]:
     """Return (key, owner, claimant) of items that another source owns.
 
-    ``claims`` are pairs of an item's key and the source that wants it.
+    ``claims`` are pairs of an item's key and the source that claims it.
     """
     return [
         (str(key), str(owner), str(wants))
@@ -149,13 +150,13 @@ def _report(
     to: str,
     now: float,
 ) -> None:
-    """Write down that pages that are held are those of another source."""
+    """Log that held pages move to another source."""
     pages = ((key, source, unpack(digest)) for key, source, digest in held)
     change_log.append(db, page_changes.change_owner(pages, to, now))
 
 
 def move_found(db: Database, source: str, to: str, now: float) -> int:
-    """Give the items that a source found by itself to another; return how many."""
+    """Give the items that a source discovered by itself to another; return how many."""
     _report(db, db.execute(_HELD_FOUND, (source,)).fetchall(), to, now)
     return db.execute(
         "UPDATE item SET source = ?"
@@ -166,16 +167,15 @@ def move_found(db: Database, source: str, to: str, now: float) -> int:
 
 
 def rename(db: Database, old: str, new: str) -> None:
-    """Give all that belongs to a source to another name.
+    """Give everything that belongs to a source to another name.
 
-    If the other source is there already, its items stay and the old ones join them. Of
-    set sources, and of notes, there can be only one history: raise ``UsageError`` if
-    both have one.
+    If that source exists, its items stay and the others join them. A set source, and
+    notes, can have only one history: raise ``UsageError`` if both have one.
     """
     mine, theirs = source_id(db, old), source_id(db, new)
     for table in _SET_TABLES:
-        both = [_any(db, table, number) for number in (mine, theirs)]
-        if all(both):
+        used = [_any(db, table, number) for number in (mine, theirs)]
+        if all(used):
             raise UsageError(
                 f"both {old} and {new} have a history of listings, which cannot be "
                 f"joined; run `halflife source reset {new}` first"
@@ -194,9 +194,9 @@ def rename(db: Database, old: str, new: str) -> None:
 
 
 def forget(db: Database, name: str) -> None:
-    """Remove all that is known of a source, as if it had never been observed.
+    """Remove everything about a source, as if it had never been observed.
 
-    Runs and the ledger stay: what was spent counts.
+    Runs and the ledger stay: what was spent still counts.
     """
     number = source_id(db, name)
     page_versions.forget(db, number)
@@ -219,7 +219,7 @@ def _any(db: Database, table: str, source: int) -> bool:
 
 
 def _rename_notes(db: Database, old: str, new: str) -> None:
-    """Let notes go with the source; those that the new name has already stay."""
+    """Move the notes of a source to a new name; notes under that name stay."""
     if all(note_rows.numbers(db, name, note_rows.SUMMARY) for name in (old, new)):
         raise UsageError(
             f"both {old} and {new} have summaries, which cannot be joined; "
@@ -229,9 +229,9 @@ def _rename_notes(db: Database, old: str, new: str) -> None:
 
 
 def _rename_runs(db: Database, old: str, new: str) -> None:
-    """Let the runs that covered the old name cover the new one.
+    """Replace the old name by the new one in the runs that covered it.
 
-    A hint counts when it was written by a run that covers the item's source.
+    A hint counts if it was written by a run that covers the item's source.
     """
     query = "SELECT id, sources FROM run WHERE instr(sources, ?) > 0"
     for run, text in db.execute(query, (json.dumps(old),)).fetchall():
@@ -244,13 +244,13 @@ def _rename_runs(db: Database, old: str, new: str) -> None:
 
 
 def _drop_columns(db: Database) -> None:
-    """Let go of evidence that was packed by source; the rows are the truth."""
+    """Remove the packed columns of all sources; the rows hold the same."""
     db.execute("DELETE FROM filed_column")
     db.execute("DELETE FROM filed")
 
 
 def _keep_numbers_apart(db: Database) -> None:
-    """Let no new observation get a number that was rolled up already.
+    """Keep new observations from getting numbers that were compacted already.
 
     The next number follows the largest in the log, which may have been removed.
     """

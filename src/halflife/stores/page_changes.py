@@ -1,9 +1,9 @@
-"""What observations change in what is held of pages.
+"""The changes that observations make to the copies of pages.
 
-The evidence before a batch and the fold of the batch tell it: a page that is there for
-the first time is new, one with another text has changed, one that is absent has gone.
-Failed fetches and hints change nothing, and an observation that is in the log already
-is not in the fold, so nothing is reported twice.
+They follow from the evidence before a batch and the fold of the batch: a page that is
+present for the first time is new, one with another text has changed, one that is absent
+has gone. Failed fetches and hints change nothing, and an observation that is in the log
+already is not in the fold, so nothing is reported twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ from halflife.core.change import Change, ChangeKind
 from halflife.core.evidence import NEVER, Evidence, Fold
 from halflife.core.fingerprints import KIND, Packed
 from halflife.core.observation import MOVED, Looks, Observation, Seen
-from halflife.stores.change_log import written
+from halflife.stores.change_log import fields_json
 from halflife.stores.database import Database
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _KINDS: tuple[ChangeKind, ...] = ("new", "changed", "gone", "returned")
 _NEW, _CHANGED, _GONE, _RETURNED = range(4)
 _PRESENT, _ABSENT = int(Seen.PRESENT), int(Seen.ABSENT)
-# What a page that is there has become, by what was seen before: it was there, it was
-# absent, and in the last place (``NEVER``) it was never seen.
+# The change of a page that is present, by what was seen before: present, absent, and
+# in the last place (``NEVER``) never seen.
 _AFTER: Bytes = np.array([_CHANGED, _RETURNED, _NEW], np.int8)
 _Fields: TypeAlias = dict[str, tuple[str | None, str]]
-# The item knows its source and its key, so neither has to be looked up.
+# The item has its source and its key, so no query for them is needed.
 ADD = """
 INSERT INTO change (at, source, key, kind, fields)
 SELECT ?, source, key, ?, ? FROM item WHERE id = ?
@@ -39,13 +39,13 @@ SELECT ?, source, key, ?, ? FROM item WHERE id = ?
 
 @dataclass(frozen=True, slots=True)
 class PageChanges:
-    """Changes of pages as columns, one row a change; replays keep very many.
+    """Changes of pages as columns, one row a change, for replays with very many.
 
     Attributes:
-        evidence: What knows the pages.
+        evidence: The evidence with the pages.
         rows: Their rows in it.
         at: When each was observed, in days.
-        kind: What became of each.
+        kind: The kind of each change.
         old: The fingerprint of the text before; empty if there was none.
         new: The fingerprint of the text after.
 
@@ -62,13 +62,13 @@ class PageChanges:
         return len(self.rows)
 
     def changes(self, source_of: Callable[[str], str]) -> Iterator[Change]:
-        """Return the changes one by one."""
+        """Yield the changes one by one."""
         for row, at, kind, fields in self._each():
             key = self.evidence.keys[row]
             yield Change(at, source_of(key), key, kind, fields)
 
     def save(self, db: Database) -> None:
-        """Write the changes down."""
+        """Write the changes to the log."""
         number = self.evidence.number[self.rows].tolist()
         rows = (
             (at, kind, _written(fields), item)
@@ -93,39 +93,39 @@ def _written(fields: _Fields) -> str:
         return "{}"
     old, new = fields["text"]
     if not new.isalnum() or not (old is None or old.isalnum()) or not new.isascii():
-        return written(fields)
+        return fields_json(fields)
     return (
         f'{{"text":[null,"{new}"]}}' if old is None else f'{{"text":["{old}","{new}"]}}'
     )
 
 
 def find(evidence: Evidence, looks: Looks, fold: Fold) -> PageChanges | None:
-    """Return what the looks change; ``evidence`` has not taken their fold yet."""
-    if fold.rows.size != len(looks):  # some come back to a page, or are no news
+    """Return the changes of observations whose fold ``evidence`` has not taken yet."""
+    if fold.rows.size != len(looks):  # some pages appear twice, or are in the log
         return _one_by_one(evidence, looks)
     before = evidence.seen[fold.rows]
     news = fold.changed | (before == NEVER)
-    some = np.flatnonzero(news & (looks.seen <= _ABSENT))
-    if not some.size:
+    chosen = np.flatnonzero(news & (looks.seen <= _ABSENT))
+    if not chosen.size:
         return None
-    rows, before, after = fold.rows[some], before[some], fold.seen[some]
+    rows, before, after = fold.rows[chosen], before[chosen], fold.seen[chosen]
     kind = _AFTER[before]
-    if after.any() or before.any():  # not all were there and are
+    if after.any() or before.any():  # not all were and are present
         # A page that was only ever absent has no change in its evidence.
         known = (before == _PRESENT) | (evidence.changes[rows] > 0)
         kind = np.where(known | (before == NEVER), kind, np.int8(_NEW))
         kind = np.where(after == _ABSENT, np.int8(_GONE), kind)
-        held = known | (after == _PRESENT)  # of the others nothing was ever held
+        held = known | (after == _PRESENT)  # no copy of the others was ever held
         if not held.all():
-            some, rows, kind = some[held], rows[held], kind[held]
-    if not some.size:
+            chosen, rows, kind = chosen[held], rows[held], kind[held]
+    if not chosen.size:
         return None
-    old, new = evidence.digest.data[rows], fold.digest.data[some]
-    return PageChanges(evidence, rows, fold.last_at[some], kind, old, new)
+    old, new = evidence.digest.data[rows], fold.digest.data[chosen]
+    return PageChanges(evidence, rows, fold.last_at[chosen], kind, old, new)
 
 
 def _one_by_one(evidence: Evidence, looks: Looks) -> PageChanges | None:
-    """Return what looks change that come back to the same pages."""
+    """Return the changes of observations of which some are of the same page."""
     now: dict[int, tuple[int, bytes, bool]] = {}
     found: list[tuple[int, float, int, bytes, bytes]] = []
     digests = evidence.digest.pack(looks.digest).tolist()
@@ -161,9 +161,9 @@ def moves(
     held: Callable[[str], Observation | None],
     source_of: Callable[[str], str | None],
 ) -> list[Change]:
-    """Return which pages have moved for good, where the last good look did not say so.
+    """Return the pages that have moved for good since their last good observation.
 
-    ``held`` returns the last good look at a page before these.
+    ``held`` returns the last good observation of a page before these.
     """
     found, last = [], dict[str, str]()
     for look in looks.details:
@@ -182,7 +182,7 @@ def moves(
 
 
 def holds(pages: Iterable[tuple["HeldPage", float]]) -> Iterator[Change]:
-    """Return that answers of pages wait for a decision; given with their times."""
+    """Yield a change for each answer that waits for a decision, given with its time."""
     for page, at in pages:
         fields = {"why": (None, page.why)}
         yield Change(at, page.source, page.key, "held", fields)
@@ -191,10 +191,10 @@ def holds(pages: Iterable[tuple["HeldPage", float]]) -> Iterator[Change]:
 def acceptances(
     pages: Iterable[tuple["HeldPage", float]], evidence: Evidence
 ) -> Iterator[Change]:
-    """Return that answers were believed which were held for a decision.
+    """Yield a change for each held answer that was accepted, given with its time.
 
-    What they change is reported beside it. Only where the copy had been put back does
-    the evidence not know that the text is another.
+    What the answer changes is reported separately. Only where the earlier copy had
+    been restored does the evidence not show that the text is another.
     """
     for page, at in pages:
         row = evidence.row(page.key)
@@ -205,7 +205,7 @@ def acceptances(
 
 
 def put_back(look: Observation, replaced: str, source: str) -> Iterator[Change]:
-    """Return that an earlier text is the copy of a page again."""
+    """Yield the change by which an earlier text becomes the copy of a page again."""
     if replaced != look.digest:
         fields = {"text": (replaced or None, look.digest)}
         yield Change(look.at, source, look.key, "changed", fields)
@@ -214,7 +214,7 @@ def put_back(look: Observation, replaced: str, source: str) -> Iterator[Change]:
 def change_owner(
     pages: Iterable[tuple[str, str, str]], to: str, at: float
 ) -> Iterator[Change]:
-    """Return that pages belong to another source; given by key, source and text."""
+    """Yield the moves of pages, given by key, source and text, to another source."""
     for key, source, digest in pages:
         fields = {"source": (source, to)}
         yield Change(at, source, key, "gone", fields)

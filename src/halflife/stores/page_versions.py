@@ -1,9 +1,9 @@
-"""Earlier bodies of pages, as rows; the SQL of it.
+"""Earlier bodies of pages, as rows: the SQL.
 
 The table ``content`` holds the body of each page as it was last seen. When a body with
 another text replaces it, the old one comes here, with the moment at which its text was
-first seen. Equal bodies are kept once. An answer that waits for a decision is in
-neither table, so it counts as a version only once it is believed.
+first seen. Equal bodies are stored once. An answer that waits for a decision is in
+neither table, so it counts as a version only once it is accepted.
 """
 
 import zlib
@@ -19,9 +19,9 @@ from halflife.stores.tables import item_id, pack, unpack
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
 
-MOST = 5  # bodies of a page that are kept, the current one included
-LEVEL = 3  # of zstd: its own default; half the size of what ``content`` holds
-LARGEST = 1 << 28  # bytes of a body; nothing that large is ever fetched
+MOST = 5  # stored bodies of a page, the current one included
+LEVEL = 3  # of zstd: its default; half the size of what ``content`` holds
+LARGEST = 1 << 28  # bytes of a body; larger ones are never fetched
 STATEMENTS = (
     # Of the text, as in the observation that brought the body.
     "ALTER TABLE content ADD COLUMN digest ANY NOT NULL DEFAULT ''",
@@ -80,14 +80,14 @@ JOIN page_body ON page_body.id = page_version.body WHERE page_version.id = ?
 
 @dataclass(frozen=True, slots=True)
 class PageVersion:
-    """A text that a page had.
+    """A former or current text of a page.
 
     Attributes:
-        at: When it was first seen, in days; of the current one, when its body was.
+        at: When it was first seen, in days; for the current one, when its body was.
         digest: The fingerprint of the text.
         media_type: The media type of the body.
         number: Its number in the store; 0 is the current one.
-        packed: Bytes that its body takes as it is kept; 0 if nobody knows.
+        packed: The stored size of its body in bytes; 0 if unknown.
 
     """
 
@@ -99,19 +99,19 @@ class PageVersion:
 
 
 def create(db: Database) -> None:
-    """Make the tables."""
+    """Create the tables."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
 def save(db: Database, look: Observation, item: int, most: int) -> None:
-    """Keep the body of an observation as the current one, and the one before it."""
+    """Store the body of an observation as the current one, and the one before it."""
     if look.content is None:
         return
     old = db.execute(_CURRENT, (item,)).fetchone()
     at = look.at
     if old is not None and unpack(old[1]) == look.digest:
-        at = float(old[0])  # it is the same text still
+        at = float(old[0])  # the text has not changed
     elif old is not None and most > 1:
         _archive(db, item, old)
         trim(db, item, most)
@@ -119,7 +119,7 @@ def save(db: Database, look: Observation, item: int, most: int) -> None:
 
 
 def put_back(db: Database, look: Observation, item: int) -> None:
-    """Let an earlier body be the current one; what replaced it is no version."""
+    """Restore an earlier body as the current one, and drop the one it replaces."""
     if look.content is None:
         return
     rows = db.execute(_OLD, (item, 0)).fetchall()
@@ -135,15 +135,15 @@ def put_back(db: Database, look: Observation, item: int) -> None:
 
 
 def _write(db: Database, look: Observation, item: int, at: float) -> None:
-    assert look.content is not None  # the caller has seen to that
+    assert look.content is not None  # checked by the caller
     kind, body = look.content.media_type, zlib.compress(look.content.body, 1)
-    head = answer_heads.packed(look.content.head)
+    head = answer_heads.pack(look.content.head)
     row = (item, at, pack(look.raw), kind, body, pack(look.digest), head)
     db.execute(_REPLACE, row)
 
 
 def _archive(db: Database, item: int, row: tuple[Any, ...]) -> None:
-    import zstandard  # noqa: PLC0415  (only a page that has changed needs it)
+    import zstandard  # noqa: PLC0415  (only changed pages need it)
 
     at, digest, raw, kind, head, packed = row
     body = zlib.decompress(packed)
@@ -154,7 +154,7 @@ def _archive(db: Database, item: int, row: tuple[Any, ...]) -> None:
 
 
 def trim(db: Database, item: int, most: int) -> int:
-    """Remove the oldest versions of a page, but for ``most`` with the current one."""
+    """Remove the oldest versions of a page; ``most`` stay, the current one included."""
     return _remove(db, db.execute(_OLD, (item, max(most - 1, 0))).fetchall())
 
 
@@ -180,12 +180,12 @@ def _remove(db: Database, rows: list[tuple[int, int]]) -> int:
 
 
 def hash_of(body: bytes) -> bytes:
-    """Return the name under which a body is kept once."""
+    """Return the hash by which equal bodies are stored once."""
     return blake2b(body, digest_size=16).digest()
 
 
-def unpacked(body: bytes) -> bytes:
-    """Return the body of an earlier version as it was."""
+def decompress(body: bytes) -> bytes:
+    """Return the decompressed body of an earlier version."""
     import zstandard  # noqa: PLC0415  (slow)
 
     try:
@@ -195,30 +195,30 @@ def unpacked(body: bytes) -> bytes:
 
 
 class PageVersions:
-    """The versions of pages in a state file."""
+    """The versions of pages in a database."""
 
     def __init__(self, store: "Tables") -> None:
         self._store = store
 
     def of(self, key: str) -> list[PageVersion]:
-        """Return the versions of a page that are kept, newest first."""
-        with self._store.looking() as db:
+        """Return the stored versions of a page, newest first."""
+        with self._store.reading() as db:
             item = item_id(db, key)
             rows = db.execute(_ALL, (item,)).fetchall()
         found = [
             PageVersion(at, unpack(digest), kind, number, packed)
             for at, digest, kind, number, packed in rows
         ]
-        return sorted(found, key=lambda one: (one.number > 0, -one.number))
+        return sorted(found, key=lambda version: (version.number > 0, -version.number))
 
     def content(self, key: str, version: PageVersion) -> Content | None:
-        """Return the body of a version; None if it is not kept any more."""
-        with self._store.looking() as db:
+        """Return the body of a version; None if it is not stored any more."""
+        with self._store.reading() as db:
             if version.number == 0:
                 query = "SELECT media_type, body, head FROM content WHERE item = ?"
                 row = db.execute(query, (item_id(db, key),)).fetchone()
                 body = row and zlib.decompress(row[1])
             else:
                 row = db.execute(_BODY, (version.number,)).fetchone()
-                body = row and unpacked(row[1])
-        return row and Content(row[0], body, answer_heads.unpacked(row[2]))
+                body = row and decompress(row[1])
+        return row and Content(row[0], body, answer_heads.unpack(row[2]))

@@ -1,4 +1,4 @@
-"""The parts of a store whose nouns are its own: forecasts, held answers, reports."""
+"""The parts of a store: forecasts, changes, versions, held answers and reports."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,62 +8,62 @@ from halflife.core.change import Change
 from halflife.core.host import HostState
 from halflife.core.observation import Content, Observation
 from halflife.stores.change_search import ChangeFilter, ChangeSlice
-from halflife.stores.forecasts import Checks, ForecastCheck, Issued
+from halflife.stores.forecasts import Checks, ForecastCheck, IssuedForecast
 from halflife.stores.held_pages import HeldFetch, HeldPage
 from halflife.stores.owner import Owner
 from halflife.stores.ownership import SourceHoldings
 from halflife.stores.page_versions import PageVersion
-from halflife.stores.run_history import FailedFetch, Ran
+from halflife.stores.run_history import FailedFetch, PastRun
 from halflife.stores.runs import RunAccount
 
 
 class ForecastLog(Protocol):
-    """Forecasts as they were made, what came of them, and parts drawn to check."""
+    """Forecasts as they were made, their outcomes, and random checks of the copy."""
 
-    def issue(self, forecasts: Iterable[Issued]) -> None:
-        """Write forecasts down."""
+    def issue(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store forecasts."""
         ...
 
-    def waiting(self, source: str) -> list[Issued]:
-        """Return the forecasts whose outcome was not seen yet, oldest first."""
+    def waiting(self, source: str) -> list[IssuedForecast]:
+        """Return the forecasts that have no outcome yet, oldest first."""
         ...
 
-    def settled(self, source: str, since: float = 0.0) -> list[Issued]:
-        """Return the forecasts whose outcome was seen, in the order of that."""
+    def settled(self, source: str, since: float = 0.0) -> list[IssuedForecast]:
+        """Return the forecasts with an outcome, in the order of the outcomes."""
         ...
 
-    def told(self, since: float) -> set[str]:
-        """Return the sources that any outcome was seen of since then."""
+    def settled_sources(self, since: float) -> set[str]:
+        """Return the sources with an outcome since then."""
         ...
 
-    def made(self, source: str, since: float) -> list[Issued]:
+    def made(self, source: str, since: float) -> list[IssuedForecast]:
         """Return all forecasts made since then, oldest first."""
         ...
 
-    def settle(self, forecasts: Iterable[Issued]) -> None:
-        """Write down what came true; an outcome that is known stays as it is."""
+    def settle(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store outcomes; an outcome that is known stays as it is."""
         ...
 
-    def record(self, forecasts: Iterable[Issued]) -> None:
-        """Write down forecasts that were read off others, with what came true."""
+    def record(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Store forecasts derived from others, with their outcomes."""
         ...
 
-    def drop(self, forecasts: Iterable[Issued]) -> None:
-        """Remove forecasts whose outcome nobody saw."""
+    def drop(self, forecasts: Iterable[IssuedForecast]) -> None:
+        """Remove forecasts that have no outcome."""
         ...
 
     def note(self, source: str, checks: Iterable[ForecastCheck]) -> None:
-        """Write down what was drawn of a source, and what was found."""
+        """Store checks of a source."""
         ...
 
     def checks(self, source: str, since: float = 0.0) -> Checks:
-        """Return what was drawn of a source since then."""
+        """Return the checks of a source since then."""
         ...
 
     def still(self, keys: Sequence[str], then: float) -> list[bool | None]:
-        """Return whether what was held of each item then is what was seen last.
+        """Return whether each copy held then equals what was last seen of its item.
 
-        None if nothing was held of it then.
+        None if no copy of it was held then.
         """
         ...
 
@@ -73,10 +73,10 @@ class ForecastLog(Protocol):
 
 
 class ChangeLog(Protocol):
-    """What became of pages and records, numbered in the order of writing."""
+    """The changes of pages and records, numbered in the order of writing."""
 
     def append(self, changes: Iterable[Change]) -> None:
-        """Write changes down, in the transaction that is under way if one is."""
+        """Append changes, in the current transaction if there is one."""
         ...
 
     def read(
@@ -86,63 +86,62 @@ class ChangeLog(Protocol):
         ...
 
     def older(self, wanted: ChangeFilter, before: int, most: int) -> ChangeSlice:
-        """Return the newest changes that are wanted before a number."""
+        """Return the newest matching changes before a number."""
         ...
 
     def newer(self, wanted: ChangeFilter, after: int, most: int) -> ChangeSlice:
-        """Return the oldest changes that are wanted after a number, newest first."""
+        """Return the oldest matching changes after a number, newest first."""
         ...
 
     def last(self) -> int:
-        """Return the number of the newest change ever written; 0 if none was."""
+        """Return the number of the newest change ever logged; 0 if there is none."""
         ...
 
     def removed(self) -> int:
-        """Return the number up to which changes were removed; 0 if none was."""
+        """Return the number up to which changes were removed; 0 if none were."""
         ...
 
     def before(self, at: float) -> int:
-        """Return the number after which all changes observed since then come."""
+        """Return the number after which all changes observed since then follow."""
         ...
 
 
 class Versions(Protocol):
-    """Texts that pages had: so many of each, with their bodies."""
+    """Texts of pages: the latest few of each, with their bodies."""
 
     def of(self, key: str) -> list[PageVersion]:
-        """Return the versions of a page that are kept, newest first."""
+        """Return the stored versions of a page, newest first."""
         ...
 
     def content(self, key: str, version: PageVersion) -> Content | None:
-        """Return the body of a version; None if it is not kept any more."""
+        """Return the body of a version; None if it is not stored any more."""
         ...
 
 
 class HeldAnswers(Protocol):
-    """Answers of pages that are not believed yet; a page has one at most."""
+    """Answers of pages held back as doubtful; at most one per page."""
 
     def rows(self, sources: Iterable[str] = ()) -> list[HeldPage]:
-        """Return the pages of sources, or of all, with such an answer, oldest first."""
+        """Return the pages of sources, or of all, with held answers, oldest first."""
         ...
 
     def row(self, key: str) -> HeldPage | None:
-        """Return a page with such an answer; None if there is none."""
+        """Return a page whose answer is held back; None if there is none."""
         ...
 
     def save(self, run: int, answer: HeldFetch, *, room: bool = True) -> None:
-        """Put an answer aside, in place of an earlier one of the same page.
+        """Hold an answer back, replacing an earlier one of the same page.
 
-        Without ``room`` its body is not kept: when it is believed, it is asked for
-        again.
+        Without ``room`` its body is not stored, and accepting it takes another request.
         """
         ...
 
     def set_state(self, pages: Iterable[HeldPage], state: str, why: str = "") -> None:
-        """Say what is made of answers that were put aside, and why if that is new."""
+        """Set the state of held answers, and the reason unless it is empty."""
         ...
 
     def observation(self, page: HeldPage) -> Observation | None:
-        """Return an answer as it was observed; None if it is no longer there."""
+        """Return a held answer as an observation; None if it is gone."""
         ...
 
     def host(self, key: str) -> str:
@@ -150,21 +149,21 @@ class HeldAnswers(Protocol):
         ...
 
     def put_back(self, look: Observation) -> None:
-        """Keep a body as the copy of its page again; the log stays as it is."""
+        """Restore a body as the copy of its page; the log stays as it is."""
         ...
 
     def well_since(self, source: str, host: str, at: float) -> int:
-        """Return how many pages of a host were seen to be well from a moment on."""
+        """Return how many pages of a host had a good observation since a moment."""
         ...
 
     def others(self, source: str, host: str) -> int:
-        """Return how many pages of a host have a copy and nothing put aside."""
+        """Return how many pages of a host have a copy and no held answer."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds the lease on a source, and until when, in days."""
+    """The holder of the lease on a source, and when the lease ends, in days."""
 
     source: str
     owner: Owner
@@ -172,38 +171,38 @@ class Holder:
 
 
 class Reports(Protocol):
-    """What people ask of the state: what was done, by whom, and what looks wrong."""
+    """Reports on the state: runs, owners, failures, and what looks wrong."""
 
-    def recent_runs(self, source: str, most: int) -> list[Ran]:
+    def recent_runs(self, source: str, most: int) -> list[PastRun]:
         """Return the latest runs that covered a source, latest first."""
         ...
 
     def account(self, run: int) -> RunAccount:
-        """Return what a run did; raise ``UsageError`` if nothing is known of it."""
+        """Return what a run did; raise ``UsageError`` if the run is unknown."""
         ...
 
     def observations(
         self, items: Sequence[int], since: float
     ) -> list[tuple[int, float, bool]]:
-        """Return good observations: the item's number, when, whether it had changed."""
+        """Return good observations: item number, time, whether it had changed."""
         ...
 
     def failures(self, items: Sequence[int], since: float) -> list[FailedFetch]:
-        """Return the fetches of items that failed from a moment on, in order."""
+        """Return the failed fetches of items since a moment, in order."""
         ...
 
     def rejected(self, source: str, since: float) -> list[tuple[float, str]]:
-        """Return when a set source gave no answer that could be used, and why."""
+        """Return when a set source gave no usable answer, and why."""
         ...
 
     def owners(self) -> list[SourceHoldings]:
-        """Return every source of which something is kept, by name."""
+        """Return every source that has data, by name."""
         ...
 
     def foreign(self, claims: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
         """Return (key, owner, claimant) of items that another source owns.
 
-        ``claims`` are pairs of an item's key and the source that wants it.
+        ``claims`` are pairs of an item's key and the source that claims it.
         """
         ...
 
@@ -212,15 +211,15 @@ class Reports(Protocol):
         ...
 
     def last_finished(self) -> float | None:
-        """Return when a run was last finished; None if none was."""
+        """Return when the last finished run ended; None if none has."""
         ...
 
     def holders(self) -> list[Holder]:
-        """Return who holds leases."""
+        """Return the holders of leases."""
         ...
 
     def failing_hosts(self, failures: int, closed_at: float) -> list[HostState]:
-        """Return hosts that failed so often in a row, or are closed at a moment."""
+        """Return hosts with so many failures in a row, or closed at a moment."""
         ...
 
     def hosts_without_robots(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Evidence that is read while the program that wants it is still getting ready."""
+"""Prefetch of evidence, while the program that needs it is still starting."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from halflife.core.evidence import Evidence
 from halflife.stores import columns, files
 
 
-class Ahead:
+class EvidencePrefetch:
     """Evidence on some sources, read in a thread over a connection of its own.
 
     Args:
-        db: The connection of whoever wants it later.
+        db: The connection that will use the evidence.
         path: The state file.
         sources: The sources.
 
@@ -25,15 +25,15 @@ class Ahead:
     ) -> None:
         self.sources = frozenset(sources)
         self._version = _version(db)
-        aside = ThreadPoolExecutor(1)
-        self._found = aside.submit(_read, path, sources)
-        aside.shutdown(wait=False)
+        executor = ThreadPoolExecutor(1)
+        self._found = executor.submit(_read, path, sources)
+        executor.shutdown(wait=False)
 
     def take(self, db: sqlite3.Connection) -> Evidence | None:
-        """Return the evidence, if it is what would be read now.
+        """Return the evidence, if it equals what would be read now.
 
-        That is, if nobody else has written since, and we nothing about its items. If
-        it could not be read, whoever reads it again will see why.
+        That is, if no other connection has written since, and this one nothing about
+        its items. If it could not be read, reading it again will show why.
         """
         if self._found.exception() is not None or self._version != _version(db):
             return None
@@ -41,7 +41,7 @@ class Ahead:
         return evidence if mark == columns.mark(db, sorted(self.sources)) else None
 
     def end(self) -> None:
-        """Wait until nothing is read any more."""
+        """Wait until the thread has finished."""
         wait([self._found])
 
 

@@ -1,8 +1,8 @@
-"""What news of a set source changes in what is held of its records.
+"""The changes that a new listing of a set source makes to its records.
 
-A record is held from the first listing that has it until its life has ended. Of a
-record that is new or has returned all fields are reported, so that whoever reads the
-log from its start needs nothing else.
+A record is held from the first listing that has it until its lifetime has ended. All
+fields of a record that is new or has returned are reported, so that a reader of the
+whole log needs nothing else.
 """
 
 import json
@@ -39,44 +39,44 @@ _SEEN = "SELECT 1 FROM version WHERE life = ? AND seen_from = ?"
 
 
 class KnownLives(Protocol):
-    """What is known of lives before the news."""
+    """The lifetimes known before the news."""
 
     def has_ended(self, key: str, spell: int) -> bool | None:
-        """Say whether a life has ended; None if it is not known."""
+        """Return whether a lifetime has ended; None if it is not known."""
         ...
 
     def has_version(self, key: str, spell: int, seen_from: float) -> bool:
-        """Say whether a version of a life is known."""
+        """Return whether a version of a lifetime is known."""
         ...
 
     def attributes(self, key: str, spell: int) -> Attributes | None:
-        """Return the attributes of a life as last seen; None if it is not known."""
+        """Return the last attributes of a lifetime; None if it is not known."""
         ...
 
 
 class LifeRows:
-    """Lives in a state file."""
+    """Lifetimes in a database."""
 
     def __init__(self, db: Database, source: str) -> None:
         self._db, self._life = db, ("", -1)
         self._found: Sequence[Any] | None = None
         found = db.execute(_MINE, (source,)).fetchone()
-        self._source = None if found is None else found[0]  # none has lives yet
+        self._source = None if found is None else found[0]  # None: no lifetimes yet
 
     def has_ended(self, key: str, spell: int) -> bool | None:
-        """Say whether a life has ended; None if it is not known."""
+        """Return whether a lifetime has ended; None if it is not known."""
         row = self._row(key, spell)
         return None if row is None else bool(row[1])
 
     def has_version(self, key: str, spell: int, seen_from: float) -> bool:
-        """Say whether a version of a life is known."""
+        """Return whether a version of a lifetime is known."""
         row = self._row(key, spell)
         return row is not None and self._db.execute(
             _SEEN, (row[0], seen_from)
         ).fetchone() is not None  # fmt: skip
 
     def attributes(self, key: str, spell: int) -> Attributes | None:
-        """Return the attributes of a life as last seen; None if it is not known."""
+        """Return the last attributes of a lifetime; None if it is not known."""
         row = self._row(key, spell)
         if row is None:
             return None
@@ -87,15 +87,15 @@ class LifeRows:
     def _row(self, key: str, spell: int) -> Sequence[Any] | None:
         if self._source is None:
             return None
-        if (key, spell) != self._life:  # a version is asked for twice, one by one
-            given = (self._source, key, spell)
+        if (key, spell) != self._life:  # a version needs the row twice
+            parameters = (self._source, key, spell)
             self._life, self._found = (key, spell), None
-            self._found = self._db.execute(_LIFE, given).fetchone()
+            self._found = self._db.execute(_LIFE, parameters).fetchone()
         return self._found
 
 
 class LivesInMemory:
-    """Lives and versions of a register, as they are found by their names."""
+    """Lifetimes and versions of a register, by key and spell."""
 
     def __init__(self, register: Register) -> None:
         self.spells = {(s.key, s.spell): s for s in register.spells}
@@ -103,19 +103,19 @@ class LivesInMemory:
         self._latest: dict[tuple[str, int], Attributes] | None = None
 
     def has_ended(self, key: str, spell: int) -> bool | None:
-        """Say whether a life has ended; None if it is not known."""
+        """Return whether a lifetime has ended; None if it is not known."""
         found = self.spells.get((key, spell))
         return None if found is None else found.gone_by < NEVER
 
     def has_version(self, key: str, spell: int, seen_from: float) -> bool:
-        """Say whether a version of a life is known."""
+        """Return whether a version of a lifetime is known."""
         return (key, spell, seen_from) in self.versions
 
     def attributes(self, key: str, spell: int) -> Attributes | None:
-        """Return the attributes of a life as last seen; None if it is not known."""
-        if self._latest is None:  # the versions of a life are in their order
-            told = (v for v in self.versions.values() if v.attributes is not None)
-            self._latest = {(v.key, v.spell): v.attributes or {} for v in told}
+        """Return the last attributes of a lifetime; None if it is not known."""
+        if self._latest is None:  # the versions of a lifetime are in order
+            stated = (v for v in self.versions.values() if v.attributes is not None)
+            self._latest = {(v.key, v.spell): v.attributes or {} for v in stated}
         if (key, spell) in self._latest:
             return self._latest[key, spell]
         first = self.spells.get((key, spell))
@@ -123,12 +123,12 @@ class LivesInMemory:
 
 
 def as_changes(source: str) -> Make[Change]:
-    """Return what makes changes of a source."""
+    """Return a function that makes changes of a source."""
     return lambda at, key, kind, fields: Change(at, source, key, kind, fields)
 
 
 def find(news: Register, before: KnownLives, make: Make[T]) -> Iterator[T]:
-    """Return what news changes, in the order in which it was observed.
+    """Yield the changes that news makes, in the order of observation.
 
     They are made one by one: a new listing has as many as it has records.
     """
@@ -136,7 +136,7 @@ def find(news: Register, before: KnownLives, make: Make[T]) -> Iterator[T]:
     found: Iterator[Found] = chain(
         _of_lives(news, before, looks), _of_versions(news, before)
     )
-    if len(looks) > 1:  # what one look showed is in order
+    if len(looks) > 1:  # the changes of a single observation are in order
         found = iter(sorted(found, key=itemgetter(0)))
     return starmap(make, found)
 
@@ -146,7 +146,7 @@ def _of_lives(
 ) -> Iterator[Found]:
     began = looks[0] if looks else -NEVER
     for spell in news.spells:
-        # A life that is not known yet was first seen by one of these looks.
+        # An unknown lifetime was first seen by one of these observations.
         if spell.first_seen < began and spell.gone_by == NEVER:
             continue
         had_ended = before.has_ended(spell.key, spell.spell)
@@ -158,7 +158,7 @@ def _of_lives(
 
 
 def _confirmed(spell: Spell, looks: Sequence[float]) -> float:
-    """Return which look confirmed that a life has ended."""
+    """Return the time of the observation that confirmed the end of a lifetime."""
     later = bisect_right(looks, spell.gone_by)
     return looks[later] if later < len(looks) else spell.gone_by
 
@@ -175,22 +175,24 @@ def _of_versions(news: Register, before: KnownLives) -> Iterator[Found]:
         old = now.get(life)
         if old is None:
             old = before.attributes(*life)
-        if old is None:  # its life is new as well
+        if old is None:  # its lifetime is new as well
             fresh = fresh or {(s.key, s.spell): s.attributes for s in news.spells}
             old = fresh.get(life, {})
         if version.attributes is None:  # only the time is known
             yield version.seen_from, version.key, "changed", _NOTHING
             continue
         now[life] = version.attributes
-        fields = differing(old, version.attributes)
+        fields = field_changes(old, version.attributes)
         if fields:
             yield version.seen_from, version.key, "changed", fields
 
 
-def replaced(source: str, old: Register, new: Register, at: float) -> list[Change]:
-    """Return what differs between what is held and a history that replaces it.
+def replacement_changes(
+    source: str, old: Register, new: Register, at: float
+) -> list[Change]:
+    """Return the changes from the records held to a history that replaces them.
 
-    What became of records within the history is not reported: it is long past.
+    Changes within that history are not reported: they are long past.
     """
     held, taken = current(old), current(new)
     known = {spell.key for spell in old.spells}
@@ -199,13 +201,13 @@ def replaced(source: str, old: Register, new: Register, at: float) -> list[Chang
         if key not in held:
             kind: ChangeKind = "returned" if key in known else "new"
             found.append(Change(at, source, key, kind, NewFields(attributes)))
-        elif fields := differing(held[key], attributes):
+        elif fields := field_changes(held[key], attributes):
             found.append(Change(at, source, key, "changed", fields))
     return found
 
 
 def current(register: Register) -> dict[str, Attributes]:
-    """Return the records whose lives have not ended, as last seen."""
+    """Return the last attributes of the records whose lifetimes have not ended."""
     held = {
         (s.key, s.spell): s.attributes for s in register.spells if s.gone_by == NEVER
     }
@@ -216,20 +218,22 @@ def current(register: Register) -> dict[str, Attributes]:
     return {key: attributes for (key, _), attributes in held.items()}
 
 
-def staged(source: str, at: float, why: str) -> Change:
-    """Return that an answer of a source waits for a decision."""
+def staging_change(source: str, at: float, why: str) -> Change:
+    """Return the change by which an answer of a source waits for a decision."""
     return Change(at, source, WHOLE, "held", {"why": (None, why)})
 
 
-def accepted(source: str, news: Register, waiting: float | None) -> list[Change]:
-    """Return that the answer was believed that was staged at a moment, if it was."""
-    believed = waiting is not None and any(
+def acceptance_changes(
+    source: str, news: Register, waiting: float | None
+) -> list[Change]:
+    """Return the change that accepts the answer staged at a moment, if news has it."""
+    accepted = waiting is not None and any(
         s.valid and s.at == waiting for s in news.snapshots
     )
-    return [Change(waiting or 0.0, source, WHOLE, "accepted")] if believed else []
+    return [Change(waiting or 0.0, source, WHOLE, "accepted")] if accepted else []
 
 
-def differing(old: Attributes, new: Attributes) -> dict[str, tuple[Any, Any]]:
+def field_changes(old: Attributes, new: Attributes) -> dict[str, tuple[Any, Any]]:
     """Return the fields of a record that differ, with their old and new values."""
     names = [n for n in {**old, **new} if old.get(n) != new.get(n)]
     pairs = {name: (plain(old.get(name)), plain(new.get(name))) for name in names}

@@ -1,9 +1,9 @@
-"""What is removed from the state file when it has served its purpose.
+"""Removal of old data from the state file.
 
-Nothing that a forecast or a plan goes by is touched. Old looks are folded into what
-was rolled up (``rolled``) before they leave the log: the one exception to the rule
-that the log only grows. Each step is one short transaction, so that a sync waits for
-none of them long, and a crash leaves some steps done and the others not begun.
+Nothing that a forecast or a plan uses is removed. Old observations are folded into the
+tables ``rolled`` before they leave the log: the one exception to the rule that the log
+only grows. Each step is one short transaction, so that a sync never waits long for it,
+and a crash leaves some steps done and the others not begun.
 """
 
 import json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from halflife.stores.table_store import TableStore
 
 CHUNK = 5_000  # rows removed in one transaction
-LONGEST_WINDOW = 31.0  # days; what was charged within a budget's window must stay
+LONGEST_WINDOW = 31.0  # days; charges within a budget's window must stay
 _FIRST_RECENT = "SELECT min(id) FROM observation WHERE at >= ? AND at <= ? AND id > ?"
 _NTH = (
     "SELECT id FROM observation WHERE id > ? AND id <= ? ORDER BY id LIMIT 1 OFFSET ?"
@@ -51,13 +51,13 @@ _OLD_ALARMS = "DELETE FROM alarm WHERE raised = 0 AND turning IS NULL AND seen <
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
-    """How long things are kept, in days; of what has versions, how many.
+class RetentionLimits:
+    """How long data is kept, in days; of versions, how many.
 
     Attributes:
-        observations: Single looks; their sum is kept for ever. Forecasts and checks.
+        observations: Observations, forecasts and checks; folds are kept for ever.
         ledger: Single charges; their sum by day is kept for ever.
-        runs: Runs of which nothing else is kept.
+        runs: Runs that no other row refers to.
         messages: Messages that were delivered or given up.
         summaries: Versions of the summary of each database.
         changes: Changes of pages and records.
@@ -75,8 +75,8 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
-    """How many rows were removed, by what they were."""
+class RemovedRows:
+    """How many rows were removed, by kind."""
 
     observations: int = 0
     ledger: int = 0
@@ -88,40 +88,41 @@ class Cleared:
     page_versions: int = 0
 
 
-def clear(store: "TableStore", keep: Keep, now: float) -> Cleared:
-    """Remove what is older than it is to be kept."""
-    with store.trusted(), store.clearing():
-        looks = _looks(store, now - keep.observations, now)
-        charges = _ledger(store, now - max(keep.ledger, LONGEST_WINDOW))
+def clear(store: "TableStore", limits: RetentionLimits, now: float) -> RemovedRows:
+    """Remove what is older than the limits."""
+    with store.damage_errors(), store.clearing():
+        looks = _looks(store, now - limits.observations, now)
+        charges = _ledger(store, now - max(limits.ledger, LONGEST_WINDOW))
         with store.together() as db:
-            runs = db.execute(_OLD_RUNS, (now - keep.runs,)).rowcount
+            runs = db.execute(_OLD_RUNS, (now - limits.runs,)).rowcount
         with store.together() as db:
-            messages = db.execute(_OLD_MESSAGES, (now - keep.messages,)).rowcount
-            messages += db.execute(_OLD_ALARMS, (now - keep.messages,)).rowcount
+            messages = db.execute(_OLD_MESSAGES, (now - limits.messages,)).rowcount
+            messages += db.execute(_OLD_ALARMS, (now - limits.messages,)).rowcount
         with store.together() as db:
-            summaries = _summaries(db, keep.summaries)
+            summaries = _summaries(db, limits.summaries)
         with store.together() as db:
-            told = forecasts.remove(db, now - keep.observations)
-        changes = _changes(store, now - keep.changes, now)
+            predictions = forecasts.remove(db, now - limits.observations)
+        changes = _changes(store, now - limits.changes, now)
         with store.together() as db:
-            versions = page_versions.trim_all(db, keep.page_versions)
-    return Cleared(looks, charges, runs, messages, summaries, told, changes, versions)
+            versions = page_versions.trim_all(db, limits.page_versions)
+    counts = looks, charges, runs, messages, summaries, predictions, changes, versions
+    return RemovedRows(*counts)
 
 
 def _changes(store: "TableStore", cutoff: float, now: float) -> int:
-    """Remove old changes; whoever has not read them is told that they are gone."""
+    """Remove old changes; the log records up to which number they are gone."""
     removed = 0
     while True:
         with store.together() as db:
-            some = change_log.remove_before(db, cutoff, now, CHUNK)
-        removed += some
-        if some < CHUNK:
+            count = change_log.remove_before(db, cutoff, now, CHUNK)
+        removed += count
+        if count < CHUNK:
             return removed
 
 
 def _looks(store: "TableStore", cutoff: float, now: float) -> int:
-    """Roll up the looks before the first recent one, and remove them from the log."""
-    with store.looking() as db:
+    """Fold the observations before the first recent one, and remove them."""
+    with store.reading() as db:
         done = compaction.until(db)
         last = _last_old(db, cutoff, now, done)
     removed = _left_over(store, done)
@@ -137,10 +138,10 @@ def _looks(store: "TableStore", cutoff: float, now: float) -> int:
 
 
 def _last_old(db: Database, cutoff: float, now: float, done: int) -> int:
-    """Return the number of the last look before the first recent one.
+    """Return the number of the last observation before the first recent one.
 
-    A look from a future that a wrong clock made up is not recent. The very last look
-    stays, so that no number is given twice.
+    An observation with a future time, from a wrong clock, is not recent. The very last
+    observation stays, so that no number is given twice.
     """
     recent = db.execute(_FIRST_RECENT, (cutoff, now, done)).fetchone()[0]
     newest = db.execute("SELECT max(id) FROM observation").fetchone()[0] or 0
@@ -148,7 +149,7 @@ def _last_old(db: Database, cutoff: float, now: float, done: int) -> int:
 
 
 def _left_over(store: "TableStore", done: int) -> int:
-    """Remove looks that were kept as the last good ones, and are no longer."""
+    """Remove observations that were kept as last good ones, and are no longer."""
     removed, after = 0, 0
     while after < done:
         with store.together() as db:
@@ -160,7 +161,7 @@ def _left_over(store: "TableStore", done: int) -> int:
 
 
 def _ledger(store: "TableStore", cutoff: float) -> int:
-    # Whole days only: what is given back is written down with the time of its draw.
+    # Whole days only: requests given back are charged at the time of their draw.
     day = float(int(cutoff))
     with store.together() as db:
         db.execute(_ROLL_LEDGER, (day,))
@@ -168,10 +169,10 @@ def _ledger(store: "TableStore", cutoff: float) -> int:
 
 
 def _summaries(db: Database, most: int) -> int:
-    """Remove the oldest versions of summaries; the one in use always stays."""
+    """Remove the oldest versions of summaries; the current one always stays."""
     removed = 0
     for source, body in db.execute(_VERSIONS).fetchall():
-        with suppress(ValueError, LookupError, TypeError):  # nobody knows what is old
+        with suppress(ValueError, LookupError, TypeError):  # unreadable: keep all
             kept = json.loads(body)
             old = (source, int(kept["latest"]) - most, int(kept["current"]))
             removed += db.execute(_OLD_SUMMARIES, old).rowcount

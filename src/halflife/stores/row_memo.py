@@ -1,4 +1,4 @@
-"""Which rows of evidence are of which source, found once for as long as that holds."""
+"""The rows of evidence by source, cached while they hold."""
 
 from collections.abc import Sequence
 from weakref import ref
@@ -12,17 +12,17 @@ _NEWEST = "SELECT max(id) FROM item"
 
 
 class RowMemo:
-    """The rows of each source's items, as they were found last.
+    """The rows of each source's items in evidence, as last computed.
 
-    To find them, all items are read. They stay as they are until items become known or
-    another process writes; whoever gives items to another source has to ``clear`` it.
+    Computing them reads all items. They hold until items are added or another process
+    writes; a caller that moves items to another source must ``clear`` it.
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget them."""
+        """Forget the rows."""
         self._evidence: ref[Evidence] | None = None
         self._known: tuple[object, ...] = ()
         self._rows: dict[str, Ints] = {}

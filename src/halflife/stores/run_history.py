@@ -1,4 +1,4 @@
-"""Runs as people look back on them, and answers that nobody will believe."""
+"""Past runs, failed fetches, and answers that were rejected: the SQL."""
 
 import json
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ _REJECTED = """
 SELECT at, note FROM snapshot JOIN source ON source.id = snapshot.source
 WHERE source.name = ? AND at >= ? AND valid = 0 ORDER BY at
 """
-MOST = 10_000  # failures that are looked back on
+MOST = 10_000  # failures that are returned
 
 
 class FailedFetch(NamedTuple):
-    """A fetch of an item that failed: its number, in which run, when and why."""
+    """A failed fetch of an item: its number, the run, the time and the reason."""
 
     item: int
     run: int
@@ -44,8 +44,8 @@ class FailedFetch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """A run as it is remembered.
+class PastRun:
+    """A run as the store remembers it.
 
     Attributes:
         id: Its number.
@@ -53,7 +53,7 @@ class Ran:
         began: When it began, in days.
         ended: When it ended; None if it has not.
         sources: The sources that it covered.
-        requests: Requests that were charged to it and are still written one by one.
+        requests: Requests that were charged to it, without those of compacted days.
 
     """
 
@@ -65,7 +65,7 @@ class Ran:
     requests: int
 
 
-def recent(db: Database, source: str, most: int) -> list[Ran]:
+def recent(db: Database, source: str, most: int) -> list[PastRun]:
     """Return the latest runs that covered a source, latest first."""
     rows = db.execute(_RECENT, (source, most)).fetchall()
     first = min((row[0] for row in rows), default=0)
@@ -74,7 +74,9 @@ def recent(db: Database, source: str, most: int) -> list[Ran]:
     )
     requests = dict(charged.fetchall()) if rows else {}
     return [
-        Ran(run, state, began, ended, tuple(json.loads(names)), requests.get(run, 0))
+        PastRun(
+            run, state, began, ended, tuple(json.loads(names)), requests.get(run, 0)
+        )
         for run, state, began, ended, names in rows
     ]
 
@@ -82,32 +84,33 @@ def recent(db: Database, source: str, most: int) -> list[Ran]:
 def looks(
     db: Database, items: Sequence[int], since: float
 ) -> list[tuple[int, float, bool]]:
-    """Return good looks at items: which, when, and whether it found a change.
+    """Return good observations of items: which, when, and whether it found a change.
 
-    The first look at an item finds none; one before ``since`` is only compared with.
+    The first observation of an item finds none; one before ``since`` is only compared
+    with.
     """
     found = []
     before: tuple[object, ...] = ()
     for item, at, *rest in db.execute(_LOOKS, (json.dumps(list(items)), since)):
-        here = (item, *rest)
+        current = (item, *rest)
         if at >= since:
-            changed = before[:1] == (item,) and before != here
+            changed = before[:1] == (item,) and before != current
             found.append((item, at, changed))
-        before = here
+        before = current
     return found
 
 
 def failures(db: Database, items: Sequence[int], since: float) -> list[FailedFetch]:
-    """Return the fetches of items that failed from a moment on, in order of time."""
-    given = json.dumps(list(items)), since, MOST
-    return [FailedFetch(*row) for row in db.execute(_FAILED, given)]
+    """Return the failed fetches of items since a moment, in order of time."""
+    parameters = json.dumps(list(items)), since, MOST
+    return [FailedFetch(*row) for row in db.execute(_FAILED, parameters)]
 
 
 def rejected(db: Database, source: str, since: float) -> list[tuple[float, str]]:
-    """Return when a set source gave no answer that could be used, and why."""
+    """Return when a set source gave no usable answer, and why."""
     return db.execute(_REJECTED, (source, since)).fetchall()
 
 
 def dismiss(db: Database, run: int) -> int:
-    """Forget the answer that a run put aside; return how many there were."""
+    """Drop the listings that a run put aside; return how many there were."""
     return db.execute("DELETE FROM staged WHERE run = ?", (run,)).rowcount

@@ -1,4 +1,4 @@
-"""What a run did, as far as the file can tell."""
+"""What a run did, as far as the database shows."""
 
 import json
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ from halflife.core.errors import UsageError
 from halflife.core.observation import Seen
 from halflife.stores.database import Database
 
-# An answer that was put off and believed later is there as a failure and as a good look
-# of the same moment; it did not fail.
+# An answer that was held back and accepted later is in the log as a failure and as a
+# good observation at the same time; it did not fail.
 _NOT_BELIEVED_LATER = """NOT EXISTS (
         SELECT 1 FROM observation AS b
         WHERE b.item = o.item AND b.at = o.at AND b.seen = 0)"""
-# A look found a change if the last good look before it showed something else.
+# An observation found a change if the last good one before it showed something else.
 _LOOKS = f"""
 SELECT source.name,
     count(*) FILTER (WHERE o.seen IN (:present, :absent)),
@@ -41,18 +41,18 @@ _HELD = """
 SELECT source.name, staged.why FROM staged JOIN source ON source.id = staged.source
 WHERE staged.run = ?
 """
-MOST = 5  # troubles that are named
+MOST = 5  # reasons of failures that are named
 
 
 @dataclass(frozen=True, slots=True)
 class RunPages:
-    """What a run saw of one source of pages.
+    """What a run observed of one source of pages.
 
     Attributes:
         source: The source.
-        looks: Good looks.
-        failed: Looks that failed.
-        changed: Good looks that found something else than the one before.
+        looks: Good observations.
+        failed: Failed fetches.
+        changed: Good observations that differ from the ones before.
 
     """
 
@@ -63,17 +63,17 @@ class RunPages:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """One look at a set source.
+class ListingSnapshot:
+    """One snapshot of a set source.
 
     Attributes:
         source: The source.
         at: When, in days.
-        valid: Whether it was an answer at all.
+        valid: Whether the answer was a listing at all.
         complete: Whether it listed everything.
         objects: Objects that it listed.
-        missing: Objects that it lacked, of those there before.
-        note: What was odd about it.
+        missing: Objects known before that it lacked.
+        note: What was unusual about it.
 
     """
 
@@ -88,7 +88,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class RunAccount:
-    """What a run did.
+    """The account of a run: what it cost, and what it observed.
 
     Attributes:
         run: Its number.
@@ -96,10 +96,10 @@ class RunAccount:
         sources: The sources that it covered.
         began: When it began, in days.
         ended: When it ended; None if it has not.
-        requests: Requests that it paid for.
-        pages: What it saw of pages.
-        listed: What it saw of set sources.
-        troubles: Why looks failed, and how many, most first.
+        requests: Requests that were charged to it.
+        pages: What it observed of pages.
+        listed: Its snapshots of set sources.
+        troubles: Why fetches failed, and how many, most frequent first.
         held: Answers that still wait for a decision, with the reason.
 
     """
@@ -111,15 +111,15 @@ class RunAccount:
     ended: float | None
     requests: int
     pages: tuple[RunPages, ...]
-    listed: tuple[Listed, ...]
+    listed: tuple[ListingSnapshot, ...]
     troubles: tuple[tuple[str, int], ...]
     held: tuple[tuple[str, str], ...]
 
 
 def account(db: Database, run: int) -> RunAccount:
-    """Return what a run did; raise ``UsageError`` if nothing is known of it.
+    """Return what a run did; raise ``UsageError`` if the run is unknown.
 
-    Looks that were rolled up since are not counted.
+    Observations that were compacted since are not counted.
     """
     query = "SELECT state, sources, began, ended FROM run WHERE id = ?"
     row = db.execute(query, (run,)).fetchone()
@@ -140,7 +140,7 @@ def account(db: Database, run: int) -> RunAccount:
         requests=int(db.execute(spent, (run,)).fetchone()[0]),
         pages=tuple(_pages(db.execute(_LOOKS, {**seen, "run": run}).fetchall())),
         listed=tuple(
-            Listed(name, at, bool(valid), bool(complete), n, missing, note)
+            ListingSnapshot(name, at, bool(valid), bool(complete), n, missing, note)
             for name, at, valid, complete, n, missing, note in db.execute(
                 _LISTED, (sources, began, until)
             )

@@ -1,4 +1,4 @@
-"""The tables of the state file, and how an older file becomes a newer one."""
+"""The tables of the state file, and the upgrade of older files."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -235,7 +235,7 @@ def _archivable(db: sqlite3.Connection) -> None:
 def _kinds_of_hints(db: sqlite3.Connection) -> None:
     for statement in CLAIMS:
         db.execute(statement)
-    columns.forget(db)  # they lack the new ones
+    columns.forget(db)  # they lack the new fields
 
 
 STEPS: tuple[Step, ...] = (
@@ -258,21 +258,21 @@ STEPS: tuple[Step, ...] = (
 
 
 def version(db: sqlite3.Connection) -> int:
-    """Return the schema version a file is written in."""
+    """Return the schema version of a file."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def is_new(db: sqlite3.Connection) -> bool:
-    """Say whether there is nothing in a file yet."""
+    """Return whether a file has no tables yet."""
     used: int = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     return not used
 
 
 def upgrade(db: sqlite3.Connection, steps: Sequence[Step]) -> None:
-    """Take the file through the steps it has not seen, all of them or none.
+    """Run the steps that the file has not had, all of them or none.
 
-    Several processes may try at once: one of them takes all steps. Nobody sees a file
-    half made, takes it for one of an older version, and backs it up as such.
+    Several processes may try at once: one of them runs all steps. So no process sees a
+    half-made file, takes it for one of an older version, and backs it up as such.
     """
     while version(db) < len(steps):
         db.execute("BEGIN IMMEDIATE")
@@ -288,7 +288,7 @@ def upgrade(db: sqlite3.Connection, steps: Sequence[Step]) -> None:
 
 
 class Table(NamedTuple):
-    """The columns of a table with their types, and those that tell rows apart."""
+    """The columns of a table with their types, and its primary key."""
 
     columns: dict[str, str]
     key: tuple[str, ...]
@@ -296,7 +296,7 @@ class Table(NamedTuple):
 
 @cache
 def reference() -> dict[str, Table]:
-    """Return the tables of the newest version, as an empty SQLite file has them."""
+    """Return the tables of the newest version, as in an empty SQLite file."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         upgrade(db, STEPS)
         names = db.execute(

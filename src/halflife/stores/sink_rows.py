@@ -1,8 +1,8 @@
-"""How far each sink has come, and what could not be delivered; the SQL of it.
+"""The progress of sinks, and the changes they refused: the SQL.
 
 The cursor of a sink moves only after its changes are durable at its end. The end of the
-batch under way is written down before the first try, so that a later try, also after a
-crash, delivers the same batch again and not a longer one.
+current batch is stored before the first try, so that a later try, also after a crash,
+delivers the same batch again and not a longer one.
 """
 
 import json
@@ -54,22 +54,22 @@ CREATE TABLE dead_letter (  -- a change that a sink refused, or later ones of it
 
 @dataclass(frozen=True, slots=True)
 class SinkState:
-    """How a sink stands; times are days.
+    """The state of a sink; times are days.
 
     Attributes:
         name: The sink.
         cursor: The last change that was delivered or given up.
-        upto: The last change of the batch under way; 0 if none is.
+        upto: The last change of the current batch; 0 if there is none.
         alone: Up to this change they are delivered one by one.
         tries: Tries that failed since the last delivery.
-        due: Not to be tried before.
-        since: When the first of them failed; None if none did.
+        due: The earliest time of the next try.
+        since: When the first of these tries failed; None if none did.
         trouble: What went wrong with the last try.
-        halted: Whether it is no longer tried by itself.
+        halted: Whether it is no longer tried automatically.
         delivered: Changes delivered in all.
         delivered_at: When the last of them were; None if none was.
         missed: Changes that the log lost before they were delivered.
-        skipped: Changes that somebody gave up.
+        skipped: Changes that the user gave up.
 
     """
 
@@ -87,19 +87,19 @@ class SinkState:
     missed: int = 0
     skipped: int = 0
 
-    def again(self, now: float) -> "SinkState":
-        """Return the state in which it is tried at once."""
+    def reset_tries(self, now: float) -> "SinkState":
+        """Return the state in which the sink is tried at once."""
         return replace(self, tries=0, due=now, since=None, halted=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A change that a sink did not take.
+    """A change that a sink refused.
 
     Attributes:
         change: The change.
         at: When it was given up, in days.
-        trouble: Why.
+        trouble: The reason.
 
     """
 
@@ -121,30 +121,30 @@ SELECT change, at, trouble FROM dead_letter WHERE sink = ? ORDER BY seq LIMIT ?
 
 
 def create(db: Database) -> None:
-    """Make the tables of sinks and dead letters."""
+    """Create the tables of sinks and dead letters."""
     for statement in STATEMENTS:
         db.execute(statement)
 
 
 class SinkRows:
-    """How far the sinks of a state file have come."""
+    """The progress of the sinks of a database."""
 
     def __init__(self, store: "Tables") -> None:
         self._store = store
 
     def states(self) -> list[SinkState]:
-        """Return how every sink stands that was ever delivered to, by name."""
-        with self._store.looking() as db:
+        """Return the states of all sinks that were ever delivered to, by name."""
+        with self._store.reading() as db:
             return _states(db, "SELECT * FROM sink ORDER BY name", ())
 
     def state(self, name: str) -> SinkState | None:
-        """Return how a sink stands; None if it is new."""
-        with self._store.looking() as db:
+        """Return the state of a sink; None if it is new."""
+        with self._store.reading() as db:
             found = _states(db, "SELECT * FROM sink WHERE name = ?", (name,))
         return found[0] if found else None
 
     def begin(self, state: SinkState) -> None:
-        """Make a sink known; one that is known stays as it is."""
+        """Add a sink; an existing one stays as it is."""
         with self._store.together() as db:
             db.execute(_ADD, astuple(state))
 
@@ -157,9 +157,9 @@ class SinkRows:
         now: float,
         until: float,
     ) -> bool:
-        """Keep other processes from delivering for a while, and say what is delivered.
+        """Claim the delivery to a sink for a while, and store what is delivered.
 
-        False, and nothing is kept, if another process does, or the cursor has moved.
+        Return False and store nothing if another process has it, or the cursor moved.
         """
         query = "SELECT owner, claimed FROM sink WHERE name = ? AND cursor = ?"
         with self._store.together() as db:
@@ -171,7 +171,7 @@ class SinkRows:
         return True
 
     def release(self, name: str, owner: str) -> None:
-        """Let other processes deliver."""
+        """Give the claim back."""
         with self._store.together() as db:
             db.execute(
                 "UPDATE sink SET owner = '', claimed = 0 WHERE name = ? AND owner = ?",
@@ -185,43 +185,43 @@ class SinkRows:
         owner: str,
         dead: Iterable[DeadLetter] = (),
     ) -> bool:
-        """Keep how a sink stands after a try, with what it refused, and release it.
+        """Store the state of a sink after a try, with its dead letters; release it.
 
-        False, and nothing is kept, if the cursor or the owner is another by now.
+        Return False and store nothing if the cursor or the owner has changed.
         """
         query = "SELECT 1 FROM sink WHERE name = ? AND cursor = ? AND owner = ?"
         with self._store.together() as db:
-            where = before.name, before.cursor, owner
-            if db.execute(query, where).fetchone() is None:
+            key = before.name, before.cursor, owner
+            if db.execute(query, key).fetchone() is None:
                 return False
             _overwrite(db, after)
             db.execute(_OWN, ("", 0.0, before.name))
-            db.executemany(_BURY, [_row(before.name, one) for one in dead])
+            db.executemany(_BURY, [_row(before.name, letter) for letter in dead])
         return True
 
     def dead(self, name: str, most: int = 1000) -> list[DeadLetter]:
-        """Return what a sink did not take, oldest first."""
-        with self._store.looking() as db:
+        """Return the dead letters of a sink, oldest first."""
+        with self._store.reading() as db:
             rows = db.execute(_DEAD, (name, most)).fetchall()
         return [DeadLetter(_change(text), at, why) for text, at, why in rows]
 
     def dead_count(self, name: str) -> int:
-        """Return how many changes a sink did not take."""
+        """Return how many dead letters a sink has."""
         query = "SELECT count(*) FROM dead_letter WHERE sink = ?"
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return int(db.execute(query, (name,)).fetchone()[0])
 
     def parked(self, name: str) -> set[tuple[str, str]]:
-        """Return source and key of what a sink did not take.
+        """Return source and key of the dead letters of a sink.
 
-        What comes later of the same key waits with it, so that its order is kept.
+        Later changes of the same key wait with them, so that their order is kept.
         """
         query = "SELECT DISTINCT source, key FROM dead_letter WHERE sink = ?"
-        with self._store.looking() as db:
+        with self._store.reading() as db:
             return set(db.execute(query, (name,)).fetchall())
 
     def unbury(self, name: str, numbers: Sequence[int]) -> None:
-        """Remove dead letters: they were delivered, or somebody gave them up."""
+        """Remove dead letters that were delivered or given up."""
         with self._store.together() as db:
             db.executemany(
                 "DELETE FROM dead_letter WHERE sink = ? AND seq = ?",
@@ -231,18 +231,18 @@ class SinkRows:
     def retry(self, name: str, now: float) -> SinkState:
         """Let a sink be tried again at once; raise ``UsageError`` if it is unknown."""
         with self._store.together() as db:
-            state = _known(db, name).again(now)
+            state = _existing(db, name).reset_tries(now)
             _overwrite(db, state)
         return state
 
     def skip(self, name: str, now: float) -> int:
-        """Give up what a sink does not take; return how many changes that are.
+        """Give up what a sink refuses; return how many changes that are.
 
-        These are its dead letters, the batch under way if its last try failed, and
-        what it missed.
+        These are its dead letters, the current batch if its last try failed, and the
+        changes it missed.
         """
         with self._store.together() as db:
-            state = _known(db, name)
+            state = _existing(db, name)
             query = "DELETE FROM dead_letter WHERE sink = ?"
             gone = db.execute(query, (name,)).rowcount + state.missed
             state = replace(state, missed=0)
@@ -250,7 +250,8 @@ class SinkRows:
                 query = "SELECT count(*) FROM change WHERE seq > ? AND seq <= ?"
                 gone += _count(db, query, (state.cursor, state.upto))
                 state = replace(state, cursor=state.upto, upto=0)
-            state = replace(state.again(now), trouble="", skipped=state.skipped + gone)
+            state = replace(state.reset_tries(now), trouble="")
+            state = replace(state, skipped=state.skipped + gone)
             _overwrite(db, state)
         return gone
 
@@ -261,7 +262,7 @@ def _states(db: Database, query: str, given: Sequence[str]) -> list[SinkState]:
     return [replace(state, halted=bool(state.halted)) for state in found]
 
 
-def _known(db: Database, name: str) -> SinkState:
+def _existing(db: Database, name: str) -> SinkState:
     found = _states(db, "SELECT * FROM sink WHERE name = ?", (name,))
     if not found:
         raise UsageError(f"nothing was delivered to a sink named {name!r} yet")
@@ -277,7 +278,7 @@ def _overwrite(db: Database, state: SinkState) -> None:
 def _count(db: Database, query: str, given: Sequence[int]) -> int:
     try:
         return int(db.execute(query, given).fetchone()[0])
-    except sqlite3.OperationalError:  # a store in memory keeps its changes elsewhere
+    except sqlite3.OperationalError:  # a store in memory has its changes elsewhere
         return given[1] - given[0]
 
 
@@ -290,8 +291,8 @@ def _is_free(holder: str, until: float, owner: str, now: float) -> bool:
 def _row(sink: str, dead: DeadLetter) -> tuple[Any, ...]:
     change = dead.change
     pairs = {name: list(pair) for name, pair in change.fields.items()}
-    told = [change.at, change.source, change.key, change.kind, pairs, change.seq]
-    text = json.dumps(told, ensure_ascii=False)
+    fields = [change.at, change.source, change.key, change.kind, pairs, change.seq]
+    text = json.dumps(fields, ensure_ascii=False)
     about = sink, change.seq, change.source, change.key
     return (*about, text, dead.at, dead.trouble[:500])
 

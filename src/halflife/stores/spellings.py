@@ -1,13 +1,13 @@
-"""What is sent for an item whose key is another, and keys of an older spelling.
+"""URLs that differ from the keys of their items, and keys of an older spelling.
 
-Up to version 7 of the state file the query of a key was sorted and encoded anew, and
-what was sent was the key. An item of such a file keeps its history: when a link, a map
-or the settings name it in the present spelling, that becomes its key. Nothing is sent
-twice for it.
+Up to version 7 of the state file the query of a key was sorted and encoded again, and
+the key was the URL to fetch. An item of such a file keeps its history: when a link, a
+sitemap or the settings name it in the present spelling, that becomes its key. No
+request is sent twice for it.
 
-The name of an item changes only while nobody uses it: not under a lease, and not in a
-process that holds evidence on it. Until then the new key waits, is sent, and whatever
-comes in under it is filed under the old one.
+The key of an item changes only while it is not in use: not under a lease, and not in a
+process that holds evidence on it. Until then the new key waits; it is fetched, and
+observations under it are stored under the old one.
 """
 
 import json
@@ -38,7 +38,7 @@ CREATE TABLE old_key (  -- an item whose key may be of an older spelling
     "CREATE INDEX old_key_fold ON old_key (fold)",
     "CREATE UNIQUE INDEX old_key_now ON old_key (now) WHERE now IS NOT NULL",
 )
-# Plain keys are spelled as they always were.
+# Keys without special characters have the same spelling in all versions.
 _ODD = "SELECT id, key FROM item WHERE key GLOB 'http*[^A-Za-z0-9:/._~-]*'"
 _ADD_URL = """
 INSERT INTO item_url SELECT id, ?2 FROM item WHERE key = ?1 ON CONFLICT DO NOTHING
@@ -54,7 +54,7 @@ SELECT id, key FROM old_key JOIN item ON id = item
 WHERE fold = ? AND now IS NULL AND key <> ?
     AND source = (SELECT id FROM source WHERE name = ?)
 """
-# What is named as it is spelled needs no other key.
+# A key that is named in its own spelling needs no other.
 _CONFIRM = """
 DELETE FROM old_key WHERE now IS NULL
     AND item IN (SELECT id FROM item WHERE key IN (SELECT value FROM json_each(?)))
@@ -70,7 +70,7 @@ WHERE now IS NOT NULL AND source NOT IN (SELECT source FROM lease)
 
 
 def create(db: Database) -> None:
-    """Make the tables; note which of the keys may be of an older spelling."""
+    """Create the tables; mark the keys that may be of an older spelling."""
     for statement in STATEMENTS:
         db.execute(statement)
     rows = ((item, fold(key)) for item, key in db.execute(_ODD).fetchall())
@@ -78,7 +78,7 @@ def create(db: Database) -> None:
 
 
 def fold(url: str) -> int:
-    """Return what two spellings of a URL have in common, as a number of 64 bits.
+    """Return a 64-bit number that is the same for all spellings of a URL.
 
     >>> fold("http://a.example/%7Eb?d&c=%20") == fold("http://a.example/~b?c=+&d=")
     True
@@ -94,40 +94,43 @@ def fold(url: str) -> int:
 
 
 def save_urls(db: Database, items: Iterable[Item]) -> None:
-    """Write down what is sent for new items, where it is not their key."""
-    given = ((i.key, i.url) for i in items if i.url and i.url != i.key)
-    db.executemany(_ADD_URL, given)
+    """Store the URLs of new items, where they differ from the keys."""
+    rows = ((i.key, i.url) for i in items if i.url and i.url != i.key)
+    db.executemany(_ADD_URL, rows)
 
 
 def url_of(db: Database, key: str) -> str:
-    """Return what is sent for an item."""
+    """Return the URL to fetch for an item."""
     row = db.execute(_URL, (key,)).fetchone()
     return str(row[0]) if row and row[0] else key
 
 
 def urls(db: Database) -> dict[int, str]:
-    """Return what is sent for items, by number, where it is not their key."""
+    """Return the URLs of items, by number, where they differ from the keys."""
     return dict(db.execute("SELECT item, url FROM item_url").fetchall())
 
 
 class OldKeys:
-    """Files what comes in under the keys that a state file has for it."""
+    """Maps present keys to the keys that a state file has for the same items."""
 
     def __init__(self) -> None:
-        self._gone = False  # once there are none, there never will be
+        self._empty = False  # once there are no old keys, there never will be
 
-    def gone(self, db: Database) -> bool:
-        """Say whether all keys are of the present spelling."""
-        found = self._gone or db.execute("SELECT 1 FROM old_key LIMIT 1").fetchone()
-        self._gone = self._gone or found is None
-        return self._gone
+    def is_empty(self, db: Database) -> bool:
+        """Return whether all keys are of the present spelling."""
+        if not self._empty:
+            query = "SELECT 1 FROM old_key LIMIT 1"
+            self._empty = db.execute(query).fetchone() is None
+        return self._empty
 
-    def named(self, db: Database, items: list[Item], *, used: bool) -> list[Item]:
-        """Return items with the keys under which they are filed.
+    def stored_items(
+        self, db: Database, items: list[Item], *, used: bool
+    ) -> list[Item]:
+        """Return items with the keys under which they are stored.
 
-        If no evidence is ``used``, those that nobody leases get their present keys.
+        If no evidence is ``used``, items that no run leases get their present keys.
         """
-        if self.gone(db):
+        if self.is_empty(db):
             return items
         old = match(db, items)
         if not used:
@@ -135,9 +138,9 @@ class OldKeys:
             old = {key: held for key, held in old.items() if waiting(db, key)}
         return [replace(item, key=old.get(item.key, item.key)) for item in items]
 
-    def filed(self, db: Database, looks: Looks, evidence: Evidence) -> Looks:
-        """Return looks in which items go by the keys under which they are filed."""
-        if self.gone(db):
+    def stored_looks(self, db: Database, looks: Looks, evidence: Evidence) -> Looks:
+        """Return observations with the keys under which their items are stored."""
+        if self.is_empty(db):
             return looks
         names = {key for look in looks.details for key in _named(look)}
         db.execute(_CONFIRM, (json.dumps([*names]),))
@@ -148,20 +151,20 @@ class OldKeys:
         new = (o.item for o in looks.details if o.item is not None and o.key in unknown)
         old = match(db, new, names)
         old |= {key: held for key in unknown - old.keys() if (held := waiting(db, key))}
-        return Looks.of(_renamed(o, old) for o in looks.details) if old else looks
+        return Looks.of(_rename(o, old) for o in looks.details) if old else looks
 
 
 def match(
     db: Database, items: Iterable[Item], named: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the keys under which items are filed, where these are old ones.
+    """Return the keys under which items are stored, where these are old ones.
 
-    An old key that is itself ``named`` by somebody is the present key of an item.
+    An old key that is itself in ``named`` is the present key of an item.
     """
-    given = {item.key: item for item in items}
-    named = {*given, *named}
+    by_key = {item.key: item for item in items}
+    named = {*by_key, *named}
     found = {}
-    for key, item in given.items():
+    for key, item in by_key.items():
         old = waiting(db, key) or _older(db, item, named)
         if old:
             found[key] = old
@@ -169,7 +172,7 @@ def match(
 
 
 def waiting(db: Database, key: str) -> str:
-    """Return the old key of an item that waits to get this one; empty if none does."""
+    """Return the old key of an item that waits for this key; empty if none does."""
     row = db.execute(_WAITING, (key,)).fetchone()
     return str(row[0]) if row else ""
 
@@ -177,7 +180,7 @@ def waiting(db: Database, key: str) -> str:
 def _older(db: Database, item: Item, named: Container[str]) -> str:
     """Let an item of an older spelling wait for its present key; return the old one.
 
-    Return nothing if there is none, or if it is not certain which.
+    Return an empty text if there is none, or more than one.
     """
     if db.execute("SELECT 1 FROM item WHERE key = ?", (item.key,)).fetchone():
         return ""
@@ -198,20 +201,21 @@ def settle(db: Database) -> int:
         for item, now in due
         if not db.execute("SELECT 1 FROM item WHERE key = ?", (now,)).fetchone()
     ]
-    change_log.append(db, [one for now, item in free for one in _moved(db, item, now)])
+    moves = [change for now, item in free for change in _moves(db, item, now)]
+    change_log.append(db, moves)
     db.executemany("UPDATE item SET key = ? WHERE id = ?", free)
     db.executemany("DELETE FROM old_key WHERE item = ?", ((item,) for item, _ in due))
     return len(free)
 
 
-def _moved(db: Database, item: int, now: str) -> Iterator[Change]:
-    """Return that a page that is held gets another key."""
+def _moves(db: Database, item: int, now: str) -> Iterator[Change]:
+    """Yield the change by which a held page gets another key."""
     for at, source, old in db.execute(_HELD, (item,)):
         yield Change(at, source, now, "moved", {"key": (old, now)})
 
 
 def _named(look: Observation) -> Iterator[str]:
-    """Return the keys that a remote answer names, so in the present spelling."""
+    """Yield the keys named by a remote answer, which have the present spelling."""
     if look.seen is Seen.HINT:
         yield look.key
     if look.links is not None:
@@ -219,7 +223,7 @@ def _named(look: Observation) -> Iterator[str]:
         yield look.links.same
 
 
-def _renamed(look: Observation, old: Mapping[str, str]) -> Observation:
+def _rename(look: Observation, old: Mapping[str, str]) -> Observation:
     links = look.links
     if links is not None:
         to = tuple(old.get(key, key) for key in links.to)

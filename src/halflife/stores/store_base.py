@@ -1,4 +1,4 @@
-"""What both stores do alike: evidence in use, and who may write about what."""
+"""What all stores share: evidence in use, and checks of new observations."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -11,14 +11,14 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks, Seen
 
 
-def named(sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the sources of a run, each once and in order; there must be one."""
+def run_sources(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the sources of a run, sorted and without repeats; there must be one."""
     if not sources:
         raise UsageError("a run must name the sources it will write about")
     return tuple(sorted(set(sources)))
 
 
-class EvidenceShelf:
+class EvidenceCache:
     """Evidence by the sources it covers; no source stands for all of them."""
 
     def __init__(self) -> None:
@@ -28,41 +28,41 @@ class EvidenceShelf:
         return iter(self._kept.values())
 
     def get(self, sources: Sequence[str]) -> Evidence | None:
-        """Return the evidence kept for these sources, if any."""
+        """Return the cached evidence on these sources, if any."""
         return self._kept.get(frozenset(sources))
 
     def keep(self, sources: Sequence[str], evidence: Evidence) -> None:
-        """Keep the evidence on these sources."""
+        """Cache the evidence on these sources."""
         self._kept[frozenset(sources)] = evidence
 
     def clear(self, besides: Iterable[str] = ()) -> None:
-        """Forget evidence, so that it is read again; not that on these sources."""
+        """Drop evidence, so that it is read again, except that on these sources."""
         safe = frozenset(besides)
         self._kept = {s: e for s, e in self._kept.items() if s and s <= safe}
 
     def add(self, items: Iterable[Item]) -> None:
-        """Let the evidence on their sources know new items."""
-        given = list(items)
+        """Add new items to the evidence on their sources."""
+        new = list(items)
         for sources, evidence in self._kept.items():
-            evidence.add(i for i in given if not sources or i.source in sources)
+            evidence.add(i for i in new if not sources or i.source in sources)
 
     def reweigh(self, items: Iterable[Item]) -> None:
-        """Set the weight of items where they are known."""
-        given = list(items)
+        """Set the weights of known items."""
+        changed = list(items)
         for evidence in self:
-            rows = [(evidence.row(item.key), item.weight) for item in given]
+            rows = [(evidence.row(item.key), item.weight) for item in changed]
             known = {row: weight for row, weight in rows if row is not None}
             evidence.reweigh(list(known), list(known.values()))
 
     def take(self, looks: Looks, besides: Evidence | None = None) -> None:
-        """Fold looks into all evidence that knows their items, ``besides`` apart."""
+        """Fold observations into all evidence with their items, except ``besides``."""
         for evidence in self:
             if evidence is not besides:
-                evidence.take(evidence.weigh(about(evidence, looks)))
+                evidence.take(evidence.weigh(of_known_items(evidence, looks)))
 
 
-def about(evidence: Evidence, looks: Looks) -> Looks:
-    """Return the looks at items that the evidence knows."""
+def of_known_items(evidence: Evidence, looks: Looks) -> Looks:
+    """Return the observations of items that the evidence has."""
     if evidence.knows(looks.keys):
         return looks
     rows = [i for i, key in enumerate(looks.keys) if evidence.row(key) is not None]
@@ -70,7 +70,7 @@ def about(evidence: Evidence, looks: Looks) -> Looks:
 
 
 def rows_by_name(items: Iterable[Item], evidence: Evidence) -> dict[str, Ints]:
-    """Return the rows in evidence of each source's items, ascending."""
+    """Return the rows of each source's items in evidence, ascending."""
     rows: dict[str, list[int]] = {}
     for item in items:
         row = evidence.row(item.key)
@@ -79,16 +79,16 @@ def rows_by_name(items: Iterable[Item], evidence: Evidence) -> dict[str, Ints]:
     return {name: np.sort(np.array(mine, dtype=np.intp)) for name, mine in rows.items()}
 
 
-def introduced(
+def new_items(
     looks: Looks,
     evidence: Evidence,
     sources: Sequence[str],
     is_known: Callable[[str], bool],
 ) -> list[Item]:
-    """Return the items that these looks make known.
+    """Return the items that these observations introduce.
 
-    ``evidence`` is that of ``sources``, of which the looks must be; hints may be
-    of any item. Raises ``UsageError`` for a look that cannot be written down.
+    ``evidence`` is that of ``sources``, to which the observations must belong; hints
+    may be of any item. Raise ``UsageError`` for an observation that cannot be stored.
     """
     if not np.isfinite(looks.at).all():
         raise UsageError("a look must have a finite time, in days since the epoch")

@@ -1,4 +1,4 @@
-"""Copying a store, whole, to another place: a file, or a schema of a database."""
+"""Copying a whole store to another place: a file, or a schema of a database."""
 
 from collections.abc import Callable
 
@@ -9,46 +9,46 @@ from halflife.stores.location import Place
 from halflife.stores.owner import Owner
 from halflife.stores.table_store import TableStore
 
-# Evidence as columns is made again from the rows; see ``columns``.
+# Evidence as columns is computed again from the rows; see ``columns``.
 DERIVED = frozenset({"filed", "filed_column", "touched"})
 
 
 def copy_store(source: Place, target: Place, now: float) -> dict[str, int]:
-    """Copy a store to a place where nothing is kept yet; return the rows of each table.
+    """Copy a store to an empty place; return the number of rows of each table.
 
-    Both sides are checked: what does not add up is not copied, and a copy that does not
-    is an error. All rows are of one moment, at which nobody synced. If somebody began
-    to sync since, there is no copy. It is there whole or not at all.
+    Both sides are checked: an inconsistent store is not copied, and an inconsistent
+    copy is an error. All rows are of one moment without a sync. If a sync has begun
+    since, there is no copy. The copy is complete or absent.
     """
 
-    def still_nobody() -> None:
+    def check_source_again() -> None:
         with location.open_store(source, readonly=True) as again:
-            _nobody_runs(again, now)
+            _refuse_runs(again, now)
 
     with location.open_store(source, readonly=True) as old:
-        _nobody_runs(old, now)
+        _refuse_runs(old, now)
         _check(old)
         with location.open_store(target, create=True) as new:
-            rows = _fill(old, new, now, still_nobody)
+            rows = _fill(old, new, now, check_source_again)
             _check(new)
     return rows
 
 
 def _fill(
-    old: TableStore, new: TableStore, now: float, still_nobody: Callable[[], None]
+    old: TableStore, new: TableStore, now: float, check_source: Callable[[], None]
 ) -> dict[str, int]:
     rows: dict[str, int] = {}
     last = old.last_numbers()
-    with old.looking(), new.clearing(), new.together() as db:
+    with old.reading(), new.clearing(), new.together() as db:
         tables = [table for table in schema.reference() if table not in DERIVED]
         if any(_count(db, table) for table in tables):
             raise StoreError(f"{new.name} is in use already; choose another place")
         for table in tables:
             new.fill(table, old.rows_of(table))
             rows[table] = _count(db, table)
-        new.go_on_from(last)
-        _nobody_runs(new, now)  # at the moment of which the rows are
-        still_nobody()
+        new.continue_numbers(last)
+        _refuse_runs(new, now)  # at the moment of the copied rows
+        check_source()
     new.reread()
     return rows
 
@@ -64,7 +64,7 @@ def _check(store: TableStore) -> None:
         raise StoreError(f"{store.name} does not add up: {wrong[0]}; see `doctor`")
 
 
-def _nobody_runs(store: TableStore, now: float) -> None:
+def _refuse_runs(store: TableStore, now: float) -> None:
     here = Owner.of(store)
     for held in store.reports.holders():
         if held.expires > now and not held.owner.is_gone(here):

@@ -1,7 +1,7 @@
-"""Content summaries in a store, all versions of them.
+"""Content summaries in a store, in all versions.
 
-Each version is a note of its own, written whole before another note says that it is
-there: a crash leaves the versions before as they were.
+Each version is a note of its own, written completely before another note makes it
+known: a crash leaves the earlier versions as they were.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from halflife.stores import Store
 
 KEY = "summary"  # of the changes of a search source: its summary is all that it holds
-NEARLY = 0.8  # of the documents of the one in use, what a newer one must have read
+NEARLY = 0.8  # share of the current summary's documents that a newer one must have read
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSummary:
-    """A summary of a database as it is kept.
+    """A summary of a database as it is stored.
 
     Attributes:
         source: The database.
@@ -38,12 +38,12 @@ class StoredSummary:
         summary: The summary.
         low: Lower bound of the size.
         high: Upper bound of the size; infinity if there is none.
-        sized: How the size was found, in words.
-        told: What the totals that the database tells are worth, in words.
-        requests: Requests that it took.
+        sized: How the size was estimated, in words.
+        told: How far the totals reported by the database can be trusted, in words.
+        requests: Its cost in requests.
         documents: The documents that were read.
-        topics: Topics that the database is about, if it was probed for such.
-        version: Its number, from 1 on; 0 before it is kept.
+        topics: Topics of the database, if it was probed for such.
+        version: Its number, from 1 on; 0 before it is stored.
 
     """
 
@@ -65,16 +65,16 @@ class StoredSummary:
 
 @dataclass(frozen=True, slots=True)
 class SummaryVersions:
-    """The number of the latest version, and of the one in use; 0 if there is none."""
+    """The numbers of the latest and the current version; 0 if there is none."""
 
     latest: int = 0
     current: int = 0
 
 
 def save(store: "Store", kept: StoredSummary) -> StoredSummary:
-    """Keep a summary as the next version; return it with its number.
+    """Store a summary as the next version; return it with its number.
 
-    It is used from now on, unless it was cut off and the one in use knows much more.
+    It becomes the current one, unless it was cut off and the current one has much more.
     """
     numbers = _numbers(store, kept.source)
     kept = replace(kept, version=numbers.latest + 1)
@@ -90,42 +90,42 @@ def save(store: "Store", kept: StoredSummary) -> StoredSummary:
 
 
 def _change(kept: StoredSummary, held: StoredSummary | None) -> Change:
-    """Return that a summary is in use; its version is the field that differs."""
+    """Return the change of the current summary, with the old and new version."""
     fields = {"version": (None if held is None else held.version, kept.version)}
     kind: ChangeKind = "new" if held is None else "changed"
     return Change(kept.at, kept.source, KEY, kind, fields)
 
 
 def current(store: NoteBook, source: str) -> StoredSummary | None:
-    """Return the summary of a database that is in use; None if there is none."""
+    """Return the current summary of a database; None if there is none."""
     number = current_version(store, source)
     return read(store, source, number) if number else None
 
 
 def current_version(store: NoteBook, source: str) -> int:
-    """Return the number of the summary that is in use; 0 if there is none."""
+    """Return the number of the current summary; 0 if there is none."""
     return _numbers(store, source).current
 
 
 def versions(store: NoteBook, source: str) -> list[StoredSummary]:
-    """Return all summaries of a database that are still kept, oldest first."""
+    """Return all stored summaries of a database, oldest first."""
     latest = _numbers(store, source).latest
     numbers = store.note_numbers(source, SUMMARY.name)
     found = (read(store, source, number) for number in numbers if number <= latest)
-    return [one for one in found if one is not None]
+    return [summary for summary in found if summary is not None]
 
 
 def read(store: NoteBook, source: str, version: int) -> StoredSummary | None:
-    """Return one version; None if there is none that can be read."""
+    """Return one version; None if there is no readable one."""
     found = SUMMARY.load(store, source, version)
     return found and replace(found, source=source, version=version)
 
 
 def _numbers(store: NoteBook, source: str) -> SummaryVersions:
-    """Return which versions there are; none is in use if that cannot be read."""
+    """Return the version numbers; if they are unreadable, no version is current."""
     if found := VERSIONS.load(store, source):
         return found
-    if not VERSIONS.exists(store, source):  # the first one was not finished
+    if not VERSIONS.exists(store, source):  # no version was ever completed
         return SummaryVersions()
     return SummaryVersions(
         latest=max(store.note_numbers(source, SUMMARY.name), default=0)
@@ -192,6 +192,6 @@ def _parsed(table: Mapping[str, Any]) -> StoredSummary:
     )
 
 
-# A service asks for the same few at every turn.
+# Cached: a service reads the same few at every turn.
 SUMMARY = NoteKind(note_rows.SUMMARY, 1, _written, _parsed, remembered=4)
 VERSIONS = NoteKind(note_rows.VERSIONS, 1, asdict, _versions)

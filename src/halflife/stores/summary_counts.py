@@ -1,8 +1,8 @@
-"""Match counts by which the summary in use is checked, and what checks by them showed.
+"""Match counts that check the current summary, and the results of these checks.
 
-Two notes a database: the counts of some words as the database told them when the
-summary was made, and the checks of that summary so far. Those of a summary that is no
-longer in use are forgotten.
+Each database has two notes: the counts of some words that it reported when the summary
+was made, and the checks of that summary so far. Those of a summary that is no longer
+current are dropped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from halflife.core.store import NoteBook
 from halflife.stores.notes import NoteKind
 from halflife.summary.count_check import ReferenceCounts
 
-MOST = 200  # checks of a summary that are remembered
+MOST = 200  # checks of a summary that are stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class CountCheck:
     Attributes:
         version: The summary that was checked.
         at: When, in days.
-        kl: How far it was off by the counts; NaN if they told nothing.
+        kl: The divergence by the counts; NaN if they showed nothing.
 
     """
 
@@ -34,18 +34,18 @@ class CountCheck:
 
 
 def counts(store: NoteBook, source: str, version: int) -> ReferenceCounts | None:
-    """Return the counts for a summary; None if there are none to check it by."""
+    """Return the counts for a summary; None if there are none."""
     found = COUNTS.load(store, source)
     return found if found is not None and found.version == version else None
 
 
-def note_counts(store: NoteBook, source: str, told: ReferenceCounts) -> None:
-    """Keep the counts of the summary in use in place of those before."""
-    COUNTS.save(store, told, source)
+def note_counts(store: NoteBook, source: str, counts: ReferenceCounts) -> None:
+    """Store the counts of the current summary, replacing those before."""
+    COUNTS.save(store, counts, source)
 
 
 def forget(store: NoteBook, source: str) -> None:
-    """Check a database by match counts no more, until it is summarised anew."""
+    """Stop checking a database by match counts until it is summarised again."""
     COUNTS.remove(store, source)
 
 
@@ -54,28 +54,28 @@ def checks(store: NoteBook, source: str, version: int) -> list[CountCheck]:
     return [c for c in CHECKS.load(store, source) or [] if c.version == version]
 
 
-def note_check(store: NoteBook, source: str, told: CountCheck) -> None:
-    """Keep what a check showed, after those of the same summary."""
-    rows = [*checks(store, source, told.version), told]
+def note_check(store: NoteBook, source: str, check: CountCheck) -> None:
+    """Store a check after the earlier ones of the same summary."""
+    rows = [*checks(store, source, check.version), check]
     CHECKS.save(store, rows[-MOST:], source)
 
 
-def _write(told: ReferenceCounts) -> Mapping[str, object]:
+def _write(reference: ReferenceCounts) -> Mapping[str, object]:
     return {
-        "version": told.version,
-        "words": list(told.words),
-        "counts": list(told.counts),
-        "noise": told.noise,
+        "version": reference.version,
+        "words": list(reference.words),
+        "counts": list(reference.counts),
+        "noise": reference.noise,
     }
 
 
 def _read(row: Mapping[str, Any]) -> ReferenceCounts:
     words = tuple(str(word) for word in row["words"])
-    told = tuple(float(count) for count in row["counts"])
+    numbers = tuple(float(count) for count in row["counts"])
     noise = float(row["noise"])
-    if len(words) != len(told) or not all(map(isfinite, (*told, noise))):
+    if len(words) != len(numbers) or not all(map(isfinite, (*numbers, noise))):
         raise ValueError("counts that are not one for each word")
-    return ReferenceCounts(words, told, noise, int(row["version"]))
+    return ReferenceCounts(words, numbers, noise, int(row["version"]))
 
 
 def _write_checks(rows: Sequence[CountCheck]) -> list[list[float | None]]:

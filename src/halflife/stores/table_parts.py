@@ -1,4 +1,4 @@
-"""The parts of a store of tables whose nouns are a store's own."""
+"""The parts of a store of tables: changes, forecasts, held answers and others."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
@@ -17,54 +17,54 @@ if TYPE_CHECKING:
 
 
 class TableParts(ABC):
-    """Parts that see the tables through the store's transactions."""
+    """The parts that use the tables through the store's transactions."""
 
     @abstractmethod
-    def looking(self) -> AbstractContextManager[Database]:
-        """Let several queries see the tables as they were at one moment."""
+    def reading(self) -> AbstractContextManager[Database]:
+        """Run several queries on the tables as of one moment."""
 
     @abstractmethod
     def together(self) -> AbstractContextManager[Database]:
-        """Let several changes happen all or not at all."""
+        """Make several changes, all of them or none."""
 
     @property
     def changes(self) -> ChangeRows:
-        """What became of pages and records."""
+        """The changes of pages and records."""
         return ChangeRows(self)
 
     @property
     def forecasts(self) -> Forecasts:
-        """Forecasts as they were made, and what came of them."""
+        """Forecasts and their outcomes."""
         return Forecasts(self)
 
     @property
     def held_answers(self) -> held_pages.HeldPages:
-        """Answers of pages that are not believed yet."""
+        """Answers of pages held back as doubtful."""
         return held_pages.HeldPages(self)
 
     @property
     def outbox(self) -> Outbox:
-        """Alarms, and messages that wait to be sent."""
+        """Alerts, and messages that wait to be sent."""
         return Outbox(self)
 
     @property
     def holdings(self) -> HoldingRows:
-        """What is held of sources, one by one."""
+        """The records and pages held of sources, as rows."""
         return HoldingRows(self)
 
     @property
     def versions(self) -> page_versions.PageVersions:
-        """Texts that pages had."""
+        """Current and earlier texts of pages."""
         return page_versions.PageVersions(self)
 
     @property
     def reports(self) -> "StateReports":
-        """What people ask of the state."""
+        """Reports on the state."""
         from halflife.stores.reports import StateReports  # noqa: PLC0415  (not all need it)
 
         return StateReports(self)
 
     @property
     def sinks(self) -> SinkRows:
-        """How far each sink has come, and what it did not take."""
+        """The progress of sinks, and the changes they refused."""
         return SinkRows(self)

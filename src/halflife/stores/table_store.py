@@ -1,7 +1,7 @@
-"""State in tables: all that a SQLite file and a PostgreSQL schema do alike.
+"""A store in tables: what a SQLite file and a PostgreSQL schema have in common.
 
-The statements are in modules by the nouns that they speak of; what the two engines do
-differently is in ``sqlite.py`` and ``postgres/``.
+The statements are in modules named by their subjects; the differences of the two
+engines are in ``sqlite.py`` and ``postgres/``.
 """
 
 from abc import abstractmethod
@@ -41,7 +41,12 @@ from halflife.stores.database import Database
 from halflife.stores.owner import Owner
 from halflife.stores.row_memo import RowMemo
 from halflife.stores.spellings import OldKeys, url_of
-from halflife.stores.store_base import EvidenceShelf, about, introduced, named
+from halflife.stores.store_base import (
+    EvidenceCache,
+    new_items,
+    of_known_items,
+    run_sources,
+)
 from halflife.stores.table_parts import TableParts
 from halflife.stores.work import FleetState
 
@@ -54,12 +59,12 @@ class TableStore(TableParts):
 
     Args:
         connection: Transactions on the tables.
-        owner: Who takes leases.
+        owner: The owner of its leases.
 
     Attributes:
-        owner: Who takes leases.
+        owner: The owner of its leases.
         charged_here: Requests charged through this object, by the sources of the run.
-        page_versions: Versions kept of each page, by the settings.
+        page_versions: How many versions of each page are stored, by the settings.
         before_close: Called when it is closed.
 
     """
@@ -67,7 +72,7 @@ class TableStore(TableParts):
     def __init__(self, connection: TableConnection, owner: Owner) -> None:
         self.owner = owner
         self._connection = connection
-        self._shelf = EvidenceShelf()
+        self._cache = EvidenceCache()
         self._row_memo = RowMemo()
         self._runs: dict[int, tuple[str, ...]] = {}
         self._version = -1
@@ -80,7 +85,7 @@ class TableStore(TableParts):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What people call it: a path, or an address without its password."""
+        """Its name for people: a path, or an address without its password."""
 
     @abstractmethod
     def close(self) -> None:
@@ -88,32 +93,32 @@ class TableStore(TableParts):
 
     @abstractmethod
     def size(self) -> int:
-        """Return the bytes that it takes."""
+        """Return its size in bytes."""
 
     def fleet(self) -> FleetState:
         """Return the workers that share it; a file is used by one machine alone."""
         return FleetState()
 
     def writes(self) -> int:
-        """Return a number that changes when anybody has written."""
-        with self._connection.looking():
+        """Return a number that changes with every write."""
+        with self._connection.reading():
             return self._connection.data_version()
 
     @abstractmethod
     def skip_disk_syncs(self) -> None:
-        """Do not wait for the disk: for replays, whose state nobody needs later."""
+        """Do not wait for the disk: for replays, whose state is not needed later."""
 
     @abstractmethod
     def compact(self) -> None:
-        """Give the room of what was removed back to the disk."""
+        """Return the space of removed rows to the disk."""
 
     @abstractmethod
     def clearing(self) -> AbstractContextManager[None]:
-        """Let rows be removed without a search for those that refer to them."""
+        """Let rows be removed without checking foreign keys."""
 
     @abstractmethod
     def rows_of(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """Return the rows of a table, some at a time, within ``looking``."""
+        """Return the rows of a table in blocks, within ``reading``."""
 
     @abstractmethod
     def fill(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -121,18 +126,18 @@ class TableStore(TableParts):
 
     @abstractmethod
     def last_numbers(self) -> dict[str, int]:
-        """Return the last number that was given out in tables that use none twice."""
+        """Return the last number used in tables that use no number twice."""
 
     @abstractmethod
-    def go_on_from(self, last: dict[str, int]) -> None:
-        """Let tables give out numbers after these, within ``together``."""
+    def continue_numbers(self, last: dict[str, int]) -> None:
+        """Let tables continue after these numbers, within ``together``."""
 
     @abstractmethod
     def verify(self) -> list[str]:
-        """Return what is wrong with the state, in words; nothing, if all is well."""
+        """Return the problems of the state, in words; none if all is well."""
 
     def read_ahead(self, sources: Sequence[str]) -> None:
-        """Begin to read the evidence on these sources, if that would save time."""
+        """Start reading the evidence on these sources, if that saves time."""
 
     def __enter__(self) -> Self:
         return self
@@ -141,33 +146,33 @@ class TableStore(TableParts):
         self.close()
 
     def add(self, items: Iterable[Item]) -> int:
-        """Make items known; return how many were new. Known ones get the new weight."""
-        given = list(items)
+        """Add items; return how many were new. Known ones get the new weight."""
+        batch = list(items)
         with self._keeping_up(), self._connection.writing() as db:
-            given = self._old.named(db, given, used=any(self._shelf))
-            known = tables.item_ids(db, [item.key for item in given])
-            new = [item for item in given if item.key not in known]
-            tables.add_items(db, given)
-            self._shelf.add(new)
-            self._shelf.reweigh(given)
+            batch = self._old.stored_items(db, batch, used=any(self._cache))
+            known = tables.item_ids(db, [item.key for item in batch])
+            new = [item for item in batch if item.key not in known]
+            tables.add_items(db, batch)
+            self._cache.add(new)
+            self._cache.reweigh(batch)
             self._number(db)
         return len({i.key for i in new})
 
     def items(self, sources: Sequence[str] = ()) -> list[Item]:
         """Return the items of the named sources, or all."""
-        with self._connection.looking() as db:
+        with self._connection.reading() as db:
             return tables.items(db, sources)
 
     def item_count(self, sources: Sequence[str] = ()) -> int:
         """Return how many items of the named sources are known; of all, about."""
-        with self._connection.looking() as db:
+        with self._connection.reading() as db:
             return tables.item_count(db, sources)
 
     def rows_by_source(
         self, sources: Sequence[str], evidence: Evidence
     ) -> dict[str, Ints]:
         """Return the rows of each source's items in evidence on them, ascending."""
-        with self._connection.looking() as db:
+        with self._connection.reading() as db:
             return self._row_memo.rows(
                 db, sources, evidence, self._connection.data_version()
             )
@@ -178,29 +183,29 @@ class TableStore(TableParts):
             return tables.source_of(db, key)
 
     def url_of(self, key: str) -> str:
-        """Return what is sent for an item: its key, unless it was found with more."""
+        """Return the URL to fetch for an item: its key, unless it has another."""
         with self._connection.alone() as db:
             return url_of(db, key)
 
     def evidence(self, sources: Sequence[str] = ()) -> Evidence:
-        """Return what all looks add up to; ``append`` keeps it up to date."""
-        with self._connection.looking() as db:
-            self._notice()
+        """Return the evidence on items; ``append`` keeps it up to date."""
+        with self._connection.reading() as db:
+            self._drop_outdated()
             return self._evidence(db, sources)
 
     def history(self, sources: Sequence[str] = ()) -> History:
-        """Return every good look so far, as columns."""
-        with self._connection.looking() as db:
+        """Return every good observation so far, as columns."""
+        with self._connection.reading() as db:
             return tables.history(db, sources)
 
     def held(self, keys: Sequence[str]) -> list[Observation | None]:
-        """Return the last good look at each item, for conditional requests."""
-        with self._connection.looking() as db:
+        """Return the last good observation of each item, for conditional requests."""
+        with self._connection.reading() as db:
             return [tables.held(db, key) for key in keys]
 
     def failure_notes(self, tried: Iterable[tuple[str, float]]) -> list[str]:
         """Return the notes of failed observations, given by item and time."""
-        with self._connection.looking() as db:
+        with self._connection.reading() as db:
             return tables.failure_notes(db, tried)
 
     def begin(self, sources: Sequence[str], now: float, *, lease: float) -> Run:
@@ -208,12 +213,12 @@ class TableStore(TableParts):
 
         A holder that is dead, or whose lease has run out, loses it at once.
         """
-        names = named(sources)
-        with self._connection.trusted(), self._connection.writing() as db:
+        names = run_sources(sources)
+        with self._connection.damage_errors(), self._connection.writing() as db:
             run = leases.begin(db, names, now, lease, self.owner)
             held = leases.holders(db)
             self._runs = {i: s for i, s in self._runs.items() if i in held}
-            self._notice()
+            self._drop_outdated()
         self._runs[run.id] = run.sources
         return run
 
@@ -228,7 +233,7 @@ class TableStore(TableParts):
             pass
 
     def finish(self, run: Run, now: float, *, done: bool = True) -> None:
-        """Give the lease back; the next run goes on from one that is not done."""
+        """Give the lease back; the next run resumes one that is not done."""
         with self._writing_as(run) as db:
             if done:
                 leases.finish(db, run, now)
@@ -239,53 +244,53 @@ class TableStore(TableParts):
     def append(self, run: Run, looks: Looks) -> None:
         """Add observations, durably, or none of them; raise ``LeaseLost``.
 
-        Adding the same look twice changes nothing. A hint of an unknown item
-        makes it known.
+        Adding the same observation twice changes nothing. A hint of an unknown item
+        adds it.
         """
         with self._keeping_up():
             with self._writing_as(run) as db:
                 evidence = self._evidence(db, run.sources)
-                looks = self._old.filed(db, looks, evidence)
+                looks = self._old.stored_looks(db, looks, evidence)
                 self._introduce(db, run, looks, evidence)
                 fresh, fold = observation_rows.write(
                     db, run.id, looks, evidence, self.page_versions
                 )
             evidence.take(fold)
-            self._shelf.take(about(evidence, fresh), besides=evidence)
-        self._file(run, evidence, len(fresh))
+            self._cache.take(of_known_items(evidence, fresh), besides=evidence)
+        self._save_columns(run, evidence, len(fresh))
 
     def links(self, sources: Sequence[str] = ()) -> Links:
         """Return which items of the sources link to which, in their order."""
-        with self._connection.looking() as db:
+        with self._connection.reading() as db:
             return graph.read(db, sources)
 
     def content(self, key: str) -> Content | None:
-        """Return the copy we hold of an item."""
-        with self._connection.looking() as db:
+        """Return the copy held of an item."""
+        with self._connection.reading() as db:
             return tables.content(db, key)
 
     def host(self, name: str) -> HostState | None:
-        """Return what is known of a host."""
+        """Return the stored state of a host."""
         with self._connection.alone() as db:
             return tables.host(db, name)
 
     def save_host(self, state: HostState) -> None:
-        """Remember what is known of a host."""
+        """Store the state of a host."""
         with self._connection.writing() as db:
             tables.save_host(db, state)
 
     def note(self, source: str, kind: str, number: int = 0) -> Note | None:
-        """Return a note as it was written; None if there is none."""
-        with self._connection.looking() as db:
+        """Return a note as it was stored; None if there is none."""
+        with self._connection.reading() as db:
             return note_rows.read(db, source, kind, number)
 
     def note_numbers(self, source: str, kind: str) -> list[int]:
         """Return the numbers of the notes of a kind about a source, ascending."""
-        with self._connection.looking() as db:
+        with self._connection.reading() as db:
             return note_rows.numbers(db, source, kind)
 
     def save_note(self, source: str, kind: str, note: Note, number: int = 0) -> None:
-        """Write a note, durably, in place of the one before."""
+        """Store a note, durably, replacing the one before."""
         with self._connection.writing() as db:
             note_rows.save(db, source, kind, number, note)
 
@@ -296,16 +301,16 @@ class TableStore(TableParts):
 
     def spent(self, since: float) -> int:
         """Return how many requests were charged at or after ``since``."""
-        with self._connection.looking() as db:
+        with self._connection.reading() as db:
             return compaction.spent(db, since)
 
     def spent_by(self, sources: Sequence[str], since: float) -> int:
-        """Return how many of them were charged to runs of exactly these sources."""
-        with self._connection.looking() as db:
+        """Return the requests charged to runs of exactly these sources since then."""
+        with self._connection.reading() as db:
             return ledger.spent_by(db, sources, since)
 
     def charge(self, run: Run, requests: int, now: float) -> None:
-        """Write down, durably, that requests are about to be sent.
+        """Record, durably, that requests are about to be sent.
 
         A negative number gives back what was charged and not sent.
         """
@@ -314,58 +319,58 @@ class TableStore(TableParts):
         self.charged_here[run.sources] += requests
 
     def collections(self) -> list[str]:
-        """Return the names of the set sources of which something is kept."""
-        with self._connection.looking() as db:
+        """Return the names of the set sources that have data."""
+        with self._connection.reading() as db:
             return lifetimes.names(db)
 
     def collection(self, name: str) -> Collection:
         """Return the history of a set source; raise ``UsageError`` if there is none."""
-        with self._connection.looking() as db:
+        with self._connection.reading() as db:
             return lifetimes.collection(db, name)
 
     def register(self, name: str) -> Register:
-        """Return all that is kept of a set source; ``UsageError`` if nothing is."""
-        with self._connection.looking() as db:
+        """Return the register of a set source; ``UsageError`` if there is none."""
+        with self._connection.reading() as db:
             return lifetimes.read(db, name)
 
     def save_collection(self, run: Run, collection: Collection) -> None:
-        """Keep a history in place of all that was kept of the set source."""
+        """Store a history, replacing all data of the set source."""
         self.save_register(run, collection.name, Register.of(collection), anew=True)
 
     def save_register(
         self, run: Run, name: str, register: Register, *, anew: bool = False
     ) -> None:
-        """Add to what is kept of a set source, or replace it; all or nothing.
+        """Add to the register of a set source, or replace it; all or nothing.
 
-        An answer that waited for a decision is overtaken by any look that counts.
+        A listing that waits for a decision is dropped when a valid snapshot is saved.
         """
-        lifetimes.covered(run, name)
+        lifetimes.check_covered(run, name)
         with self._writing_as(run) as db:
             lifetimes.log_changes(db, run, name, register, anew=anew)
             lifetimes.save(db, name, register, anew=anew)
 
     def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
-        """Put an answer aside until somebody decides; nothing else changes."""
-        lifetimes.covered(run, name)
+        """Put a listing aside until a decision; nothing else changes."""
+        lifetimes.check_covered(run, name)
         with self._writing_as(run) as db:
             lifetimes.stage(db, run.id, name, listing, why)
 
     def staged(self) -> list[Staged]:
-        """Return the answers that wait for a decision, oldest first."""
-        with self._connection.looking() as db:
+        """Return the listings that wait for a decision, oldest first."""
+        with self._connection.reading() as db:
             return lifetimes.staged(db)
 
     def dismiss(self, run: int) -> int:
-        """Forget the answer that a run put aside; return how many there were."""
+        """Drop the listings that a run put aside; return how many there were."""
         with self._connection.writing() as db:
             return run_history.dismiss(db, run)
 
     def _evidence(self, db: Database, sources: Sequence[str]) -> Evidence:
-        evidence = self._shelf.get(sources)
+        evidence = self._cache.get(sources)
         if evidence is None:
-            with self._connection.trusted():
+            with self._connection.damage_errors():
                 evidence = self._load(db, sources)
-            self._shelf.keep(sources, evidence)
+            self._cache.keep(sources, evidence)
         return evidence
 
     def _load(self, db: Database, sources: Sequence[str]) -> Evidence:
@@ -374,28 +379,28 @@ class TableStore(TableParts):
     def _introduce(
         self, db: Database, run: Run, looks: Looks, evidence: Evidence
     ) -> None:
-        """Make known the items that hints name."""
+        """Add the items that hints introduce."""
         known = partial(tables.is_known, db)
-        new = introduced(looks, evidence, run.sources, known)
+        new = new_items(looks, evidence, run.sources, known)
         if new:
             tables.add_items(db, new, float(looks.at.min()))
-            self._shelf.add(new)
+            self._cache.add(new)
             self._number(db)
 
     def _number(self, db: Database) -> None:
-        """Give items that the evidence came to know their numbers in the file."""
-        for evidence in self._shelf:
+        """Set the numbers of items that were added to the evidence."""
+        for evidence in self._cache:
             tables.number(db, evidence)
 
-    def _file(self, run: Run, evidence: Evidence, looks: int) -> None:
-        """Write the evidence down as columns, now and then, for a quick start."""
+    def _save_columns(self, run: Run, evidence: Evidence, looks: int) -> None:
+        """Store the evidence as columns, now and then, for a quick start."""
         if len(evidence) < columns.FEWEST:
             return
         whole, rest = (n + looks for n in self._waiting.get(run.sources, (0.0, 0.0)))
         if run.sources not in self._waiting:
-            with self._connection.looking() as db:
+            with self._connection.reading() as db:
                 whole, rest = columns.waiting(db, run.sources)
-        # The looks are safe without it: what fails here fails where it matters, too.
+        # Observations are safe without it: an error here will recur where it matters.
         if whole >= max(columns.FEWEST, len(evidence) // 50):
             whole = rest = 0.0
             with suppress(StoreError), self._writing_as(run) as db:
@@ -406,27 +411,27 @@ class TableStore(TableParts):
                 columns.save_layer(db, run.sources)
         self._waiting[run.sources] = whole, rest
 
-    def _notice(self) -> None:
-        """Forget the evidence if another process has written since it was read.
+    def _drop_outdated(self) -> None:
+        """Drop the evidence if another process has written since it was read.
 
-        While we hold a lease, nobody else writes about its sources.
+        While we hold a lease, no other process writes about its sources.
         """
         version = self._connection.data_version()
         if version != self._version:
             leased = (name for names in self._runs.values() for name in names)
-            self._shelf.clear(besides=leased)
+            self._cache.clear(besides=leased)
             self._version = version
 
     def _end(self) -> None:
-        """Do what is left to do; what fails is not worth an error at the end."""
+        """Finish the work; an error is not worth reporting at the end."""
         with suppress(HalflifeError):
             self.before_close(self)
         with suppress(StoreError):  # a lease runs out by itself
             self._interrupt()
-        self._shelf.clear()
+        self._cache.clear()
 
     def _interrupt(self) -> None:
-        """Give back the leases of runs that were not finished."""
+        """Give back the leases of unfinished runs."""
         if self._runs:
             with self._connection.writing() as db:
                 for run in self._runs:
@@ -434,39 +439,39 @@ class TableStore(TableParts):
 
     @contextmanager
     def _keeping_up(self) -> Iterator[None]:
-        """Let evidence follow the file; if anything goes wrong, read it again."""
+        """Keep evidence in step with the tables; after an error, read it again."""
         try:
             yield
         except BaseException:
-            self._shelf.clear()
+            self._cache.clear()
             raise
 
-    def trusted(self) -> AbstractContextManager[None]:
-        """Turn values that no halflife has written into ``Damaged``."""
-        return self._connection.trusted()
+    def damage_errors(self) -> AbstractContextManager[None]:
+        """Turn values that halflife did not write into ``Damaged``."""
+        return self._connection.damage_errors()
 
-    def looking(self) -> AbstractContextManager[Database]:
-        """Let several queries see the tables as they were at one moment."""
-        return self._connection.looking()
+    def reading(self) -> AbstractContextManager[Database]:
+        """Run several queries on the tables as of one moment."""
+        return self._connection.reading()
 
     @contextmanager
     def together(self) -> Iterator[Database]:
-        """Let all that methods do inside happen all or not at all.
+        """Make all changes inside the block, or none of them.
 
-        Nothing may be awaited inside: the tables are locked for other writers.
+        Do not await inside: the tables are locked for other writers.
         """
         with self._keeping_up(), self._connection.together() as db:
             yield db
 
     def reread(self) -> None:
-        """Read evidence anew when it is next asked for."""
-        self._shelf.clear()
+        """Read evidence again when it is next needed."""
+        self._cache.clear()
         self._row_memo.clear()
         self._waiting.clear()
 
     @contextmanager
     def _writing_as(self, run: Run) -> Iterator[Database]:
-        """Let changes happen all or not at all, if the run still holds its lease."""
+        """Make several changes, all or none, if the run still holds its lease."""
         try:
             with self._connection.writing() as db:
                 leases.fence(db, run)

@@ -1,7 +1,7 @@
-r"""Items, looks and copies as rows: the SQL of it, and how values are written.
+r"""Items, observations and copies as rows: the SQL, and the format of values.
 
-A fingerprint of 128 bits is written as its 16 bytes, any other as its text; both
-come back as they were. PostgreSQL keeps the bytes as text, ``\x`` and 32 digits.
+A fingerprint of 128 bits is written as its 16 bytes, any other as its text; both are
+read back unchanged. PostgreSQL stores the bytes as text, ``\x`` and 32 digits.
 """
 
 import json
@@ -27,7 +27,7 @@ from halflife.stores.leases import source_id
 
 Row: TypeAlias = tuple[Any, ...]
 
-CHUNK = 10_000  # rows read at once
+CHUNK = 10_000  # rows read at a time
 _HEX = re.compile(r"[0-9a-f]{32}")
 _WRITTEN = re.compile(r"\\x[0-9a-f]{32}")
 _FAILURE = """
@@ -58,8 +58,8 @@ _RANGES = (
     "SELECT source, count(*), min(id), max(id) FROM item"
     " WHERE source IN CHOSEN GROUP BY source"
 )
-# A hint counts when it was written by a run that covers the item's source: while
-# another holds the lease on that source, nobody else may touch what it knows.
+# A hint counts if it was written by a run that covers the item's source: while another
+# run holds the lease on that source, only that one may change its evidence.
 _LOOKS = """
 SELECT item.id, key, at, seen, digest, modified
 FROM observation JOIN item ON item.id = item
@@ -79,40 +79,40 @@ SELECT media_type, body, head FROM content JOIN item ON item.id = item WHERE key
 
 
 class ItemFilter(NamedTuple):
-    """Which of the sources' items are meant: a condition, and what stands in it."""
+    """A condition on the items of sources, with its parameters."""
 
     where: str = ""
-    given: tuple[int, ...] = ()
+    parameters: tuple[int, ...] = ()
 
 
 ALL = ItemFilter()
 
 
 def pack(fingerprint: str) -> bytes | str:
-    """Return a fingerprint as it is written down."""
+    """Return a fingerprint as it is stored."""
     return bytes.fromhex(fingerprint) if _HEX.fullmatch(fingerprint) else fingerprint
 
 
 def unpack(value: bytes | str) -> str:
-    """Return a fingerprint as it was before ``pack``."""
+    """Return a stored fingerprint as text."""
     if isinstance(value, bytes):
         return value.hex()
     return value[2:] if _WRITTEN.fullmatch(value) else value
 
 
 def add_items(db: Database, items: Iterable[Item], at: float | None = None) -> None:
-    """Write items down; of a known one, the weight."""
-    given = list(items)
-    source = {name: source_id(db, name) for name in {i.source for i in given}}
-    group = {name: _group_id(db, name) for name in {i.group for i in given}}
+    """Add items; of a known one, only the weight is updated."""
+    items = list(items)
+    source = {name: source_id(db, name) for name in {i.source for i in items}}
+    group = {name: _group_id(db, name) for name in {i.group for i in items}}
     db.executemany(
         _ADD_ITEM,
         (
             (source[i.source], i.key, i.weight, i.cost, group[i.group], at)
-            for i in given
+            for i in items
         ),
     )
-    spellings.save_urls(db, given)
+    spellings.save_urls(db, items)
 
 
 def item_id(db: Database, key: str) -> int | None:
@@ -122,8 +122,8 @@ def item_id(db: Database, key: str) -> int | None:
 
 
 def item_ids(db: Database, keys: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of items that are known, by their keys."""
-    if isinstance(db, sqlite3.Connection):  # it is asked without a message
+    """Return the numbers of known items by their keys."""
+    if isinstance(db, sqlite3.Connection):  # single queries cost no round trip
         found = ((key, item_id(db, key)) for key in keys)
         return {key: number for key, number in found if number is not None}
     query = "SELECT key, id FROM item WHERE key = ANY(?)"
@@ -132,7 +132,7 @@ def item_ids(db: Database, keys: Sequence[str]) -> dict[str, int]:
 
 
 def is_known(db: Database, key: str) -> bool:
-    """Say whether an item is known."""
+    """Return whether an item is known."""
     return item_id(db, key) is not None
 
 
@@ -144,19 +144,19 @@ def source_of(db: Database, key: str) -> str | None:
 
 
 def items(db: Database, sources: Sequence[str]) -> list[Item]:
-    """Return the items of sources, in the order in which they became known."""
-    sent = spellings.urls(db)
+    """Return the items of sources, in the order in which they were added."""
+    urls = spellings.urls(db)
     rows = (row for rows in chunks(db, ITEMS, sources) for row in rows)
-    made = ((row[0], Item(*row[1:])) for row in rows)
-    return [replace(i, url=sent[n]) if n in sent else i for n, i in made]
+    items = ((row[0], Item(*row[1:])) for row in rows)
+    return [replace(i, url=urls[n]) if n in urls else i for n, i in items]
 
 
 def numbers(db: Database, sources: Sequence[str]) -> dict[str, Ints]:
     """Return the numbers of each source's items, ascending."""
     names = dict(db.execute("SELECT id, name FROM source").fetchall())
     found = [row for rows in chunks(db, _RANGES, sources) for row in rows]
-    if all(last - first + 1 == many for _, many, first, last in found):
-        # Found one after the other, as a million pages of one site are.
+    if all(last - first + 1 == count for _, count, first, last in found):
+        # Added one after the other, like a million pages of one site.
         return {names[c]: np.arange(a, b + 1, dtype=np.intp) for c, _, a, b in found}
     return _each_number(db, sources, names)
 
@@ -164,7 +164,7 @@ def numbers(db: Database, sources: Sequence[str]) -> dict[str, Ints]:
 def _each_number(
     db: Database, sources: Sequence[str], names: dict[int, str]
 ) -> dict[str, Ints]:
-    """Return the same where the numbers of sources lie among one another."""
+    """Return the same where the numbers of sources are interleaved."""
     codes, numbers = [np.zeros(0, np.int32)], [np.zeros(0, np.intp)]
     for rows in chunks(db, _NUMBERS, sources):
         code, number = zip(*rows, strict=True)
@@ -174,12 +174,12 @@ def _each_number(
     order = np.argsort(source, kind="stable")
     present, first = np.unique(source[order], return_index=True)
     mine = np.split(np.concatenate(numbers)[order], first[1:])
-    found = zip(present.tolist(), mine, strict=False)  # nothing is one part, too
+    found = zip(present.tolist(), mine, strict=False)  # splitting nothing gives a part
     return {names[code]: rows for code, rows in found}
 
 
 def number(db: Database, known: Evidence) -> None:
-    """Find the numbers of items that were added to the evidence."""
+    """Set the numbers of items that were added to the evidence."""
     rows = np.flatnonzero(known.number < 0)
     found = item_ids(db, [known.keys[row] for row in rows])
     for row in rows:
@@ -193,14 +193,14 @@ def rows_by_source(
     order = np.argsort(evidence.number, kind="stable")
     have = evidence.number[order]
     found = {}
-    for name, mine in numbers(db, sources).items():
-        at = np.minimum(np.searchsorted(have, mine), max(have.size - 1, 0))
-        found[name] = np.sort(order[at[have[at] == mine]]) if have.size else at[:0]
+    for name, own in numbers(db, sources).items():
+        at = np.minimum(np.searchsorted(have, own), max(have.size - 1, 0))
+        found[name] = np.sort(order[at[have[at] == own]]) if have.size else at[:0]
     return found
 
 
 def item_count(db: Database, sources: Sequence[str]) -> int:
-    """Return how many items sources have; of all the newest number, which is quick."""
+    """Return how many items sources have; of all, quickly, the newest number."""
     if not sources:
         return int(db.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()[0])
     return sum(rows.size for rows in numbers(db, sources).values())
@@ -208,28 +208,28 @@ def item_count(db: Database, sources: Sequence[str]) -> int:
 
 def failure_notes(db: Database, tried: Iterable[tuple[str, float]]) -> list[str]:
     """Return the notes of failed observations, given by item and time."""
-    return [str(row[0]) for one in tried for row in db.execute(_FAILURE, one)]
+    return [str(row[0]) for fetch in tried for row in db.execute(_FAILURE, fetch)]
 
 
 def host(db: Database, name: str) -> HostState | None:
-    """Return what is known of a host."""
+    """Return the stored state of a host."""
     row = db.execute("SELECT * FROM host WHERE name = ?", (name,)).fetchone()
     return HostState(*row) if row else None
 
 
 def save_host(db: Database, state: HostState) -> None:
-    """Write down what is known of a host."""
+    """Store the state of a host."""
     db.execute("REPLACE INTO host VALUES (?, ?, ?, ?, ?, ?)", astuple(state))
 
 
 def insert_looks(
     db: Database, run: int, looks: Looks, known: Evidence
 ) -> tuple[Looks, Ints]:
-    """Write looks down; return those that were new, and their places in the log."""
+    """Write observations; return the new ones, and their places in the log."""
     first = 1 + (db.execute("SELECT max(id) FROM observation").fetchone()[0] or 0)
     rows = _look_rows(run, looks, _numbers(db, looks.keys, known), first)
-    given = db.executemany(_ADD_LOOK, rows)
-    if given.rowcount == len(looks):
+    written = db.executemany(_ADD_LOOK, rows)
+    if written.rowcount == len(looks):
         return looks, np.arange(first, first + len(looks))
     query = "SELECT id FROM observation WHERE id >= ? ORDER BY id"
     places = [row[0] for row in db.execute(query, (first,))]
@@ -241,11 +241,11 @@ def content(db: Database, key: str) -> Content | None:
     row = db.execute(_CONTENT, (key,)).fetchone()
     if row is None:
         return None
-    return Content(row[0], zlib.decompress(row[1]), answer_heads.unpacked(row[2]))
+    return Content(row[0], zlib.decompress(row[1]), answer_heads.unpack(row[2]))
 
 
 def held(db: Database, key: str) -> Observation | None:
-    """Read the last good look at an item."""
+    """Read the last good observation of an item."""
     row = db.execute(_HELD, (key,)).fetchone()
     if row is None:
         return None
@@ -254,7 +254,7 @@ def held(db: Database, key: str) -> Observation | None:
 
 
 def history(db: Database, sources: Sequence[str]) -> History:
-    """Read every good look."""
+    """Read every good observation."""
     known = [row[:2] for rows in chunks(db, ITEMS, sources) for row in rows]
     number = np.array([row[0] for row in known], dtype=np.intp)
     codes: dict[bytes | str, int] = {}
@@ -277,7 +277,7 @@ def history(db: Database, sources: Sequence[str]) -> History:
 
 
 def log(db: Database, sources: Sequence[str]) -> Iterator[Looks]:
-    """Read all looks as columns, in the order in which they were written."""
+    """Read all observations as columns, in the order in which they were written."""
     for rows in chunks(db, _LOOKS, sources):
         if any(seen == Seen.HINT for _, _, _, seen, *_ in rows):
             yield Looks.of(
@@ -307,7 +307,7 @@ def _look_rows(
 
 
 def _numbers(db: Database, keys: Sequence[str], known: Evidence) -> list[int | None]:
-    """Return the items' numbers; those of other sources have to be looked up."""
+    """Return the numbers of items; those of other sources need a query."""
     rows = [known.row(key) for key in keys]
     return [
         item_id(db, key) if row is None else int(known.number[row])
@@ -316,7 +316,7 @@ def _numbers(db: Database, keys: Sequence[str], known: Evidence) -> list[int | N
 
 
 def _text(remote: str) -> str:
-    """Return what a server sent as text that can be written down."""
+    """Return a text of a server in a form that can be stored."""
     return remote.encode("utf-8", "replace").decode()
 
 
@@ -328,10 +328,10 @@ def _group_id(db: Database, name: str) -> int:
 
 
 def chunks(
-    db: Database, query: str, sources: Sequence[str], some: ItemFilter = ALL
+    db: Database, query: str, sources: Sequence[str], chosen: ItemFilter = ALL
 ) -> Iterator[list[Row]]:
-    """Read the rows of sources, some at a time; ``query`` has CHOSEN in it."""
-    query = query.replace("CHOSEN", CHOSEN + some.where)
-    cursor = db.execute(query, (json.dumps(list(sources)), *some.given))
+    """Yield the rows of sources in chunks; ``query`` contains CHOSEN."""
+    query = query.replace("CHOSEN", CHOSEN + chosen.where)
+    cursor = db.execute(query, (json.dumps(list(sources)), *chosen.parameters))
     while rows := cursor.fetchmany(CHUNK):
         yield rows

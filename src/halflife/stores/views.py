@@ -1,7 +1,7 @@
-"""Views of the state file for whoever opens it with a tool of his own.
+"""Views of the state file for readers with other tools.
 
-They say times as text and sources by name, so that Datasette or the ``sqlite3`` program
-show what is held without any knowledge of the tables.
+They have times as text and sources by name, so that Datasette or the ``sqlite3``
+program show the data without any knowledge of the tables.
 """
 
 import re
@@ -51,7 +51,7 @@ _BARE = re.compile(r"\bREFERENCES (\w+)(?!\w)(?! *\()")
 
 
 def create(db: Database) -> None:
-    """Make the views, and let every foreign key name its column."""
+    """Create the views, and let every foreign key name its column."""
     for statement in STATEMENTS:
         db.execute(statement)
     name_columns(db)
@@ -60,9 +60,9 @@ def create(db: Database) -> None:
 def name_columns(db: Database) -> None:
     """Let every foreign key name the column that it refers to.
 
-    To SQLite it means the same, so no row is touched, only how the table is described;
-    programs such as Datasette fail where the column is not named. This is the way that
-    SQLite's own documentation of ``ALTER TABLE`` describes for such a change.
+    To SQLite the meaning is the same, so no row changes, only the declaration of the
+    table; programs such as Datasette fail where the column is not named. This is the
+    way that SQLite's documentation of ``ALTER TABLE`` describes for such a change.
     """
     query = "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
     tables = [(name, sql) for name, sql in db.execute(query) if _BARE.search(sql or "")]

@@ -1,11 +1,11 @@
-"""Work that is handed out to workers, whatever keeps it: the parts that others need."""
+"""The interface of the work queue, whatever stores it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
 class SeenAnswer(NamedTuple):
-    """What a worker brings of a page: its number, requests sent, and what it saw."""
+    """The result of a worker for a page: its number, requests sent, and the answer."""
 
     item: int
     requests: int
@@ -13,13 +13,13 @@ class SeenAnswer(NamedTuple):
 
 
 class WorkerSign(NamedTuple):
-    """A worker, as it last showed itself; moments in days.
+    """A worker at its last sign of life; times in days.
 
     Attributes:
-        name: What people call it.
+        name: Its name for people.
         began: When it was started.
-        seen: When it was last heard of.
-        is_alive: Whether it is at work, as far as its leases tell.
+        seen: When it last renewed its entry.
+        is_alive: Whether it is working, as far as its leases show.
         hosts: Hosts that it holds.
         requests: Requests that it has sent.
 
@@ -34,15 +34,15 @@ class WorkerSign(NamedTuple):
 
 
 class FleetState(NamedTuple):
-    """Workers that share a store, and what is handed out to them.
+    """Workers that share a store, and their work in progress.
 
     Attributes:
-        workers: Those that are at work, and those lost in the last minutes.
+        workers: Those that are working, and those lost in the last minutes.
         waiting: Pages that wait for a worker, or are with one.
         unfiled: Pages that were fetched and are not in the log yet.
-        sources: Listings and other sources read whole that wait for a worker.
-        reading: Such sources that a worker reads.
-        is_planned: Whether one of them decides at this moment.
+        sources: Listings and other sources read as a whole that wait for a worker.
+        reading: Such sources that a worker is reading.
+        is_planned: Whether one of the workers is the planner at this moment.
 
     """
 
@@ -55,27 +55,27 @@ class FleetState(NamedTuple):
 
 
 class PageHandout(Protocol):
-    """Where the planner hands pages out, and finds what workers bring."""
+    """The queue through which the planner hands out pages and gets the results."""
 
     def hand_out(self, run: int, pages: Sequence[tuple[str, str, float, int]]) -> None:
-        """Let workers fetch pages: key, host, gain, and 1 if what is held is no use.
+        """Let workers fetch pages: key, host, gain, and 1 to fetch without validators.
 
-        Raise ``LeaseLost`` if another has become the planner.
+        Raise ``LeaseLost`` if another worker has become the planner.
         """
         ...
 
     def answers(self, sources: Sequence[str], most: int) -> list[SeenAnswer]:
-        """Return what workers have brought of pages of sources, oldest first."""
+        """Return the results of workers for pages of sources, oldest first."""
         ...
 
     def file(self, items: Sequence[int]) -> None:
-        """Forget pages whose answers are in the log."""
+        """Remove pages whose answers are in the log."""
         ...
 
     def is_open(self, sources: Sequence[str]) -> bool:
-        """Say whether pages of sources are not done."""
+        """Return whether pages of sources are unfinished."""
         ...
 
     def withdraw(self, sources: Sequence[str]) -> None:
-        """Take back the pages of sources that no worker is at."""
+        """Take back the pages of sources that no worker is fetching."""
         ...

@@ -1,1 +1,1 @@
-"""Lists of what other programs watch, read to be kept here and written for them."""
+"""Watch lists of other programs, read for import and written for export."""

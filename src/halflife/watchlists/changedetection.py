@@ -1,6 +1,6 @@
 """changedetection.io: its backup, or the JSON file of its settings.
 
-Up to 0.52 all watches stand in ``url-watches.json``; later ones are files of their own,
+Up to 0.52 all watches are in ``url-watches.json``; later ones have files of their own,
 ``<uuid>/watch.json``, beside ``changedetection.json``. A backup is a ZIP of these.
 """
 
@@ -16,9 +16,9 @@ from halflife.watchlists.watch import MOST, WatchedParts, Watchlist, decode
 
 ENTRY = 16 << 20  # bytes of one file in a backup
 MOST_FILTERS = 100  # of one watch
-TOTAL = 64 << 20  # bytes of all that are read
+TOTAL = 64 << 20  # bytes of all files that are read
 _WATCH = re.compile(r"(?:.*/)?[0-9a-f-]{36}/watch\.json")
-# Settings of a watch that have no counterpart, if they hold anything.
+# Settings of a watch that have no counterpart here, if they are set.
 IGNORED = {
     "ignore_text": "ignored texts", "trigger_text": "triggers",
     "headers": "headers (they may hold secrets)",
@@ -30,46 +30,46 @@ IGNORED = {
 def read(body: bytes) -> Watchlist:
     """Return the watches of a backup or a settings file.
 
-    Raise ``UsageError`` if it is neither, or of a version that is not known.
+    Raise ``UsageError`` if it is neither, or its version is unknown.
     """
     found = Watchlist()
     watches = _from_zip(body) if body[:2] == b"PK" else _from_json(body)
-    for many, watch in enumerate(watches):
-        if many > MOST:
+    for count, watch in enumerate(watches):
+        if count > MOST:
             raise UsageError(f"it has more than {MOST} watches")
         _take(found, watch)
     return found
 
 
 def _take(found: Watchlist, watch: object) -> None:
-    given = watch if isinstance(watch, Mapping) else {}
-    url = given.get("url")
+    fields = watch if isinstance(watch, Mapping) else {}
+    url = fields.get("url")
     shown = url if isinstance(url, str) else "a watch"
-    if given.get("paused") is True:
+    if fields.get("paused") is True:
         found.refuse(shown, "it is paused")
-    elif str(given.get("method") or "GET").upper() != "GET":
-        found.refuse(shown, f"it is asked by {str(given['method'])[:20]}")
-    elif found.add(url, rules=_rules(found, given)):
-        found.ignore({said for key, said in IGNORED.items() if _holds(given.get(key))})
+    elif str(fields.get("method") or "GET").upper() != "GET":
+        found.refuse(shown, f"it is asked by {str(fields['method'])[:20]}")
+    elif found.add(url, rules=_rules(found, fields)):
+        found.ignore({name for key, name in IGNORED.items() if _holds(fields.get(key))})
 
 
-def _rules(found: Watchlist, given: Mapping[str, object]) -> WatchedParts:
-    """Return the filters of a watch that can be followed here."""
-    only = [*_list(given.get("include_filters")), *_list(given.get("css_filter"))]
-    ignore = _list(given.get("subtractive_selectors"))
+def _rules(found: Watchlist, fields: Mapping[str, object]) -> WatchedParts:
+    """Return the filters of a watch that have a counterpart here."""
+    only = [*_list(fields.get("include_filters")), *_list(fields.get("css_filter"))]
+    ignore = _list(fields.get("subtractive_selectors"))
     return WatchedParts(
-        found.usable(_renamed(rule) for rule in only),
-        found.usable(_renamed(rule) for rule in ignore),
+        found.usable(_as_rule(rule) for rule in only),
+        found.usable(_as_rule(rule) for rule in ignore),
     )
 
 
 def _list(value: object) -> list[object]:
     values = value if isinstance(value, list) else [value]
-    return [one for one in values[:MOST_FILTERS] if one]
+    return [element for element in values[:MOST_FILTERS] if element]
 
 
-def _renamed(rule: object) -> object:
-    """Return a filter as a rule; nothing for a language that is not known here."""
+def _as_rule(rule: object) -> object:
+    """Return a filter as a rule; None if its language is not supported here."""
     text = rule.strip() if isinstance(rule, str) else ""
     if text.startswith(("json:", "jq:", "jqraw:", "re:")):
         return None
@@ -107,7 +107,7 @@ def _load(body: bytes) -> Mapping[str, object]:
 
 
 def _from_zip(body: bytes) -> Iterator[object]:
-    """Return the watches of a backup, read in memory and never unpacked."""
+    """Yield the watches of a backup, read in memory and never unpacked to disk."""
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as backup:
             yield from _watches(backup)
@@ -115,8 +115,8 @@ def _from_zip(body: bytes) -> Iterator[object]:
         zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError,
         OSError,
     ) as error:  # fmt: skip
-        said = str(error) or type(error).__name__
-        raise UsageError(f"its ZIP cannot be read: {said[:100]}") from None
+        reason = str(error) or type(error).__name__
+        raise UsageError(f"its ZIP cannot be read: {reason[:100]}") from None
 
 
 def _watches(backup: zipfile.ZipFile) -> Iterator[object]:

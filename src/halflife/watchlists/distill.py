@@ -11,7 +11,7 @@ FEEDS = frozenset({"feed", "rss", "atom"})
 
 
 def read(body: bytes) -> Watchlist:
-    """Return the monitors of an export; raise ``UsageError`` if it is none."""
+    """Return the monitors of an export; raise ``UsageError`` if it is not one."""
     try:
         document = load_json(decode(body))
     except (ValueError, RecursionError):
@@ -21,17 +21,17 @@ def read(body: bytes) -> Watchlist:
         raise UsageError("it is no export of Distill known here: it has no list 'data'")
     found = Watchlist()
     for entry in entries:
-        given = entry if isinstance(entry, Mapping) else {}
-        kind = str(given.get("content_type", "")).lower()
-        rules = _rules(found, given.get("config"))
-        added = found.add(given.get("uri"), feed=kind in FEEDS, rules=rules)
-        if added and given.get("schedule"):
+        fields = entry if isinstance(entry, Mapping) else {}
+        kind = str(fields.get("content_type", "")).lower()
+        rules = _rules(found, fields.get("config"))
+        added = found.add(fields.get("uri"), feed=kind in FEEDS, rules=rules)
+        if added and fields.get("schedule"):
             found.ignore(["schedules"])
     return found
 
 
 def _rules(found: Watchlist, config: object) -> WatchedParts:
-    """Return the parts of its page that a monitor watches."""
+    """Return the parts of the page that a monitor watches."""
     if isinstance(config, str):
         try:
             config = load_json(config)
@@ -49,7 +49,7 @@ def _rules(found: Watchlist, config: object) -> WatchedParts:
 def _objects(value: object, name: str) -> list[Mapping[str, object]]:
     inner = value.get(name) if isinstance(value, Mapping) else None
     listed = inner[:MOST_PARTS] if isinstance(inner, list) else []
-    return [one for one in listed if isinstance(one, Mapping)]
+    return [element for element in listed if isinstance(element, Mapping)]
 
 
 def _rule(part: Mapping[str, object]) -> object:

@@ -18,16 +18,16 @@ class _Outlines:
         self.found = Watchlist()
 
     def start(self, name: str, attributes: list[str]) -> None:
-        given = dict(zip(attributes[::2], attributes[1::2], strict=True))
-        given = {key.lower(): value for key, value in given.items()}
+        values = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        values = {key.lower(): value for key, value in values.items()}
         if name.lower() == "opml":
-            self.version = given.get("version", "").strip()
+            self.version = values.get("version", "").strip()
         if name.lower() != "outline":
             return
-        if given.get("xmlurl"):
-            self.found.add(given["xmlurl"], feed=True)
-        elif given.get("url") or given.get("htmlurl"):
-            self.found.add(given.get("url") or given["htmlurl"])
+        if values.get("xmlurl"):
+            self.found.add(values["xmlurl"], feed=True)
+        elif values.get("url") or values.get("htmlurl"):
+            self.found.add(values.get("url") or values["htmlurl"])
 
     def end(self, _: str) -> None:
         return
@@ -39,18 +39,19 @@ class _Outlines:
 def read(body: bytes) -> Watchlist:
     """Return the feeds and pages of a subscription list.
 
-    Raise ``UsageError`` if it is none, or of a version that is not known.
+    Raise ``UsageError`` if it is not one, or its version is unknown.
     """
     if xml_stream.root_name(body).lower() != b"opml":
         raise UsageError("it is not OPML")
-    read_, trouble = xml_stream.parse(xml_stream.whole(body), _Outlines)
-    if read_.version not in VERSIONS:
+    outlines, trouble = xml_stream.parse(xml_stream.whole(body), _Outlines)
+    if outlines.version not in VERSIONS:
         raise UsageError(
-            f"it is OPML of version {read_.version[:20]!r}; known are 1.0, 1.1 and 2.0"
+            f"it is OPML of version {outlines.version[:20]!r}; known are 1.0, 1.1 and"
+            " 2.0"
         )
     if trouble:
         raise UsageError(f"it cannot be read: {trouble}")
-    return read_.found
+    return outlines.found
 
 
 def write(title: str, feeds: Iterable[str], pages: Sequence[str] = ()) -> str:

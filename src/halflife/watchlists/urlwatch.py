@@ -1,9 +1,9 @@
 """urlwatch: its list of jobs, ``urls.yaml``.
 
-PyYAML reads it, as the extra ``halflife[urlwatch]`` installs it: no other part needs
-YAML, and a reader of our own would know less of it. Only plain values are made (its
-safe loader), and a file with aliases is refused: they are the way in which a small file
-grows without bound.
+PyYAML from the extra ``halflife[urlwatch]`` reads it: no other part needs YAML, and a
+reader of our own would support less of it. Only plain values are created (its safe
+loader), and a file with aliases is refused: through them a small file can grow without
+bound.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ IGNORED = {
 def read(body: bytes) -> Watchlist:
     """Return the addresses of jobs; raise ``UsageError`` if it is no list of jobs.
 
-    Jobs that run a command are left out, whatever they are for.
+    Jobs that run a command are always left out.
     """
     if len(body) > LARGEST:
         raise UsageError(f"it is larger than {LARGEST} bytes")
@@ -55,18 +55,18 @@ def _take(found: Watchlist, job: Mapping[str, Any]) -> None:
     elif "url" not in job and "navigate" not in job:
         found.refuse(name, "it has no web address")
     elif found.add(job.get("url") or job.get("navigate"), rules=_rules(found, job)):
-        found.ignore({said for key, said in IGNORED.items() if job.get(key)})
+        found.ignore({name for key, name in IGNORED.items() if job.get(key)})
         if "navigate" in job:
             found.ignore(["browsers"])
 
 
 def _rules(found: Watchlist, job: Mapping[str, Any]) -> WatchedParts:
-    """Return the filters of a job that choose parts of a page.
+    """Return the filters of a job that select parts of a page.
 
-    Filters that make text of a page say nothing that is not done here anyway.
+    Filters that turn a page into text are skipped, because that is done here anyway.
     """
-    given = job.get("filter")
-    steps = given.split(",") if isinstance(given, str) else given
+    filters = job.get("filter")
+    steps = filters.split(",") if isinstance(filters, str) else filters
     only: list[object] = []
     ignore: list[object] = []
     for step in steps[:MOST_STEPS] if isinstance(steps, list) else ():
@@ -82,7 +82,7 @@ def _rules(found: Watchlist, job: Mapping[str, Any]) -> WatchedParts:
 
 
 def _step(step: object) -> tuple[str, object]:
-    """Return the name of a filter and what it is given."""
+    """Return the name of a filter and its argument."""
     if isinstance(step, Mapping) and len(step) == 1:
         name, chosen = next(iter(step.items()))
         return str(name), chosen
@@ -113,5 +113,5 @@ def _documents(text: str) -> Iterator[object]:
                 raise UsageError(f"it is nested more than {DEEPEST} deep")
         yield from yaml.load_all(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise UsageError(f"it is not YAML: {said}") from None
+        reason = " ".join(str(error).split())[:200]
+        raise UsageError(f"it is not YAML: {reason}") from None

@@ -1,4 +1,4 @@
-"""One address that another program watches, and a file that lists many."""
+"""A watched address of another program, and a file that lists many."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ from halflife.readers.part_rules import check_rule
 LARGEST = 64 << 20  # bytes of a file; 50 000 watches of changedetection.io take 40 MB
 MOST = 50_000  # addresses of one file
 LONGEST = 1000  # characters of a rule
-RULES = 100  # of one page, as settings have it
-SHOWN = 100  # characters of what is wrong with an entry
+RULES = 100  # of one page, the limit of the settings
+SHOWN = 100  # characters of an entry that a message shows
 
 
 class WatchedParts(NamedTuple):
-    """Which parts of a page count, as settings write it.
+    """The parts of a page that count, as in the settings.
 
     Attributes:
-        only: Nothing but these.
-        ignore: Not these.
+        only: The only parts that count.
+        ignore: Parts that do not count.
 
     """
 
@@ -34,7 +34,7 @@ NO_RULES = WatchedParts()
 
 @dataclass(frozen=True, slots=True)
 class WatchEntry:
-    """An address that is watched.
+    """A watched address.
 
     Attributes:
         url: The address, in its canonical spelling.
@@ -50,11 +50,11 @@ class WatchEntry:
 
 @dataclass(slots=True)
 class Watchlist:
-    """What a file lists.
+    """The entries of a file.
 
     Attributes:
         watches: The addresses, each once.
-        left_out: Entries that cannot be kept, and why.
+        left_out: Entries that cannot be imported, and why.
         ignored: Settings that have no counterpart here, and how many entries have them.
 
     """
@@ -66,9 +66,9 @@ class Watchlist:
     def add(
         self, url: object, *, feed: bool = False, rules: WatchedParts = NO_RULES
     ) -> bool:
-        """Add an address; return whether it can be kept.
+        """Add an address; return whether it can be imported.
 
-        Of rules for the same address, the first stand.
+        Of the rules for one address, the first ones are used.
         """
         text = url.strip() if isinstance(url, str) else ""
         if len(self.watches) >= MOST:
@@ -92,7 +92,7 @@ class Watchlist:
         return False
 
     def usable(self, rules: Iterable[object]) -> tuple[str, ...]:
-        """Return the rules that can be followed here; the others count as ignored."""
+        """Return the rules that can be used here; the others count as ignored."""
         kept: dict[str, None] = {}
         for rule in rules:
             text = rule.strip() if isinstance(rule, str) else ""
@@ -113,7 +113,7 @@ class Watchlist:
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """Return a file's content; raise ``UsageError`` if it cannot be read whole."""
+    """Return a file's content; raise ``UsageError`` if it cannot be read completely."""
     try:
         with path.open("rb") as file:
             body = file.read(largest + 1)
@@ -125,7 +125,7 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
 
 
 def decode(body: bytes) -> str:
-    """Return text in UTF-8; raise ``UsageError`` if it is none."""
+    """Return UTF-8 text; raise ``UsageError`` if it is not."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:

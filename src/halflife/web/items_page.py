@@ -215,7 +215,7 @@ def _parts(config: Config, wanted: ItemQuery, form: str) -> Generator[bytes]:
         rows: Iterator[ItemRow] = iter(())
         fields: list[str] = []
         if store is not None:
-            rows = item_search.every(store, wanted)
+            rows = item_search.iterate(store, wanted)
             if form == "csv" and not item_search.are_pages(store, wanted.source):
                 fields = list(store.holdings.fields(wanted.source))
         yield from gathered(_csv(rows, fields) if form == "csv" else _json(rows))

@@ -23,7 +23,7 @@ from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
 from halflife.stores import summaries
-from halflife.stores.forecasts import ForecastCheck, Issued
+from halflife.stores.forecasts import ForecastCheck, IssuedForecast
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.table_store import TableStore
 from halflife.summary import Summary
@@ -323,10 +323,10 @@ def _checks(name: str, now: float, rng: Generator) -> list[ForecastCheck]:
     ]  # fmt: skip
 
 
-def _issued(name: str, now: float, rng: Generator) -> Sequence[Issued]:
+def _issued(name: str, now: float, rng: Generator) -> Sequence[IssuedForecast]:
     means = rng.uniform(0.4, 0.95, DAYS)
     return [
-        Issued(
+        IssuedForecast(
             name, "freshness", now - DAYS + day, 0.0, float(mean),
             float(max(mean - 0.1, 0.0)), float(min(mean + 0.08, 1.0)),
         )

@@ -19,7 +19,7 @@ from halflife.core.forecast import Forecast
 from halflife.core.wording import count
 from halflife.models.hindsight import PastFreshness
 from halflife.stores.fetch_history import ObservedRow
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 from halflife.study import svg
 from halflife.study.axes import Axis, percent
 from halflife.study.svg import number, text
@@ -55,7 +55,7 @@ class QualityTimeline:
 
     now: float
     measure: str
-    past: Sequence[Issued]
+    past: Sequence[IssuedForecast]
     cast: Forecast | None
     target: float
     sync_by: float
@@ -74,12 +74,12 @@ class QualityTimeline:
         return first, self.now + far
 
 
-def latest(issued: Sequence[Issued], now: float) -> list[Issued]:
+def latest(issued: Sequence[IssuedForecast], now: float) -> list[IssuedForecast]:
     """Return the forecasts of each moment that has passed, one for each stretch.
 
     Of several the one that looked least far ahead is taken.
     """
-    found: dict[int, Issued] = {}
+    found: dict[int, IssuedForecast] = {}
     step = PAST / STEPS
     for one in issued:
         place = math.floor((one.due - now + PAST) / step)
@@ -90,11 +90,11 @@ def latest(issued: Sequence[Issued], now: float) -> list[Issued]:
     return [found[place] for place in sorted(found)]
 
 
-def from_hindsight(past: PastFreshness, measure: str) -> list[Issued]:
+def from_hindsight(past: PastFreshness, measure: str) -> list[IssuedForecast]:
     """Return what later observations tell of the past, as the chart takes it."""
     columns = (past.at, past.mean, past.low, past.high)
     return [
-        Issued("", measure, at, 0.0, mean, low, high)
+        IssuedForecast("", measure, at, 0.0, mean, low, high)
         for at, mean, low, high in zip(*(c.tolist() for c in columns), strict=True)
         if math.isfinite(mean)
     ]

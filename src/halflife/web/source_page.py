@@ -22,8 +22,8 @@ from halflife.kinds.registry import kind_of
 from halflife.models.hindsight import PastFreshness
 from halflife.stores import Store, fetch_history
 from halflife.stores.fetch_history import FailureRow
-from halflife.stores.forecasts import Issued
-from halflife.stores.run_history import Ran
+from halflife.stores.forecasts import IssuedForecast
+from halflife.stores.run_history import PastRun
 from halflife.web import changes_page, charts, history, source_chart, words
 from halflife.web.charts import ChartFigure
 from halflife.web.pages import (
@@ -98,7 +98,7 @@ def _history(
         failed = fetch_history.failures(store, row.name, since)
         is_fitting = row.measure == "freshness" and row.items <= MOST_DRAWN
         most = history.MOST if is_fitting else 0
-        numbers = fetch_history.some_items(store, row.name, most)
+        numbers = fetch_history.sample_items(store, row.name, most)
         before = history.of_items(store, numbers, seen.now, row.mean)
         issued = store.forecasts.made(row.name, since)
     mine = [one for one in issued if one.measure == row.measure]
@@ -122,7 +122,7 @@ def _history(
     return [_failure(one) for one in failed], [source_chart.draw(shown)]
 
 
-def _as_read(row: SourceRow, view: PageView, now: float) -> list[Issued]:
+def _as_read(row: SourceRow, view: PageView, now: float) -> list[IssuedForecast]:
     """Return the past as later reads tell; after the last one, as it is believed."""
     past = view.past
     is_late = now - row.last > LONGEST_AGO
@@ -147,7 +147,7 @@ def _failure(one: FailureRow) -> Answer:
     }
 
 
-def _run(one: Ran, failed: Sequence[RunFailure]) -> Answer:
+def _run(one: PastRun, failed: Sequence[RunFailure]) -> Answer:
     """Return a run, with what failed in it, most often first."""
     end = math.inf if one.ended is None else one.ended
     mine = [f for f in failed if f.run == one.id and one.began <= f.at <= end]

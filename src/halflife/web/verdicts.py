@@ -19,7 +19,7 @@ from halflife.engine.audit_report import (
 )
 from halflife.kinds.registry import kind_named
 from halflife.models.calibration import reliability, within
-from halflife.stores.forecasts import Checks, Issued
+from halflife.stores.forecasts import Checks, IssuedForecast
 from halflife.study import league as drawing
 from halflife.web import audit_words, charts, words
 from halflife.web.charts import ChartFigure
@@ -92,7 +92,7 @@ def _league(rows: Sequence[Answer]) -> ChartFigure:
 def audit(seen: Survey, _: Params) -> Answer:
     """Return what audits found, and whether forecasts came true, by source."""
     found: list[SourceAudit] = []
-    told: list[Issued] = []
+    told: list[IssuedForecast] = []
     checks: list[Checks] = []
     with bootstrap.reading(seen.config) as store:
         kept = store.forecasts
@@ -122,7 +122,7 @@ def audit(seen: Survey, _: Params) -> Answer:
 
 
 def _audit_figures(
-    told: Sequence[Issued], checks: Sequence[Checks]
+    told: Sequence[IssuedForecast], checks: Sequence[Checks]
 ) -> list[ChartFigure]:
     figures = []
     if told:

@@ -1,1 +1,1 @@
-"""Made-up worlds, calibrated to real histories, to try crawlers against."""
+"""Made-up worlds to test crawlers against, calibrated to real histories."""

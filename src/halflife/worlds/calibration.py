@@ -16,24 +16,24 @@ Statistics: TypeAlias = Mapping[str, Any]
 
 @cache
 def calibration() -> Statistics:
-    """Return the published statistics: of ``sites``, ``texts`` and ``objects``."""
+    """Return the published statistics of ``sites``, ``texts`` and ``objects``."""
     text = files("halflife.worlds").joinpath("calibration.json").read_text("utf-8")
-    found: Statistics = json.loads(text)
-    return found
+    statistics: Statistics = json.loads(text)
+    return statistics
 
 
-def drawn(
-    rng: Generator, levels: Sequence[float], values: Sequence[float], many: int
+def draw(
+    rng: Generator, levels: Sequence[float], values: Sequence[float], count: int
 ) -> Floats:
-    """Return numbers whose quantiles are these, straight in the logarithm between.
+    """Return random numbers with these quantiles, log-linear in between.
 
-    >>> drawn(np.random.default_rng(1), (0.0, 1.0), (3.0, 3.0), 2).round(6)
+    >>> draw(np.random.default_rng(1), (0.0, 1.0), (3.0, 3.0), 2).round(6)
     array([3., 3.])
     """
-    return spread(rng.random(many), levels, values)
+    return spread(rng.random(count), levels, values)
 
 
 def spread(chance: Floats, levels: Sequence[float], values: Sequence[float]) -> Floats:
-    """Return the quantiles at ``chance`` of a law that is known at some levels."""
+    """Return the quantiles at ``chance`` of a distribution known at some levels."""
     logs = np.log1p(np.asarray(values, dtype=np.float64))
     return np.asarray(np.expm1(np.interp(chance, levels, logs)))

@@ -1,4 +1,4 @@
-"""Make a world: folders of recorded histories that never were."""
+"""Make a world: folders of made-up histories in the layout of recorded ones."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -22,37 +22,39 @@ LABEL = "world.json"
 
 
 def kinds() -> tuple[str, ...]:
-    """Return what can be made."""
+    """Return the kinds of histories that can be made."""
     return (SITES, TEXTS, *calibration()["objects"])
 
 
 def make(folder: Path, wanted: Sequence[str], seed: int, size: float) -> list[Path]:
     """Write the histories of a world, and return their folders.
 
-    ``size`` is the share of the sites, or of the objects, that the recorded histories
-    have. The same seed makes the same histories, whatever else is made beside them.
+    ``size`` is the number of sites, or of objects, as a share of that of the recorded
+    histories. The same seed makes the same histories, whatever else is made with them.
     """
     chosen = list(dict.fromkeys(wanted)) or list(kinds())
+    known = kinds()
     for kind in chosen:
-        if kind not in kinds():
-            raise UsageError(f"no kind {kind!r}; a world has {', '.join(kinds())}")
+        if kind not in known:
+            raise UsageError(f"no kind {kind!r}; a world has {', '.join(known)}")
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder}: is not empty; name a new folder with --out")
-    told = calibration()
+    statistics = calibration()
     written: list[Path] = []
     if {SITES, TEXTS} & set(chosen):
         rng = _chance(seed, SITES)
-        count = max(round(told[SITES]["sites"] * size), 1)
-        made = sites(rng, told[SITES], count)
-        write_sites(folder / SITES, made)
+        count = max(round(statistics[SITES]["sites"] * size), 1)
+        histories = sites(rng, statistics[SITES], count)
+        write_sites(folder / SITES, histories)
         if TEXTS in chosen:
-            write_texts(folder / SITES, made, told[TEXTS], _chance(seed, TEXTS))
+            rng = _chance(seed, TEXTS)
+            write_texts(folder / SITES, histories, statistics[TEXTS], rng)
         written.append(folder / SITES)
     for kind in chosen:
-        if kind in told["objects"]:
+        if kind in statistics["objects"]:
             rng = _chance(seed, kind)
             place = folder / "objects" / kind
-            history = listing(rng, told["objects"][kind], size)
+            history = listing(rng, statistics["objects"][kind], size)
             write_listing(place, history, kind, rng)
             written.append(place)
     _label(folder, chosen, seed, size)
@@ -60,12 +62,12 @@ def make(folder: Path, wanted: Sequence[str], seed: int, size: float) -> list[Pa
 
 
 def _chance(seed: int, kind: str) -> Generator:
-    """Return where chance comes from for one kind of history."""
+    """Return the random generator of one kind of history."""
     return np.random.default_rng([seed, crc32(kind.encode())])
 
 
 def _label(folder: Path, chosen: Iterable[str], seed: int, size: float) -> None:
-    told = {"made_by": f"halflife {__version__}", "seed": seed, "size": size,
-            "kinds": list(chosen)}  # fmt: skip
-    text = json.dumps(told, indent=1) + "\n"
+    label = {"made_by": f"halflife {__version__}", "seed": seed, "size": size,
+             "kinds": list(chosen)}  # fmt: skip
+    text = json.dumps(label, indent=1) + "\n"
     (folder / LABEL).write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
-"""How fresh the copies of crawlers are, by what they were handed and what is true.
+"""Scores of crawlers: how fresh their copies are, by the answers they were served.
 
-A server hands out the version of the moment, so a copy is current from when it was
-handed out until the item changes next. Nothing that a crawler says goes into that.
+A server hands out the current version, so a copy is current from when it was served
+until the item changes next. Nothing that a crawler reports affects its score.
 """
 
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from halflife.recordings.pages import Recording
 
 
 class SourceScore(TypedDict):
-    """What a client had of one source.
+    """The score of a client at one source.
 
-    ``freshness`` is the share of the items that were there, over the time that is
-    scored, of which the client had been handed the version of the moment; ``current``
-    is the same at the end. ``fetched`` counts the items that it was ever handed, of
-    ``items`` that were there at some time.
+    ``freshness`` is the share of existing items, averaged over the scored time, of
+    which the client had been served the current version; ``current`` is the same at
+    the end. ``fetched`` counts the items that it was ever served, of ``items`` that
+    existed at some time.
     """
 
     freshness: float
@@ -31,12 +31,12 @@ class SourceScore(TypedDict):
 
 @dataclass
 class ClientLog:
-    """What one client asked one source for.
+    """The requests of one client to one source.
 
     Attributes:
-        row: The items that it was handed.
+        row: The items that it was served.
         at: When, in days.
-        requests: Requests in all, whatever came of them.
+        requests: All requests, whatever their answers.
 
     """
 
@@ -64,7 +64,7 @@ def score(truth: Recording, log: ClientLog, begin: float, end: float) -> SourceS
 
 @dataclass(frozen=True, slots=True)
 class HeldVersions:
-    """When a client held current versions: each version once."""
+    """The times during which a client held current versions: each version once."""
 
     row: Ints
     since: Floats
@@ -72,10 +72,10 @@ class HeldVersions:
 
     @classmethod
     def of(cls, truth: Recording, rows: Ints, at: Floats) -> "HeldVersions":
-        """Return what follows from having been handed these items at these times."""
+        """Return the versions held by a client that was served items at these times."""
         if not rows.size:
-            none = np.zeros(0)
-            return cls(rows, none, none)
+            empty = np.zeros(0)
+            return cls(rows, empty, empty)
         state = truth.states(rows, at)
         order = np.lexsort((at, state, rows))
         rows, at, state = rows[order], at[order], state[order]
@@ -86,7 +86,7 @@ class HeldVersions:
 
 
 def overlap(since: Floats, until: Floats, begin: float, end: float) -> Floats:
-    """Return how much of each stretch lies between two moments.
+    """Return how much of each period lies between two moments.
 
     >>> overlap(np.array([0.0, 3.0]), np.array([2.0, np.inf]), 1.0, 4.0).tolist()
     [1.0, 1.0]

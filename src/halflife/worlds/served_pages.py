@@ -1,4 +1,4 @@
-"""Recorded sites with the pages that came later, which replays leave out."""
+"""Recorded sites including pages that came later, which replays leave out."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +11,15 @@ from halflife.replay.recorded_source import source_name
 
 
 def site_recordings(folder: Path, days: float) -> Iterator[tuple[str, Recording]]:
-    """Yield the sites recorded in a folder, or below it, with pages that came later.
+    """Yield the sites recorded in or below a folder, with pages that came later.
 
     Times are days before and after the last moment of each site.
     """
     for path in sorted(folder.glob("**/pages.parquet")):
         if not (path.parent / "changes.parquet").is_file():
             continue
-        told = histories.load(path.parent, days=days, later=True)
-        group = np.array(told.recording.group, dtype=object)
+        history = histories.load(path.parent, days=days, later=True)
+        group = np.array(history.recording.group, dtype=object)
         for site in np.unique(group).tolist():
             rows = np.flatnonzero(group == site)
-            yield source_name(site), told.recording.take(rows).moved(-told.end)
+            yield source_name(site), history.recording.take(rows).moved(-history.end)

@@ -8,7 +8,7 @@ from halflife.worlds.sites import DAYS, LARGE, Edit, SiteHistory
 
 BEGAN = 20_003.0  # the day, a Monday, on which made-up worlds begin
 SECONDS = 86400
-YEARS = 5.0  # before the story in which founders were written
+YEARS = 5.0  # before the story, in which the first pages were written
 
 
 def write_sites(folder: Path, sites: Sequence[SiteHistory]) -> None:
@@ -35,12 +35,12 @@ def seconds(at: float) -> int:
 
 
 def deaths(edits: Sequence[Edit]) -> int:
-    """Return how many pages went."""
+    """Return how many pages were deleted."""
     return sum(edit.kind == "D" for edit in edits)
 
 
 def alive(site: SiteHistory) -> list[Edit]:
-    """Return what happened to pages while they were there."""
+    """Return the edits of pages while they existed."""
     died = {edit.page: edit.at for edit in site.edits if edit.kind == "D"}
     return [
         edit

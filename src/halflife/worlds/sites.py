@@ -1,10 +1,10 @@
-"""Page histories that never were: commits to sites, drawn like real ones.
+"""Made-up histories of pages: commits to sites, drawn like real ones.
 
 Most commits touch one page or a few; pages differ in how often they are touched, and a
 page that was just touched is soon touched again. A few large commits, which come in
-series and touch pages that stand side by side by name, make most of the changes. Sites
-rest at weekends and have busy and quiet weeks. Pages come and go in batches, half of
-those that go under another name.
+series and touch pages with neighbouring names, make most of the changes. Sites rest at
+weekends and have busy and quiet weeks. Pages come and go in batches; half of those
+that go continue under another name.
 """
 
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.random import Generator
 
 from halflife.core.arrays import Floats, Ints
-from halflife.worlds.calibration import Statistics, drawn, spread
+from halflife.worlds.calibration import Statistics, draw, spread
 
-DAYS = 430.0  # that are made up: the 60 weeks of text databases, and the year of pages
-YEAR = 360.0  # days that the published counts are of
+DAYS = 430.0  # length of a history: 60 weeks of text databases, and a year of pages
+YEAR = 360.0  # days covered by the published counts
 MONDAY = 4  # the first Monday, in days since the epoch
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 SIZES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
@@ -26,23 +26,23 @@ MOST_SMALL = LARGE - 1
 DOMAINS = ("com", "org", "edu", "gov", "misc")
 # The constants below were set so that the statistics of worlds come out like those of
 # the recorded sites (tests/test_worlds.py has the tolerances).
-ALIKE = 0.4  # how much the size of a site and its commits have in common
+ALIKE = 0.4  # correlation between the size of a site and the number of its commits
 WEEKLY = 0.6  # squared spread of how busy weeks are
 GOES_ON = 0.28  # chance that another commit follows within the session
 PAUSE = 0.012  # mean days between commits of a session
 POPULAR = 0.7  # exponent of how unequally the pages of a site are touched
-RECENT, HOT = 0.45, 12  # chance that a commit is of a page of the last so many
-NEXT = 0.15  # chance that a small commit goes on with the next page by name
+RECENT, HOT = 0.45, 12  # chance that a commit is of a page among the last so many
+NEXT = 0.15  # chance that a small commit continues with the next page by name
 RUN = 0.4  # chance that a large commit does
 SERIES, BREAK = 0.4, 5.0  # chance that a large commit repeats the last; days between
 AT_ONCE = 0.2  # chance that it does so within the hour
-FOCUS = 0.6  # share of a site that its large commits are about
+FOCUS = 0.6  # share of a site that its large commits cover
 BATCH = 4.0  # pages that come, or go, together
 RENAMED = 0.5  # share of pages that go under another name
 
 
 class Edit(NamedTuple):
-    """What a commit did to a page: ``kind`` is A, M or D, ``at`` days of the story."""
+    """The edit of a page by a commit: ``kind`` is A, M or D, ``at`` in days."""
 
     page: int
     at: float
@@ -53,14 +53,14 @@ class Edit(NamedTuple):
 
 @dataclass
 class SiteHistory:
-    """One site and all that happened to it.
+    """A made-up site with its history.
 
     Attributes:
-        name: Of the site.
+        name: The name of the site.
         domain: Its domain.
-        paths: Its pages, those that came later too.
-        founders: How many of them were there from the beginning.
-        edits: All that happened.
+        paths: Its pages, including those that came later.
+        founders: How many of them existed from the beginning.
+        edits: All edits.
 
     """
 
@@ -71,15 +71,15 @@ class SiteHistory:
     edits: list[Edit] = field(default_factory=list)
 
 
-def sites(rng: Generator, told: Statistics, count: int) -> list[SiteHistory]:
-    """Return so many sites with all that happened to them.
+def sites(rng: Generator, statistics: Statistics, count: int) -> list[SiteHistory]:
+    """Return ``count`` sites with their histories.
 
     Sites are spread evenly over the published quantiles, so that a world of a few has
     small and large ones, quiet and busy ones.
     """
     pull = rng.standard_normal(count)
     pages, small, large = (
-        spread(_even(rng, pull, likeness), LEVELS, told[name])
+        spread(_even(rng, pull, likeness), LEVELS, statistics[name])
         for name, likeness in zip(
             ("pages_a_site", "small_commits_a_site", "large_commits_a_site"),
             (1.0, ALIKE, ALIKE),
@@ -87,13 +87,15 @@ def sites(rng: Generator, told: Statistics, count: int) -> list[SiteHistory]:
         )
     )
     return [
-        _site(rng, told, number, (int(pages[number]), small[number], large[number]))
+        _site(
+            rng, statistics, number, (int(pages[number]), small[number], large[number])
+        )
         for number in range(count)
     ]
 
 
 def _even(rng: Generator, pull: Floats, likeness: float) -> Floats:
-    """Return one chance for each site, evenly spread; large sites have more commits."""
+    """Return one chance per site, evenly spread; large sites have more commits."""
     other = rng.standard_normal(pull.size)
     mixed = likeness * pull + np.sqrt(1.0 - likeness**2) * other
     rank = np.argsort(np.argsort(mixed))
@@ -101,19 +103,19 @@ def _even(rng: Generator, pull: Floats, likeness: float) -> Floats:
 
 
 def _site(
-    rng: Generator, told: Statistics, number: int, size: tuple[int, float, float]
+    rng: Generator, statistics: Statistics, number: int, size: tuple[int, float, float]
 ) -> SiteHistory:
     pages, small, large = size
     paths = _paths(rng, pages)
     name, domain = f"site{number:02d}", DOMAINS[number % len(DOMAINS)]
     site = SiteHistory(name, domain, paths, pages)
-    days = _days(rng, told["weekday"])
+    days = _days(rng, statistics["weekday"])
     sessions = rng.poisson(small * DAYS / YEAR * (1.0 - GOES_ON))
     times = _sessions(rng, days, int(sessions))
     times.append(DAYS)  # a recorded site ends with its last change
-    _small(rng, told, site, times)
-    _large(rng, told, site, _series(rng, days, large * DAYS / YEAR))
-    _renewed(rng, told, site, days)
+    _small(rng, statistics, site, times)
+    _large(rng, statistics, site, _series(rng, days, large * DAYS / YEAR))
+    _renew(rng, statistics, site, days)
     site.edits.sort(key=lambda edit: edit.at)
     return site
 
@@ -130,20 +132,20 @@ def _paths(rng: Generator, pages: int) -> list[str]:
 
 
 def _days(rng: Generator, weekday: list[float]) -> Floats:
-    """Return how likely a commit is on each day; day 0 of the story is a Monday."""
+    """Return the share of commits on each day; day 0 of the story is a Monday."""
     weeks = rng.gamma(1.0 / WEEKLY, WEEKLY, int(DAYS // 7) + 1)
     busy = np.repeat(weeks, 7)[: int(DAYS)] * np.tile(weekday, weeks.size)[: int(DAYS)]
     return np.asarray(busy / busy.sum())
 
 
 def _moments(rng: Generator, days: Floats, many: int) -> Floats:
-    """Return moments of work: on days by their chance, most of them in the daytime."""
+    """Return moments of work: days by their share, mostly in the daytime."""
     hour = np.clip(rng.normal(14.5, 4.5, many), 0.0, 23.99) / 24.0
     return rng.choice(days.size, many, p=days) + hour
 
 
 def _sessions(rng: Generator, days: Floats, many: int) -> list[float]:
-    """Return the times of commits; some follow soon on the one before."""
+    """Return the times of commits; some follow soon after the one before."""
     begin = np.sort(_moments(rng, days, many))
     more = rng.geometric(1.0 - GOES_ON, many)
     found: list[float] = []
@@ -168,10 +170,10 @@ def _series(rng: Generator, days: Floats, many: float) -> list[list[float]]:
 
 
 def _small(
-    rng: Generator, told: Statistics, site: SiteHistory, times: list[float]
+    rng: Generator, statistics: Statistics, site: SiteHistory, times: list[float]
 ) -> None:
     """Add commits of a page or a few."""
-    sizes = drawn(rng, SIZES, told["small_size"], len(times)).astype(np.intp)
+    sizes = draw(rng, SIZES, statistics["small_size"], len(times)).astype(np.intp)
     weight = (1.0 + np.arange(site.founders)) ** -POPULAR
     order = rng.permutation(site.founders)
     law = np.cumsum(weight / weight.sum())
@@ -193,18 +195,18 @@ def _small(
 
 
 def _large(
-    rng: Generator, told: Statistics, site: SiteHistory, series: list[list[float]]
+    rng: Generator, statistics: Statistics, site: SiteHistory, series: list[list[float]]
 ) -> None:
     """Add commits of many pages; those of a series touch the same ones."""
     for times in series:
-        size = int(drawn(rng, SIZES, told["large_size"], 1)[0])
+        size = int(draw(rng, SIZES, statistics["large_size"], 1)[0])
         chosen = _side_by_side(rng, site.founders, min(size, site.founders))
         for at in times:
             _commit(site, at, chosen.tolist())
 
 
 def _side_by_side(rng: Generator, pages: int, size: int) -> Ints:
-    """Return that many pages, in runs of neighbours, all of them in one region."""
+    """Return ``size`` pages, in runs of neighbours, all within one region."""
     region = min(pages, max(size, round(FOCUS * pages)))
     free = region - size
     runs = min(max(round(size * (1.0 - RUN)), 1), free + 1)
@@ -217,7 +219,7 @@ def _side_by_side(rng: Generator, pages: int, size: int) -> Ints:
 
 
 def _parts(rng: Generator, total: int, parts: int) -> Ints:
-    """Return whole numbers by chance that add up to a total."""
+    """Return random whole numbers with the given sum."""
     cuts = np.sort(rng.integers(total + 1, size=parts - 1))
     return np.diff(np.concatenate([[0], cuts, [total]])).astype(np.intp)
 
@@ -227,11 +229,13 @@ def _commit(site: SiteHistory, at: float, pages: list[int], kind: str = "M") -> 
     site.edits += [Edit(page, at, kind, number) for page in pages]
 
 
-def _renewed(rng: Generator, told: Statistics, site: SiteHistory, days: Floats) -> None:
+def _renew(
+    rng: Generator, statistics: Statistics, site: SiteHistory, days: Floats
+) -> None:
     """Add pages that come and go, in batches."""
     years = DAYS / YEAR
     gone = rng.permutation(site.founders)[
-        : rng.poisson(told["died"] * site.founders * years)
+        : rng.poisson(statistics["died"] * site.founders * years)
     ]
     renamed = 0
     for batch in _cut(rng, gone):
@@ -243,7 +247,7 @@ def _renewed(rng: Generator, told: Statistics, site: SiteHistory, days: Floats) 
                 renamed += 1
                 site.paths.append(f"moved/{site.paths[page]}")
                 site.edits.append(Edit(len(site.paths) - 1, at, "A", number, moves))
-    new = rng.poisson(max(told["born"] * site.founders * years - renamed, 0.0))
+    new = rng.poisson(max(statistics["born"] * site.founders * years - renamed, 0.0))
     first = len(site.paths)
     site.paths += [f"new/page-{i:04d}.html" for i in range(new)]
     for batch in _cut(rng, np.arange(first, first + new)):
@@ -251,6 +255,6 @@ def _renewed(rng: Generator, told: Statistics, site: SiteHistory, days: Floats) 
 
 
 def _cut(rng: Generator, pages: Ints) -> list[Any]:
-    """Return the pages in batches."""
+    """Return the pages in batches of random size."""
     size = rng.geometric(1.0 / BATCH, max(pages.size, 1))
     return [b for b in np.split(pages, np.cumsum(size)) if b.size]

@@ -42,7 +42,7 @@ from halflife.queries.random_check import CHECKED, Draws, draw
 from halflife.queries.turn_result import TurnResult
 from halflife.readers.containment import contained
 from halflife.stores import Run, Store
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 
 OVER = 24  # requests by which the last draw may exceed the limit
 
@@ -83,7 +83,7 @@ class Audit:
         whole = tally.held + lacks
         return (min(true / whole, 1.0), tally.looks) if whole > 0 else (1.0, 0.0)
 
-    def forecasts(self, sure: float = SURE) -> list[Issued]:
+    def forecasts(self, sure: float = SURE) -> list[IssuedForecast]:
         """Return forecasts of the copy's quality without further requests.
 
         ``sure`` is the confidence of each bound.

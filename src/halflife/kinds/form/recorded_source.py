@@ -15,7 +15,7 @@ from halflife.queries.faulty_form import Troubled, Troubles
 from halflife.queries.table_form import Faults, Tabled
 from halflife.recordings.pages import Recording
 from halflife.recordings.relations import Relation, items_of
-from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
+from halflife.replay.world import RecordedAnswer, RecordedRequest, Responder, as_json
 from halflife.stores import Store
 
 KEY = "_key"  # the field with the key of a record
@@ -35,7 +35,7 @@ FORM_FAULTS = {
 }
 
 
-def form(present: Callable[[float], Form]) -> Recorded:
+def form(present: Callable[[float], Form]) -> Responder:
     """Return a form at ``/api/records``; ``present`` gives its table at a time."""
 
     def answer(request: RecordedRequest, now: float) -> RecordedAnswer:
@@ -127,12 +127,12 @@ class RecordedForm:
 
     def table(self, now: float) -> Tabled:
         """Return the form at a time; results come in an arbitrary order."""
-        look = self.relation.look(now)
+        look = self.relation.last_observation(now)
         if look not in self._forms:
             self._forms.clear()  # time moves on: earlier fetches are not needed again
             there = self.relation.at(look)
             places = {key: float(crc32(key.encode())) for key in there}
-            rng, dates = np.random.default_rng(0), self.relation.came(look)
+            rng, dates = np.random.default_rng(0), self.relation.first_seen_times(look)
             self._forms[look] = Tabled(
                 self.interface,
                 there,

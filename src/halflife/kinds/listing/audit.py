@@ -19,7 +19,7 @@ from halflife.kinds.pages.audit import (
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.setquality import recall_ahead
 from halflife.stores import Store
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 
 FAR = (*AHEAD, 30.0)  # days ahead of forecasts; fetches may be weeks apart
 
@@ -64,8 +64,8 @@ def audit_set(store: Store, source: str, run: int) -> int:
 
 
 def interpolated_forecast(
-    waiting: Sequence[Issued], now: float, rhythm: Rhythm = FLAT
-) -> Issued | None:
+    waiting: Sequence[IssuedForecast], now: float, rhythm: Rhythm = FLAT
+) -> IssuedForecast | None:
     """Return the forecast for a time between those of given forecasts.
 
     It interpolates linearly between the two nearest, in effective days of the rhythm; a
@@ -96,7 +96,9 @@ def interpolated_forecast(
     return replace(after[0], id=0, ahead=days, mean=mean, low=low, high=high)
 
 
-def _forecasts(collection: Collection, last: float, rhythm: Rhythm) -> list[Issued]:
+def _forecasts(
+    collection: Collection, last: float, rhythm: Rhythm
+) -> list[IssuedForecast]:
     """Return forecasts of recall, by effective days of the rhythm."""
     ahead = np.array(FAR)
     own = ahead if rhythm.flat else rhythm.between(np.array(last), last + ahead)

@@ -47,7 +47,7 @@ from halflife.models.recall_curve import Knots, recall
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.readers.containment import contained
 from halflife.stores import Store
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,7 +167,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         state: ListingState,
         goal: Goal,
         memory: TargetMemory,
-        settled: Sequence[Issued],
+        settled: Sequence[IssuedForecast],
     ) -> tuple[Stand, TargetMemory] | None:
         """Return how it stands to a goal.
 

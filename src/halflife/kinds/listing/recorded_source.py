@@ -10,7 +10,7 @@ from halflife.core.object_store import NEVER, Attributes, group_text
 from halflife.kinds.listing.recorded_pagination import PAGINGS
 from halflife.recordings.pages import Recording
 from halflife.recordings.relations import Relation, items_of
-from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, as_json
+from halflife.replay.world import RecordedAnswer, RecordedRequest, Responder, as_json
 from halflife.stores import Store
 
 ONLY = "only"  # the parameter that requests one group of objects
@@ -43,7 +43,7 @@ def listing(
     per_page: int,
     paging: str = "link",
     group: str = "",
-) -> Recorded:
+) -> Responder:
     """Return a listing at ``/objects`` of all objects present at a time.
 
     With ``group`` the parameter ``only`` limits it to the objects with one value of
@@ -101,7 +101,7 @@ class RecordedListing:
 
     def present(self, now: float) -> dict[str, Attributes]:
         """Return the objects by key that the last fetch until then showed."""
-        look = self.relation.look(now)
+        look = self.relation.last_observation(now)
         if look not in self._cache:
             self._cache.clear()  # time moves on: earlier fetches are not needed again
             self._cache[look] = self.relation.at(look)

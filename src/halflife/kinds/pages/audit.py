@@ -24,7 +24,7 @@ from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.pages.state import sampled
 from halflife.models.calibration import effective_size
 from halflife.models.quality import exposure_after, freshness_forecast
-from halflife.stores.forecasts import ForecastCheck, Issued
+from halflife.stores.forecasts import ForecastCheck, IssuedForecast
 from halflife.stores.parts import ForecastLog
 
 NOW = 0.0
@@ -236,7 +236,7 @@ def _alive(view: View, rows: Ints) -> Floats:
     return np.clip(view.survival.alive(age)[rows], 0.0, 1.0)
 
 
-def _believed(view: View, one: Drawn) -> list[Issued]:
+def _believed(view: View, one: Drawn) -> list[IssuedForecast]:
     """Return what is believed of what is held of a source, now and later."""
     weight = np.zeros(len(view))
     weight[one.held] = view.weight[one.held]
@@ -249,15 +249,17 @@ def _believed(view: View, one: Drawn) -> list[Issued]:
 
 def issued_at(
     source: str, measure: str, now: float, ahead: Floats, bands: Sequence[Floats]
-) -> list[Issued]:
+) -> list[IssuedForecast]:
     """Return forecasts made now, of so many days later: mean, low and high of each."""
     return [
-        Issued(source, measure, now, float(days), float(m), float(low), float(high))
+        IssuedForecast(
+            source, measure, now, float(days), float(m), float(low), float(high)
+        )
         for days, m, low, high in zip(ahead, *bands, strict=True)
     ]
 
 
-def issue(kept: ForecastLog, source: str, made: Sequence[Issued]) -> None:
+def issue(kept: ForecastLog, source: str, made: Sequence[IssuedForecast]) -> None:
     """Write forecasts down, unless there is a recent one of the same horizon."""
     last: dict[float, float] = {}
     for old in kept.made(source, made[0].made - max(AHEAD)):
@@ -298,8 +300,8 @@ def _settle_pages(
 
 
 def outcome(
-    cast: Issued, now: float, found: float, looks: float, rng: Generator
-) -> Issued:
+    cast: IssuedForecast, now: float, found: float, looks: float, rng: Generator
+) -> IssuedForecast:
     """Return a forecast with what came of it, by so many looks."""
     some = None if np.isinf(looks) else looks
     return replace(cast, told=now, found=found, looks=some, draw=float(rng.random()))
@@ -307,7 +309,7 @@ def outcome(
 
 def due_at(
     kept: ForecastLog, source: str, now: float
-) -> tuple[list[Issued], list[Issued]]:
+) -> tuple[list[IssuedForecast], list[IssuedForecast]]:
     """Return the forecasts that are due, and those that were and are no longer."""
     waiting = [f for f in kept.waiting(source) if f.due <= now + BRIEF]
     late = [f for f in waiting if now - f.due > LATE * f.ahead + BRIEF]

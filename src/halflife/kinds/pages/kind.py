@@ -44,7 +44,7 @@ from halflife.policies.planner import taken
 from halflife.policies.rehearsal import long_run, some_rows
 from halflife.readers.containment import is_mishandled
 from halflife.stores import Store
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -219,7 +219,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         state: PagesState,
         goal: Goal,
         memory: TargetMemory,
-        settled: Sequence[Issued],
+        settled: Sequence[IssuedForecast],
     ) -> tuple[Stand, TargetMemory] | None:
         """Return how pages stand to a goal; looks before there was one teach too."""
         del settled  # rounds tell what forecasts would
@@ -240,7 +240,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
 
     def settled(
         self, store: Store, source: PagesConfig, since: float
-    ) -> Sequence[Issued]:
+    ) -> Sequence[IssuedForecast]:
         """Return no forecast: rounds tell what forecasts would."""
         del store, source, since
         return ()

@@ -13,13 +13,13 @@ from halflife.recordings import histories
 from halflife.recordings.pages import Recording
 from halflife.recordings.parquet import read_table
 from halflife.replay.recorded_source import RecordedHistory, source_name
-from halflife.replay.world import Recorded, RecordedAnswer, RecordedRequest, html
+from halflife.replay.world import RecordedAnswer, RecordedRequest, Responder, html
 from halflife.stores import Store
 
 LAST_DAY = 20_076.0  # on which recorded sites end: any day will do
 
 
-def site(text: Callable[[str, float], str | None]) -> Recorded:
+def site(text: Callable[[str, float], str | None]) -> Responder:
     """Return a site; ``text`` says what a path shows at a time, None if nothing."""
 
     def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
@@ -104,12 +104,12 @@ def site_histories(folder: Path) -> Sequence[RecordedHistory]:
     ]
 
 
-def _recorded_sites(folder: Path, days: float) -> histories.Recorded:
+def _recorded_sites(folder: Path, days: float) -> histories.RecordedSpan:
     return histories.load(folder, days=days)
 
 
 def _site(
-    load: Callable[[float], histories.Recorded], name: str, days: float
+    load: Callable[[float], histories.RecordedSpan], name: str, days: float
 ) -> RecordedPages:
     recorded = load(days)
     group = np.array(recorded.recording.group, dtype=np.object_)

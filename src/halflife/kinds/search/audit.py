@@ -11,7 +11,7 @@ from halflife.kinds.pages.audit import BRIEF, issued_at, outcome
 from halflife.kinds.search import selection
 from halflife.kinds.search.settings import SearchConfig
 from halflife.stores import Store, summaries, summary_lifetimes
-from halflife.stores.forecasts import Issued
+from halflife.stores.forecasts import IssuedForecast
 from halflife.stores.summaries import StoredSummary
 
 HORIZONS = 2.0 ** np.arange(-5.0, 11.0)  # days ahead of forecasts
@@ -67,8 +67,8 @@ class _LastCheck:
 
 
 def _settled(
-    store: Store, check: _LastCheck, waiting: Sequence[Issued]
-) -> list[Issued]:
+    store: Store, check: _LastCheck, waiting: Sequence[IssuedForecast]
+) -> list[IssuedForecast]:
     """Return the forecast for now with its outcome; nothing if unknown."""
     cast = interpolated_forecast(waiting, check.at)
     held = None if cast is None else check.held(store, cast.made)
@@ -81,7 +81,7 @@ def _settled(
 
 def _forecasts(
     store: Store, used: StoredSummary, source: SearchConfig, at: float
-) -> list[Issued]:
+) -> list[IssuedForecast]:
     """Return the chance that a summary holds; a single summary has no bounds."""
     age = max(at - used.at, 0.0)
     alive = selection.holding(used, source, store).alive(age + HORIZONS)

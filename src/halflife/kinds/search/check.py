@@ -289,9 +289,9 @@ class Checker:
         if found.holds is None:
             seen = replace(life, looked=now)  # only the rule can interpret that
         elif found.holds:
-            seen = life.seen(now, holds=True)
+            seen = life.with_result(now, holds=True)
         else:
-            seen = life.suspected(now)
+            seen = life.with_doubt(now)
         summary_lifetimes.note(self.store, kept.source, seen)
 
     def _trouble(self) -> str:

@@ -358,7 +358,7 @@ def compare_with_previous(
     if old is not None:
         differs, life = selection.divergence(old, new), selection.life(store, old)
         if differs is not None:
-            seen = life.seen(new.at, holds=differs <= tau)
+            seen = life.with_result(new.at, holds=differs <= tau)
             summary_lifetimes.note(store, old.source, seen)
             _note_refresh(store, new, Refresh(new.version, new.at - old.at, differs))
     summary_lifetimes.note(store, new.source, Life(new.version, new.at, new.at))

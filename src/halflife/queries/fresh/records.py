@@ -28,7 +28,7 @@ class ByRecord:
         sharp: Draw records in proportion to this power of Eq. 4: 1 is the paper's
             draw, 0 an even one. Sel is all but the same for all records, so only a
             high power makes use of their order.
-        patience: Issued queries in a row without new records that end it.
+        patience: IssuedForecast queries in a row without new records that end it.
         renewed: Growth of the copy after which Eq. 4 is computed again.
 
     """

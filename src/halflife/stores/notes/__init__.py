@@ -1,9 +1,9 @@
-"""Notes: typed state that is kept between runs, a row for each source and kind.
+"""Notes: typed state between runs, one row per source and kind.
 
 A kind of note has a name, the version of its format, and two functions: one that turns
 a value into plain JSON values, and one that reads them back. Each kind has a module of
 its own. A note that cannot be read (cut off, of another type or version) counts as
-absent: what it said is learned or measured anew, and one warning says so.
+absent: its content is learned or measured again, and one warning is logged.
 """
 
 import json
@@ -29,9 +29,9 @@ UNREADABLE = (
     ValueError,
     zlib.error,
 )
-# Of each store that is open, the notes of which somebody was told: a service reads the
-# same ones at every turn.
-_told: WeakKeyDictionary[NoteBook, set[str]] = WeakKeyDictionary()
+# For each open store, the notes that a warning was logged for: a service reads the same
+# ones at every turn.
+_warned: WeakKeyDictionary[NoteBook, set[str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class NoteKind(Generic[Value]):
     Attributes:
         name: Its name in the store.
         version: The version of its format.
-        write: Turns a value into what JSON can hold.
-        read: Turns that back into a value; raises one of ``UNREADABLE`` if it cannot.
-        remembered: How many notes are remembered once they were read: for large ones
-            that are asked for again and again.
+        write: Turns a value into plain JSON values.
+        read: Turns these back into a value; raises one of ``UNREADABLE`` if it cannot.
+        remembered: How many parsed notes are cached: for large ones that are read
+            often.
 
     """
 
@@ -62,8 +62,8 @@ class NoteKind(Generic[Value]):
     def load(self, book: NoteBook, source: str = "", number: int = 0) -> Value | None:
         """Return the note about a source; None if there is none that can be read.
 
-        Notes of the whole store are about no source. ``number`` tells several notes
-        of one kind apart.
+        Notes about the whole store have no source. ``number`` tells several notes of
+        one kind apart.
         """
         note = book.note(source, self.name, number)
         if note is None:
@@ -79,12 +79,12 @@ class NoteKind(Generic[Value]):
     def save(
         self, book: NoteBook, value: Value, source: str = "", number: int = 0
     ) -> None:
-        """Write a note about a source in place of the one before."""
+        """Store a note about a source, replacing the one before."""
         text = json.dumps(self.write(value), separators=(",", ":"))
         book.save_note(source, self.name, Note(self.version, text), number)
 
     def exists(self, book: NoteBook, source: str = "", number: int = 0) -> bool:
-        """Say whether there is such a note, also one that cannot be read."""
+        """Return whether there is such a note, even if it cannot be read."""
         return book.note(source, self.name, number) is not None
 
     def remove(self, book: NoteBook, source: str = "", number: int = 0) -> None:
@@ -98,8 +98,8 @@ class NoteKind(Generic[Value]):
         return self.read(json.loads(note.text))
 
 
-def finite(value: Any) -> float:  # noqa: ANN401  (whatever JSON holds)
-    """Return a number that is finite; raise ``ValueError`` if it is not."""
+def finite(value: Any) -> float:  # noqa: ANN401  (any JSON value)
+    """Return a finite number; raise ``ValueError`` if it is not one."""
     number = float(value)
     if not isfinite(number):
         raise ValueError(f"{number} is not finite")
@@ -107,23 +107,23 @@ def finite(value: Any) -> float:  # noqa: ANN401  (whatever JSON holds)
 
 
 def texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401
-    """Return a list of texts; raise ``TypeError`` if it is none."""
+    """Return a list of texts; raise ``TypeError`` if it is not one."""
     if not isinstance(value, list):
         raise TypeError(f"{type(value).__name__} is no list")
     return tuple(map(text, value))
 
 
 def text(value: Any) -> str:  # noqa: ANN401
-    """Return a text; raise ``TypeError`` if it is none."""
+    """Return a text; raise ``TypeError`` if it is not one."""
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} is no text")
     return value
 
 
 def _warn(book: NoteBook, about: str, why: str) -> None:
-    """Say that a note cannot be read, once as long as its store is open."""
-    told = _told.setdefault(book, set())
-    if about not in told:
-        told.add(about)
-        said = "a note cannot be read and counts as absent: %s (%s)"
-        logging.getLogger("halflife").warning(said, about, why[:200])
+    """Log that a note cannot be read, once while its store is open."""
+    warned = _warned.setdefault(book, set())
+    if about not in warned:
+        warned.add(about)
+        message = "a note cannot be read and counts as absent: %s (%s)"
+        logging.getLogger("halflife").warning(message, about, why[:200])

@@ -1,4 +1,4 @@
-"""Texts of pages that somebody has said are to be believed."""
+"""Texts of pages that the user has accepted."""
 
 from halflife.stores.notes import NoteKind, texts
 

@@ -1,4 +1,4 @@
-"""What the answers of a source usually look like."""
+"""The usual columns of the answers of a source."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,12 +13,12 @@ class AnswerMemory:
     """What is remembered of a source's answers; times are days.
 
     Attributes:
-        made: By which settings they were read.
-        usual: What columns are usually.
+        made: A mark of the settings by which they were read.
+        usual: What each column usually looks like.
         odd: How many syncs in a row have shown a difference.
-        since: Since when something is lost that was there.
-        lost: What that is, in words.
-        news: What is only new, and when that was noticed.
+        since: Since when something that was there is lost.
+        lost: What is lost, in words.
+        news: What is new, in words, and when that was noticed.
 
     """
 
@@ -41,7 +41,7 @@ def _read(row: Mapping[str, Any]) -> AnswerMemory:
         odd={name: int(times) for name, times in row["odd"].items()},
         since={name: finite(at) for name, at in row["since"].items()},
         lost=texts(row["lost"]),
-        news=tuple((text(said), finite(at)) for said, at in row["news"]),
+        news=tuple((text(words), finite(at)) for words, at in row["news"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""How it goes with a source that is one thing: a listing, a form or a search."""
+"""The state of the circuit breaker of a listing, a form or a search."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,14 +9,14 @@ from halflife.stores.notes import NoteKind, finite, text
 
 @dataclass(frozen=True, slots=True)
 class BreakerState:
-    """How it goes with a source; times are days since the epoch.
+    """The state of a source's circuit breaker; times are days since the epoch.
 
     Attributes:
         failures: Syncs that failed since the last good one.
-        not_before: When it may be asked again.
-        well: When it last went well, or first failed; 0 if nobody has tried.
+        not_before: When it may be fetched again.
+        well: When a sync last succeeded, or the first failed; 0 before any sync.
         trouble: What went wrong last.
-        undecided: Answers in a row that somebody has to decide on.
+        undecided: Answers in a row that wait for a decision.
 
     """
 
@@ -29,7 +29,7 @@ class BreakerState:
 
 def _write(state: BreakerState) -> dict[str, Any]:
     row = asdict(state)
-    if not state.undecided:  # as before there was such a number
+    if not state.undecided:  # as written by versions without this field
         del row["undecided"]
     return row
 

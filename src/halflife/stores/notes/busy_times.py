@@ -1,4 +1,4 @@
-"""What a belief has learned of the busy times of sites and folders."""
+"""The busy times of sites and folders that a belief has learned."""
 
 import base64
 import zlib
@@ -15,7 +15,7 @@ from halflife.stores.notes import NoteKind, finite, texts
 
 
 def _write(memory: NeighbourMemory) -> Mapping[str, Any]:
-    told = {
+    row = {
         "sites": memory.sites,
         "folders": memory.folders,
         "origin": memory.kept.origin,
@@ -26,12 +26,12 @@ def _write(memory: NeighbourMemory) -> Mapping[str, Any]:
         "trust": memory.trust,
     }
     if not memory.near_trust:
-        return told
+        return row
     near = {"pages": memory.pages, "near": _packed(memory.near)}
-    told |= {**near, "near_trust": memory.near_trust}
+    row |= {**near, "near_trust": memory.near_trust}
     if memory.lengths.size:
-        told["lengths"] = _text(memory.lengths.tobytes())
-    return told
+        row["lengths"] = _text(memory.lengths.tobytes())
+    return row
 
 
 def _read(row: Mapping[str, Any]) -> NeighbourMemory:
@@ -43,19 +43,21 @@ def _read(row: Mapping[str, Any]) -> NeighbourMemory:
         _unpacked(row["busy_folders"]),
     )
     trust, near = (
-        tuple(float(one) for one in row.get(name, ()))
+        tuple(float(value) for value in row.get(name, ()))
         for name in ("trust", "near_trust")
     )
-    told = NeighbourMemory(texts(row["sites"]), texts(row["folders"]), busy, trust)
-    if not near:  # written before pages near each other by name were told apart
-        return told
+    memory = NeighbourMemory(texts(row["sites"]), texts(row["folders"]), busy, trust)
+    if (
+        not near
+    ):  # written before pages with neighbouring names had a trust of their own
+        return memory
     pages, counts = texts(row["pages"]), _unpacked(row["near"])
     lengths = np.frombuffer(_bytes(row.get("lengths", _text(b""))), dtype=np.uint8)
-    return replace(told, pages=pages, near=counts, near_trust=near, lengths=lengths)
+    return replace(memory, pages=pages, near=counts, near_trust=near, lengths=lengths)
 
 
 def _packed(table: Floats) -> Mapping[str, Any]:
-    """Return numbers as text; most are 0, so they pack well."""
+    """Return numbers as text; most are 0, so they compress well."""
     return {"shape": table.shape, "data": _text(table.astype("<f4").tobytes())}
 
 

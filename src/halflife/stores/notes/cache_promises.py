@@ -1,4 +1,4 @@
-"""Until when pages said to stay as they are, and whose word was kept."""
+"""How long pages promised to stay unchanged, and which hosts kept their promises."""
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
@@ -10,12 +10,12 @@ from halflife.stores.notes import NoteKind, finite, text
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a page said when it was last fetched.
+    """The promise of a page's last answer.
 
     Attributes:
-        since: When that was, in days.
-        until: Until when it said to stay as it was.
-        kind: By what it said so.
+        since: When it was fetched, in days.
+        until: Until when it promised to stay unchanged.
+        kind: The header that promised it.
 
     """
 
@@ -45,12 +45,12 @@ def _read_trust(rows: list[Any]) -> PromiseTrust:
 CACHE_PROMISES = NoteKind(
     "cache_promises",
     1,
-    lambda known: {key: list(astuple(one)) for key, one in known.items()},
+    lambda promises: {key: list(astuple(one)) for key, one in promises.items()},
     _read,
-)  # numbered by a part of the pages' digests
+)  # numbered by the start of the digest of the pages' keys
 PROMISE_TRUST = NoteKind(
     "promise_trust",
     1,
-    lambda known: [[*place, *astuple(one)] for place, one in known.items()],
+    lambda trust: [[*place, *astuple(record)] for place, record in trust.items()],
     _read_trust,
 )

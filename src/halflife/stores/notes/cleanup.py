@@ -1,4 +1,4 @@
-"""When the state file was last tidied, in days."""
+"""When the state file was last cleaned up, in days."""
 
 from halflife.stores.notes import NoteKind, finite
 

@@ -1,4 +1,4 @@
-"""Whether requests may be sent: what ``pause``, ``resume`` and ``drain`` say."""
+"""Whether requests may be sent, as ``pause``, ``resume`` and ``drain`` set it."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,11 +9,11 @@ RUNNING, PAUSED, DRAINING = "running", "paused", "draining"
 
 
 class Control(NamedTuple):
-    """What was said last.
+    """The last command.
 
     Attributes:
         state: ``running``, ``paused`` or ``draining``.
-        since: When that was said, in days; None if nothing was.
+        since: When it was given, in days; None if there was none.
 
     """
 
@@ -22,12 +22,12 @@ class Control(NamedTuple):
 
     @property
     def is_paused(self) -> bool:
-        """Whether nothing new may be sent, for now."""
+        """Whether no new request may be sent, for now."""
         return self.state == PAUSED
 
     @property
     def is_draining(self) -> bool:
-        """Whether all work is to end once what is under way is done."""
+        """Whether all work must end once the requests under way are done."""
         return self.state == DRAINING
 
 

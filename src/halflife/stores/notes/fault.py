@@ -1,4 +1,4 @@
-"""What our own code could not handle of a source, and what its kind fails at."""
+"""Errors in our own code while working on a source, and failures of its kind."""
 
 from halflife.stores.notes import NoteKind, text
 

@@ -1,4 +1,4 @@
-"""Marks of the maps that other maps have led to."""
+"""Marks of the sitemaps that were found through other sitemaps."""
 
 from halflife.stores.notes import NoteKind, texts
 

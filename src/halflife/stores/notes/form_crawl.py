@@ -1,4 +1,4 @@
-"""From where a crawl of a form goes on that was cut short."""
+"""An interrupted crawl of a form, to be continued."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -10,12 +10,12 @@ from halflife.stores.notes import NoteKind, text
 
 @dataclass(frozen=True, slots=True)
 class CrawlNote:
-    """A crawl that was cut short.
+    """A crawl that was interrupted.
 
     Attributes:
-        of: What the form can do, in words: what other claims have proved is not.
-        crawl: The crawl, as ``queries.frontier.written`` puts it.
-        link: Where the page is that it goes on with, if only a link led there.
+        of: The form's capabilities, in words: with others, its proofs do not hold.
+        crawl: The crawl, as ``queries.frontier.written`` returns it.
+        link: The address of the page to continue with, if only a link led there.
 
     """
 
@@ -26,7 +26,7 @@ class CrawlNote:
 
 def _read(row: Mapping[str, Any]) -> CrawlNote:
     crawl = dict(row["crawl"])
-    restored(crawl, {})  # raises if it cannot be gone on with
+    restored(crawl, {})  # raises if it cannot be continued
     return CrawlNote(text(row["of"]), crawl, text(row.get("link", "")))
 
 

@@ -1,4 +1,4 @@
-"""What a form was measured to do."""
+"""The measured behaviour of a form."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -7,16 +7,16 @@ from typing import Any
 from halflife.queries.form_facts import FormFinding, Measured
 from halflife.stores.notes import NoteKind, text, texts
 
-_NAMES = {one.name for one in fields(Measured)}
+_NAMES = {field.name for field in fields(Measured)}
 
 
 def _read(row: Mapping[str, Any]) -> Measured:
-    known = {name: value for name, value in row.items() if name in _NAMES}
-    known["requests"], known["reached"] = int(row["requests"]), int(row["reached"])
-    known["counts"] = text(row["counts"])
-    known["ignored"] = texts(row["ignored"])
-    known["findings"] = tuple(FormFinding(**finding) for finding in row["findings"])
-    return Measured(**known)
+    values = {name: value for name, value in row.items() if name in _NAMES}
+    values["requests"], values["reached"] = int(row["requests"]), int(row["reached"])
+    values["counts"] = text(row["counts"])
+    values["ignored"] = texts(row["ignored"])
+    values["findings"] = tuple(FormFinding(**finding) for finding in row["findings"])
+    return Measured(**values)
 
 
 FORM_FACTS = NoteKind("form_facts", 1, Measured.row, _read)

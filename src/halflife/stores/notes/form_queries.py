@@ -1,4 +1,4 @@
-"""What the latest queries to a form brought."""
+"""The results of the latest queries to a form."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,13 +9,13 @@ from halflife.stores.notes import NoteKind, finite, text
 
 @dataclass(frozen=True, slots=True)
 class TriedQuery:
-    """A query that was sent, and what it brought.
+    """A query that was sent, and its result.
 
     Attributes:
-        at: When the turn ended in which it was sent, in days.
+        at: When the turn that sent it ended, in days.
         what: The query, or the key that was looked up.
-        requests: Requests that it took.
-        shown: Records that it showed.
+        requests: Its cost in requests.
+        shown: How many records it returned.
         new: How many of them were new.
         told: How many hits the form reported; None if it did not.
 
@@ -30,7 +30,7 @@ class TriedQuery:
 
 
 def _write(tried: Sequence[TriedQuery]) -> list[Mapping[str, Any]]:
-    return [asdict(one) for one in tried]
+    return [asdict(query) for query in tried]
 
 
 def _read(rows: Sequence[Mapping[str, Any]]) -> list[TriedQuery]:

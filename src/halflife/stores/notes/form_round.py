@@ -1,4 +1,4 @@
-"""How far rounds of asking a form have come that take several turns."""
+"""The progress of rounds of queries to a form that take several turns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from halflife.stores.notes import NoteKind, text
 
 @dataclass(frozen=True)
 class FormRound:
-    """The rounds of a form that are to go on.
+    """The unfinished rounds of a form.
 
     Attributes:
-        of: The policies and what the form can do, in words: with others, rounds begin
-            anew.
-        new: The round of looking for new records, if one goes on.
-        known: The round of refreshing known records, if one goes on.
+        of: The policies and the form's capabilities, in words: with others, rounds
+            begin again.
+        new: The unfinished search for new records, if any.
+        known: The unfinished refresh of known records, if any.
 
     """
 

@@ -1,4 +1,4 @@
-"""When the groups of a listing were fetched apart from the rest of it."""
+"""When the groups of a listing were fetched by themselves."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -7,12 +7,12 @@ from halflife.stores.notes import NoteKind, finite, text
 
 
 class GroupFetches(NamedTuple):
-    """What is known of the fetches of single groups.
+    """The fetches of single groups.
 
     Attributes:
-        asked: What the settings say of them, shortened; other settings begin anew.
+        asked: A digest of their settings; with other settings everything begins again.
         at: When each group was fetched completely, in days, ascending.
-        cost: Requests that the last fetch of each took.
+        cost: Requests of the last fetch of each group.
 
     """
 

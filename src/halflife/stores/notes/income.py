@@ -1,4 +1,4 @@
-"""Up to when the income of requests is spent, in days."""
+"""Until when the income of requests is spent, in days."""
 
 from halflife.stores.notes import NoteKind, finite
 

@@ -1,7 +1,7 @@
-"""Pushes that wait for the proof of their key, and what came of proofs.
+"""Pushes that wait for a proof of their key, and the results of proofs.
 
-Whoever serves writes down what was claimed (``KEY_CLAIMS``), whoever fetches proves it
-(``KEY_PROOFS``).
+The process that serves writes the claims (``KEY_CLAIMS``), the process that fetches
+proves them (``KEY_PROOFS``).
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from halflife.stores.notes import NoteKind, finite, text, texts
 
 @dataclass(frozen=True, slots=True)
 class KeyClaim:
-    """Somebody says to speak for a host: a file there holds this key."""
+    """A claim to speak for a host: a file at ``location`` holds this key."""
 
     location: str
     key: str

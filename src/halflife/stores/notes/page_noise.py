@@ -1,4 +1,4 @@
-"""Noise of pages that are made alike, as fetching twice has shown it."""
+"""Noise of pages with the same template, found by fetching pages twice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,21 +8,19 @@ from halflife.stores.notes import NoteKind, finite, text, texts
 
 # The kind of a mask, its element and its words; see ``readers.noise_masks``.
 MaskRow: TypeAlias = tuple[str, str, tuple[str, ...]]
-MOST_TEMPLATES = (
-    200  # of a source; of those that were not seen for longest none is kept
-)
+MOST_TEMPLATES = 200  # of a source; those that were probed longest ago are dropped
 
 
 @dataclass(slots=True)
 class TemplateNoise:
-    """What is known of the noise of pages that are made alike.
+    """The noise of pages with the same template.
 
     Attributes:
-        masks: What is hidden, and how many checks in a row did not need it.
-        since: From when on, in days, these masks hold.
+        masks: What is masked, and how many checks in a row did not need the mask.
+        since: Since when these masks hold, in days.
         probes: How often pages were fetched twice.
-        probed: When that was done last, in days.
-        found: How often that showed noise that was not known.
+        probed: When that was last done, in days.
+        found: How often that showed unknown noise.
 
     """
 
@@ -35,11 +33,11 @@ class TemplateNoise:
 
 @dataclass(slots=True)
 class NoiseNote:
-    """What is known of the noise of a source's pages.
+    """The noise of a source's pages.
 
     Attributes:
         owed: Requests that may be spent on fetching twice; fractions add up.
-        templates: What is known of pages that are made alike.
+        templates: The noise of each template.
 
     """
 
@@ -48,16 +46,16 @@ class NoiseNote:
 
 
 def _write(note: NoiseNote) -> Mapping[str, object]:
-    kept = sorted(note.templates.items(), key=lambda one: -one[1].probed)
+    kept = sorted(note.templates.items(), key=lambda entry: -entry[1].probed)
     rows = {
         name: [
-            [[m[0], m[1], list(m[2]), n] for m, n in one.masks.items()],
-            one.since,
-            one.probes,
-            one.probed,
-            one.found,
+            [[m[0], m[1], list(m[2]), n] for m, n in noise.masks.items()],
+            noise.since,
+            noise.probes,
+            noise.probed,
+            noise.found,
         ]
-        for name, one in kept[:MOST_TEMPLATES]
+        for name, noise in kept[:MOST_TEMPLATES]
     }
     return {"owed": note.owed, "templates": rows}
 

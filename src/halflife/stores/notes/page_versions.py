@@ -1,4 +1,4 @@
-"""How the pages of a source are read, and the versions that were read otherwise."""
+"""How the pages of a source are read, and the versions that were read differently."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class ReadingNote:
 
     Attributes:
         name: The name of the reading: its mode and its rules.
-        since: From when on they are read so, in days.
+        since: Since when they are read so, in days.
 
     """
 
@@ -23,12 +23,12 @@ class ReadingNote:
 
 @dataclass(frozen=True, slots=True)
 class VersionNote:
-    """A version of a page whose digest was made by another reading.
+    """A version of a page whose digest was made by a different reading.
 
     Attributes:
-        digest: The digest under which it is known.
-        reading: The name of the reading that is compared with now.
-        now: The digest that this reading gives it.
+        digest: The stored digest.
+        reading: The name of the current reading.
+        now: The digest of the version by this reading.
 
     """
 

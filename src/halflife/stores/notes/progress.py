@@ -1,4 +1,4 @@
-"""How far a listing was read that is asked only for what is newer."""
+"""The progress of an incremental listing, of which only newer records are fetched."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -7,15 +7,15 @@ from halflife.stores.notes import NoteKind, text
 
 
 class Progress(NamedTuple):
-    """What the last pass came to.
+    """The result of the last pass.
 
     Attributes:
-        asked: What the settings say of it, shortened; other settings begin anew.
+        asked: A digest of its settings; with other settings everything begins again.
         last: Up to where everything is known: a moment in days, or the greatest value
             of a field.
-        at: When the last pass began that brought all that was newer, in days.
-        full_at: When the last pass began that read everything, in days.
-        cost: Requests that the last pass took which read only what was newer.
+        at: When the last complete pass over newer records began, in days.
+        full_at: When the last pass over all records began, in days.
+        cost: Requests of the last pass over newer records only.
 
     """
 
@@ -26,8 +26,8 @@ class Progress(NamedTuple):
     cost: int = 1
 
 
-def _write(known: Progress) -> Mapping[str, Any]:
-    return known._asdict()
+def _write(progress: Progress) -> Mapping[str, Any]:
+    return progress._asdict()
 
 
 def _read(row: Mapping[str, Any]) -> Progress:

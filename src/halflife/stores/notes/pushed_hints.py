@@ -1,4 +1,4 @@
-"""Pages that somebody said have changed, until the next turn takes that in."""
+"""Pages pushed as changed, until the next turn takes them in."""
 
 from collections.abc import Mapping
 from typing import Any

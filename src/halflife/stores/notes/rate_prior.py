@@ -1,4 +1,4 @@
-"""How rates of change are spread over all pages."""
+"""The distribution of change rates over all pages."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

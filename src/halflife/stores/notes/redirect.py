@@ -7,14 +7,14 @@ from halflife.stores.notes import NoteKind, text
 
 
 class Redirect(NamedTuple):
-    """What an address answered last: where it has moved, and how often in a row."""
+    """The last redirect of an address, and how often it came in a row."""
 
     to: str
     times: int
 
 
-def _write(found: Mapping[str, Redirect]) -> Mapping[str, Any]:
-    return {address: list(one) for address, one in found.items()}
+def _write(redirects: Mapping[str, Redirect]) -> Mapping[str, Any]:
+    return {address: list(redirect) for address, redirect in redirects.items()}
 
 
 def _read(row: Mapping[str, Any]) -> dict[str, Redirect]:

@@ -1,4 +1,4 @@
-"""Copies of pages that were replaced and may have to be put back."""
+"""Copies of pages that were replaced and may have to be restored."""
 
 import zlib
 from base64 import b64decode
@@ -12,7 +12,7 @@ from halflife.stores.notes import NoteKind
 
 @dataclass(frozen=True, slots=True)
 class ReplacedCopy:
-    """A copy that was replaced, and what by.
+    """A copy that was replaced, and the shape of its replacement.
 
     Attributes:
         key: The page.
@@ -23,7 +23,7 @@ class ReplacedCopy:
         digest: The digest of the copy.
         raw: The fingerprint of all its bytes.
         media_type: Its media type.
-        body: The copy itself, packed.
+        body: The copy itself, compressed.
         head: The headers that came with it.
 
     """
@@ -41,7 +41,7 @@ class ReplacedCopy:
 
     @property
     def observation(self) -> Observation:
-        """The copy, as it was observed."""
+        """The copy as an observation."""
         body = zlib.decompress(b64decode(self.body))
         content = Content(self.media_type, body, self.head)
         seen = Seen.PRESENT
@@ -51,7 +51,7 @@ class ReplacedCopy:
 
 
 def _write(copies: Sequence[ReplacedCopy]) -> list[dict[str, Any]]:
-    return [asdict(one) for one in copies]
+    return [asdict(copy) for copy in copies]
 
 
 def _read(rows: Sequence[Mapping[str, Any]]) -> list[ReplacedCopy]:

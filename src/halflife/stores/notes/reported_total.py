@@ -1,4 +1,4 @@
-"""How many records a form says there are."""
+"""The total number of records that a form reports."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -10,8 +10,8 @@ from halflife.models.rhythm import BINS, LearnedRhythm
 from halflife.stores.notes import NoteKind, finite
 
 
-def _write(known: LearnedRhythm) -> Mapping[str, Any]:
-    row = asdict(known)
+def _write(rhythm: LearnedRhythm) -> Mapping[str, Any]:
+    row = asdict(rhythm)
     return row | {name: row[name].tolist() for name in ("rows", "exposure")}
 
 

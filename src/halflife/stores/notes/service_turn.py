@@ -1,4 +1,4 @@
-"""When the service last turned, and which process it is."""
+"""When the service took its last turn, and which process it is."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from halflife.stores.notes import NoteKind, finite, text
 
 
 class ServiceTurn(NamedTuple):
-    """The service as it last wrote itself down; moments in days.
+    """The last recorded state of the service; moments in days.
 
     Attributes:
         owner: Its process, as ``stores.owner.Owner`` writes it.

@@ -1,4 +1,4 @@
-"""How a spider asks for a page: by which of its methods, and with what."""
+"""How a spider requests a page: the methods that handle it, and their arguments."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,14 +10,14 @@ from halflife.stores.notes import NoteKind, text
 
 @dataclass(frozen=True, slots=True)
 class SpiderRequest:
-    """What of a spider's request is remembered; no header, cookie or body ever is.
+    """What is stored of a spider's request; never a header, cookie or body.
 
     Attributes:
-        callback: The method that reads the answer; empty for the usual one.
-        errback: The method that hears of failures; empty if there is none.
+        callback: The method that reads the answer; empty for the default one.
+        errback: The method called on failures; empty if there is none.
         depth: Links between the start and the page, as Scrapy counts them.
-        arguments: What the callback is called with.
-        meta: What else the spider wrote on the request.
+        arguments: The arguments of the callback.
+        meta: Other data that the spider set on the request.
 
     """
 

@@ -1,4 +1,4 @@
-"""When the state file was made anew in place of one that is lost, and what was said."""
+"""When a lost state file was replaced by a new one, and the message about it."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,8 @@
-"""Subscriptions at hubs: what was asked for, and what the hubs have confirmed.
+"""Subscriptions at hubs: what was requested, and what the hubs have confirmed.
 
-Two programs write: whoever fetches asks hubs (``SUBSCRIPTIONS``), whoever serves hears
-from them (``CONFIRMATIONS``, ``ANNOUNCEMENTS``). Each has notes of its own, so that
-neither undoes what the other wrote.
+Two programs write. The one that fetches sends requests to hubs (``SUBSCRIPTIONS``);
+the one that serves gets their calls (``CONFIRMATIONS``, ``ANNOUNCEMENTS``). Each has
+its own notes, so that neither overwrites those of the other.
 """
 
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ NEVER = -1.0  # a time before all times, in days
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A page of which a hub shall tell us when it changes.
+    """A page whose changes a hub shall announce.
 
     Attributes:
         key: The page.
         topic: The address under which the hub knows it.
         hub: The hub.
-        callback: Where the hub reaches us; it ends in a name nobody can guess.
-        secret: Signs what the hub sends us.
-        wanted: Whether we want it; otherwise it is to be ended.
-        asked: When the hub was last asked, in days.
-        tries: How often it was asked since it last confirmed.
+        callback: The address that the hub calls; it ends in an unguessable token.
+        secret: Signs what the hub sends.
+        wanted: Whether it is wanted; otherwise it is to be ended.
+        asked: When the hub last got a request, in days.
+        tries: Requests to the hub since it last confirmed.
 
     """
 
@@ -42,13 +42,13 @@ class Subscription:
 
     @property
     def token(self) -> str:
-        """The name in the callback by which it is known."""
+        """The last part of the callback, which identifies the subscription."""
         return self.callback.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What a hub has last said of a subscription.
+    """The last answer of a hub to a subscription.
 
     Attributes:
         mode: ``subscribe``, ``unsubscribe`` or ``denied``.
@@ -64,7 +64,7 @@ class Confirmation:
     seen: tuple[str, ...] = ()
 
     def is_active(self, now: float) -> bool:
-        """Say whether the hub sends us what is new."""
+        """Return whether the hub sends updates."""
         return self.mode == "subscribe" and now < self.until
 
 
@@ -74,31 +74,31 @@ HubTrust: TypeAlias = dict[str, TrustRecord]  # by host of the hub
 
 
 def _read(rows: list[Any]) -> Subscriptions:
-    found = [
+    subscriptions = [
         Subscription(
-            text(one["key"]),
-            text(one["topic"]),
-            text(one["hub"]),
-            text(one["callback"]),
-            text(one["secret"]),
-            bool(one["wanted"]),
-            finite(one["asked"]),
-            int(one["tries"]),
+            text(row["key"]),
+            text(row["topic"]),
+            text(row["hub"]),
+            text(row["callback"]),
+            text(row["secret"]),
+            bool(row["wanted"]),
+            finite(row["asked"]),
+            int(row["tries"]),
         )
-        for one in rows
+        for row in rows
     ]
-    return {one.token: one for one in found}
+    return {subscription.token: subscription for subscription in subscriptions}
 
 
 def _read_confirmations(rows: Mapping[str, Any]) -> Confirmations:
     return {
         text(token): Confirmation(
-            text(one["mode"]),
-            finite(one["at"]),
-            finite(one["until"]),
-            texts(one["seen"]),
+            text(row["mode"]),
+            finite(row["at"]),
+            finite(row["until"]),
+            texts(row["seen"]),
         )
-        for token, one in rows.items()
+        for token, row in rows.items()
     }
 
 
@@ -113,19 +113,19 @@ def _read_announcements(row: Mapping[str, Any]) -> dict[str, float]:
 SUBSCRIPTIONS = NoteKind(
     "subscriptions",
     1,
-    lambda known: [asdict(one) for one in known.values()],
+    lambda subscriptions: [asdict(one) for one in subscriptions.values()],
     _read,
 )
 CONFIRMATIONS = NoteKind(
     "hub_confirmations",
     1,
-    lambda known: {token: asdict(one) for token, one in known.items()},
+    lambda confirmations: {t: asdict(one) for t, one in confirmations.items()},
     _read_confirmations,
 )
 ANNOUNCEMENTS = NoteKind("announcements", 1, dict[str, float], _read_announcements)
 HUB_TRUST = NoteKind(
     "hub_trust",
     1,
-    lambda known: {hub: [one.truths, one.lies, one.at] for hub, one in known.items()},
+    lambda trust: {hub: [r.truths, r.lies, r.at] for hub, r in trust.items()},
     _read_trust,
 )

@@ -1,4 +1,4 @@
-"""How many requests the last full sync of a source took."""
+"""The cost of the last full sync of a source, in requests."""
 
 from halflife.stores.notes import NoteKind
 

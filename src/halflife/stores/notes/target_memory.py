@@ -1,4 +1,4 @@
-"""What is remembered of a source with a target between two turns."""
+"""What is stored about a source with a target between two turns."""
 
 import base64
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def _read(row: Mapping[str, Any]) -> TargetMemory:
 
 
 def _pack(chances: Floats) -> str:
-    """Return what was believed of pages; three digits are kept."""
+    """Return the believed chances of pages, rounded to three digits."""
     return base64.b64encode(chances.astype("<f2").tobytes()).decode()
 
 

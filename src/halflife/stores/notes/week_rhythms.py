@@ -1,4 +1,4 @@
-"""At which hours of the week the pages of hosts change, as far as it was learned."""
+"""The hours of the week at which the pages of hosts change, as far as learned."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -12,18 +12,18 @@ from halflife.stores.notes import NoteKind, finite, text
 LearnedWeeks: TypeAlias = dict[str, LearnedWeek]  # by host
 
 
-def _write(known: LearnedWeeks) -> Mapping[str, Any]:
+def _write(weeks: LearnedWeeks) -> Mapping[str, Any]:
     return {
         host: {
-            "last": one.last,
-            "changes": one.changes.round(4).tolist(),
-            "watched": one.watched.round(4).tolist(),
-            "spread": one.spread,
-            "foretold": one.foretold,
-            "score": one.score,
+            "last": week.last,
+            "changes": week.changes.round(4).tolist(),
+            "watched": week.watched.round(4).tolist(),
+            "spread": week.spread,
+            "foretold": week.foretold,
+            "score": week.score,
         }
-        for host, one in known.items()
-        if np.isfinite(one.last)
+        for host, week in weeks.items()
+        if np.isfinite(week.last)
     }
 
 
@@ -41,7 +41,7 @@ def _read(rows: Mapping[str, Any]) -> LearnedWeeks:
     }
 
 
-def _hours(values: Any) -> Floats:  # noqa: ANN401  (whatever JSON holds)
+def _hours(values: Any) -> Floats:  # noqa: ANN401  (any JSON value)
     found = np.array(values, dtype=np.float64)
     if found.shape != (BINS,) or not np.isfinite(found).all() or (found < 0).any():
         raise ValueError(f"not {BINS} hours of a week")

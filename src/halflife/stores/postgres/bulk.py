@@ -1,7 +1,7 @@
-"""Many rows in one statement: what ``executemany`` does, without a message for each.
+"""Many rows in one statement: like ``executemany``, without a message for each row.
 
-A column of values goes over as one array. That is possible for plain inserts whose rows
-are told apart; any other goes row by row.
+A column of values is sent as one array. That works for plain inserts whose rows have
+different keys; other statements run row by row.
 """
 
 import re
@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from halflife.stores import page_changes, schema
-from halflife.stores.postgres.dialect import translated
+from halflife.stores.postgres.dialect import translate
 from halflife.stores.postgres.texts import clean
 
-FEWEST = 8  # rows that are worth an array
+FEWEST = 8  # rows for which an array pays
 _INSERT = re.compile(
     r"\s*(?P<verb>INSERT|REPLACE) INTO (?P<table>\w+)\s*(?P<names>\([^)]*\))?"
     r"\s*VALUES\s*\(\?(?:, \?)*\)\s*(?P<rest>ON CONFLICT\s*(?P<key>\([^)]*\))?.*)?",
@@ -37,8 +37,8 @@ class Bulk(NamedTuple):
     Attributes:
         sql: The statement, with an array for each column.
         kinds: The types of the columns.
-        key: Places of the columns that must differ from row to row; none if it does
-            not matter.
+        key: Places of the columns whose values must differ from row to row; empty if
+            none must.
 
     """
 
@@ -49,9 +49,9 @@ class Bulk(NamedTuple):
 
 @cache
 def bulk(sql: str) -> Bulk | None:
-    """Return the statement that does the same for many rows; None if there is none."""
+    """Return an equivalent statement for many rows; None if there is none."""
     if sql == page_changes.ADD:
-        return Bulk(translated(_CHANGES).sql, _CHANGE_KINDS, ())
+        return Bulk(translate(_CHANGES).sql, _CHANGE_KINDS, ())
     found = _INSERT.fullmatch(sql)
     if found is None:
         return None
@@ -60,27 +60,27 @@ def bulk(sql: str) -> Bulk | None:
     kinds = tuple(table.columns[name] for name in names)
     if not _ARRAYS.keys() >= set(kinds):
         return None
-    told_apart: Sequence[str] = ()
+    key_names: Sequence[str] = ()
     if found["verb"] == "REPLACE":
-        told_apart = table.key
+        key_names = table.key
     elif "DO UPDATE" in (found["rest"] or ""):
-        told_apart = _listed(found["key"])
+        key_names = _listed(found["key"])
     arrays = ", ".join(f"?::{_ARRAYS[kind]}" for kind in kinds)
     many = _VALUES.sub(f"SELECT * FROM unnest({arrays}) AS v ", sql, count=1)  # noqa: S608
-    key = tuple(names.index(name) for name in told_apart)
-    return Bulk(translated(many).sql, kinds, key)
+    key = tuple(names.index(name) for name in key_names)
+    return Bulk(translate(many).sql, kinds, key)
 
 
-def columns(one: Bulk, rows: Sequence[Sequence[Any]]) -> list[str] | None:
-    """Return rows as columns; None if some of them would meet one another."""
-    if one.key:
-        told = {tuple(row[place] for place in one.key) for row in rows}
-        if len(told) < len(rows):
+def columns(statement: Bulk, rows: Sequence[Sequence[Any]]) -> list[str] | None:
+    """Return rows as columns; None if some of them have the same key."""
+    if statement.key:
+        keys = {tuple(row[place] for place in statement.key) for row in rows}
+        if len(keys) < len(rows):
             return None
     turned = zip(*rows, strict=True)
     return [
         f"{{{','.join(map(_WRITE[kind], column))}}}"
-        for kind, column in zip(one.kinds, turned, strict=True)
+        for kind, column in zip(statement.kinds, turned, strict=True)
     ]
 
 
@@ -89,7 +89,7 @@ def _listed(names: str) -> list[str]:
 
 
 def _text(value: str | bytes | None) -> str:
-    r"""Write a text as PostgreSQL reads it in an array.
+    r"""Return a text as PostgreSQL reads it in an array.
 
     >>> _text('a"b'), _text(b"\x01"), _text(None)
     ('"a\\"b"', '"\\\\x01"', 'NULL')

@@ -1,9 +1,9 @@
 """A connection to PostgreSQL, and its transactions.
 
-A transaction that writes takes the lock of its schema first, so one writes at a time
+A writing transaction takes the lock of its schema first, so that one writes at a time
 and changes are numbered in the order in which they become visible, as in a SQLite file.
-Reading waits for nobody. A connection that was lost is made anew at the next
-transaction; one that breaks within a transaction undoes it.
+Readers never wait. A lost connection is opened again at the next transaction; one that
+breaks within a transaction rolls it back.
 """
 
 import zlib
@@ -19,17 +19,17 @@ from psycopg.adapt import Buffer, Dumper, Loader
 from halflife.core.errors import Damaged, StoreError, UsageError
 from halflife.core.store_address import PostgresAddress
 from halflife.stores.postgres.bulk import FEWEST, bulk, columns
-from halflife.stores.postgres.dialect import Values, translated
+from halflife.stores.postgres.dialect import Values, translate
 from halflife.stores.postgres.texts import clean, restored
 
 PATIENCE = 10  # seconds to wait for an answer at the start
-SILENT = 30  # seconds after which a connection that says nothing is given up
+SILENT = 30  # seconds without an answer after which a connection counts as lost
 SKEW = 30.0  # seconds that two clocks may differ; a tenth of a lease
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOCK = "BEGIN; SELECT pg_advisory_xact_lock({}, {})"
 _QUICK = "-cjit=off"  # compiling a statement takes longer than running it
 _UNSYNCED = "BEGIN; SET LOCAL synchronous_commit = off"
-_SPACE = 0x484C  # of our locks among all of the database: "HL"
+_SPACE = 0x484C  # marks our locks among all of the database: "HL"
 _DONE = """
 UPDATE store_state SET writes = writes + 1,
     change = greatest(change, (SELECT coalesce(max(seq), 0) FROM change)); COMMIT"""
@@ -47,7 +47,7 @@ _REMEDY = {
 
 
 class _Fingerprint(Dumper):
-    r"""Hands bytes over as ``\x`` and digits: what BYTEA reads, and TEXT keeps."""
+    r"""Sends bytes as ``\x`` and digits: BYTEA decodes that, TEXT stores it."""
 
     oid = 0
 
@@ -56,7 +56,7 @@ class _Fingerprint(Dumper):
 
 
 class _Flag(Dumper):
-    """Hands truth over as a number, as the columns have it."""
+    """Sends booleans as numbers, as the columns have them."""
 
     oid = 0
 
@@ -65,7 +65,7 @@ class _Flag(Dumper):
 
 
 class _Number(Loader):
-    """Reads a sum of whole numbers as one, and any other as a float."""
+    """Reads a whole numeric as an integer, and any other as a float."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data).decode()
@@ -73,14 +73,14 @@ class _Number(Loader):
 
 
 class _Text(Loader):
-    """Reads a text as it was before it was cleaned."""
+    """Reads a text and restores what ``clean`` replaced."""
 
     def load(self, data: Buffer) -> str:
         return restored(str(data, "utf-8"))
 
 
 class PostgresDatabase:
-    """Carries the statements of the store out, as ``sqlite3.Connection`` does."""
+    """Executes the statements of a store, like ``sqlite3.Connection``."""
 
     def __init__(self, link: psycopg.Connection) -> None:
         self.link = link
@@ -91,24 +91,24 @@ class PostgresDatabase:
         adapters.register_loader("text", _Text)
 
     def execute(self, sql: str, parameters: Values = (), /) -> psycopg.Cursor:
-        """Carry a statement out."""
-        text, prepare, binary = translated(sql)
+        """Execute a statement."""
+        text, prepare, binary = translate(sql)
         if isinstance(parameters, dict):
-            given: Any = {n: clean(v) for n, v in parameters.items()}
+            values: Any = {n: clean(v) for n, v in parameters.items()}
         else:
-            given = prepare([clean(value) for value in parameters])
-        return self.link.execute(text.encode(), given, binary=binary)
+            values = prepare([clean(value) for value in parameters])
+        return self.link.execute(text.encode(), values, binary=binary)
 
     def executemany(
         self, sql: str, parameters: Iterable[Sequence[Any]], /
     ) -> psycopg.Cursor:
-        """Carry a statement out once for each row of values."""
+        """Execute a statement once for each row of values."""
         rows = list(parameters)
-        one = bulk(sql) if len(rows) >= FEWEST else None
-        given = None if one is None else columns(one, rows)
-        if one is not None and given is not None:
-            return self.link.execute(one.sql.encode(), given)
-        text, prepare, _ = translated(sql)
+        statement = bulk(sql) if len(rows) >= FEWEST else None
+        arrays = None if statement is None else columns(statement, rows)
+        if statement is not None and arrays is not None:
+            return self.link.execute(statement.sql.encode(), arrays)
+        text, prepare, _ = translate(sql)
         cursor = self.link.cursor()
         if rows:
             cleaned = [prepare([clean(value) for value in row]) for row in rows]
@@ -117,11 +117,11 @@ class PostgresDatabase:
 
 
 class PostgresConnection:
-    """Transactions on one connection; one begun within another joins it.
+    """Transactions on one connection; a transaction begun within another joins it.
 
     Args:
         address: The database and the schema.
-        readonly: Whether nothing is ever written.
+        readonly: Whether all writes are refused.
 
     """
 
@@ -130,10 +130,10 @@ class PostgresConnection:
         self.joined = False
         self._own_writes = 0
         self._key = zlib.crc32(address.schema.encode()) - (1 << 31)
-        self.db = self._dial()
+        self.db = self._connect()
 
-    def _dial(self) -> PostgresDatabase:
-        with self.reported():
+    def _connect(self) -> PostgresDatabase:
+        with self.store_errors():
             link = psycopg.connect(
                 self.address.url,
                 autocommit=True,
@@ -146,12 +146,12 @@ class PostgresConnection:
         return PostgresDatabase(link)
 
     def check_clock(self) -> None:
-        """Raise if this machine's clock is not that of the database.
+        """Raise if this machine's clock differs from that of the database.
 
-        Leases and the budget's window go by the clocks of all machines.
+        Leases and the budget's window depend on the clocks of all machines.
         """
         query = "SELECT extract(epoch FROM clock_timestamp())::float8"
-        with self.reported():
+        with self.store_errors():
             if self.db.link.closed:
                 self._renew()
             before = time()
@@ -165,9 +165,9 @@ class PostgresConnection:
             )
 
     @contextmanager
-    def looking(self) -> Iterator[PostgresDatabase]:
-        """Let several queries see the tables as they were at one moment."""
-        with self.trusted(), self.reported():
+    def reading(self) -> Iterator[PostgresDatabase]:
+        """Run several queries on the tables as of one moment."""
+        with self.damage_errors(), self.store_errors():
             if self.joined:
                 yield self.db
                 return
@@ -179,8 +179,8 @@ class PostgresConnection:
 
     @contextmanager
     def writing(self) -> Iterator[PostgresDatabase]:
-        """Let several changes happen all or not at all, one writer at a time."""
-        with self.reported():
+        """Make several changes, all of them or none, one writer at a time."""
+        with self.store_errors():
             if self.joined:
                 yield self.db
                 return
@@ -196,7 +196,7 @@ class PostgresConnection:
 
     @contextmanager
     def together(self) -> Iterator[PostgresDatabase]:
-        """Let all that is written inside happen all or not at all."""
+        """Make all changes inside the block, or none of them."""
         if self.joined:
             yield self.db
             return
@@ -208,9 +208,9 @@ class PostgresConnection:
                 self.joined = False
 
     @contextmanager
-    def making(self) -> Iterator[PostgresDatabase]:
-        """Let tables be made or changed, while nobody writes."""
-        with self.reported():
+    def changing_schema(self) -> Iterator[PostgresDatabase]:
+        """Create or change tables while no other process writes."""
+        with self.store_errors():
             self._begin(_LOCK.format(_SPACE, self._key))
             try:
                 yield self.db
@@ -220,12 +220,12 @@ class PostgresConnection:
 
     @contextmanager
     def apart(self, *, durable: bool = True) -> Iterator[PostgresDatabase]:
-        """Let changes happen all or not at all, beside whoever writes to the store.
+        """Make changes, all of them or none, beside the writer of the store.
 
-        For tables that no store reads: leases of hosts, and pages that are handed out.
-        What need not be ``durable`` does not wait for the disk.
+        For tables that no store reads: leases of hosts, and pages handed out to
+        workers. Without ``durable`` the commit does not wait for the disk.
         """
-        with self.reported():
+        with self.store_errors():
             self._begin("BEGIN" if durable else _UNSYNCED)
             try:
                 yield self.db
@@ -235,8 +235,8 @@ class PostgresConnection:
 
     @contextmanager
     def alone(self) -> Iterator[PostgresDatabase]:
-        """Let one query see one moment by itself."""
-        with self.reported():
+        """Run one query outside a transaction."""
+        with self.store_errors():
             if self.db.link.closed and not self.joined:
                 self._renew()
             yield self.db
@@ -247,8 +247,8 @@ class PostgresConnection:
         return (int(row[0]) if row else 0) - self._own_writes
 
     @contextmanager
-    def trusted(self) -> Iterator[None]:
-        """Turn values that no halflife has written into ``Damaged``."""
+    def damage_errors(self) -> Iterator[None]:
+        """Turn values that halflife did not write into ``Damaged``."""
         try:
             yield
         except (ArithmeticError, LookupError, TypeError, ValueError, zlib.error) as why:
@@ -258,8 +258,8 @@ class PostgresConnection:
             ) from why
 
     @contextmanager
-    def reported(self) -> Iterator[None]:
-        """Turn what goes wrong with the database into our own errors."""
+    def store_errors(self) -> Iterator[None]:
+        """Turn errors of the database into halflife's own."""
         try:
             yield
         except UnicodeEncodeError as error:
@@ -269,19 +269,21 @@ class PostgresConnection:
 
     def _error(self, error: psycopg.Error) -> StoreError:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        said, state = lines[0], error.sqlstate or ""
+        message, state = lines[0], error.sqlstate or ""
         remedy = _REMEDY.get(state) or _REMEDY.get(state[:2])
         if remedy is None and isinstance(error, psycopg.OperationalError):
             remedy = "check that the server runs and can be reached"
-            if any(word in said for word in ("authentication", "password", 'role "')):
+            if any(
+                word in message for word in ("authentication", "password", 'role "')
+            ):
                 remedy = _REMEDY["28"]
         if remedy is None:
-            said = f"{said} ({state})"
+            message = f"{message} ({state})"
             remedy = "its tables are not as halflife made them, or this is a bug"
-        return StoreError(f"{self.address.name}: {said}: {remedy}")
+        return StoreError(f"{self.address.name}: {message}: {remedy}")
 
     def _begin(self, statement: str) -> None:
-        """Begin a transaction; over a new connection, if the one before was lost."""
+        """Begin a transaction, over a new connection if the last one was lost."""
         if self.db.link.closed:
             self._renew()
         try:
@@ -289,12 +291,12 @@ class PostgresConnection:
         except (errors.OperationalError, psycopg.OperationalError):
             if not self.db.link.closed:
                 raise
-            self._renew()  # nothing was asked of it yet, so nothing is done twice
+            self._renew()  # nothing was sent over it yet, so nothing is done twice
             self.db.link.execute(statement)
 
     def _renew(self) -> None:
-        self.db = self._dial()
-        self._own_writes = 0  # whoever compares versions sees another one
+        self.db = self._connect()
+        self._own_writes = 0  # so that a comparison of versions shows a difference
 
     def _undo(self) -> None:
         status = self.db.link.info.transaction_status
@@ -302,7 +304,7 @@ class PostgresConnection:
             psycopg.pq.TransactionStatus.IDLE,
             psycopg.pq.TransactionStatus.UNKNOWN,
         }:
-            with suppress(psycopg.Error):  # what is broken undoes itself
+            with suppress(psycopg.Error):  # a broken connection rolls itself back
                 self.db.link.execute("ROLLBACK")
 
     def close(self) -> None:

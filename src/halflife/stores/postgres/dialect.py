@@ -1,9 +1,9 @@
-"""Statements as SQLite takes them, translated for PostgreSQL.
+"""SQLite statements translated for PostgreSQL.
 
-The modules of the store write one statement for both engines. What PostgreSQL says in
-other words is replaced here, once for each statement: values (``?``), ``REPLACE``,
-truncating casts, JSON lists, infinity. The few that have no such twin stand in
-``TWINS`` as a whole.
+The modules of the store write one statement for both engines. Where PostgreSQL differs
+it is translated here, once for each statement: values (``?``), ``REPLACE``, truncating
+casts, JSON lists, infinity. The few statements that have no translation have a twin in
+``TWINS``.
 """
 
 import re
@@ -16,7 +16,7 @@ from halflife.stores import change_log, ownership, schema
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 KEY = "key_hash(key)"  # an index cannot hold a key of any length
-# Quoted text and comments stay as they are; the rest is looked at word by word.
+# Quoted text and comments stay as they are; the rest is matched word by word.
 _TOKEN = re.compile(
     r"(?P<text>'(?:[^']|'')*')|(?P<comment>--[^\n]*)|(?P<cast>::)"
     r"|\?(?P<number>\d*)|(?<!:):(?P<name>[a-z_]+)|(?P<percent>%)"
@@ -51,8 +51,8 @@ JOIN source ON source.id = item.source WHERE source.name <> j.value::json ->> 1
 }
 
 
-class Translated(NamedTuple):
-    """A statement for PostgreSQL, and how its values are handed over.
+class PostgresStatement(NamedTuple):
+    """A statement for PostgreSQL, and how to pass its values.
 
     Attributes:
         sql: The statement.
@@ -68,8 +68,8 @@ class Translated(NamedTuple):
 
 
 @cache
-def translated(sql: str) -> Translated:
-    """Return a statement as PostgreSQL takes it."""
+def translate(sql: str) -> PostgresStatement:
+    """Return a SQLite statement translated for PostgreSQL."""
     sql = TWINS.get(sql, sql)
     for pattern, word in _RULES:
         sql = pattern.sub(word, sql)
@@ -79,7 +79,7 @@ def translated(sql: str) -> Translated:
     if found:
         sql = _upsert(sql, found)
     numbered = bool(re.search(r"\?\d", sql))
-    return Translated(
+    return PostgresStatement(
         _TOKEN.sub(_placeholder, sql),
         _by_number if numbered else _as_given,
         binary=_PACKED in sql,
@@ -87,7 +87,7 @@ def translated(sql: str) -> Translated:
 
 
 def _upsert(sql: str, found: re.Match[str]) -> str:
-    """Return what replaces a row by its key."""
+    """Return the upsert that replaces a row by its key."""
     table = schema.reference()[found[1]]
     listed = found[2] or f"({', '.join(table.columns)})"
     names = [name.strip() for name in listed[1:-1].split(",")]

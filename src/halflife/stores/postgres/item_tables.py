@@ -1,8 +1,7 @@
 """Tables of items in PostgreSQL, read in ranges of their pages and in bounded memory.
 
-All ranges, and every reading of one, see the table as it was at one moment: whoever
-lists them holds a snapshot that the others join. Rows come in the order in which they
-lie in the table.
+All ranges, and every reading of one, see the table as of one moment: the process that
+lists them holds a snapshot that the others join. Rows come in their physical order.
 """
 
 import re
@@ -22,7 +21,7 @@ from halflife.stores.postgres.connection import PostgresConnection, PostgresData
 
 TABLE = "items"  # unless the address names another
 PAGES = 16_384  # of 8 KB in a range: 128 MB
-READ = 1_024  # pages that the server adds up for one answer: 8 MB of the table
+READ = 1_024  # pages that the server aggregates for one answer: 8 MB of the table
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 # A partitioned table is what its partitions hold, at any depth.
 _LEAVES = """
@@ -49,16 +48,16 @@ class TableColumnType(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableRange:
-    """Some pages of a table.
+    """A range of pages of a table.
 
     Attributes:
         address: The database; it may have a password.
         relation: The table or one of its partitions, as SQL names it.
-        stem: What to call a file of its rows.
+        stem: The name of a file for its rows, without the ending.
         pages: The first of its pages, and the one after the last.
-        snapshot: The moment as of which it is read.
-        name: What to call it in a message.
-        rows: About how many there are.
+        snapshot: The snapshot in which it is read.
+        name: Its name in messages.
+        rows: An estimate of the number of rows.
 
     """
 
@@ -71,7 +70,7 @@ class TableRange:
     rows: int
 
     def numbers(self, names: Sequence[str], rows: int) -> Iterator[dict[str, Floats]]:
-        """Yield columns of numbers, so many rows at a time.
+        """Yield columns of numbers, ``rows`` rows at a time.
 
         Raise ``UsageError`` if a row has no value, or a value is not a number.
         """
@@ -90,21 +89,21 @@ class TableRange:
     def _sent(
         self, db: PostgresDatabase, names: Sequence[str], pages: tuple[int, int]
     ) -> dict[str, Floats]:
-        """Return the columns of some pages: the server sends each as one value."""
-        each = [
+        """Return the columns of some pages, each sent by the server as one value."""
+        sums = [
             sql.SQL("string_agg(float8send({}::float8), '')").format(sql.Identifier(n))
             for n in names
         ]
-        what = sql.SQL(", ").join([sql.SQL("count(*)"), *each])
+        selected = sql.SQL(", ").join([sql.SQL("count(*)"), *sums])
         with db.link.cursor(binary=True) as cursor:
-            row = cursor.execute(self._query(what, pages)).fetchone() or (0,)
-        many, sums = int(row[0]), row[1:]
+            row = cursor.execute(self._query(selected, pages)).fetchone() or (0,)
+        count, values = int(row[0]), row[1:]
         found = {
             name: np.frombuffer(sent or b"", ">f8").astype(float)
-            for name, sent in zip(names, sums, strict=True)
+            for name, sent in zip(names, values, strict=True)
         }
         for name, column in found.items():
-            if column.size != many:
+            if column.size != count:
                 raise UsageError(
                     f"{self.name}: column {name!r} has rows without a value"
                 )
@@ -113,23 +112,23 @@ class TableRange:
     def values(
         self, names: Sequence[str], rows: int, texts: Sequence[bool]
     ) -> Iterator[list[list[Any]]]:
-        """Yield columns of any kind, so many rows at a time; some of them as texts."""
-        what = sql.SQL(", ").join(
+        """Yield columns of any type, ``rows`` rows at a time; some of them as texts."""
+        selected = sql.SQL(", ").join(
             sql.SQL("{}::text" if text else "{}").format(sql.Identifier(name))
             for name, text in zip(names, texts, strict=True)
         )
         with self._opened() as db, db.link.cursor("values") as cursor:
-            cursor.execute(self._query(what, self.pages))
-            while some := cursor.fetchmany(rows):
-                yield [list(column) for column in zip(*some, strict=True)]
+            cursor.execute(self._query(selected, self.pages))
+            while block := cursor.fetchmany(rows):
+                yield [list(column) for column in zip(*block, strict=True)]
 
-    def _query(self, what: sql.Composed, pages: tuple[int, int]) -> sql.Composed:
+    def _query(self, selected: sql.Composed, pages: tuple[int, int]) -> sql.Composed:
         first, last = (f"({page},0)" for page in pages)
-        return sql.SQL(_RANGE).format(what, sql.SQL(self.relation), first, last)
+        return sql.SQL(_RANGE).format(selected, sql.SQL(self.relation), first, last)
 
     @contextmanager
     def _opened(self) -> Iterator[PostgresDatabase]:
-        with _looking(self.address) as db:
+        with _reading(self.address) as db:
             join = sql.SQL("SET TRANSACTION SNAPSHOT {}").format(self.snapshot)
             db.link.execute(join)
             _in_order(db)
@@ -138,11 +137,11 @@ class TableRange:
 
 @dataclass(frozen=True, slots=True)
 class ItemTable:
-    """A table of items, in ranges that can be read apart.
+    """A table of items, in ranges that can be read independently.
 
     Attributes:
         name: The address and the table, without a password.
-        columns: What it has.
+        columns: Its columns.
         ranges: Its rows, in the order of its partitions' names and of its pages.
 
     """
@@ -153,32 +152,32 @@ class ItemTable:
 
 
 @contextmanager
-def opened(text: str) -> Iterator[ItemTable]:
+def open_table(text: str) -> Iterator[ItemTable]:
     """Hold a table as it is now; raise ``UsageError`` if there is none."""
     address, table = _parsed(text)
     name, full = f"{address.name}&table={table}", f"{address.schema}.{table}"
-    with _looking(address) as db:
+    with _reading(address) as db:
         row = db.link.execute(_KIND, (full,)).fetchone()
         if row is None or row[0] not in {"r", "p", "m"}:
             raise UsageError(f"{name}: there is no such table; name one with &table=")
-        # None of its rows is moved to another page, or removed, until we are done.
+        # No row is moved to another page, or removed, while the lock is held.
         lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.SQL(full))
         db.link.execute(lock)
         db.link.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         columns = tuple(
-            TableColumnType(*one) for one in db.link.execute(_COLUMNS, (full,))
+            TableColumnType(*row) for row in db.link.execute(_COLUMNS, (full,))
         )
         ((snapshot,),) = db.link.execute("SELECT pg_export_snapshot()").fetchall()
         leaves = db.link.execute(_LEAVES, {"table": full}).fetchall()
-        ranges = [one for leaf in leaves for one in _cut(address, leaf, snapshot, name)]
+        ranges = [r for leaf in leaves for r in _cut(address, leaf, snapshot, name)]
         yield ItemTable(name, columns, tuple(ranges))
 
 
 @contextmanager
-def _looking(address: PostgresAddress) -> Iterator[PostgresDatabase]:
+def _reading(address: PostgresAddress) -> Iterator[PostgresDatabase]:
     with (
         closing(PostgresConnection(address, readonly=True)) as connection,
-        connection.looking() as db,
+        connection.reading() as db,
     ):
         yield db
 
@@ -197,7 +196,7 @@ def _cut(
 
 
 def _in_order(db: PostgresDatabase) -> None:
-    """Let rows come as they lie in the table, whoever else reads it."""
+    """Let rows come in their physical order, whatever other readers do."""
     db.link.execute("SET LOCAL synchronize_seqscans = off")
     db.link.execute("SET LOCAL max_parallel_workers_per_gather = 0")
 
@@ -212,12 +211,12 @@ def _parsed(text: str) -> tuple[PostgresAddress, str]:
         raise UsageError(
             f"{table!r} is no name for a table; use small letters, digits and _"
         )
-    rest = urlencode([one for one in pairs if one[0] != "table"], quote_via=quote)
+    rest = urlencode([pair for pair in pairs if pair[0] != "table"], quote_via=quote)
     return PostgresAddress.parse(urlunsplit(parts._replace(query=rest))), table
 
 
 def is_number(column: TableColumnType) -> bool:
-    """Say whether a column's values are numbers."""
+    """Return whether a column's values are numbers."""
     return column.type in {
         "smallint", "integer", "bigint", "real", "double precision", "numeric",
     }  # fmt: skip

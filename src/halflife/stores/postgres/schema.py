@@ -1,9 +1,9 @@
 """The tables of a store in PostgreSQL, made from those of a SQLite file.
 
-``stores/schema.py`` says once what the tables are; here their declarations are
-translated. There are no foreign keys: SQLite, too, leaves them aside when much is
-removed, and ``verify`` looks for rows that name what is not there. Triggers, views and
-the functions that statements need are written for PostgreSQL.
+``stores/schema.py`` declares the tables; here the declarations are translated. There
+are no foreign keys: SQLite, too, disables them when much is removed, and ``verify``
+looks for rows that refer to missing ones. Triggers, views and the functions that
+statements need are written for PostgreSQL.
 """
 
 import re
@@ -17,7 +17,7 @@ from halflife.stores import columns, hints, schema
 from halflife.stores.database import Database
 from halflife.stores.postgres.dialect import KEY
 
-# Version n + FIRST is made from the one before by STEPS[n]; a new store has all tables.
+# STEPS[n] makes version n + FIRST from the one before; a new store has all tables.
 FIRST = 14
 _TYPES = {
     "INTEGER": "BIGINT",
@@ -159,7 +159,7 @@ FROM item JOIN source ON source.id = item.source
 JOIN evidence ON evidence.item = item.id
 WHERE evidence.seen = 1 AND evidence.changes > 0""",  # noqa: S608
 )
-# Columns are packed already; the server need not try.
+# Columns are compressed already; the server need not try.
 _UNPACKED = "ALTER TABLE filed_column ALTER COLUMN data SET STORAGE EXTERNAL"
 _TABLES = """
 SELECT count(*), count(*) FILTER (WHERE table_name = 'store_state')
@@ -168,7 +168,7 @@ FROM information_schema.tables WHERE table_schema = ?
 
 
 class Reference(NamedTuple):
-    """A column that names a row of another table."""
+    """A column that refers to a row of another table."""
 
     table: str
     column: str
@@ -178,7 +178,7 @@ class Reference(NamedTuple):
 
 @cache
 def declarations() -> tuple[str, ...]:
-    """Return what makes the tables and indexes of the newest version."""
+    """Return the statements for the tables and indexes of the newest version."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         schema.upgrade(db, schema.STEPS)
         rows = db.execute(
@@ -191,7 +191,7 @@ def declarations() -> tuple[str, ...]:
 
 @cache
 def references() -> tuple[Reference, ...]:
-    """Return the columns that name rows of other tables."""
+    """Return the columns that refer to rows of other tables."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         schema.upgrade(db, schema.STEPS)
         rows = db.execute(
@@ -203,7 +203,7 @@ def references() -> tuple[Reference, ...]:
 
 
 def sequences(db: Database) -> dict[str, str]:
-    """Return the sequences that number rows, by the tables that they are of."""
+    """Return the sequences that number rows, by table."""
     numbered = {n: t.key[0] for n, t in schema.reference().items() if len(t.key) == 1}
     query = "SELECT pg_get_serial_sequence(?, ?)"
     found = {n: db.execute(query, (n, k)).fetchone()[0] for n, k in numbered.items()}
@@ -236,7 +236,7 @@ STEPS: tuple[schema.Step, ...] = (_kinds_of_hints,)
 def version(db: Database, name: str) -> int | None:
     """Return the version of the tables in a schema; None if there are none.
 
-    Raise ``Damaged`` if the schema holds what is not ours.
+    Raise ``Damaged`` if the schema holds tables of another program.
     """
     tables, ours = db.execute(_TABLES, (name,)).fetchone()
     if not ours:
@@ -250,7 +250,7 @@ def version(db: Database, name: str) -> int | None:
 
 
 def refuse_newer(found: int | None, where: str) -> None:
-    """Raise ``TooNew`` if a newer halflife has made the tables."""
+    """Raise ``TooNew`` if a newer halflife made the tables."""
     known = FIRST + len(STEPS)
     if found is not None and found > known:
         raise TooNew(
@@ -260,13 +260,13 @@ def refuse_newer(found: int | None, where: str) -> None:
 
 
 def create(db: Database) -> None:
-    """Make all tables, in a transaction of the caller."""
+    """Create all tables, in a transaction of the caller."""
     for statement in (*_FUNCTIONS, *declarations(), _STATE):
         db.execute(statement)
     has_icu = db.execute(_HAS_ICU).fetchone() is not None
     db.execute(_FOLDED.format(_ICU if has_icu else ""))
-    for name, when, each, function in _TRIGGERS:
-        how = f"FOR EACH {each} EXECUTE FUNCTION {function}()"
+    for name, when, level, function in _TRIGGERS:
+        how = f"FOR EACH {level} EXECUTE FUNCTION {function}()"
         db.execute(f"CREATE TRIGGER {name} {when} {how}")
     for statement in (*_VIEWS, _UNPACKED):
         db.execute(statement)
@@ -275,10 +275,10 @@ def create(db: Database) -> None:
 
 
 def upgrade(db: Database, found: int) -> None:
-    """Take older tables through the steps that they have not seen.
+    """Run the steps that older tables have not had.
 
-    All of them are one transaction, that of the caller: PostgreSQL undoes changes of
-    tables, too.
+    All of them are in one transaction, that of the caller: PostgreSQL rolls changes of
+    tables back, too.
     """
     for step in STEPS[found - FIRST :]:
         step(db)
@@ -286,7 +286,7 @@ def upgrade(db: Database, found: int) -> None:
 
 
 def refuse_older(found: int | None, where: str) -> None:
-    """Raise ``StoreError`` if tables that may only be read have to be upgraded."""
+    """Raise ``StoreError`` if tables opened for reading only have to be upgraded."""
     known = FIRST + len(STEPS)
     if found is not None and found < known:
         raise StoreError(

@@ -1,7 +1,7 @@
-"""State in a schema of a PostgreSQL database, which several machines may use.
+"""A store in a schema of a PostgreSQL database, which several machines may use.
 
-Whatever a method has done when it returns survives a crash, as far as the server keeps
-its promises (``synchronous_commit``, which is on by default).
+What a method has done when it returns survives a crash, as far as the server keeps its
+promises (``synchronous_commit``, which is on by default).
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from halflife.stores.schema import reference
 from halflife.stores.table_store import TableStore
 from halflife.stores.work import FleetState, WorkerSign
 
-CHUNK = 10_000  # rows read at once
+CHUNK = 10_000  # rows read at a time
 _COLUMNS = """
 SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = ?
 """
@@ -59,14 +59,14 @@ class PostgresStore(TableStore):
         """Open a store.
 
         Args:
-            address: ``postgresql://user@host/database?schema=name``; what it leaves
-                out comes from libpq's variables and files, such as ``~/.pgpass``.
-            create: Make the schema and its tables if there are none.
-            readonly: Look only; a role that may only read is enough.
-            owner: Who takes leases; this process, unless told otherwise.
+            address: ``postgresql://user@host/database?schema=name``; missing parts come
+                from libpq's variables and files, such as ``~/.pgpass``.
+            create: Create the schema and its tables if there are none.
+            readonly: Only read; a role with read access is enough.
+            owner: The owner of leases; this process by default.
 
         Raises:
-            TooNew: A newer halflife wrote it; nothing was touched.
+            TooNew: A newer halflife wrote it; nothing was changed.
             Damaged: The schema belongs to another program.
             StoreError: It cannot be reached or used.
 
@@ -80,7 +80,7 @@ class PostgresStore(TableStore):
 
     @classmethod
     def find(cls, address: str) -> Self | None:
-        """Open a store to look at it; None if there is none yet."""
+        """Open a store to read it; None if there is none yet."""
         where = PostgresAddress.parse(address)
         connection = _connected(where, create=False, readonly=True)
         if connection is None:
@@ -89,10 +89,10 @@ class PostgresStore(TableStore):
 
     @staticmethod
     def is_there(address: str) -> bool:
-        """Say whether there is a store, of whichever version."""
+        """Return whether there is a store, of any version."""
         where = PostgresAddress.parse(address)
         link = closing(PostgresConnection(where, readonly=True))
-        with link as connection, connection.looking() as db:
+        with link as connection, connection.reading() as db:
             return schema.version(db, where.schema) is not None
 
     @property
@@ -106,14 +106,14 @@ class PostgresStore(TableStore):
         self._postgres.close()
 
     def size(self) -> int:
-        """Return the bytes that the tables and their indexes take."""
-        with self._connection.looking() as db:
+        """Return the size of the tables and their indexes in bytes."""
+        with self._connection.reading() as db:
             row = db.execute(_SIZE, (self._postgres.address.schema,)).fetchone()
         return int(row[0])
 
     def fleet(self) -> FleetState:
-        """Return the workers that share it, and what is handed out to them."""
-        with self._connection.looking() as db:
+        """Return the workers that share the store, and their work in progress."""
+        with self._connection.reading() as db:
             if not work_schema.is_there(db):
                 return FleetState()
             rows = db.execute(work_statements.WORKERS).fetchall()
@@ -129,22 +129,22 @@ class PostgresStore(TableStore):
         )
 
     def skip_disk_syncs(self) -> None:
-        """Do not wait for the disk: for replays, whose state nobody needs later."""
-        with self._postgres.reported():
+        """Do not wait for the disk: for replays, whose state is not needed later."""
+        with self._postgres.store_errors():
             self._postgres.db.link.execute("SET synchronous_commit = off")
 
     def compact(self) -> None:
-        """Let the room of what was removed be used again."""
-        with self._postgres.reported():
+        """Make the space of removed rows available again."""
+        with self._postgres.store_errors():
             for table in reference():
                 self._postgres.db.execute(f"VACUUM (ANALYZE) {table}")
 
     def clearing(self) -> AbstractContextManager[None]:
-        """Let rows be removed; there are no foreign keys that would be searched."""
+        """Let rows be removed; there are no foreign keys to check."""
         return nullcontext()
 
     def rows_of(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """Return the rows of a table, some at a time, within ``looking``."""
+        """Yield the rows of a table in blocks, within ``reading``."""
         names = ", ".join(reference()[table].columns)
         query = f"SELECT {names} FROM {table}"  # noqa: S608  (our own names)
         with self._postgres.db.link.cursor(name=f"rows_of_{table}") as cursor:
@@ -162,19 +162,19 @@ class PostgresStore(TableStore):
                 copy.write_row([clean(value) for value in row])
 
     def last_numbers(self) -> dict[str, int]:
-        """Return the last number that was given out in tables that use none twice."""
-        with self._connection.looking() as db:
+        """Return the last number used in tables that use no number twice."""
+        with self._connection.reading() as db:
             query = "SELECT last_value, is_called FROM {}"
             found = {
                 table: db.execute(query.format(name)).fetchone()
                 for table, name in schema.sequences(db).items()
             }
             change = db.execute("SELECT change FROM store_state").fetchone()[0]
-        given = {table: last for table, (last, used) in found.items() if used}
-        return {**given, "change": change} if change else given
+        used = {table: last for table, (last, called) in found.items() if called}
+        return {**used, "change": change} if change else used
 
-    def go_on_from(self, last: dict[str, int]) -> None:
-        """Let tables give out numbers after these, within ``together``."""
+    def continue_numbers(self, last: dict[str, int]) -> None:
+        """Let tables continue after these numbers, within ``together``."""
         db = self._postgres.db
         for table, name in schema.sequences(db).items():
             (key,) = reference()[table].key
@@ -186,11 +186,11 @@ class PostgresStore(TableStore):
         db.execute("UPDATE store_state SET change = ?", (last.get("change", 0),))
 
     def verify(self) -> list[str]:
-        """Return what is wrong with the tables, in words; nothing, if all is well."""
+        """Return the problems of the tables, in words; none if all is well."""
         try:
-            with self._connection.looking() as db:
-                wrong = list(_missing(db, self._postgres.address.schema))
-                return wrong or [*_dangling(db), *inconsistencies(db)]
+            with self._connection.reading() as db:
+                missing = list(_missing(db, self._postgres.address.schema))
+                return missing or [*_dangling(db), *inconsistencies(db)]
         except Damaged as error:
             return [str(error)]
 
@@ -213,9 +213,9 @@ def _connected(
 
 
 def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) -> bool:
-    """Make the tables, or bring them up to date; False if there are to be none."""
+    """Create or upgrade the tables; False if there are none and none are to be made."""
     name, where = connection.address.schema, connection.address.name
-    with connection.looking() as db:
+    with connection.reading() as db:
         found = schema.version(db, name)
     schema.refuse_newer(found, where)
     if readonly:
@@ -224,13 +224,13 @@ def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) ->
         return False
     if found == schema.FIRST + len(schema.STEPS) or readonly:
         return True
-    with connection.making() as db:
-        found = schema.version(db, name)  # somebody else may have made them just now
+    with connection.changing_schema() as db:
+        found = schema.version(db, name)  # another process may just have made them
         if found is None:
-            # "IF NOT EXISTS" would ask for the right to make schemas even if it exists.
+            # "IF NOT EXISTS" needs the right to create schemas even if it exists.
             there = db.execute("SELECT to_regnamespace(?)", (name,)).fetchone()
             if there is None or there[0] is None:
-                db.execute(f'CREATE SCHEMA "{name}"')  # it may be a word of SQL
+                db.execute(f'CREATE SCHEMA "{name}"')  # the name may be a word of SQL
             schema.create(db)
         else:
             schema.upgrade(db, found)
@@ -240,8 +240,8 @@ def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) ->
 def _missing(db: Database, name: str) -> Iterator[str]:
     """Compare the tables and triggers with those of a new store."""
     there = {tuple(row) for row in db.execute(_COLUMNS, (name,))}
-    for table, one in reference().items():
-        for column in one.columns:
+    for table, declared in reference().items():
+        for column in declared.columns:
             if (table, column) not in there:
                 yield f"the column {column} of {table} is not there"
     triggers = {trigger for (trigger,) in db.execute(_TRIGGERS, (name,))}
@@ -253,13 +253,13 @@ def _missing(db: Database, name: str) -> Iterator[str]:
 
 
 def _dangling(db: Database) -> Iterator[str]:
-    """Look for rows that name what is not there."""
-    for one in schema.references():
+    """Look for rows that refer to missing ones."""
+    for link in schema.references():
         query = (
-            f"SELECT count(*) FROM {one.table} AS a WHERE a.{one.column} IS NOT NULL"  # noqa: S608  (our own names)
-            f" AND NOT EXISTS (SELECT 1 FROM {one.target} AS b"
-            f" WHERE b.{one.target_column} = a.{one.column})"
+            f"SELECT count(*) FROM {link.table} AS a WHERE a.{link.column} IS NOT NULL"  # noqa: S608  (our own names)
+            f" AND NOT EXISTS (SELECT 1 FROM {link.target} AS b"
+            f" WHERE b.{link.target_column} = a.{link.column})"
         )
-        (many,) = db.execute(query).fetchone()
-        if many:
-            yield f"{many} rows of {one.table} name no {one.target}"
+        (count,) = db.execute(query).fetchone()
+        if count:
+            yield f"{count} rows of {link.table} name no {link.target}"

@@ -1,7 +1,7 @@
-"""Texts as PostgreSQL can keep them: without a zero byte.
+"""Texts as PostgreSQL can store them: without zero bytes.
 
-What stands for one begins with a character that no text has by the rules of Unicode,
-and a text that has it all the same comes back as it was.
+A zero byte is replaced by a character that no text has by the rules of Unicode; a text
+that has it nevertheless is restored unchanged.
 """
 
 import re
@@ -12,12 +12,12 @@ _MARKED = re.compile(f"{_MARK}([01])")
 
 
 def clean(value: Any) -> Any:  # noqa: ANN401  (texts are changed, the rest is not)
-    """Return a value as it is kept; of a list, each."""
+    """Return a value as it is stored; of a list, each element."""
     if type(value) is str:
         if "\0" in value or _MARK in value:
             return value.replace(_MARK, f"{_MARK}1").replace("\0", f"{_MARK}0")
     elif type(value) is list:
-        return [clean(one) for one in value]
+        return [clean(element) for element in value]
     return value
 
 

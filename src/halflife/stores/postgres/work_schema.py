@@ -1,7 +1,7 @@
-"""Tables of workers that share a store: who works, on which hosts, at which pages.
+"""Tables of workers that share a store: workers, leased hosts and pages.
 
-They exist in PostgreSQL alone, once a worker was started. Moments are those of the
-database's clock. What lies in them is work under way: ``store copy`` leaves it out.
+They exist in PostgreSQL alone, once a worker was started. Times are those of the
+database's clock. They hold only work in progress: ``store copy`` leaves them out.
 """
 
 from halflife.stores.database import Database
@@ -115,17 +115,17 @@ ALTER TABLE work_item DROP COLUMN token, DROP COLUMN done, DROP COLUMN requests,
 
 
 def is_there(db: Database, table: str = "work_answer") -> bool:
-    """Say whether a worker was ever started, so that there is a table."""
+    """Return whether a worker was ever started, so that there is a table."""
     return db.execute("SELECT to_regclass(?)", (table,)).fetchone()[0] is not None
 
 
 def hands_out_sources(db: Database) -> bool:
-    """Say whether there is a table of sources; older workers made none."""
+    """Return whether there is a table of sources; older workers created none."""
     return is_there(db, "work_source")
 
 
 def add(db: Database) -> None:
-    """Make the tables, unless they are there, in a transaction of the caller."""
+    """Create the missing tables, in a transaction of the caller."""
     if not is_there(db):
         for statement in _SPLIT if is_there(db, "planner") else STATEMENTS:
             db.execute(statement)

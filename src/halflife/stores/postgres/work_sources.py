@@ -1,13 +1,13 @@
-"""Sources that workers read whole: listings, forms, searches and kinds of plug-ins.
+"""Sources that workers read as a whole: listings, forms, searches, plug-in kinds.
 
-The planner puts a row into a table for each source that is to be read. A worker leases
-the row, reads the source under the lease that the store has on each source, and leaves
-its report in the row, which the planner takes out. The lease of a row ends by the
+The planner adds a row to a table for each source to read. A worker leases the row,
+reads the source under the lease that the store has on each source, and leaves its
+report in the row, from which the planner takes it. The lease of a row ends by the
 database's clock unless it is renewed; then the row goes to another worker, which ends
 the run of the one before: whatever that one still writes is refused.
 """
 
-# ruff: noqa: S608  (statements are put together from constants)
+# ruff: noqa: S608  (statements are composed of constants)
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ _HAND_OUT = """
 INSERT INTO work_source (source, host, gain, requests, paid) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (source) DO NOTHING
 """
-# Sources of one host go to one worker at a time: it alone may ask that host.
+# Sources of one host go to one worker at a time: only that one may send it requests.
 _LEASE = f"""
 WITH chosen AS (
     SELECT w.source, {_DEAD} AS is_dead FROM work_source AS w
@@ -44,12 +44,12 @@ UPDATE work_source AS w SET token = nextval('lease_token'), worker = ?,
     expires = {_AFTER}, deaths = w.deaths + chosen.is_dead::int
 FROM chosen WHERE w.source = chosen.source RETURNING w.source, w.requests, w.token
 """
-# One that ran out and that nobody took meanwhile is held still.
+# An expired lease that no other worker took meanwhile is still held.
 _RENEW = f"""
 UPDATE work_source AS w SET expires = {_AFTER}
 WHERE w.worker = ? AND w.token = ANY (?) AND w.report IS NULL RETURNING w.token
 """
-# Leases that this worker does not know of: it never heard that they were made.
+# Leases that this worker does not know of: it never got the answer that granted them.
 _UNKNOWN = """
 UPDATE work_source SET worker = NULL, expires = NULL
 WHERE worker = ? AND report IS NULL AND NOT token = ANY (?)
@@ -62,7 +62,7 @@ _GIVE_BACK = """
 UPDATE work_source SET worker = NULL, expires = NULL, wasted = wasted + ?
 WHERE source = ? AND token = ? AND worker = ? AND report IS NULL
 """
-# Runs of workers alone: somebody who syncs by hand is left in peace.
+# Runs of workers only: a sync that a user started is not interrupted.
 _RUNS = """
 SELECT run.id, lease.expires FROM lease JOIN run ON run.id = lease.run
 JOIN source ON source.id = lease.source
@@ -89,14 +89,14 @@ RETURNING w.source, w.wasted
 
 
 class SourceTask(NamedTuple):
-    """A source that is to be read.
+    """A source to be read.
 
     Attributes:
         source: Its name.
-        host: Where it is read; empty if nobody can say.
-        gain: What a request is expected to buy.
-        requests: Requests that it may take.
-        paid: How many of them come out of what has come in.
+        host: The host that it is read from; empty if unknown.
+        gain: The expected gain of a request.
+        requests: Its cost limit in requests.
+        paid: How many of them come out of the income.
 
     """
 
@@ -108,7 +108,7 @@ class SourceTask(NamedTuple):
 
 
 class LeasedSource(NamedTuple):
-    """A source that a worker alone reads: its name, what it may take, the lease."""
+    """A source leased to a worker: its name, its cost limit, and the lease."""
 
     source: str
     requests: int
@@ -116,7 +116,7 @@ class LeasedSource(NamedTuple):
 
 
 class EndedSource(NamedTuple):
-    """A source that was read: what came of it, and what lost workers were charged.
+    """A source that was read: its report, and the requests charged to lost workers.
 
     ``report`` is None if too many workers were lost over it.
     """
@@ -127,7 +127,7 @@ class EndedSource(NamedTuple):
 
 
 class Member(Protocol):
-    """One of those who share the work."""
+    """A worker, or the planner, as the queue knows it."""
 
     lease: float  # seconds that a lease lasts
     worker: int  # its number
@@ -135,11 +135,11 @@ class Member(Protocol):
 
 
 class SourceQueue:
-    """Hands out sources that are read whole; one object belongs to one thread.
+    """Leases sources that are read as a whole; one object belongs to one thread.
 
     Args:
         connection: A connection of its own.
-        member: Whose it is.
+        member: The worker or planner that uses it.
 
     """
 
@@ -149,15 +149,15 @@ class SourceQueue:
     # Workers
 
     def lease(self, known: Sequence[str]) -> LeasedSource | None:
-        """Lease the best of the sources that are known here; None if none waits."""
+        """Lease the best of the sources configured here; None if none waits."""
         me = self._me
         with self._connection.alone() as db:
-            given = list(known), me.worker, me.worker, me.lease
-            row = db.execute(_LEASE, given).fetchone()
+            parameters = list(known), me.worker, me.worker, me.lease
+            row = db.execute(_LEASE, parameters).fetchone()
         return None if row is None else LeasedSource(*row)
 
     def renew(self, tokens: Sequence[int]) -> set[int]:
-        """Renew leases; return those that are held still."""
+        """Renew leases; return those that are still held."""
         me = self._me
         with self._connection.apart() as db:
             rows = db.execute(_RENEW, (me.lease, me.worker, list(tokens))).fetchall()
@@ -165,8 +165,8 @@ class SourceQueue:
         return {token for (token,) in rows}
 
     def take_over(self, store: TableStore, leased: LeasedSource, now: float) -> None:
-        """End the run of whoever held a source before: what it writes is refused."""
-        with store.looking() as db:
+        """End the run of the last holder of a source: what it writes is refused."""
+        with store.reading() as db:
             if not db.execute(_RUNS, (leased.source,)).fetchall():
                 return
         with store.together() as db:
@@ -175,10 +175,10 @@ class SourceQueue:
                 db.execute(_WASTED, (run, leased.source, leased.token))
 
     def hand_in(self, leased: LeasedSource, report: str) -> None:
-        """Leave a report for the planner; raise ``LeaseLost`` if another reads it."""
+        """Leave a report for the planner; raise ``LeaseLost`` if the lease ended."""
         with self._connection.alone() as db:
-            given = report, leased.source, leased.token, self._me.worker
-            held = db.execute(_HAND_IN, given).fetchone()
+            parameters = report, leased.source, leased.token, self._me.worker
+            held = db.execute(_HAND_IN, parameters).fetchone()
         if held is None:
             raise LeaseLost(
                 f"the lease of worker {self._me.worker} on the source "
@@ -186,41 +186,41 @@ class SourceQueue:
             )
 
     def give_back(self, leased: LeasedSource, wasted: int) -> None:
-        """Let another read a source; requests that were sent in vain are counted."""
+        """Give a source back, and count the requests that were wasted on it."""
         with self._connection.alone() as db:
-            given = wasted, leased.source, leased.token, self._me.worker
-            db.execute(_GIVE_BACK, given)
+            parameters = wasted, leased.source, leased.token, self._me.worker
+            db.execute(_GIVE_BACK, parameters)
 
     # The planner
 
     @contextmanager
-    def _ruling(self) -> Iterator[Database]:
+    def _elected(self) -> Iterator[Database]:
         with self._connection.apart() as db:
             if db.execute(_RULES, (self._me.epoch,)).fetchone() is None:
                 raise LeaseLost("another worker has become the planner")
             yield db
 
     def hand_out(self, task: SourceTask) -> None:
-        """Let a worker read a source, unless one is at it already."""
-        with self._ruling() as db:
+        """Let a worker read a source, unless it is in the queue already."""
+        with self._elected() as db:
             db.execute(_HAND_OUT, task)
 
     def under_way(self) -> dict[str, float]:
-        """Return what was handed out and not taken in, and what was paid for each."""
+        """Return the unfinished sources, and what was paid for each."""
         with self._connection.alone() as db:
             return dict(db.execute(_UNDER_WAY).fetchall())
 
     def ended(self) -> list[EndedSource]:
-        """Return the sources that were read, or that too many were lost over."""
+        """Return the sources that were read, or that cost too many workers."""
         with self._connection.alone() as db:
             return [EndedSource(*row) for row in db.execute(_ENDED).fetchall()]
 
     def take_out(self, sources: Sequence[str]) -> None:
-        """Forget sources whose reports were taken in."""
-        with self._ruling() as db:
+        """Remove sources whose reports were processed."""
+        with self._elected() as db:
             db.execute(_TAKE_OUT, (list(sources),))
 
     def withdraw(self, sources: Sequence[str]) -> dict[str, int]:
-        """Take back those that no worker is at; return what was charged in vain."""
-        with self._ruling() as db:
+        """Take back sources that no worker is reading; return the wasted requests."""
+        with self._elected() as db:
             return dict(db.execute(_WITHDRAW, (list(sources),)).fetchall())

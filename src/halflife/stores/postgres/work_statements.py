@@ -1,10 +1,10 @@
-"""Statements of the queue that hands work out; see ``work_queue``.
+"""Statements of the queue of work for workers; see ``work_queue``.
 
-Rows are locked in one order, so that nobody waits for one another in a circle: hosts by
-name, then pages. Moments are those of the database's clock.
+Rows are locked in one order, to avoid deadlocks: hosts by name, then pages. Times are
+those of the database's clock.
 """
 
-# ruff: noqa: S608  (they are put together from constants)
+# ruff: noqa: S608  (they are composed of constants)
 
 _NOW = "clock_timestamp()"
 _AFTER = "clock_timestamp() + ?::float8 * interval '1 second'"
@@ -24,7 +24,7 @@ WITH mine AS (
 UPDATE host_lease AS h SET expires = {_AFTER} FROM mine WHERE h.host = mine.host
 RETURNING h.host, h.wanted IS NOT NULL
 """
-# Leases that this worker does not know of: it never heard that they were made.
+# Leases that this worker does not know of: it never got the answer that granted them.
 UNKNOWN = f"""
 UPDATE host_lease SET expires = {_NOW}
 WHERE worker = ? AND expires > {_NOW} AND NOT host = ANY (?)
@@ -40,7 +40,7 @@ FROM chosen WHERE h.host = chosen.host
 RETURNING h.host, h.token, chosen.last, {_AGO}
 """
 # A host that another worker waits for, for a page of its own or a listing, is left to
-# that one, which asks twice a second.
+# that one, which tries again twice a second.
 _OPEN = f"""best IS NOT NULL AND ready <= {_NOW} AND ({_LATE})
     AND (wanted IS NULL OR wanted < {_NOW} - interval '2 seconds')"""
 ANY_HOST = f"SELECT 1 FROM host_lease WHERE {_OPEN} LIMIT 1"
@@ -58,8 +58,8 @@ KNOW_HOST = f"""
 INSERT INTO host_lease (host, ready) VALUES (?, {_NOW}) ON CONFLICT DO NOTHING
 """
 WANT = f"UPDATE host_lease SET wanted = {_NOW} WHERE host = ?"
-# What a page's row says is read after its host is held: whoever held it before has
-# acknowledged all that it ever will.
+# A page's row is read after its host is leased: the worker that held the host before
+# can acknowledge nothing more.
 PAGES = """
 WITH found AS (
     SELECT w.* FROM unnest(?::text[]) AS m (host)
@@ -129,7 +129,7 @@ RUNS_OF = """
 SELECT DISTINCT run.id, lease.expires FROM lease JOIN run ON run.id = lease.run
 WHERE run.owner = ?
 """
-# Run after WAKE_HOSTS: nobody acknowledges pages of these hosts then.
+# Run after WAKE_HOSTS: no worker can acknowledge pages of these hosts then.
 HAND_OUT = """
 INSERT INTO work_item (item, run, host, gain, whole)
 SELECT DISTINCT ON (item.id) item.id, ?, v.host, v.gain, v.whole
@@ -147,7 +147,7 @@ SELECT host, {_NOW}, max(gain) FROM unnest(?::text[], ?::float8[]) AS v (host, g
 GROUP BY host ORDER BY host
 ON CONFLICT (host) DO UPDATE SET best = greatest(host_lease.best, excluded.best)
 """
-# Looked up page by page, however many items there are (the OFFSET sees to that).
+# Looked up page by page, however many items there are (the OFFSET forces that).
 _PAGE_OF_SOURCES = """
 EXISTS (SELECT 1 FROM item AS i JOIN source AS s ON s.id = i.source
     WHERE i.id = w.item AND s.name = ANY (?) OFFSET 0)"""
@@ -171,7 +171,7 @@ LEFT JOIN (SELECT unnest(items) AS item FROM host_lease WHERE items IS NOT NULL)
 WHERE {_PAGE_OF_SOURCES}
 """
 ANY_OPEN = f"SELECT EXISTS (SELECT 1 FROM work_item AS w WHERE {_PAGE_OF_SOURCES})"
-# All hosts that have pages are held still: none is leased or given back meanwhile.
+# All hosts with pages are locked: none is leased or given back meanwhile.
 FREE_HOSTS = f"""
 WITH busy AS (
     SELECT host, worker, expires FROM host_lease WHERE best IS NOT NULL
