@@ -25,7 +25,7 @@ from numpy.random import default_rng
 from halflife.core.arrays import Floats, Ints
 from halflife.market import target_rule
 from halflife.market.target_rule import Goal, Past, TargetRound, Whole
-from halflife.summary.count_check import FEW, clear, counted_divergence
+from halflife.summary.count_check import FEW, counted_divergence, safe_share
 from lab.onecopy import Copy
 from lab.oneworld import DAYS, TAU, TRAIN, Part, Worlds
 
@@ -218,7 +218,7 @@ class Single:
         assert part.counts is not None
         then, now = int(part.weeks[made]), int(part.weeks[day])
         old, new = part.counts.ask(0, then, now, FEW, self.rng)
-        return counted_divergence(old, new) <= clear(FEW) * TAU
+        return counted_divergence(old, new) <= safe_share(FEW) * TAU
 
 
 def best_interval(part: Part, level: float) -> dict[str, float]:

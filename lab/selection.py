@@ -75,7 +75,7 @@ def _try(trial: Trial, ages: Sequence[int], found: Found, *, complete: bool) -> 
     fresh: dict[str, list[Ints]] = {}
     for age in ages:
         every = np.full(len(trial.weekly.sites), age)
-        known = trial.known(every, complete=complete)
+        known = trial.knowledge(every, complete=complete)
         for method in METHODS:
             orders = trial.orders(known, method)
             fresh.setdefault(method, orders)

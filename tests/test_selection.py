@@ -10,8 +10,8 @@ import pytest
 from halflife.core.errors import UsageError
 from halflife.core.search import Document
 from halflife.selection.choice import RankingStatus, SummaryFreshness, parse, select
-from halflife.selection.lexicon import Cori, LanguageModel, bgloss
-from halflife.selection.sample_scores import Crcs, Redde
+from halflife.selection.lexicon import CoriScorer, LanguageModel, bgloss
+from halflife.selection.sample_scores import CrcsScorer, ReddeScorer
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import FrequencyTable
 from halflife.summary import Summary
@@ -68,7 +68,7 @@ def test_cori_is_the_mean_belief_of_the_words():
         t = f / (f + 50 + 150 * cw / 9604.5)
         return 0.4 + 0.6 * t * log(2.5 / cf) / log(3)
 
-    score, backed = Cori()(SPACE, ["cassini", "goal"])
+    score, backed = CoriScorer()(SPACE, ["cassini", "goal"])
     first = (belief(5, 12217, 2) + belief(5000, 12217, 1)) / 2
     second = (belief(3260, 6992, 2) + belief(0, 6992, 1)) / 2
     assert score == pytest.approx([first, second])
@@ -131,32 +131,32 @@ def test_redde_counts_the_documents_that_relevant_samples_stand_for(index):
     table = table_of(index)
     words = ["tea", "cup"]
     assert index.names == ("big", "empty", "small")
-    all_score = Redde(index, ratio=611 / 920)(table, words).score
+    all_score = ReddeScorer(index, ratio=611 / 920)(table, words).score
     assert all_score == pytest.approx([600, 0, 20])
-    some = Redde(index, ratio=305 / 920)(table, words)
+    some = ReddeScorer(index, ratio=305 / 920)(table, words)
     assert some.score == pytest.approx([300, 0, 10])
     assert some.backed.tolist() == [True, False, True]
-    assert Redde(index)(table, words).score == pytest.approx([300, 0, 0])
+    assert ReddeScorer(index)(table, words).score == pytest.approx([300, 0, 0])
 
 
 def test_crcs_weighs_samples_by_their_rank(index):
     table, words = table_of(index), ["tea", "cup"]
     # Ranks 1 and 3 are of big (900 / 900 / 3), 2 and 4 of small (20 / 900 / 2).
-    linear = Crcs(index)(table, words).score
+    linear = CrcsScorer(index)(table, words).score
     assert linear == pytest.approx([(49 + 47) / 3, 0, (48 + 46) * 20 / 900 / 2])
     r = [1.2 * exp(-0.28 * j) for j in range(5)]
-    exponential = Crcs(index, exponential=True)(table, words).score
+    exponential = CrcsScorer(index, exponential=True)(table, words).score
     assert exponential == pytest.approx([(r[1] + r[3]) / 3, 0, (r[2] + r[4]) / 90])
-    short = Crcs(index, top=3)(table, words).score
+    short = CrcsScorer(index, top=3)(table, words).score
     assert short == pytest.approx([2 / 3, 0, 1 / 90])
 
 
 def test_samples_score_databases_in_the_order_of_the_table(index):
     table = FrequencyTable.of(["small", "big"], [Summary.of({"tea": 1}, 20, 2)] * 2)
-    assert Redde(index)(table, ["tea", "cup"]).score == pytest.approx([0, 300])
+    assert ReddeScorer(index)(table, ["tea", "cup"]).score == pytest.approx([0, 300])
     stranger = FrequencyTable.of(["other"], [Summary.of({"tea": 1}, 20, 2)])
     with pytest.raises(UsageError, match="'other'"):
-        Redde(index)(stranger, ["tea"])
+        ReddeScorer(index)(stranger, ["tea"])
 
 
 def test_samples_of_a_database_without_a_size_are_refused():
@@ -166,7 +166,7 @@ def test_samples_of_a_database_without_a_size_are_refused():
 
 def test_an_index_without_samples_backs_nobody():
     index = SampleIndex.of({"a": 5.0}, {})
-    scores = Crcs(index)(table_of(index), ["tea"])
+    scores = CrcsScorer(index)(table_of(index), ["tea"])
     assert (scores.score.tolist(), scores.backed.tolist()) == ([0.0], [False])
 
 
@@ -207,7 +207,7 @@ def test_survivals_must_be_one_a_database():
         select(SPACE, "goal", bgloss, belief=belief)
 
 
-@pytest.mark.parametrize("method", [bgloss, Cori(), LanguageModel()])
+@pytest.mark.parametrize("method", [bgloss, CoriScorer(), LanguageModel()])
 def test_a_query_that_nobody_knows_has_a_status_and_no_order(method):
     found = select(SPACE, "zeppelin", method)
     assert found.status is RankingStatus.UNKNOWN
@@ -222,13 +222,13 @@ def test_no_database_with_all_the_words_leaves_bgloss_without_a_choice():
         ["a", "b"], [Summary.of({"x": 1}, 5, 5), Summary.of({"y": 1}, 5, 5)]
     )
     assert select(table, "x y", bgloss).status is RankingStatus.UNBACKED
-    assert select(table, "x y", Cori()).status is RankingStatus.RANKED
+    assert select(table, "x y", CoriScorer()).status is RankingStatus.RANKED
 
 
 def test_equal_scores_stand_in_the_order_of_names():
     same = Summary.of({"x": 1}, 5, 5)
     table = FrequencyTable.of(["c", "a", "b"], [same] * 3)
-    assert select(table, "x", Cori()).names == ("a", "b", "c")
+    assert select(table, "x", CoriScorer()).names == ("a", "b", "c")
 
 
 def test_what_lacks_every_word_comes_after_what_has_one():
@@ -248,7 +248,7 @@ def test_what_lacks_every_word_comes_after_what_has_one():
 
 
 def test_no_databases_give_an_empty_ranking():
-    found = select(FrequencyTable.of([], []), "tea", Cori())
+    found = select(FrequencyTable.of([], []), "tea", CoriScorer())
     assert (found.names, found.status) == ((), RankingStatus.UNKNOWN)
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 
 from halflife.core.search import Document
 from halflife.selection.choice import select
-from halflife.selection.lexicon import Cori, LanguageModel, bgloss
-from halflife.selection.sample_scores import Crcs, Redde
+from halflife.selection.lexicon import CoriScorer, LanguageModel, bgloss
+from halflife.selection.sample_scores import CrcsScorer, ReddeScorer
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import FrequencyTable
 from halflife.summary import Summary
@@ -17,14 +17,14 @@ from halflife.summary import Summary
 WORDS = ("a", "b", "c", "d", "e")
 LEXICON = {
     "bgloss": bgloss,
-    "cori": Cori(),
+    "cori": CoriScorer(),
     "lm": LanguageModel(),
     "dirichlet": LanguageModel(mu=20.0),
 }
 SAMPLED = {
-    "redde": lambda index: Redde(index, ratio=0.2),
-    "crcs-linear": lambda index: Crcs(index, top=4),
-    "crcs-exponential": lambda index: Crcs(index, exponential=True),
+    "redde": lambda index: ReddeScorer(index, ratio=0.2),
+    "crcs-linear": lambda index: CrcsScorer(index, top=4),
+    "crcs-exponential": lambda index: CrcsScorer(index, exponential=True),
 }
 
 

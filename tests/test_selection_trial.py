@@ -9,15 +9,15 @@ import pytest
 from halflife.core.errors import UsageError
 from halflife.core.search import Document
 from halflife.selection.choice import select
-from halflife.selection.lexicon import Cori, LanguageModel, bgloss
-from halflife.selection.sample_scores import Crcs, Redde
+from halflife.selection.lexicon import CoriScorer, LanguageModel, bgloss
+from halflife.selection.sample_scores import CrcsScorer, ReddeScorer
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import FrequencyTable
 from halflife.selection.trial import METHODS, Trial, TrialQuery, known_items, quality_at
 from lab.selection import main, run
 from selection_worlds import WEEKS, world
 
-LEXICON = {"bgloss": bgloss, "cori": Cori(), "lm": LanguageModel()}
+LEXICON = {"bgloss": bgloss, "cori": CoriScorer(), "lm": LanguageModel()}
 WEEK = WEEKS - 1
 
 
@@ -47,7 +47,7 @@ def summaries_of(weekly, age):
 def test_each_database_is_known_as_it_was_at_its_own_age(weekly, queries, age, method):
     trial = Trial.of(weekly, WEEK, queries)
     table = FrequencyTable.of(weekly.sites, summaries_of(weekly, age))
-    orders = trial.orders(trial.known(age), method)
+    orders = trial.orders(trial.knowledge(age), method)
     for query, order in zip(queries, orders, strict=True):
         expected = select(table, " ".join(query.words), LEXICON[method])
         names = [weekly.sites[i] for i in order.tolist()]
@@ -64,12 +64,12 @@ def test_a_table_of_all_databases_is_the_table_of_each(weekly):
 
 
 @pytest.mark.parametrize(
-    ("method", "make"), [("redde", Redde), ("crcs-linear", Crcs)], ids=str
+    ("method", "make"), [("redde", ReddeScorer), ("crcs-linear", CrcsScorer)], ids=str
 )
 def test_whole_samples_rank_as_an_index_of_the_documents(weekly, queries, method, make):
     age = np.array([2, 0, 5, 1])
     trial = Trial.of(weekly, WEEK, queries)
-    known = trial.known(age, sample=1000)
+    known = trial.knowledge(age, sample=1000)
     samples, size = {}, {}
     for site, old in zip(weekly.sites, age.tolist(), strict=True):
         documents = weekly.documents(site, WEEK - old)
@@ -89,20 +89,20 @@ def test_whole_samples_rank_as_an_index_of_the_documents(weekly, queries, method
 
 def test_samples_are_so_many_documents_that_were_there(weekly, queries):
     trial = Trial.of(weekly, WEEK, queries)
-    whole = trial.known(np.zeros(4, np.intp), sample=1000).index
-    some = trial.known(np.zeros(4, np.intp), sample=2).index
+    whole = trial.knowledge(np.zeros(4, np.intp), sample=1000).index
+    some = trial.knowledge(np.zeros(4, np.intp), sample=2).index
     assert np.bincount(some.home).tolist() == [2] * 4
     assert (some.weight == whole.size / 2).all()
 
 
 def test_summaries_by_samples_are_scaled_to_the_size(weekly, queries, age):
     trial = Trial.of(weekly, WEEK, queries)
-    whole = trial.known(age)
-    all_read = trial.known(age, sample=1000, complete=False).table
+    whole = trial.knowledge(age)
+    all_read = trial.knowledge(age, sample=1000, complete=False).table
     words = sorted(trial.code)
     assert all_read.frequency(words).tolist() == whole.table.frequency(words).tolist()
     assert all_read.words.tolist() == whole.table.words.tolist()
-    some = trial.known(age, sample=2, complete=False)
+    some = trial.knowledge(age, sample=2, complete=False)
     for row, word in zip(some.table.frequency(words), words, strict=True):
         documents, _ = some.index.ranked([word])
         held = np.bincount(some.index.home[documents], minlength=4)
@@ -130,7 +130,7 @@ def test_fresh_summaries_choose_as_fresh_summaries_do(weekly, queries, method):
 def test_a_trial_gives_what_its_measures_say(weekly, queries, age):
     found = quality_at(weekly, WEEK, age, queries, "cori")
     trial = Trial.of(weekly, WEEK, queries)
-    orders = trial.orders(trial.known(age), "cori")
+    orders = trial.orders(trial.knowledge(age), "cori")
     expected = [float(q.home in o[:3]) for q, o in zip(queries, orders, strict=True)]
     assert found["known_3"].tolist() == expected
     assert {values.shape for values in found.values()} == {(len(queries),)}
@@ -176,7 +176,7 @@ def test_new_items_are_of_documents_that_were_not_there_before():
 @pytest.mark.parametrize(
     ("age", "method", "told"),
     [
-        ([0, 0, 0, 20], "cori", "weeks -1 to 19 were asked for, 0 to 19"),
+        ([0, 0, 0, 20], "cori", "weeks -1 to 19 were requested, 0 to 19"),
         ([0, 0, 0, -1], "cori", "-1 weeks old"),
         ([0, 0], "cori", "2 weeks for 4 databases"),
         ([0, 0, 0, 0], "best", "no method 'best'; there are bgloss"),

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from halflife import summary as s
 from halflife.summary import DivergenceStatus, Summary
 from halflife.summary.metrics import METRICS, compare_cells
-from halflife.summary.pairs import alike, compare_all, product
+from halflife.summary.pairs import compare_all, product, word_groups
 
 COUNTS = st.dictionaries(
     st.sampled_from("abcdefghij"), st.integers(1, 500), max_size=10
@@ -79,7 +79,7 @@ def test_odd_requests_are_refused():
     cells = np.array([1, 0]), np.ones(2)
     with pytest.raises(ValueError, match="ascend"):
         compare_cells(cells, cells, 1, 2)
-    with pytest.raises(ValueError, match="unlike words"):
+    with pytest.raises(ValueError, match="different words"):
         compare_all(np.ones((2, 3)), np.ones((2, 4)))
     with pytest.raises(ValueError, match="no metric"):
         s.compare(OLD, NEW).of("recall")
@@ -162,7 +162,7 @@ def test_all_pairs_of_a_wide_table_do_not_depend_on_how_it_is_cut(monkeypatch):
 
 def test_words_with_one_history_are_counted_together():
     counts = np.array([[1, 2, 1, 0, 2], [3, 2, 3, 1, 2]], dtype=np.int32)
-    first, times = alike(counts, counts)
+    first, times = word_groups(counts, counts)
     assert sorted(zip(first.tolist(), times.tolist(), strict=True)) == [
         (0, 2.0),
         (1, 2.0),
@@ -173,7 +173,7 @@ def test_words_with_one_history_are_counted_together():
 def test_words_are_kept_apart_when_the_hash_does_not_tell_them_apart(monkeypatch):
     monkeypatch.setattr("halflife.summary.pairs.MIX", np.zeros(4, dtype=np.uint64))
     counts = np.array([[1, 2], [3, 3]], dtype=np.int32)
-    first, times = alike(counts, counts)
+    first, times = word_groups(counts, counts)
     assert first.tolist() == [0, 1]
     assert times.tolist() == [1.0, 1.0]
 

@@ -9,13 +9,13 @@ from halflife.bench.textdrift import main, median
 from halflife.recordings.textdb import load
 from halflife.study.textdrift import PUBLISHED, figures, lasting
 from halflife.summary import Summary
-from halflife.summary.age_curves import ageing
+from halflife.summary.age_curves import age_curves
 from halflife.summary.drift import (
     SummaryDrift,
     complete,
-    drawn,
     drifts,
-    made_drifts,
+    sampled_drifts,
+    sampling_maker,
 )
 from halflife.summary.features import evolution, features
 from halflife.summary.metrics import SummaryChange
@@ -174,14 +174,16 @@ def test_training_that_cannot_be_is_refused(weekly):
     lives = lifetimes(found, (0.05,))
     with pytest.raises(ValueError, match="training"):
         features(found, lives, training=1)
-    sparse = made_drifts(weekly, "a.com", complete, np.random.default_rng(0), every=3)
+    sparse = sampled_drifts(
+        weekly, "a.com", complete, np.random.default_rng(0), every=3
+    )
     with pytest.raises(ValueError, match="a summary made in every week"):
         features(sparse[:1], lifetimes(sparse[:1], (0.05,)))
 
 
 def test_ageing_is_the_mean_over_starts_and_then_over_databases():
     found = [a_drift(ladder(8, 0.1), "a"), a_drift(ladder(8, 0.3), "b")]
-    told = ageing(found, np.random.default_rng(0), ages=np.arange(1, 10))
+    told = age_curves(found, np.random.default_rng(0), ages=np.arange(1, 10))
     curve = told.curves["kl"]
     assert curve.mean[:7] == pytest.approx(0.2 * np.arange(1, 8))
     assert curve.databases.tolist() == [2] * 7 + [0] * 2
@@ -192,22 +194,22 @@ def test_ageing_is_the_mean_over_starts_and_then_over_databases():
 
 def test_samples_of_one_database_count_as_one_database():
     found = [a_drift(ladder(4, x), n) for n, x in (("a", 0.1), ("a", 0.3), ("b", 0.6))]
-    told = ageing(found, np.random.default_rng(0), ages=np.array([1]))
+    told = age_curves(found, np.random.default_rng(0), ages=np.array([1]))
     assert told.at("kl", 1).mean == pytest.approx(0.4)
     assert told.curves["kl"].databases.tolist() == [2]
     with pytest.raises(ValueError, match="no database"):
-        ageing([], np.random.default_rng(0))
+        age_curves([], np.random.default_rng(0))
 
 
 def test_made_summaries_are_judged_by_the_complete_ones(weekly):
     rng = np.random.default_rng(0)
-    whole = made_drifts(weekly, "a.com", complete, rng, samples=1)[0]
+    whole = sampled_drifts(weekly, "a.com", complete, rng, samples=1)[0]
     assert whole.change.kl == pytest.approx(drifts(weekly)[0].change.kl, abs=1e-12)
-    few = made_drifts(weekly, "a.com", drawn(5), rng, samples=3, every=4)
+    few = sampled_drifts(weekly, "a.com", sampling_maker(5), rng, samples=3, every=4)
     assert [d.made.tolist() for d in few] == [[0, 4, 8, 12, 16]] * 3
     now = np.array([d.change.ur[k, 4 * k] for d in few for k in range(5)])
     assert (now < 1).all()
-    every = made_drifts(weekly, "a.com", drawn(10_000), rng, samples=1)[0]
+    every = sampled_drifts(weekly, "a.com", sampling_maker(10_000), rng, samples=1)[0]
     assert every.change.kl == pytest.approx(whole.change.kl, abs=1e-12)
 
 
@@ -216,7 +218,7 @@ def test_a_drawn_summary_scales_what_it_read_to_the_whole_database(weekly):
     week = 8
     size = weekly.present("a.com", week).size
     truth = weekly.summary("a.com", week).counts()
-    made_ = [drawn(5)(weekly, "a.com", week, rng) for _ in range(300)]
+    made_ = [sampling_maker(5)(weekly, "a.com", week, rng) for _ in range(300)]
     for summary in made_:
         assert (summary.size, summary.sampled) == (size, 5)
         found = summary.count * 5 / size  # documents of the five with the word
@@ -227,9 +229,9 @@ def test_a_drawn_summary_scales_what_it_read_to_the_whole_database(weekly):
         counts = [summary.counts().get(word, 0.0) for summary in made_]
         error = np.std(counts) / len(counts) ** 0.5
         assert abs(np.mean(counts) - documents) <= 4 * error + 1e-9, word
-    one = drawn(1)(weekly, "a.com", week, rng)
+    one = sampling_maker(1)(weekly, "a.com", week, rng)
     assert set(one.count.tolist()) == {float(size)}  # it stands for all
-    whole = drawn(10_000)(weekly, "a.com", week, rng)
+    whole = sampling_maker(10_000)(weekly, "a.com", week, rng)
     assert whole.counts() == pytest.approx(truth)
     assert whole.sampled == size
 
@@ -239,7 +241,9 @@ def test_words_that_a_maker_invents_cost_precision(weekly):
         counts = weekly.summary(site, week).counts()
         return Summary.of({**counts, "no such word": 1.0}, 1.0, 1)
 
-    found = made_drifts(weekly, "a.com", inventive, np.random.default_rng(0), samples=1)
+    found = sampled_drifts(
+        weekly, "a.com", inventive, np.random.default_rng(0), samples=1
+    )
     change = found[0].change
     there = len(weekly.summary("a.com", 3).words)
     assert change.up[3, 3] == pytest.approx(there / (there + 1))
@@ -248,8 +252,8 @@ def test_words_that_a_maker_invents_cost_precision(weekly):
 
 def test_pictures_show_every_curve_and_the_published_values(weekly):
     views = {
-        "all documents": ageing(drifts(weekly), np.random.default_rng(0)),
-        "recent items": ageing(drifts(weekly.recent(4)), np.random.default_rng(0)),
+        "all documents": age_curves(drifts(weekly), np.random.default_rng(0)),
+        "recent items": age_curves(drifts(weekly.recent(4)), np.random.default_rng(0)),
     }
     found = {figure.name: figure for figure in figures(views)}
     for metric, _, _ in PUBLISHED:

@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 
 from halflife.summary import DivergenceStatus, Summary, compare as compare_pair
 from halflife.summary.metrics import METRICS
-from halflife.summary.tables import Summaries, aligned, compare, vocabulary
+from halflife.summary.tables import Summaries, align, compare, vocabulary
 
 COUNTS = st.dictionaries(
     st.sampled_from(("a", "b", "c", "ü", "日本", "d e", "\ud800")),
@@ -81,7 +81,7 @@ def test_a_vocabulary_that_lacks_a_word_in_use_is_refused():
 
 
 def test_tables_are_aligned_on_the_words_of_both():
-    one, two = aligned(table([{"b": 1}, {}, {}]), table([{"a": 2}, {"b": 3}, {}]))
+    one, two = align(table([{"b": 1}, {}, {}]), table([{"a": 2}, {"b": 3}, {}]))
     assert one.words is two.words
     assert set(one.words) == {"a", "b"}
     assert two.row("y").counts() == {"b": 3.0}

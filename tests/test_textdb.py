@@ -28,7 +28,7 @@ def test_sites_have_their_stratum_and_their_first_week(weekly):
 def test_summaries_of_every_week_are_the_counts_of_the_documents_there(weekly, recent):
     view = weekly if recent is None else weekly.recent(recent)
     for site in view.sites:
-        counted = view.counted(site)
+        counted = view.weekly_summaries(site)
         assert counted.week.tolist() == list(range(view.since, 20))
         words = view.words[counted.term]
         for k, week in enumerate(counted.week.tolist()):
@@ -72,7 +72,7 @@ def test_some_sites_and_some_weeks_are_the_same_as_before(weekly):
     assert part.stratum == ("misc", "com")
     assert part.begin.tolist() == [300.0, 100.0]
     for site in part.sites:
-        same, other = part.counted(site), weekly.counted(site)
+        same, other = part.weekly_summaries(site), weekly.weekly_summaries(site)
         assert (same.size == other.size[:10]).all()
         assert part.summary(site, 8).counts() == weekly.summary(site, 8).counts()
     with pytest.raises(ValueError, match="weeks must be"):

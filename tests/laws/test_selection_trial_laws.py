@@ -82,14 +82,16 @@ def test_so_many_queries_are_drawn_of_each_database():
 def test_samples_are_the_documents_with_the_smallest_checksums():
     weekly = world(np.random.default_rng(3))
     trial = Trial.of(weekly, WEEK, [TrialQuery(("w1", "w2"), 0)])
-    index = trial.known(np.zeros(4, np.intp), sample=3).index
+    index = trial.knowledge(np.zeros(4, np.intp), sample=3).index
     rows = there(weekly, WEEK)
     assert np.bincount(index.home, minlength=4).tolist() == [
         min(len(mine), 3) for mine in rows
     ]
     # the names are alike in all databases, so that the same ones are drawn
     named = replace(weekly, page=np.array([f"p{i}" for i in range(weekly.page.size)]))
-    whole = Trial.of(named, WEEK, trial.queries).known(np.zeros(4, np.intp), sample=999)
+    whole = Trial.of(named, WEEK, trial.queries).knowledge(
+        np.zeros(4, np.intp), sample=999
+    )
     assert whole.index.size.tolist() == [float(len(mine)) for mine in rows]
     assert whole.index.weight.tolist() == [1.0] * 4
     lengths = [float(len(words_of(weekly, row))) for mine in rows for row in mine]

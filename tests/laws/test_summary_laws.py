@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from halflife.core.search import Document
 from halflife.models.drift import WeibullSurvival
 from halflife.summary import kl
-from halflife.summary.age_curves import Ageing, Curve, ageing
+from halflife.summary.age_curves import AgeCurves, Curve, age_curves
 from halflife.summary.drift import SummaryDrift, by_age
 from halflife.summary.features import evolution, features
 from halflife.summary.lifetime import SummaryOutcome, pace, posterior
@@ -170,7 +170,7 @@ def test_metrics_by_age_are_means_over_starts():
 
 def test_each_database_counts_once_however_many_samples_it_has():
     one, two, other = a_drift("a"), a_drift("a", weeks=13), a_drift("bb")
-    found = ageing(
+    found = age_curves(
         [one, two, other], np.random.default_rng(0), ages=np.array([1, 13, 99])
     )
     means = [dict(by_age(d, found.age))["ur"] for d in (one, two, other)]
@@ -180,13 +180,13 @@ def test_each_database_counts_once_however_many_samples_it_has():
     assert isnan(found.curves["ur"].mean[2])
     assert found.curves["ur"].databases.tolist() == [2, 2, 0]
     assert found.at("ur", 13)[0] == found.curves["ur"].mean[1]
-    usual = ageing([other], np.random.default_rng(0))
+    usual = age_curves([other], np.random.default_rng(0))
     assert usual.age.tolist() == list(range(1, 53))
 
 
 def test_a_metric_is_read_at_its_own_age():
     columns = (np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.1, 0.2]), np.ones(3))
-    told = Ageing(np.array([4, 7, 9]), {"ur": Curve(*columns, np.ones(3, int))})
+    told = AgeCurves(np.array([4, 7, 9]), {"ur": Curve(*columns, np.ones(3, int))})
     assert tuple(told.at("ur", 4)) == (0.1, 0.0, 1.0)
     assert tuple(told.at("ur", 7)) == (0.2, 0.1, 1.0)
     assert tuple(told.at("ur", 9)) == (0.3, 0.2, 1.0)

@@ -79,7 +79,7 @@ def test_summaries_count_the_documents_of_their_week(seed):
 def test_all_weeks_at_once_are_each_week_alone(seed):
     made, rows = recording(seed)
     for site in SITES:
-        found = made.counted(site)
+        found = made.weekly_summaries(site)
         assert found.week.tolist() == [1, 2, 3, 4, 5]
         used = {t for row in rows if row[0] == site for t in row[4]}
         assert found.term.tolist() == sorted(used)
@@ -91,7 +91,7 @@ def test_all_weeks_at_once_are_each_week_alone(seed):
 
 def test_a_week_at_the_very_beginning_counts_as_any_other():
     made, rows = recording(0)
-    found = replace(made, since=0).counted("one")
+    found = replace(made, since=0).weekly_summaries("one")
     assert found.week.tolist() == [0, 1, 2, 3, 4, 5]
     assert found.size[0] == len(there(rows, "one", 0)) > 0
     wanted = counts(rows, "one", 0)
@@ -110,7 +110,10 @@ def test_some_databases_are_as_they_were_among_all(sites):
     for site in sites:
         for week in range(1, 6):
             assert some.documents(site, week) == made.documents(site, week)
-        assert some.counted(site).count.tolist() == made.counted(site).count.tolist()
+        assert (
+            some.weekly_summaries(site).count.tolist()
+            == made.weekly_summaries(site).count.tolist()
+        )
     assert some.first[-1] == some.page.size == some.week_to.size
     assert some.start[-1] == some.term.size
 

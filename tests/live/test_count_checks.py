@@ -19,7 +19,7 @@ from halflife.kinds.search.runner import Summarizer, SummaryWish
 from halflife.kinds.search.selection import COUNT_REQUESTS, COUNTS_ALONE, look_requests
 from halflife.probing.recheck import MOST
 from halflife.stores import summaries, summary_counts, summary_drift
-from halflife.summary.count_check import FEW, clear
+from halflife.summary.count_check import FEW, safe_share
 from hand_clock import Hands
 from search_server import Shop, corpus
 
@@ -98,7 +98,7 @@ def test_a_database_that_moved_is_looked_at_by_documents_too(world, search_serve
     search_server.shop = Shop(OTHERS)
     clock.now += 6.0
     found = check(config, store, clock, most=MOST)  # as the service grants it
-    assert found.counts > clear(FEW) * config.source[0].tau
+    assert found.counts > safe_share(FEW) * config.source[0].tau
     assert found.holds is False
     assert FEW < found.requests <= MOST
     new = summarize(config, store, clock)  # its counts and checks are its own

@@ -77,8 +77,8 @@ def _under(
 def _measured(trials: Sequence[Trial], ages: Sequence[Ints]) -> dict[str, Floats]:
     found = []
     for trial, age in zip(trials, ages, strict=True):
-        fresh = trial.orders(trial.known(np.zeros_like(age)), METHOD)
-        orders = trial.orders(trial.known(age), METHOD)
+        fresh = trial.orders(trial.knowledge(np.zeros_like(age)), METHOD)
+        orders = trial.orders(trial.knowledge(age), METHOD)
         found.append(trial.measures(orders, fresh))
     return {m: np.concatenate([part[m] for part in found]) for m in MEASURES}
 

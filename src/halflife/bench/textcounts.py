@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from halflife.core.arrays import Floats
 from halflife.summary.count_check import WORDS, count_noise, counted_divergence
-from halflife.summary.pairs import alike
+from halflife.summary.pairs import word_groups
 from halflife.summary.weekly import Weekly
 
 # How a database tells a count: exactly, rounded, by chance, up to a limit (then NaN).
@@ -95,8 +95,8 @@ class RecordedCounts:
 
     def _histories(self, site: str) -> _Histories:
         if site not in self._known:
-            count = self.weekly.counted(site).count
-            first, times = alike(count, count)
+            count = self.weekly.weekly_summaries(site).count
+            first, times = word_groups(count, count)
             self._known[site] = _Histories(count[:, first], times)
         return self._known[site]
 

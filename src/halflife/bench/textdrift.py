@@ -32,8 +32,14 @@ from halflife.probing.rules import TopicProbes, learn_probes
 from halflife.recordings.textdb import load
 from halflife.study.textdrift import PUBLISHED, figures, files, lasting
 from halflife.summary import Summary
-from halflife.summary.age_curves import YEAR, Ageing, ageing
-from halflife.summary.drift import Maker, SummaryDrift, drawn, drifts, made_drifts
+from halflife.summary.age_curves import YEAR, AgeCurves, age_curves
+from halflife.summary.drift import (
+    Maker,
+    SummaryDrift,
+    drifts,
+    sampled_drifts,
+    sampling_maker,
+)
 from halflife.summary.metrics import METRICS
 from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import Weekly
@@ -109,7 +115,7 @@ def _taught(
     return [(shelf[int(i)].words, domain) for i in some]
 
 
-def rows(name: str, found: Ageing) -> list[dict[str, Any]]:
+def rows(name: str, found: AgeCurves) -> list[dict[str, Any]]:
     """Return the curves at some ages, a row each."""
     told = []
     for metric in METRICS:
@@ -185,7 +191,7 @@ def run(
     weekly = load(folder)
     rng = np.random.default_rng(seed)
     found = {"all documents": drifts(weekly), "recent items": drifts(weekly.recent())}
-    views = {name: ageing(some, rng) for name, some in found.items()}
+    views = {name: age_curves(some, rng) for name, some in found.items()}
     if sampled:
         views |= made(weekly, sampled, rng)
     if out is not None:
@@ -194,7 +200,7 @@ def run(
         _write(out, files([*figures(views), *shown]))
     large = [one for one in found["recent items"] if one.size.min() >= FEW]
     if large:
-        views[f"recent items, {FEW} or more"] = ageing(large, rng)
+        views[f"recent items, {FEW} or more"] = age_curves(large, rng)
     return {
         "databases": len(weekly.sites),
         "weeks": weekly.weeks,
@@ -210,7 +216,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def made(weekly: Weekly, number: int, rng: Generator) -> dict[str, Ageing]:
+def made(weekly: Weekly, number: int, rng: Generator) -> dict[str, AgeCurves]:
     """Return the ageing of samples of some databases, and of their whole summaries."""
     places = np.linspace(0, len(weekly.sites) - 1, number).round().astype(int)
     some = weekly.select(tuple(weekly.sites[k] for k in np.unique(places)))
@@ -218,17 +224,17 @@ def made(weekly: Weekly, number: int, rng: Generator) -> dict[str, Ageing]:
     makers: dict[str, Maker] = {
         "query-based sample": QueryBased(weekly),
         "focused probes": FocusedSummaries(weekly, rng),
-        "even sample": drawn(300),
+        "even sample": sampling_maker(300),
     }
     found = {"complete, same databases": list(drifts(some))} | {
         name: [
             one
             for site in some.sites
-            for one in made_drifts(some, site, maker, rng, every=EVERY)
+            for one in sampled_drifts(some, site, maker, rng, every=EVERY)
         ]
         for name, maker in makers.items()
     }
-    return {name: ageing(those, rng, ages=ages) for name, those in found.items()}
+    return {name: age_curves(those, rng, ages=ages) for name, those in found.items()}
 
 
 def main(words: list[str]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from halflife.policies.texts.names import RULES, named
 from halflife.recordings.textdb import load
 from halflife.study.textdrift import figures, files, lasting
 from halflife.study.texts import alive, markdown, quality, weekly_updates
-from halflife.summary.age_curves import ageing
+from halflife.summary.age_curves import age_curves
 from halflife.summary.weekly import Weekly
 
 LADDERS = {"all documents": TAUS, "recent items": (0.01, 0.02, 0.05, 0.1, 0.2)}
@@ -54,7 +54,7 @@ def run(
     seen = views(weekly)
     told: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
     rng = np.random.default_rng(0)
-    ages = {view.name: ageing(view.found, rng) for view in seen}
+    ages = {view.name: age_curves(view.found, rng) for view in seen}
     ages |= textdrift.made(weekly, SAMPLED, rng)
     told["ageing"] = [r for n, some in ages.items() for r in textdrift.rows(n, some)]
     told["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]

@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 
 
 class RankingStatus(Enum):
-    """How much a ranking says."""
+    """Whether a ranking is meaningful."""
 
     RANKED = "ranked"
     EMPTY = "the query has no words"
@@ -26,7 +26,7 @@ class RankingStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SummaryFreshness:
-    """How fresh each database's summary is believed to be.
+    """The estimated freshness of each database's summary.
 
     Attributes:
         age: Days since it was made; nan if unknown.
@@ -43,12 +43,12 @@ class Ranking:
     """Databases, best first.
 
     Attributes:
-        names: The databases. Equal scores stand in the order of the names.
-        score: What each scores; which scale depends on the method.
-        backed: Whether anything speaks for each; those come first.
-        reasons: Why each is where it is, and how fresh that knowledge is.
+        names: The databases. Those with equal scores are in the order of their names.
+        score: Their scores; the scale depends on the method.
+        backed: Whether there is evidence for each; those with evidence come first.
+        reasons: The evidence for each, and its age.
         fresh: Chance that each summary is still true; nan if unknown.
-        status: Whether the order says anything.
+        status: Whether the order is meaningful.
         unknown: The query's words that no database has.
 
     """
@@ -63,7 +63,7 @@ class Ranking:
 
 
 def parse(query: str) -> tuple[str, ...]:
-    """Return the distinct words of a query in small letters, in their order.
+    """Return the distinct words of a query in lower case, in their order.
 
     >>> parse("Cassini, SATURN & cassini")
     ('cassini', 'saturn')
@@ -72,10 +72,10 @@ def parse(query: str) -> tuple[str, ...]:
 
 
 def order(names: Sequence[str], scores: DatabaseScores) -> Ints:
-    """Return the databases with the best first; equals by name."""
+    """Return the databases with the best first; ties by name."""
     by_name = np.argsort(np.array(names, dtype=np.str_), kind="stable")
-    found = np.lexsort((-scores.score[by_name], ~scores.backed[by_name]))
-    return by_name[found]
+    ranks = np.lexsort((-scores.score[by_name], ~scores.backed[by_name]))
+    return by_name[ranks]
 
 
 def select(
@@ -86,19 +86,19 @@ def select(
     most: int | None = None,
     belief: SummaryFreshness | None = None,
 ) -> Ranking:
-    """Return the ``most`` databases that promise most for a query, best first.
+    """Return the ``most`` most promising databases for a query, best first.
 
-    Words that nobody has are set aside and named: they could only hurt everyone.
-    If no word is left, all databases score 0 and the status says why.
+    Words that no database has are left out and named, as they would lower all scores.
+    If no word is left, all databases score 0 and the status gives the reason.
     """
     words = parse(query)
     known = table.known(words)
-    nothing = np.zeros(len(table.names))
-    scores = method(table, known) if known else DatabaseScores(nothing, nothing > 0)
+    zeros = np.zeros(len(table.names))
+    scores = method(table, known) if known else DatabaseScores(zeros, zeros > 0)
     best = order(table.names, scores)[:most]
     fresh = np.full(len(table.names), np.nan) if belief is None else belief.survival
-    if fresh.shape != nothing.shape:
-        raise UsageError(f"{fresh.size} survivals for {nothing.size} databases")
+    if fresh.shape != zeros.shape:
+        raise UsageError(f"{fresh.size} survivals for {zeros.size} databases")
     return Ranking(
         names=tuple(table.names[i] for i in best.tolist()),
         score=scores.score[best],
@@ -127,17 +127,17 @@ def _reasons(
     belief: SummaryFreshness | None,
 ) -> tuple[str, ...]:
     frequency = table.frequency(words)
-    told = []
+    reasons = []
     for i in best.tolist():
         held = zip(words, frequency[:, i].tolist(), strict=True)
         parts = [f"{word} in {count:.0f}" for word, count in held if count > 0]
         counts = ", ".join(parts) or "none of the words"
-        told.append(f"{counts} of {table.size[i]:.0f} documents{_note(belief, i)}")
-    return tuple(told)
+        reasons.append(f"{counts} of {table.size[i]:.0f} documents{_note(belief, i)}")
+    return tuple(reasons)
 
 
 def _note(belief: SummaryFreshness | None, i: int) -> str:
-    """Return how fresh a summary is believed to be, as far as that is known."""
+    """Return the freshness of a summary in words; empty if unknown."""
     if belief is None:
         return ""
     age, alive = float(belief.age[i]), float(belief.survival[i])

@@ -1,7 +1,7 @@
 """Scores of databases by how many of their documents contain the query's words.
 
-A scorer takes a table and the query's words, of which each is known to some
-database and none comes twice, and returns what each database scores.
+A scorer gets a table and the distinct words of a query, each of which some database
+has, and returns the score of each database.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from halflife.selection.table import FrequencyTable
 
 
 class DatabaseScores(NamedTuple):
-    """What each database scores, and whether anything speaks for it at all."""
+    """The score of each database, and whether there is any evidence for it."""
 
     score: Floats
     backed: Bools
@@ -43,14 +43,14 @@ def bgloss(table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Cori:
-    """CORI: an inference network in which databases stand for long documents.
+class CoriScorer:
+    """CORI: an inference network in which databases are treated as long documents.
 
     T = f / (f + low + slope cw / mean(cw)),  I = ln((C + .5) / cf) / ln(C + 1),
     score = mean(b + (1 - b) T I, w in q), with C databases of which cf have the
     word. Callan, Lu and Croft, "Searching distributed collections with inference
-    networks", SIGIR 1995. The paper's cw counts occurrences; a summary knows only
-    documents, so cw is the sum of f(w, D).
+    networks", SIGIR 1995. The paper's cw counts occurrences; a summary has only
+    document frequencies, so cw is the sum of f(w, D).
     """
 
     b: float = 0.4
@@ -86,7 +86,7 @@ class LanguageModel:
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a smoothing that leaves words without a chance."""
+        """Reject a smoothing that gives some words no chance."""
         if not 0.0 <= self.share < 1.0:
             raise UsageError(f"share must be at least 0 and below 1, got {self.share}")
         if self.mu is not None and not 0.0 < self.mu < np.inf:

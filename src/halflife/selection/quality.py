@@ -1,7 +1,7 @@
-"""How good a selection of databases is.
+"""Quality measures of a selection of databases.
 
-An order is rows of databases, best first, of those that are asked at all; relevant
-is how many documents that answer the query each database holds.
+An order is rows of databases, best first, of those that are queried at all; relevant
+is the number of documents in each database that answer the query.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def recall(order: Ints, relevant: Floats, n: int) -> float:
 
 
 def r_n(order: Ints, relevant: Floats, n: int) -> float:
-    """Return recall of the first n over that of the best n there are.
+    """Return recall of the first n over that of the best possible n.
 
     R_n: Gravano and Garcia-Molina, "Generalizing GlOSS to vector-space databases and
     broker hierarchies", VLDB 1995. nan if nothing is relevant.
@@ -52,13 +52,13 @@ def _gain(relevant: Floats) -> float:
 def overlap(order: Ints, fresh: Ints, k: int) -> float:
     """Return how much the first k of two orders share: |A and B| / max(|A|, |B|).
 
-    Orders may hold fewer than k databases; nan if both are empty.
+    Orders may have fewer than k databases; nan if both are empty.
 
     >>> overlap(np.array([1, 2, 3]), np.array([3, 4]), 2)
     0.0
     >>> overlap(np.array([1, 2, 3]), np.array([3, 1]), 3)
     0.6666666666666666
     """
-    one, two = order[:k], fresh[:k]
-    longer = max(one.size, two.size)
-    return np.intersect1d(one, two).size / longer if longer else np.nan
+    first, second = order[:k], fresh[:k]
+    longer = max(first.size, second.size)
+    return np.intersect1d(first, second).size / longer if longer else np.nan

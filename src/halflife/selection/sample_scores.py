@@ -1,4 +1,4 @@
-"""Scores of databases by where their sampled documents rank among all samples."""
+"""Scores of databases by the ranks of their sampled documents among all samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from halflife.selection.table import FrequencyTable
 
 
 @dataclass(frozen=True, slots=True)
-class Redde:
+class ReddeScorer:
     """ReDDE: how many of the best documents of all are in each database.
 
-    A sample of a database stands for weight = |D| / |S| of its documents. Those
-    that stand above a sample among all documents number
+    A sample of a database represents weight = |D| / |S| of its documents. The number of
+    all documents ranked above a sample is
     rank(d) = sum(weight(d'), d' ranked above d), and the samples with
-    rank(d) < ratio sum(|D|) are taken to be relevant:
+    rank(d) < ratio sum(|D|) count as relevant:
     score(D) = sum(weight(d), d in S(D) and relevant). Si and Callan, "Relevant
     document distribution estimation method for resource selection", SIGIR 2003.
     """
@@ -28,7 +28,7 @@ class Redde:
     ratio: float = 0.003
 
     def __call__(self, table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
-        """Return the relevant documents that each database is believed to hold."""
+        """Return the estimated number of relevant documents in each database."""
         documents, _ = self.index.ranked(words)
         weight = self.index.weight[self.index.home[documents]]
         above = np.cumsum(weight) - weight
@@ -37,7 +37,7 @@ class Redde:
 
 
 @dataclass(frozen=True, slots=True)
-class Crcs:
+class CrcsScorer:
     """CRCS: samples count the more, the higher they rank among all samples.
 
     score(D) = |D| / (max|D| |S|) sum(R(j), samples of D at ranks j = 1, 2, ...),
@@ -53,27 +53,25 @@ class Crcs:
     beta: float = 0.28
 
     def __call__(self, table: FrequencyTable, words: Sequence[str]) -> DatabaseScores:
-        """Return what the ranks of each database's samples add up to."""
+        """Return the sums over the ranks of each database's samples."""
         documents = self.index.ranked(words)[0][: self.top - 1]
         j = np.arange(1, documents.size + 1)
-        worth = (
-            self.alpha * np.exp(-self.beta * j) if self.exponential else self.top - j
-        )
+        gain = self.alpha * np.exp(-self.beta * j) if self.exponential else self.top - j
         weight = self.index.weight[self.index.home[documents]]
         largest = float(self.index.size.max(initial=0.0)) or 1.0
-        return _by_database(self.index, table, documents, worth * weight / largest)
+        return _by_database(self.index, table, documents, gain * weight / largest)
 
 
 def _by_database(
-    index: SampleIndex, table: FrequencyTable, documents: Ints, worth: Floats
+    index: SampleIndex, table: FrequencyTable, documents: Ints, gain: Floats
 ) -> DatabaseScores:
     """Return the sums over each database's documents, in the order of the table."""
     databases = len(index.names)
-    total = np.bincount(index.home[documents], worth, databases).astype(np.float64)
+    total = np.bincount(index.home[documents], gain, databases).astype(np.float64)
     if index.names != table.names:
         row = {name: i for i, name in enumerate(index.names)}
         lacking = [name for name in table.names if name not in row]
         if lacking:
-            raise UsageError(f"the index of samples does not know {lacking[0]!r}")
+            raise UsageError(f"the index of samples has no {lacking[0]!r}")
         total = total[[row[name] for name in table.names]]
     return DatabaseScores(total, total > 0)

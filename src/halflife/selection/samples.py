@@ -1,4 +1,4 @@
-"""One small index over the documents that were sampled from all databases."""
+"""An index over the documents that were sampled from all databases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from halflife.selection.table import FrequencyTable
 
 @dataclass(frozen=True, slots=True)
 class SampleIndex:
-    """Sampled documents, grouped by word, and how many each of them stands for.
+    """Sampled documents, grouped by word, and how many documents each represents.
 
     Attributes:
         names: The databases.
-        code: The row of each known word; may be shared.
+        code: The row of each indexed word; may be shared.
         start: Where each word's entries start and, last, where they end.
         document: The document of each entry.
-        home: The database of each document. Of documents that score the same the
-            earlier is ranked first, so that their order should mean nothing.
+        home: The database of each document. Of documents with equal scores the earlier
+            is ranked first, so their order should be arbitrary.
         length: Distinct words of each document.
-        weight: Documents that one of a database's samples stands for, |D| / |S|.
+        weight: Documents that one of a database's samples represents, |D| / |S|.
         size: |D| of each database.
 
     """
@@ -46,13 +46,15 @@ class SampleIndex:
             if name not in size:
                 raise UsageError(f"{name!r} has samples, but its size is not given")
         names = tuple(sorted(size))
-        held = [sorted(samples.get(n, ()), key=lambda d: d.key) for n in names]
-        vocabulary = sorted({w for docs in held for d in docs for w in d.words})
+        documents = [sorted(samples.get(n, ()), key=lambda d: d.key) for n in names]
+        vocabulary = sorted({w for docs in documents for d in docs for w in d.words})
         code = {w: j for j, w in enumerate(vocabulary)}
-        words = [sorted({code[w] for w in d.words}) for docs in held for d in docs]
+        words = [sorted({code[w] for w in d.words}) for docs in documents for d in docs]
         document = np.repeat(np.arange(len(words)), [len(w) for w in words])
-        word = np.array([j for each in words for j in each], np.intp)
-        home = np.repeat(np.arange(len(names)), [len(docs) for docs in held])
+        word = np.array(
+            [j for document_words in words for j in document_words], np.intp
+        )
+        home = np.repeat(np.arange(len(names)), [len(docs) for docs in documents])
         sizes = np.array([size[n] for n in names], np.float64)
         return cls.of_entries(names, code, (word, document), home, size=sizes)
 
@@ -93,17 +95,17 @@ class SampleIndex:
         probabilistic relevance framework", 2009; idf above 0 as in Lucene.
         """
         score = np.zeros(self.home.size)
-        found = np.zeros(self.home.size, np.bool_)
+        matched = np.zeros(self.home.size, np.bool_)
         for word in words:
             j = self.code.get(word, -1)
             if j >= 0:
-                mine = self.document[self.start[j] : self.start[j + 1]]
-                n = mine.size
-                score[mine] += np.log1p((self.home.size - n + 0.5) / (n + 0.5))
-                found[mine] = True
-        hits = np.flatnonzero(found)
-        long = self.length[hits] / (self.length.mean() if hits.size else 1.0)
-        score = score[hits] * (k1 + 1.0) / (1.0 + k1 * (1.0 - b + b * long))
+                rows = self.document[self.start[j] : self.start[j + 1]]
+                n = rows.size
+                score[rows] += np.log1p((self.home.size - n + 0.5) / (n + 0.5))
+                matched[rows] = True
+        hits = np.flatnonzero(matched)
+        relative_length = self.length[hits] / (self.length.mean() if hits.size else 1.0)
+        score = score[hits] * (k1 + 1.0) / (1.0 + k1 * (1.0 - b + b * relative_length))
         order = np.argsort(-score, kind="stable")
         return hits[order], score[order]
 

@@ -1,4 +1,4 @@
-"""The summaries of many databases as one table that is read word by word."""
+"""The summaries of many databases as one table, grouped by word."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class FrequencyTable:
 
     Attributes:
         names: The databases.
-        code: The row of each known word; may be shared by many tables.
+        code: The row of each word in the table; may be shared by many tables.
         start: Where each word's entries start and, last, where they end.
         database: The database of each entry.
         count: f(w, D) of each entry.
@@ -86,13 +86,13 @@ class FrequencyTable:
 
     def frequency(self, words: Sequence[str]) -> Floats:
         """Return f(w, D): a row a word, a column a database."""
-        found = np.zeros((len(words), len(self.names)))
-        for row, word in zip(found, words, strict=True):
+        rows = np.zeros((len(words), len(self.names)))
+        for row, word in zip(rows, words, strict=True):
             j = self.code.get(word, -1)
             if j >= 0:
-                mine = slice(self.start[j], self.start[j + 1])
-                row[self.database[mine]] = self.count[mine]
-        return found
+                entries = slice(self.start[j], self.start[j + 1])
+                row[self.database[entries]] = self.count[entries]
+        return rows
 
 
 def _sums(database: Ints, count: Floats, databases: int) -> Floats:
@@ -103,10 +103,10 @@ def _check(names: Sequence[str], summaries: Sequence[Summary]) -> None:
     if len(names) != len(summaries):
         raise UsageError(f"{len(names)} names for {len(summaries)} summaries")
     if len(set(names)) < len(names):
-        twice = next(n for n in names if list(names).count(n) > 1)
-        raise UsageError(f"two databases are called {twice!r}; names must differ")
-    for name, each in zip(names, summaries, strict=True):
-        if not (np.isfinite(each.size) and each.size >= 0):
-            raise UsageError(f"{name!r} has {each.size} documents")
-        if not (np.isfinite(each.count).all() and (each.count >= 0).all()):
+        repeated = next(n for n in names if list(names).count(n) > 1)
+        raise UsageError(f"two databases are called {repeated!r}; names must differ")
+    for name, summary in zip(names, summaries, strict=True):
+        if not (np.isfinite(summary.size) and summary.size >= 0):
+            raise UsageError(f"{name!r} has {summary.size} documents")
+        if not (np.isfinite(summary.count).all() and (summary.count >= 0).all()):
             raise UsageError(f"{name!r} has a document frequency that is no count")

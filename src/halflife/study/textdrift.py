@@ -13,7 +13,7 @@ from halflife.study.figures import Column, StudyFigure, Table, as_csv, drawing, 
 from halflife.study.marks import BandMark, LineMark, Mark, Points
 from halflife.study.phrases import share
 from halflife.study.svg import Chart
-from halflife.summary.age_curves import Ageing, Curve
+from halflife.summary.age_curves import AgeCurves, Curve
 from halflife.summary.drift import SummaryDrift
 from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import STRATA
@@ -31,7 +31,7 @@ TITLES = {
 PUBLISHED = (("ur", 1, 0.91), ("ur", 25, 0.80), ("up", 48, 0.70))
 
 
-def figures(views: Mapping[str, Ageing]) -> tuple[StudyFigure, ...]:
+def figures(views: Mapping[str, AgeCurves]) -> tuple[StudyFigure, ...]:
     """Show each metric against age, a curve for each kind of summary or view."""
     return tuple(_figure(metric, views) for metric in TITLES)
 
@@ -99,7 +99,7 @@ def alone(element: str) -> str:
     return element.replace("</desc>", f"</desc><style>{svg.STYLE}</style>", 1)
 
 
-def _figure(metric: str, views: Mapping[str, Ageing]) -> StudyFigure:
+def _figure(metric: str, views: Mapping[str, AgeCurves]) -> StudyFigure:
     said = tuple(_said(metric, name, ageing) for name, ageing in views.items())
     marks: list[Mark] = []
     for tone, (name, ageing) in enumerate(views.items()):
@@ -130,7 +130,7 @@ def _published(metric: str) -> list[Mark]:
     return [Points(x, y, "152 databases, 2002-2003", 6, hollow=True)]
 
 
-def _upwards(metric: str, views: Mapping[str, Ageing]) -> Axis:
+def _upwards(metric: str, views: Mapping[str, AgeCurves]) -> Axis:
     if metric != "kl":
         low = _lowest(*(a.curves[metric].low for a in views.values()))
         at = [value for name, _, value in PUBLISHED if name == metric]
@@ -144,7 +144,7 @@ def _lowest(*series: Floats) -> float:
     return min([0.95, *found])
 
 
-def _said(metric: str, name: str, ageing: Ageing) -> str:
+def _said(metric: str, name: str, ageing: AgeCurves) -> str:
     mean = ageing.curves[metric].mean
     known = np.flatnonzero(np.isfinite(mean))
     if known.size == 0:
@@ -158,7 +158,7 @@ def _said(metric: str, name: str, ageing: Ageing) -> str:
     )
 
 
-def _table(name: str, ageing: Ageing, curve: Curve) -> dict[str, Column]:
+def _table(name: str, ageing: AgeCurves, curve: Curve) -> dict[str, Column]:
     return {
         "summaries": [name] * ageing.age.size,
         "age_weeks": ageing.age.tolist(),

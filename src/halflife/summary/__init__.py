@@ -34,13 +34,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of one database's words.
+    """The words of one database, with document frequencies.
 
     Attributes:
         words: The words, sorted.
-        count: Documents of the database believed to contain each of them, f(w, D).
+        count: Estimated documents of the database with each of them, f(w, D).
         size: Documents in the database, |D|.
-        sampled: Documents that were read to know it; ``size`` if all were.
+        sampled: Documents that were read for it; ``size`` if all were.
 
     """
 

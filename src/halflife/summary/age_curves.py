@@ -1,4 +1,4 @@
-"""What age does to summaries: the five metrics against weeks, over databases."""
+"""The effect of age on summaries: the five metrics by weeks, over databases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class Curve:
 
     Attributes:
         mean: Mean over databases of the means over each one's starts.
-        low: The lower bound of it.
-        high: The upper bound of it.
+        low: Its lower bound.
+        high: Its upper bound.
         databases: Databases for which it is defined.
 
     """
@@ -33,7 +33,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Ageing:
+class AgeCurves:
     """The five metrics of summaries of each age, in weeks."""
 
     age: Ints
@@ -46,40 +46,40 @@ class Ageing:
         return Interval(*(float(v[k]) for v in (curve.mean, curve.low, curve.high)))
 
 
-def ageing(
-    found: Sequence[SummaryDrift], rng: Generator, *, ages: Ints | None = None
-) -> Ageing:
+def age_curves(
+    drifts: Sequence[SummaryDrift], rng: Generator, *, ages: Ints | None = None
+) -> AgeCurves:
     """Average the metrics by age: first over a database's starts, then over databases.
 
     Several drifts of one database, from several samples, are averaged first. Each
     database counts once. Bounds: 95 %, by resampling whole databases.
     """
-    if not found:
+    if not drifts:
         raise ValueError("no database to average over")
-    asked = np.arange(1, YEAR + 1) if ages is None else ages
-    names = tuple(dict.fromkeys(one.name for one in found))
-    tables = {m: np.full((len(found), asked.size), np.nan) for m in METRICS}
-    for k, one in enumerate(found):
-        for metric, mean in by_age(one, asked):
+    ages = np.arange(1, YEAR + 1) if ages is None else ages
+    names = tuple(dict.fromkeys(drift.name for drift in drifts))
+    tables = {m: np.full((len(drifts), ages.size), np.nan) for m in METRICS}
+    for k, drift in enumerate(drifts):
+        for metric, mean in by_age(drift, ages):
             tables[metric][k] = mean
-    group = np.array([names.index(one.name) for one in found])
+    group = np.array([names.index(drift.name) for drift in drifts])
     counts = draws(len(names), rng)
-    return Ageing(asked, {m: _curve(t, group, counts) for m, t in tables.items()})
+    return AgeCurves(ages, {m: _curve(t, group, counts) for m, t in tables.items()})
 
 
 def _curve(table: Floats, group: Ints, counts: Floats) -> Curve:
-    some = np.isfinite(table)
-    values = np.where(some, table, 0.0)
+    finite = np.isfinite(table)
+    values = np.where(finite, table, 0.0)
     groups = counts.shape[1]
     bounds, databases = [], []
     for k in range(table.shape[1]):
-        number = np.bincount(group, some[:, k], groups)
+        number = np.bincount(group, finite[:, k], groups)
         mean = np.bincount(group, values[:, k], groups) / np.maximum(number, 1.0)
-        known = number > 0
-        databases.append(int(known.sum()))
+        defined = number > 0
+        databases.append(int(defined.sum()))
         bounds.append(
-            cluster_interval(counts, Ratio(mean, known.astype(np.float64)))
-            if known.any()
+            cluster_interval(counts, Ratio(mean, defined.astype(np.float64)))
+            if defined.any()
             else Interval(np.nan, np.nan, np.nan)
         )
     mean, low, high = np.array(bounds).reshape(-1, 3).T

@@ -1,4 +1,4 @@
-"""How the summaries of a database drift apart: every week against every later one."""
+"""The drift of a database's summaries: every week against every later one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from halflife.summary.metrics import METRICS, SummaryChange
 from halflife.summary.pairs import compare_all
 from halflife.summary.weekly import Weekly, WeeklySummaries
 
-# Makes a summary of a database as it was in a week, say by querying it.
+# Makes a summary of a database as it was in a week, for example by querying it.
 Maker: TypeAlias = Callable[[Weekly, str, int, Generator], Summary]
 
 
@@ -47,9 +47,9 @@ class SummaryDrift:
 
 def drift(weekly: Weekly, site: str) -> SummaryDrift:
     """Compare the complete summaries of a database in all weeks."""
-    told = weekly.counted(site)
-    change = compare_all(told.count, told.count)
-    return _drift(weekly, site, told, told.week, change)
+    summaries = weekly.weekly_summaries(site)
+    change = compare_all(summaries.count, summaries.count)
+    return _drift(weekly, site, summaries, summaries.week, change)
 
 
 def drifts(weekly: Weekly) -> tuple[SummaryDrift, ...]:
@@ -57,7 +57,7 @@ def drifts(weekly: Weekly) -> tuple[SummaryDrift, ...]:
     return tuple(drift(weekly, site) for site in weekly.sites)
 
 
-def made_drifts(
+def sampled_drifts(
     weekly: Weekly,
     site: str,
     maker: Maker,
@@ -66,23 +66,23 @@ def made_drifts(
     samples: int = 5,
     every: int = 1,
 ) -> tuple[SummaryDrift, ...]:
-    """Compare summaries that a ``Maker`` makes with the complete ones of all weeks.
+    """Compare summaries of a ``Maker`` with the complete ones of all weeks.
 
-    So a made summary is judged by the truth, also at age 0. It is made ``samples``
+    So a sampled summary is judged by the truth, also at age 0. It is made ``samples``
     times in every ``every``-th week; one drift is returned for each.
     """
-    told = weekly.counted(site)
-    weeks = told.week[::every]
-    known = weekly.words[told.term].tolist()
-    found = []
-    for made in _made(weekly, site, maker, rng, weeks, samples):
-        old = _matrix(made, known)
-        new = np.pad(told.count, ((0, 0), (0, old.shape[1] - len(known))))
-        found.append(_drift(weekly, site, told, weeks, compare_all(old, new)))
-    return tuple(found)
+    complete = weekly.weekly_summaries(site)
+    weeks = complete.week[::every]
+    words = weekly.words[complete.term].tolist()
+    drifts = []
+    for made in _samples(weekly, site, maker, rng, weeks, samples):
+        old = _matrix(made, words)
+        new = np.pad(complete.count, ((0, 0), (0, old.shape[1] - len(words))))
+        drifts.append(_drift(weekly, site, complete, weeks, compare_all(old, new)))
+    return tuple(drifts)
 
 
-def _made(
+def _samples(
     weekly: Weekly,
     site: str,
     maker: Maker,
@@ -92,7 +92,7 @@ def _made(
 ) -> Iterator[tuple[Summary, ...]]:
     """Yield the summaries of all weeks, for each sample.
 
-    All samples of a week are made in turn, so that a maker can keep its index.
+    All samples of a week are made in a row, so that a maker can keep its index.
     """
     made = [
         [maker(weekly, site, week, rng) for _ in range(samples)]
@@ -101,9 +101,9 @@ def _made(
     return zip(*made, strict=True)
 
 
-def _matrix(made: Sequence[Summary], known: list[str]) -> Floats:
-    """Return the counts (summaries x words), the known words first."""
-    place = {w: k for k, w in enumerate(known)}
+def _matrix(made: Sequence[Summary], words: list[str]) -> Floats:
+    """Return the counts (summaries x words), the given words first."""
+    place = {w: k for k, w in enumerate(words)}
     for summary in made:
         for word in summary.words:
             place.setdefault(word, len(place))
@@ -114,15 +114,19 @@ def _matrix(made: Sequence[Summary], known: list[str]) -> Floats:
 
 
 def _drift(
-    weekly: Weekly, site: str, told: WeeklySummaries, made: Ints, change: SummaryChange
+    weekly: Weekly,
+    site: str,
+    complete: WeeklySummaries,
+    made: Ints,
+    change: SummaryChange,
 ) -> SummaryDrift:
     return SummaryDrift(
         name=site,
         stratum=weekly.stratum[weekly.place(site)],
         made=made,
-        week=told.week,
-        size=told.size,
-        words=np.count_nonzero(told.count, axis=1).astype(np.float64),
+        week=complete.week,
+        size=complete.size,
+        words=np.count_nonzero(complete.count, axis=1).astype(np.float64),
         change=change,
     )
 
@@ -132,35 +136,35 @@ def complete(weekly: Weekly, site: str, week: int, _: Generator) -> Summary:
     return weekly.summary(site, week)
 
 
-def drawn(documents: int) -> Maker:
-    """Return a ``Maker`` that reads so many documents, each as likely as another.
+def sampling_maker(documents: int) -> Maker:
+    """Return a ``Maker`` that reads ``documents`` uniformly drawn documents.
 
-    No search box gives such a sample: matches are likelier to be wordy documents,
-    which know more words.
+    No search box gives such a sample: its matches tend to be long documents, which have
+    more words.
     """
 
     def made(weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
         rows = weekly.present(site, week)
-        some = np.sort(rng.choice(rows, min(documents, rows.size), replace=False))
-        terms = np.concatenate([*weekly.terms(some), np.zeros(0, np.int32)])
+        sample = np.sort(rng.choice(rows, min(documents, rows.size), replace=False))
+        terms = np.concatenate([*weekly.terms(sample), np.zeros(0, np.int32)])
         term, count = np.unique(terms.astype(np.intp), return_counts=True)
         words = weekly.words[term].tolist()
-        scale = rows.size / max(some.size, 1)
-        found = dict(zip(words, (count * scale).tolist(), strict=True))
-        return Summary.of(found, float(rows.size), some.size)
+        scale = rows.size / max(sample.size, 1)
+        counts = dict(zip(words, (count * scale).tolist(), strict=True))
+        return Summary.of(counts, float(rows.size), sample.size)
 
     return made
 
 
-def by_age(found: SummaryDrift, ages: Ints) -> Iterator[tuple[str, Floats]]:
+def by_age(drift: SummaryDrift, ages: Ints) -> Iterator[tuple[str, Floats]]:
     """Yield each metric with its mean over old summaries, by age; NaN for none."""
-    age = found.age()
+    age = drift.age()
     where = np.searchsorted(ages, age)
-    asked = (where < ages.size) & (ages[np.minimum(where, ages.size - 1)] == age)
+    in_ages = (where < ages.size) & (ages[np.minimum(where, ages.size - 1)] == age)
     for metric in METRICS:
-        values = found.change.of(metric)
-        some = asked & np.isfinite(values)
-        total = np.bincount(where[some], values[some], ages.size)
-        number = np.bincount(where[some], minlength=ages.size)
+        values = drift.change.of(metric)
+        chosen = in_ages & np.isfinite(values)
+        total = np.bincount(where[chosen], values[chosen], ages.size)
+        number = np.bincount(where[chosen], minlength=ages.size)
         mean = np.where(number > 0, total / np.maximum(number, 1), np.nan)
         yield metric, mean

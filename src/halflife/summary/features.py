@@ -1,4 +1,4 @@
-"""What is known of a database when its summary is made, to foretell its lifetime.
+"""Features of a database when its summary is made, to predict the lifetime.
 
 Ipeirotis et al., TODS 2007, section 4.3.2. Current features are taken in the week of
 the start. Evolution features are means over all pairs of summaries k weeks apart
@@ -8,7 +8,7 @@ within ``training`` weeks. Both use nothing later than the start:
   among them;
 - ``beginning``: they are the first ones recorded, as in the article.
 
-Where the training weeks are not all there by the start, the feature is NaN.
+Where the training weeks are incomplete at the start, the feature is NaN.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Features:
 
     Attributes:
         names: Names of the columns.
-        values: The features (lifetimes x names); NaN where one is not known.
+        values: The features (lifetimes x names); NaN where unknown.
         stratum: The domain of the database of each lifetime.
 
     """
@@ -54,7 +54,7 @@ class Features:
 
 
 def features(
-    found: Sequence[SummaryDrift],
+    drifts: Sequence[SummaryDrift],
     lives: Lifetimes,
     *,
     training: int = TRAINING,
@@ -69,35 +69,35 @@ def features(
     if training < 2 or when not in ("before", "beginning"):
         raise ValueError(f"no such training: {training} weeks, {when!r}")
     lags = min(LAGS, training - 1)
-    told = [_of_drift(one, training, lags, when) for one in found]
+    tables = [_of_drift(drift, training, lags, when) for drift in drifts]
     names = (
         "ln_size",
         "ln_words",
         *(f"{m}_{k + 1}" for m in ORDER for k in range(lags)),
     )
     values = np.full((lives.start.size, len(names)), np.nan)
-    for k, (one, table) in enumerate(zip(found, told, strict=True)):
-        mine = lives.database == k
-        values[mine] = table[np.searchsorted(one.week, lives.start[mine])]
-    topic_names, dummies = _dummies(found, lives, topics or {})
+    for k, (drift, table) in enumerate(zip(drifts, tables, strict=True)):
+        rows = lives.database == k
+        values[rows] = table[np.searchsorted(drift.week, lives.start[rows])]
+    topic_names, dummies = _dummies(drifts, lives, topics or {})
     return Features(
         ("tau", *names, *topic_names),
         np.column_stack((lives.tau, values, dummies)),
-        tuple(found[k].stratum for k in lives.database.tolist()),
+        tuple(drifts[k].stratum for k in lives.database.tolist()),
     )
 
 
 ORDER = ("kl", *(m for m in METRICS if m != "kl"))
 
 
-def _of_drift(one: SummaryDrift, training: int, lags: int, when: str) -> Floats:
+def _of_drift(drift: SummaryDrift, training: int, lags: int, when: str) -> Floats:
     """Return the features of a database in every week (weeks x features)."""
-    if one.made.shape != one.week.shape or (one.made != one.week).any():
-        raise ValueError(f"{one.name}: features need a summary made in every week")
-    size, words = (np.where(v > 0, v, np.nan) for v in (one.size, one.words))
+    if drift.made.shape != drift.week.shape or (drift.made != drift.week).any():
+        raise ValueError(f"{drift.name}: features need a summary made in every week")
+    size, words = (np.where(v > 0, v, np.nan) for v in (drift.size, drift.words))
     columns = [np.log(size), np.log(words)]
     for metric in ORDER:
-        values = one.change.of(metric)
+        values = drift.change.of(metric)
         columns += [evolution(values, k, training, when) for k in range(1, lags + 1)]
     return np.column_stack(columns)
 
@@ -109,9 +109,9 @@ def evolution(values: Floats, lag: int, training: int, when: str) -> Floats:
     """
     weeks = values.shape[0]
     pair = np.diagonal(values, lag)
-    some = np.isfinite(pair)
-    total = np.concatenate(([0.0], np.cumsum(np.where(some, pair, 0.0))))
-    number = np.concatenate(([0], np.cumsum(some)))
+    finite = np.isfinite(pair)
+    total = np.concatenate(([0.0], np.cumsum(np.where(finite, pair, 0.0))))
+    number = np.concatenate(([0], np.cumsum(finite)))
     last: Ints = np.arange(weeks) if when == "before" else np.full(weeks, training - 1)
     trained = (np.arange(weeks) >= training - 1) & (training <= weeks)
     end = np.clip(last - lag + 1, 0, pair.size)
@@ -122,11 +122,13 @@ def evolution(values: Floats, lag: int, training: int, when: str) -> Floats:
 
 
 def _dummies(
-    found: Sequence[SummaryDrift], lives: Lifetimes, topics: Mapping[str, str]
+    drifts: Sequence[SummaryDrift], lives: Lifetimes, topics: Mapping[str, str]
 ) -> tuple[tuple[str, ...], Floats]:
     """Return a column of 0 and 1 for each topic."""
-    known = sorted(set(topics.values()))
-    mine = [topics.get(found[k].name, "") for k in lives.database.tolist()]
-    table = np.array([[t == topic for topic in known] for t in mine], dtype=np.float64)
-    names = tuple(f"topic_{topic}" for topic in known)
-    return names, table.reshape(len(mine), len(known))
+    distinct = sorted(set(topics.values()))
+    topic_of = [topics.get(drifts[k].name, "") for k in lives.database.tolist()]
+    table = np.array(
+        [[t == topic for topic in distinct] for t in topic_of], dtype=np.float64
+    )
+    names = tuple(f"topic_{topic}" for topic in distinct)
+    return names, table.reshape(len(topic_of), len(distinct))

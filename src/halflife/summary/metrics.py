@@ -1,4 +1,4 @@
-"""How far an old summary is from what is true now.
+"""The change between an old summary and the current truth.
 
 With W_o and W_c the words of the old and of the current summary, S the words of
 both, and f_o, f_c the documents that contain a word:
@@ -15,8 +15,8 @@ changes in text databases", TODS 2007, section 3.2; the article prints W_D for W
 in wr and leaves the base of the logarithm open: here it is e.
 
 A share of nothing is NaN. So is a divergence over fewer than two shared words: it
-would be 0 for one word, whatever happened to the databases. ``DivergenceStatus`` says
-why.
+would be 0 for one word, however the databases changed. ``DivergenceStatus`` has the
+reason.
 """
 
 import math
@@ -30,7 +30,7 @@ from halflife.core.arrays import Bytes, Floats, Ints
 
 
 class DivergenceStatus(IntEnum):
-    """Whether the divergence of two summaries means something, and why not."""
+    """Whether the divergence of two summaries is meaningful, and why not."""
 
     OK = 0
     NOTHING_SHARED = 1
@@ -64,8 +64,8 @@ class SummaryChange:
         """Return one of the five, by its name."""
         if metric not in METRICS:
             raise ValueError(f"no metric {metric!r}; one of {', '.join(METRICS)}")
-        found: Floats = getattr(self, metric)
-        return found
+        values: Floats = getattr(self, metric)
+        return values
 
 
 METRICS = tuple(f.name for f in fields(SummaryChange) if f.name != "status")
@@ -73,7 +73,7 @@ METRICS = tuple(f.name for f in fields(SummaryChange) if f.name != "status")
 
 @dataclass(frozen=True, slots=True)
 class SummaryOverlap:
-    """What the metrics of many pairs are made of: sums, all of one shape.
+    """The sums from which the metrics of many pairs are computed, all of one shape.
 
     Attributes:
         old_words: Words of the old summary.
@@ -96,7 +96,7 @@ class SummaryOverlap:
 
     def status(self) -> Bytes:
         """Return the ``DivergenceStatus`` of each pair."""
-        found = np.select(
+        statuses = np.select(
             [self.old_words == 0, self.new_words == 0, self.shared < 2],
             [
                 DivergenceStatus.EMPTY_OLD,
@@ -105,10 +105,10 @@ class SummaryOverlap:
             ],
             DivergenceStatus.OK,
         )
-        return found.astype(np.int8)
+        return statuses.astype(np.int8)
 
     def change(self, kl: Floats) -> SummaryChange:
-        """Return the metrics, given divergences that count only where ``OK``."""
+        """Return the metrics, given divergences that are used only where ``OK``."""
         status = self.status()
         return SummaryChange(
             ur=share(self.shared, self.new_words),
@@ -121,9 +121,9 @@ class SummaryOverlap:
 
 
 def share(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole; NaN where the whole is nothing."""
-    some = whole > 0
-    return np.where(some, part / np.where(some, whole, 1.0), np.nan)
+    """Return part / whole; NaN where the whole is 0."""
+    positive = whole > 0
+    return np.where(positive, part / np.where(positive, whole, 1.0), np.nan)
 
 
 def compare_cells(
@@ -139,7 +139,7 @@ def compare_cells(
     row, f_o, f_c = old[0][i] // columns, old[1][i], new[1][j]
     a, b = _sum(row, f_o, rows), _sum(row, f_c, rows)
     ratio = (f_c / b[row]) * np.log((f_c / f_o) * (a / np.maximum(b, 1e-300))[row])
-    found = SummaryOverlap(
+    overlap = SummaryOverlap(
         old_words=_sum(old[0] // columns, np.ones_like(old[1]), rows),
         new_words=_sum(new[0] // columns, np.ones_like(new[1]), rows),
         shared=_sum(row, np.ones_like(f_o), rows),
@@ -148,7 +148,7 @@ def compare_cells(
         old_shared=a,
         new_shared=b,
     )
-    return found.change(_sum(row, ratio, rows))
+    return overlap.change(_sum(row, ratio, rows))
 
 
 def _sum(row: Ints, values: Floats, rows: int) -> Floats:
@@ -181,7 +181,7 @@ def compare(old: Mapping[str, float], new: Mapping[str, float]) -> SummaryChange
 
 
 def status(old: Mapping[str, float], new: Mapping[str, float]) -> DivergenceStatus:
-    """Return whether a divergence of the two would mean something.
+    """Return whether a divergence of the two would be meaningful.
 
     >>> status({"a": 1.0}, {"a": 2.0, "b": 1.0}).name
     'ONE_SHARED'
@@ -199,7 +199,7 @@ def unweighted_recall(old: Mapping[str, float], new: Mapping[str, float]) -> flo
 
 
 def unweighted_precision(old: Mapping[str, float], new: Mapping[str, float]) -> float:
-    """Return the share of the old words that are still there.
+    """Return the share of the old words that are still present.
 
     >>> unweighted_precision({"a": 3, "b": 1}, {"a": 1, "c": 1, "d": 2})
     0.5
@@ -217,7 +217,7 @@ def weighted_recall(old: Mapping[str, float], new: Mapping[str, float]) -> float
 
 
 def weighted_precision(old: Mapping[str, float], new: Mapping[str, float]) -> float:
-    """Return the share of the old counts on words that are still there.
+    """Return the share of the old counts on words that are still present.
 
     >>> weighted_precision({"a": 3, "b": 1}, {"a": 1, "c": 1, "d": 2})
     0.75

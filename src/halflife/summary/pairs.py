@@ -1,4 +1,4 @@
-"""Every version of a database's summary against every other, at once.
+"""Every version of a database's summary against every other, in matrix form.
 
 With F a matrix of counts (versions x words) and I = (F > 0), the sums of all pairs
 are products of matrices, for
@@ -22,10 +22,10 @@ BLOCK = 8192  # words at a time, which bounds the memory
 
 SMALL = 1 << 18  # multiplications in a product that OpenBLAS does without threads
 
-# Below this the sums of logarithms cannot tell a divergence from 0.
+# Below this the sums of logarithms cannot distinguish a divergence from 0.
 LEAST = 1e-13
 
-# Odd multipliers, from the golden ratio; a hash that fails only costs time.
+# Odd multipliers, from the golden ratio; a collision of the hash only costs time.
 MIX = np.arange(1, 257, dtype=np.uint64) ** np.uint64(3) * np.uint64(
     0x9E3779B97F4A7C15
 ) | np.uint64(1)
@@ -38,22 +38,22 @@ def compare_all(old: Counts, new: Counts) -> SummaryChange:
     matrices, old versions down and new ones across.
     """
     if old.ndim != 2 or new.ndim != 2 or old.shape[1] != new.shape[1]:
-        raise ValueError(f"versions with unlike words: {old.shape} and {new.shape}")
+        raise ValueError(f"versions with different words: {old.shape} and {new.shape}")
     shape = old.shape[0], new.shape[0]
-    first, times = alike(old, new)
+    first, times = word_groups(old, new)
     sums = np.zeros((9, *shape))
     for begin in range(0, first.size, BLOCK):
-        part = slice(begin, begin + BLOCK)
-        a, b = (side[:, first[part]].astype(np.float64) for side in (old, new))
-        sums += _sums(a, b, times[part])
+        block = slice(begin, begin + BLOCK)
+        a, b = (side[:, first[block]].astype(np.float64) for side in (old, new))
+        sums += _sums(a, b, times[block])
     return _change(sums)
 
 
-def alike(old: Counts, new: Counts) -> tuple[Ints, Floats]:
-    """Return one word of each group with the same counts throughout, and how many.
+def word_groups(old: Counts, new: Counts) -> tuple[Ints, Floats]:
+    """Return one word of each group with the same counts in all rows, and group sizes.
 
-    Most words of a database live in the same few documents, so that there are far
-    fewer histories than words. They are found by a hash, which is then checked.
+    Most words of a database are in the same few documents, so that there are far fewer
+    histories than words. Groups are found by a hash, which is then checked.
     """
     code = np.zeros(old.shape[1], dtype=np.uint64)
     for k, row in enumerate((*old, *new)):
@@ -70,7 +70,7 @@ def _bits(row: Counts) -> NDArray[np.uint64]:
 
 
 def _sums(a: Floats, b: Floats, times: Floats) -> Floats:
-    """Return the nine sums over some words that the metrics are made of."""
+    """Return the nine sums over some words from which the metrics are computed."""
     if not all((np.isfinite(side) & (side >= 0)).all() for side in (a, b)):
         raise ValueError("counts of words must be finite and not below 0")
     in_a, in_b = ((side > 0).astype(np.float64) for side in (a, b))
@@ -94,24 +94,24 @@ def _sums(a: Floats, b: Floats, times: Floats) -> Floats:
 def product(a: Floats, b: Floats) -> Floats:
     """Return ``a @ b.T`` for few long rows, in pieces too small for threads.
 
-    Threads that wait for each other lose more here than they win: on a busy machine
+    Threads that wait for each other cost more here than they gain: on a busy machine
     the plain product takes twenty times as long.
     """
-    wide = max(SMALL // (a.shape[0] * b.shape[0]), 1)
-    short = -a.shape[1] % wide
-    cut = [
-        np.pad(side, ((0, 0), (0, short)))
-        .reshape(side.shape[0], -1, wide)
+    width = max(SMALL // (a.shape[0] * b.shape[0]), 1)
+    missing = -a.shape[1] % width
+    pieces = [
+        np.pad(side, ((0, 0), (0, missing)))
+        .reshape(side.shape[0], -1, width)
         .transpose(1, 0, 2)
         for side in (a, b)
     ]
-    found: Floats = np.matmul(cut[0], cut[1].transpose(0, 2, 1)).sum(axis=0)
-    return found
+    total: Floats = np.matmul(pieces[0], pieces[1].transpose(0, 2, 1)).sum(axis=0)
+    return total
 
 
 def _change(sums: Floats) -> SummaryChange:
-    found = SummaryOverlap(*sums[:7])
-    some = found.shared > 0
-    a, b = (np.where(some, x, 1.0) for x in (found.old_shared, found.new_shared))
+    overlap = SummaryOverlap(*sums[:7])
+    shared = overlap.shared > 0
+    a, b = (np.where(shared, x, 1.0) for x in (overlap.old_shared, overlap.new_shared))
     divergence = (sums[7] - sums[8]) / b + np.log(a / b)
-    return found.change(np.where(divergence < LEAST, 0.0, divergence))
+    return overlap.change(np.where(divergence < LEAST, 0.0, divergence))

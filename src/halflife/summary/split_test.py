@@ -1,9 +1,9 @@
-"""How far two samples of a database differ, beyond what chance alone makes of it.
+"""The difference of two samples of a database beyond chance.
 
-Two samples of documents know different words and count them differently even if the
-database did not change at all. If it did not, whoever drew the documents might as well
-have put each into the other sample. So the documents of both are dealt out again, many
-times, and what two such halves differ by is what chance makes.
+Two samples of documents contain different words and counts even if the database did
+not change at all. If it did not, each document could as well have been drawn into the
+other sample. So the documents of both are dealt out again, many times, and the
+difference of two such halves is that of chance.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.search import Document
 from halflife.summary.metrics import compare_cells
 
-DEALS = 39  # with so many, the found one is beyond all by chance once in 40
+DEALS = 39  # with so many, the observed one is beyond all by chance once in 40
 
 
 class Excess(NamedTuple):
@@ -24,9 +24,9 @@ class Excess(NamedTuple):
 
     Attributes:
         found: The divergence of the two samples.
-        chance: What it is in the mean if nothing changed.
-        spread: By how much it varies then: one standard deviation.
-        beyond: The share of deals that differ at least as much; the found one counts.
+        chance: Its mean if nothing changed.
+        spread: Its standard deviation if nothing changed.
+        beyond: The share of deals that differ at least as much, the observed included.
 
     """
 
@@ -37,7 +37,7 @@ class Excess(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """The divergence less what chance makes, at least 0."""
+        """The divergence less that of chance, at least 0."""
         return max(self.found - self.chance, 0.0)
 
 
@@ -48,8 +48,8 @@ def excess(
 
     The divergence is KL(new, old) of the documents that contain each word, over the
     words of both (``summary.metrics``). The documents are dealt out again ``DEALS``
-    times into samples of the same sizes; the mean of those divergences is what chance
-    makes (Fisher's randomisation).
+    times into samples of the same sizes; the mean of those divergences is that of
+    chance (Fisher's randomisation).
     """
     document, word = _pairs([*old, *new])
     first = np.arange(len(old) + len(new)) < len(old)
@@ -67,23 +67,23 @@ def _pairs(documents: Sequence[Document]) -> tuple[Ints, Ints]:
     place: dict[str, int] = {}
     pairs = [
         (i, place.setdefault(word, len(place)))
-        for i, one in enumerate(documents)
-        for word in dict.fromkeys(one.words)
+        for i, entry in enumerate(documents)
+        for word in dict.fromkeys(entry.words)
     ]
-    both = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+    table = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
 
 
 def _divergence(document: Ints, word: Ints, first: Bools) -> float:
-    """Return KL of the documents that are not first from those that are."""
+    """Return KL of the documents in ``first`` from the others."""
     if word.size == 0:
         return float("nan")
-    mine, n = first[document], int(word.max()) + 1
-    sides = [_counts(word[which], n) for which in (mine, ~mine)]
+    in_first, n = first[document], int(word.max()) + 1
+    sides = [_counts(word[which], n) for which in (in_first, ~in_first)]
     return float(compare_cells(sides[0], sides[1], 1, n).kl[0])
 
 
 def _counts(word: Ints, n: int) -> tuple[Ints, Floats]:
     count = np.bincount(word, minlength=n)
-    some = np.flatnonzero(count)
-    return some, count[some].astype(np.float64)
+    present = np.flatnonzero(count)
+    return present, count[present].astype(np.float64)

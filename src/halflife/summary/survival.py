@@ -1,4 +1,4 @@
-"""How long a summary stays true: until its divergence first exceeds a threshold.
+"""Lifetimes of summaries: until the divergence first exceeds a threshold.
 
 The lifetime of the summary made in week s is the least t > 0 with
 
@@ -6,12 +6,12 @@ The lifetime of the summary made in week s is the least t > 0 with
 
 Ipeirotis et al., TODS 2007, definition 4.1, which looks back from the current
 summary; a schedule has to know what lies ahead, so here lifetimes look forward. The
-divergence may fall below tau again: what counts is the first crossing. It is seen
-only weekly, so that a length of t means a crossing in (t - 1, t].
+divergence may fall below tau again: the first crossing counts. It is observed only
+weekly, so that a length of t means a crossing in (t - 1, t].
 
 A lifetime is censored where the recording ends, and before the first week in which
-the divergence means nothing (the database is empty, or shares fewer than two words
-with the summary). One that is censored at once says nothing and is left out.
+the divergence is undefined (the database is empty, or shares fewer than two words with
+the summary). One that is censored at once has no information and is left out.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Lifetimes:
         database: Which of the databases.
         start: The week in which the summary was made.
         tau: The threshold.
-        length: Weeks until the first crossing, or until it was lost from sight.
+        length: Weeks until the first crossing, or until it was censored.
         event: Whether it crossed; else the lifetime is censored.
 
     """
@@ -54,38 +54,40 @@ class Lifetimes:
 def first_crossings(
     made: Ints, week: Ints, kl: Floats, tau: float
 ) -> tuple[Floats, Bools]:
-    """Return length and event of each summary; a length of 0 where nothing was seen.
+    """Return length and event of each summary; a length of 0 if nothing was observed.
 
     ``kl`` is (made x week), as in ``SummaryDrift``.
     """
-    late = week[None, :] > made[:, None]
-    over = late & (kl > tau)
-    lost = late & ~np.isfinite(kl)
+    after = week[None, :] > made[:, None]
+    over = after & (kl > tau)
+    undefined = after & ~np.isfinite(kl)
     end = np.where(over.any(axis=1), over.argmax(axis=1), week.size)
-    gone = np.where(lost.any(axis=1), lost.argmax(axis=1), week.size)
-    event = end < gone
-    known = np.append(week, week[-1] + 1)
-    last = np.where(event, known[np.minimum(end, week.size)], known[gone] - 1)
+    censored = np.where(undefined.any(axis=1), undefined.argmax(axis=1), week.size)
+    event = end < censored
+    weeks = np.append(week, week[-1] + 1)
+    last = np.where(event, weeks[np.minimum(end, week.size)], weeks[censored] - 1)
     return np.maximum(last - made, 0).astype(np.float64), event
 
 
-def lifetimes(found: Sequence[SummaryDrift], taus: Sequence[float]) -> Lifetimes:
+def lifetimes(drifts: Sequence[SummaryDrift], taus: Sequence[float]) -> Lifetimes:
     """Return the lifetimes of all summaries of all databases at each threshold."""
     if not all(0 < tau < np.inf for tau in taus):
         raise ValueError(f"thresholds must be above 0 and finite: {list(taus)}")
     parts: list[tuple[Ints, Ints, Floats, Floats, Bools]] = []
-    for k, one in enumerate(found):
+    for k, drift in enumerate(drifts):
         for tau in taus:
-            length, event = first_crossings(one.made, one.week, one.change.kl, tau)
-            some = length > 0
-            n = int(some.sum())
+            length, event = first_crossings(
+                drift.made, drift.week, drift.change.kl, tau
+            )
+            observed = length > 0
+            n = int(observed.sum())
             parts.append(
                 (
                     np.full(n, k),
-                    one.made[some],
+                    drift.made[observed],
                     np.full(n, tau),
-                    length[some],
-                    event[some],
+                    length[observed],
+                    event[observed],
                 )
             )
     none = np.zeros(0)

@@ -17,16 +17,16 @@ from halflife.summary.metrics import SummaryChange, compare_cells
 class Summaries:
     """Summaries of several databases: rows are databases, columns words.
 
-    The cells that are not 0 stand row by row, as in a CSR matrix.
+    The cells that are not 0 are stored row by row, as in a CSR matrix.
 
     Attributes:
         names: Names of the databases, each once.
         words: The vocabulary, each word once, in any order.
         start: Where the cells of each row start, and the end of the last.
         word: The column of each cell, ascending within a row.
-        count: Documents believed to contain the word; above 0.
+        count: Estimated documents with the word; above 0.
         size: Documents in each database.
-        sampled: Documents that were read to know it.
+        sampled: Documents that were read for it.
         taken_at: When, in days.
 
     """
@@ -42,7 +42,7 @@ class Summaries:
 
     @classmethod
     def of(cls, rows: Mapping[str, Summary], taken_at: float = 0.0) -> "Summaries":
-        """Return the table of these summaries, all taken at one moment."""
+        """Return the table of these summaries, all taken at one time."""
         words = sorted({w for summary in rows.values() for w in summary.words})
         place = {w: k for k, w in enumerate(words)}
         cells = [_cells(summary, place) for summary in rows.values()]
@@ -60,7 +60,7 @@ class Summaries:
         )
 
     def place(self, name: str) -> int:
-        """Return which row is of the database with this name."""
+        """Return the row of the database with this name."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -94,7 +94,7 @@ class Summaries:
     def over(self, words: NDArray[np.object_]) -> "Summaries":
         """Return the same table with the columns of another vocabulary.
 
-        It must hold every word of this one that is in use.
+        It must contain every word of this one that is in use.
         """
         if words is self.words:
             return self
@@ -128,14 +128,14 @@ def compare(old: Summaries, new: Summaries, *, base: float = math.e) -> SummaryC
         raise ValueError("the tables are not of the same databases in the same order")
     if not 1.0 < base < math.inf:
         raise ValueError(f"the base of a logarithm must be above 1, got {base}")
-    old, new = aligned(old, new)
+    old, new = align(old, new)
     rows, columns = len(old.names), max(old.words.size, 1)
-    found = compare_cells(old.cells(), new.cells(), rows, columns)
-    kl = found.kl / math.log(base)
-    return SummaryChange(found.ur, found.up, found.wr, found.wp, kl, found.status)
+    change = compare_cells(old.cells(), new.cells(), rows, columns)
+    kl = change.kl / math.log(base)
+    return SummaryChange(change.ur, change.up, change.wr, change.wp, kl, change.status)
 
 
-def aligned(old: Summaries, new: Summaries) -> tuple[Summaries, Summaries]:
+def align(old: Summaries, new: Summaries) -> tuple[Summaries, Summaries]:
     """Return two tables with one vocabulary: the words of the first come first."""
     if old.words is new.words:
         return old, new
@@ -145,13 +145,13 @@ def aligned(old: Summaries, new: Summaries) -> tuple[Summaries, Summaries]:
 
 def vocabulary(words: list[str]) -> NDArray[np.object_]:
     """Return words as an array of strings of any length."""
-    found = np.empty(len(words), dtype=object)
-    found[:] = words
-    return found
+    array = np.empty(len(words), dtype=object)
+    array[:] = words
+    return array
 
 
 def _cells(summary: Summary, place: Mapping[str, int]) -> tuple[Ints, Floats]:
-    """Return columns and counts of a summary's words; a count of 0 is no word."""
+    """Return columns and counts of a summary's words without counts of 0."""
     word = np.array([place[w] for w in summary.words], dtype=np.intp)
     count = np.asarray(summary.count, dtype=np.float64)
     order = np.argsort(word, kind="stable")

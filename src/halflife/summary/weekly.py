@@ -1,7 +1,7 @@
-"""Text databases as they were, week by week: every document and its words.
+"""Text databases week by week: every document and its words.
 
-A document that changes is a new document from that week on. From these the summary
-of any database in any week follows exactly.
+A document that changes is a new document from that week on. The summary of any database
+in any week follows exactly from these.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from halflife.summary import Summary
 from halflife.summary.tables import Summaries
 
 STRATA = ("com", "org", "edu", "gov", "misc")
-RECENT = 13  # weeks that a news page or a forum keeps in sight
+RECENT = 13  # weeks for which a news page or a forum shows a document
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,19 @@ class WeeklySummaries:
 
 @dataclass(frozen=True)
 class Weekly:
-    """Recorded databases, their documents and the weeks these were there.
+    """Recorded databases, their documents and the weeks in which these existed.
 
     Attributes:
         sites: Names of the databases.
         stratum: The domain of each: one of ``STRATA``.
-        begin: When week 0 was, in days, for each.
+        begin: The time of week 0, in days, for each.
         words: The vocabulary.
         weeks: Weeks recorded; they count from 0.
-        since: The first week whose summaries are whole.
+        since: The first week with complete summaries.
         first: The first document of each database, and the end of the last.
         page: The name of each document.
-        week_from: The first week it was there.
-        week_to: The last week it was there.
+        week_from: The first week of each document.
+        week_to: The last week of each document.
         start: Where the terms of each document start, and the end of the last.
         term: Places in the vocabulary, ascending within a document.
 
@@ -73,9 +73,9 @@ class Weekly:
     def recent(self, weeks: int = RECENT) -> "Weekly":
         """Return the view that shows only documents new in the last ``weeks``.
 
-        A document is there in week k if its ``week_from > k - weeks``. How old the
-        documents of week 0 are is not known, so the view starts in week ``weeks``,
-        the first that shows none of them.
+        A document is present in week k if its ``week_from > k - weeks``. The age of the
+        documents of week 0 is unknown, so the view starts in week ``weeks``, the first
+        that shows none of them.
         """
         if not 1 <= weeks < self.weeks:
             raise ValueError(f"recent weeks must be 1 to {self.weeks - 1}: {weeks}")
@@ -83,7 +83,7 @@ class Weekly:
         return replace(self, week_to=last, since=max(self.since, weeks))
 
     def select(self, sites: tuple[str, ...]) -> "Weekly":
-        """Return the same of some databases only."""
+        """Return the recording of some databases only."""
         at = [self.place(site) for site in sites]
         rows = [np.arange(self.first[i], self.first[i + 1]) for i in at]
         lengths = [row.size for row in rows]
@@ -106,13 +106,13 @@ class Weekly:
         )
 
     def until(self, weeks: int) -> "Weekly":
-        """Return the same recording, ended after so many weeks."""
+        """Return the same recording, ended after ``weeks`` weeks."""
         if not self.since < weeks <= self.weeks:
             raise ValueError(f"weeks must be {self.since + 1} to {self.weeks}: {weeks}")
         return replace(self, weeks=weeks)
 
     def place(self, site: str) -> int:
-        """Return which database has this name."""
+        """Return the index of the database with this name."""
         try:
             return self.sites.index(site)
         except ValueError:
@@ -125,8 +125,8 @@ class Weekly:
                 f"week {week} was not recorded whole: {self.since} to {self.weeks - 1}"
             )
         low, high = self._rows(self.place(site))
-        there = (self.week_from[low:high] <= week) & (week <= self.week_to[low:high])
-        return low + np.flatnonzero(there)
+        present = (self.week_from[low:high] <= week) & (week <= self.week_to[low:high])
+        return low + np.flatnonzero(present)
 
     def documents(self, site: str, week: int) -> tuple[Document, ...]:
         """Return the documents that a database had in a week, with their words."""
@@ -145,21 +145,21 @@ class Weekly:
 
     def table(self, week: int) -> Summaries:
         """Return the complete summaries of all databases in a week."""
-        found = [self._count(site, week) for site in self.sites]
+        counts = [self._count(site, week) for site in self.sites]
         none = np.zeros(0)
-        size = np.array([n for n, _, _ in found], dtype=np.float64)
+        size = np.array([n for n, _, _ in counts], dtype=np.float64)
         return Summaries(
             names=self.sites,
             words=self.words,
-            start=_starts(np.array([t.size for _, t, _ in found], dtype=np.intp)),
-            word=np.concatenate([*(t for _, t, _ in found), none]).astype(np.intp),
-            count=np.concatenate([*(c for _, _, c in found), none]),
+            start=_starts(np.array([t.size for _, t, _ in counts], dtype=np.intp)),
+            word=np.concatenate([*(t for _, t, _ in counts), none]).astype(np.intp),
+            count=np.concatenate([*(c for _, _, c in counts), none]),
             size=size,
             sampled=size.astype(np.intp),
             taken_at=self.begin + 7.0 * week,
         )
 
-    def counted(self, site: str) -> WeeklySummaries:
+    def weekly_summaries(self, site: str) -> WeeklySummaries:
         """Return the summaries of a database in all weeks at once.
 
         A word's count rises by one where a document starts and falls by one after
@@ -167,25 +167,25 @@ class Weekly:
         """
         low, high = self._rows(self.place(site))
         terms = self.term[self.start[low] : self.start[high]]
-        known, term = _ranked(terms, self.words.size)
-        each = np.diff(self.start[low : high + 1])
-        step = np.zeros((self.weeks + 1, known.size), dtype=np.int32)
+        distinct, term = _ranked(terms, self.words.size)
+        lengths = np.diff(self.start[low : high + 1])
+        step = np.zeros((self.weeks + 1, distinct.size), dtype=np.int32)
         size = np.zeros(self.weeks + 1)
         for sign, edge in ((1, self.week_from), (-1, self.week_to + 1)):
             at = np.clip(edge[low:high], 0, self.weeks)
-            cell = np.repeat(at * known.size, each) + term
+            cell = np.repeat(at * distinct.size, lengths) + term
             step += sign * np.bincount(cell, minlength=step.size).reshape(step.shape)
             size += sign * np.bincount(at, minlength=size.size)
         kept = slice(self.since, self.weeks)
         return WeeklySummaries(
             np.arange(self.since, self.weeks),
-            known,
+            distinct,
             np.cumsum(step, axis=0, dtype=np.int32)[kept],
             np.cumsum(size)[kept],
         )
 
     def terms(self, rows: Ints) -> Iterator[NDArray[np.int32]]:
-        """Yield the terms of each of these documents, places in the vocabulary."""
+        """Yield the terms of each of these documents, indices in the vocabulary."""
         return (self._terms(row) for row in rows.tolist())
 
     def _rows(self, place: int) -> tuple[int, int]:
@@ -198,10 +198,12 @@ class Weekly:
         """Return size, terms and how many documents contain each, in a week."""
         rows = self.present(site, week)
         low, high = self._rows(self.place(site))
-        there: Bools = np.zeros(high - low, dtype=np.bool_)
-        there[rows - low] = True
-        each = np.diff(self.start[low : high + 1])
-        terms = self.term[self.start[low] : self.start[high]][np.repeat(there, each)]
+        present: Bools = np.zeros(high - low, dtype=np.bool_)
+        present[rows - low] = True
+        lengths = np.diff(self.start[low : high + 1])
+        terms = self.term[self.start[low] : self.start[high]][
+            np.repeat(present, lengths)
+        ]
         count = np.bincount(terms, minlength=1)
         term = np.flatnonzero(count)
         return rows.size, term, count[term].astype(np.float64)
@@ -212,7 +214,7 @@ def _starts(lengths: Ints) -> Ints:
 
 
 def _ranked(terms: NDArray[np.int32], vocabulary: int) -> tuple[Ints, Ints]:
-    """Return the distinct terms, ascending, and the place of each among them."""
+    """Return the distinct terms, ascending, and the index of each among them."""
     seen = np.zeros(vocabulary, dtype=np.bool_)
     seen[terms] = True
     return np.flatnonzero(seen), (np.cumsum(seen) - 1)[terms]

@@ -48,7 +48,7 @@ from halflife.stores import (
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.summary_counts import CountCheck
 from halflife.stores.summary_drift import LastCheck
-from halflife.summary.count_check import FEW, WORDS, ReferenceCounts, clear
+from halflife.summary.count_check import FEW, WORDS, ReferenceCounts, safe_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class Checker:
         words = WORDS if rule else FEW
         off = nan if reference is None else check_counts(counter, reference, rng, words)
         off = nan if counter.over else off  # it was cut off
-        result = by_counts(off, clear(words) * source.tau, alone=alone, rule=rule)
+        result = by_counts(off, safe_share(words) * source.tau, alone=alone, rule=rule)
         if result is None and not counter.over:
             result = self._recheck(source, kept, line, rng)
         silent = reference is not None and not isfinite(off) and not counter.over

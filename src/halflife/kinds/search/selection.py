@@ -14,8 +14,8 @@ from halflife.models.drift_tables import SIZE
 from halflife.net.addresses import parse_url
 from halflife.probing import recheck
 from halflife.selection.choice import Ranking, SummaryFreshness, select
-from halflife.selection.lexicon import Cori, LanguageModel, Scorer, bgloss
-from halflife.selection.sample_scores import Crcs, Redde
+from halflife.selection.lexicon import CoriScorer, LanguageModel, Scorer, bgloss
+from halflife.selection.sample_scores import CrcsScorer, ReddeScorer
 from halflife.selection.samples import SampleIndex
 from halflife.selection.table import FrequencyTable
 from halflife.stores import Store, summaries, summary_counts, summary_lifetimes
@@ -77,8 +77,8 @@ def _scorer(method: str, kept: Sequence[StoredSummary]) -> Scorer:
     if method in {"redde", "crcs"}:
         size = {one.source: one.summary.size for one in kept}
         index = SampleIndex.of(size, {one.source: one.documents for one in kept})
-        return Redde(index) if method == "redde" else Crcs(index)
-    return Cori() if method == "cori" else LanguageModel()
+        return ReddeScorer(index) if method == "redde" else CrcsScorer(index)
+    return CoriScorer() if method == "cori" else LanguageModel()
 
 
 def belief(
