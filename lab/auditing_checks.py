@@ -24,7 +24,7 @@ from halflife.kinds.search.dictionary import COMMON
 from halflife.kinds.search.kind import SUMMARY
 from halflife.kinds.search.runner import RESERVE
 from halflife.kinds.search.selection import CHANGED
-from halflife.probing.memory import InMemory
+from halflife.probing.memory import InMemoryDatabase
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.recheck import recheck
 from halflife.probing.sample import Sample, frequency
@@ -81,7 +81,7 @@ def apart(old: Sequence[Document], new: Sequence[Document]) -> float:
     return kl(frequency(old), frequency(new))
 
 
-def sampled(database: InMemory, rng: Generator) -> tuple[Sample, int]:
+def sampled(database: InMemoryDatabase, rng: Generator) -> tuple[Sample, int]:
     """Return a sample as a summary of the service has it, and what that one takes."""
     page, most = database.page, SUMMARY - SUMMARY // RESERVE
     sample = query_based_sample(database, COMMON, rng, shown=page, requests=most)
@@ -98,7 +98,7 @@ def power(weekly: Weekly, sites: Sequence[str], page: int, seed: int) -> list[Tr
         week = int(rng.integers(weekly.since, weekly.weeks - LATER))
         old = documents(weekly, site, week, seed)
         alien = documents(weekly, other, week, seed)
-        sample, _ = sampled(InMemory(old, page=page), rng)
+        sample, _ = sampled(InMemoryDatabase(old, page=page), rng)
         later = documents(weekly, site, week + LATER, seed)
         for new in (old, later, *(mixed(old, alien, s, rng) for s in SHARES)):
             told = checked(new, sample.documents, page, rng)
@@ -120,7 +120,7 @@ def checked(
     new: Sequence[Document], old: Sequence[Document], page: int, rng: Generator
 ) -> tuple[bool, int]:
     """Return whether a check is passed, and the requests that it took."""
-    database = _Counted(InMemory(new, page=page))
+    database = _Counted(InMemoryDatabase(new, page=page))
     told = recheck(database, old, COMMON, rng, shown=page)
     return bool(told.holds), database.requests
 
@@ -128,7 +128,7 @@ def checked(
 class _Counted:
     """A database that counts what it is asked."""
 
-    def __init__(self, database: InMemory) -> None:
+    def __init__(self, database: InMemoryDatabase) -> None:
         self._database, self.requests = database, 0
 
     def search(self, query: str, most: int, skip: int = 0) -> Any:  # noqa: ANN401
@@ -174,7 +174,7 @@ def keep(
     summaries of then and of when it was made are no farther apart than ``CHANGED``.
     """
     kept = Kept()
-    made, sample = weeks[0], sampled(InMemory(weeks[0], page=page), rng)[0]
+    made, sample = weeks[0], sampled(InMemoryDatabase(weeks[0], page=page), rng)[0]
     for now in weeks[1:]:
         kept.weeks += 1
         kept.held += not apart(made, now) > CHANGED
@@ -183,7 +183,7 @@ def keep(
             kept.requests += requests
             if passed:
                 continue
-        made, (sample, requests) = now, sampled(InMemory(now, page=page), rng)
+        made, (sample, requests) = now, sampled(InMemoryDatabase(now, page=page), rng)
         kept.requests += requests
         kept.renewals += 1
     return kept

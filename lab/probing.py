@@ -25,13 +25,13 @@ from halflife.probing.capture import chao, chapman
 from halflife.probing.focused_probe import FocusedSample, focused_sample
 from halflife.probing.frequency import frequency_summary
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, MatchRanking, Totals
+from halflife.probing.memory import InMemoryDatabase, MatchRanking, Totals
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import TopicProbes, learn_probes
 from halflife.probing.sample import Sample, frequency
 from halflife.probing.sample_resample import resample, sample_resample
 from halflife.probing.size import estimate_size
-from halflife.probing.stop_rule import Steadiness
+from halflife.probing.stop_rule import StopRule
 from halflife.recordings import textdb
 from halflife.summary import Summary
 from halflife.summary.metrics import METRICS, compare
@@ -138,7 +138,7 @@ def quality(world: World, seed: int) -> list[Row]:
     topics: dict[str, str] = {}
     for i, (name, documents) in enumerate(world.documents.items()):
         rng = np.random.default_rng((seed, i))
-        db = InMemory(documents)
+        db = InMemoryDatabase(documents)
         probed = focused_sample(db, world.probes)
         topics[name] = probed.topics[0]
         for method, sample, cost in _samples(db, world, probed, rng):
@@ -158,20 +158,20 @@ def quality(world: World, seed: int) -> list[Row]:
 
 
 def _samples(
-    db: InMemory, world: World, probed: FocusedSample, rng: Generator
+    db: InMemoryDatabase, world: World, probed: FocusedSample, rng: Generator
 ) -> Iterable[tuple[str, Sample, int]]:
     """Return samples of a database with their names and costs."""
     yield "fps", probed.sample, probed.sample.requests
     for length in LENGTHS:
         sample = query_based_sample(db, world.dictionary, rng, documents=length)
         yield f"qbs {length}", sample, sample.requests
-    rule = Steadiness()
+    rule = StopRule()
     sample = query_based_sample(db, world.dictionary, rng, documents=1000, steady=rule)
     yield "qbs adaptive", sample, sample.requests
 
 
 def _summaries(
-    db: InMemory, method: str, sample: Sample, rng: Generator
+    db: InMemoryDatabase, method: str, sample: Sample, rng: Generator
 ) -> Iterable[tuple[str, Summary]]:
     """Return the summaries that a sample gives; all use the same size."""
     size = estimate_size(db, sample, rng).size
@@ -192,7 +192,7 @@ def classified(world: World) -> list[Row]:
     """Return whether focused probing finds each database's topic."""
     rows: list[Row] = []
     for name, documents in world.documents.items():
-        whole = InMemory(documents)
+        whole = InMemoryDatabase(documents)
         for totals in (Totals.EXACT, Totals.ABSENT, Totals.LYING):
             db = whole.answering(totals, MatchRanking.QUERY)
             found = focused_sample(db, world.probes)
@@ -211,7 +211,7 @@ def sizes(world: World, seed: int) -> list[Row]:
     """Return the error of each estimate of size, for each kind of database."""
     rows: list[Row] = []
     for i, documents in enumerate(world.documents.values()):
-        whole = InMemory(documents)
+        whole = InMemoryDatabase(documents)
         for totals, ranking in MANNERS:
             db = whole.answering(totals, ranking)
             rng = np.random.default_rng((seed, i))
@@ -221,7 +221,9 @@ def sizes(world: World, seed: int) -> list[Row]:
     return rows
 
 
-def _sized(db: InMemory, sample: Sample, rng: Generator, true: int) -> list[Row]:
+def _sized(
+    db: InMemoryDatabase, sample: Sample, rng: Generator, true: int
+) -> list[Row]:
     """Return our estimate and the published ones that can be had."""
     ours = estimate_size(db, sample, rng)
     again = resample(db, sample, rng)
@@ -238,8 +240,8 @@ def _sized(db: InMemory, sample: Sample, rng: Generator, true: int) -> list[Row]
         _error("chapman", true, two.size, two.low, two.high, again.requests),
         _error("chao", true, many.size, many.low, many.high, again.requests),
     ]
-    if np.isfinite(again.told).all():
-        plain = sample_resample(len(known), again.held, again.told)
+    if np.isfinite(again.totals).all():
+        plain = sample_resample(len(known), again.held, again.totals)
         some = plain[rng.integers(plain.size, size=(1000, plain.size))]
         for name, take in (("mean", np.mean), ("median", np.median)):
             low, high = np.quantile(take(some, axis=1), [0.025, 0.975]).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.core.search import Document
-from halflife.probing.memory import InMemory
+from halflife.probing.memory import InMemoryDatabase
 from lab import auditing_checks as bench
 from search_server import corpus
 from textdb_folder import WORDS, documents as recorded, write
@@ -61,7 +61,7 @@ def test_checks_are_told_by_how_far_the_truth_is():
 
 def test_a_summary_is_counted_with_its_size():
     sample, requests = bench.sampled(
-        InMemory(library(1), page=20), np.random.default_rng(0)
+        InMemoryDatabase(library(1), page=20), np.random.default_rng(0)
     )
     assert len(sample.documents) > 200
     assert requests > sample.requests

@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from halflife.core.search import Document
-from halflife.probing.capture import around, chao, chapman
-from halflife.probing.size import _Caught, ratio
+from halflife.probing.capture import chao, chapman, lognormal_interval
+from halflife.probing.size import _ShownDocument, ratio
 
 counts = st.integers(0, 60)
 
@@ -53,15 +53,15 @@ def test_chaos_size_and_variance(once, twice, more):
 
 
 def test_what_was_all_seen_has_no_doubt():
-    assert as_tuple(around(7.0, 7.0, 99.0, 0.95)) == (7.0, 7.0, 7.0)
-    assert as_tuple(around(7.0, 6.0, 99.0, 0.95)) == (7.0, 7.0, 7.0)
+    assert as_tuple(lognormal_interval(7.0, 7.0, 99.0, 0.95)) == (7.0, 7.0, 7.0)
+    assert as_tuple(lognormal_interval(7.0, 6.0, 99.0, 0.95)) == (7.0, 7.0, 7.0)
 
 
 def test_a_document_is_as_easy_to_find_as_its_words_are_many():
     pool = {"red": 3, "blue": 1}
     known = {"a"}
     read, other, none = (
-        _Caught.of(Document(key, frozenset(words)), pool, known)
+        _ShownDocument.of(Document(key, frozenset(words)), pool, known)
         for key, words in (("a", {"red", "blue"}), ("b", {"red", "x"}), ("a", {"x"}))
     )
     assert (read.read, other.read) == (True, False)

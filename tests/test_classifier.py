@@ -12,8 +12,8 @@ from halflife.probing.classifier import (
 )
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, Totals
-from halflife.probing.rules import covering, learn_probes
+from halflife.probing.memory import InMemoryDatabase, Totals
+from halflife.probing.rules import covering_rules, learn_probes
 from lab.synthetic_text import Language
 
 TOPICS = Hierarchy.of({"Health": ["Diseases", "Fitness"], "Sports": ["Soccer", "Golf"]})
@@ -75,7 +75,7 @@ def test_what_cannot_be_learned_is_said():
 def test_rules_are_as_right_as_asked(seed, most, precision):
     rng = np.random.default_rng(seed)
     finds, right = rng.random((8, 15)) < 0.3, rng.random(15) < 0.5
-    chosen = covering(finds, right, most, precision)
+    chosen = covering_rules(finds, right, most, precision)
     assert len(chosen) == len(set(chosen)) <= most
     for rule in chosen:
         assert (finds[rule] & right).sum() >= precision * finds[rule].sum() > 0
@@ -83,9 +83,9 @@ def test_rules_are_as_right_as_asked(seed, most, precision):
 
 def test_the_first_rules_together_find_the_most():
     finds = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]], bool)
-    assert covering(finds, np.ones(4, bool), 2, 1.0) == [1, 2]
-    assert covering(finds, np.ones(4, bool), 4, 1.0) == [1, 2, 0, 3]
-    assert covering(finds, np.zeros(4, bool), 4, 0.5) == []
+    assert covering_rules(finds, np.ones(4, bool), 2, 1.0) == [1, 2]
+    assert covering_rules(finds, np.ones(4, bool), 4, 1.0) == [1, 2, 0, 3]
+    assert covering_rules(finds, np.zeros(4, bool), 4, 0.5) == []
 
 
 def test_probes_are_words_of_their_topic(probes):
@@ -101,7 +101,7 @@ def test_databases_on_one_topic_are_found_to_be_on_it(probes, totals):
     language = Language(TOPICS, common=2000, special=300)
     rng = np.random.default_rng(7)
     for topic in TOPICS.leaves:
-        db = InMemory(language.documents(topic, 200, rng, topic), totals=totals)
+        db = InMemoryDatabase(language.documents(topic, 200, rng, topic), totals=totals)
         assert focused_sample(db, probes).topics == (topic,)
 
 
@@ -109,7 +109,10 @@ def test_a_database_on_two_topics_is_found_to_be_on_both(probes):
     language = Language(TOPICS, common=2000, special=300)
     rng = np.random.default_rng(8)
     both = [d for t in ("Golf", "Diseases") for d in language.documents(t, 200, rng, t)]
-    assert set(focused_sample(InMemory(both), probes).topics) == {"Golf", "Diseases"}
+    assert set(focused_sample(InMemoryDatabase(both), probes).topics) == {
+        "Golf",
+        "Diseases",
+    }
 
 
 def test_a_topic_without_documents_is_named(taught):

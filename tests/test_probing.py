@@ -8,11 +8,11 @@ from halflife.core.search import Document
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.frequency import fit_mandelbrot, frequency_summary, ranks
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, MatchRanking, Totals
+from halflife.probing.memory import InMemoryDatabase, MatchRanking, Totals
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import TopicProbes
 from halflife.probing.sample import Ending, frequency
-from halflife.probing.stop_rule import Steadiness, predictive_likelihood
+from halflife.probing.stop_rule import StopRule, predictive_likelihood
 from lab.synthetic_text import Language
 
 WORDS = tuple("abcdefgh")
@@ -31,7 +31,7 @@ def databases(draw):
 
 @given(databases(), st.sets(st.sampled_from(WORDS), min_size=1), st.integers(1, 9))
 def test_a_query_finds_the_documents_with_all_its_words(documents, words, most):
-    found = InMemory(documents).search(" ".join(words), most)
+    found = InMemoryDatabase(documents).search(" ".join(words), most)
     right = {d.key for d in documents if words <= set(d.words)}
     keys = [d.key for d in found.documents]
     assert found.total == len(right)
@@ -42,13 +42,13 @@ def test_a_query_finds_the_documents_with_all_its_words(documents, words, most):
 @pytest.mark.parametrize("ranking", MatchRanking)
 @given(documents=databases(), word=st.sampled_from(WORDS), skip=st.integers(0, 12))
 def test_pages_follow_on_each_other(ranking, documents, word, skip):
-    db = InMemory(documents, ranking=ranking)
+    db = InMemoryDatabase(documents, ranking=ranking)
     whole = db.search(word, 50).documents
     assert db.search(word, 3, skip).documents == whole[skip : skip + 3]
 
 
 def test_short_documents_come_first_if_so_ranked():
-    db = InMemory(shelf("abc", "ab", "a"), ranking=MatchRanking.SHORT)
+    db = InMemoryDatabase(shelf("abc", "ab", "a"), ranking=MatchRanking.SHORT)
     assert [d.key for d in db.search("a", 3).documents] == ["d2", "d1", "d0"]
 
 
@@ -62,12 +62,12 @@ def test_short_documents_come_first_if_so_ranked():
     ],
 )
 def test_totals_are_told_as_chosen(totals, told):
-    db = InMemory(shelf(*["a"] * 1234), totals=totals)
+    db = InMemoryDatabase(shelf(*["a"] * 1234), totals=totals)
     assert db.search("a", 1).total == told
 
 
 def test_lies_stay_within_five_times_and_are_told_again():
-    db = InMemory(shelf(*["abcdefgh"] * 1000), totals=Totals.LYING)
+    db = InMemoryDatabase(shelf(*["abcdefgh"] * 1000), totals=Totals.LYING)
     told = [db.search(w, 1).total for w in WORDS]
     assert told == [db.search(w, 1).total for w in WORDS]
     assert 200 <= min(told) < max(told) <= 5000
@@ -75,7 +75,7 @@ def test_lies_stay_within_five_times_and_are_told_again():
 
 
 def test_pages_cost_requests_and_end_at_the_cap():
-    db = InMemory(shelf(*["a"] * 50), page=10, cap=25)
+    db = InMemoryDatabase(shelf(*["a"] * 50), page=10, cap=25)
     assert db.search("a", 40).requests == 3
     assert len(db.search("a", 40).documents) == 25
     assert db.search("a", 10, 25).documents == ()
@@ -83,7 +83,7 @@ def test_pages_cost_requests_and_end_at_the_cap():
 
 
 def test_a_snippet_shows_the_words_of_the_query():
-    db = InMemory(shelf("abcdefgh"), snippet=3)
+    db = InMemoryDatabase(shelf("abcdefgh"), snippet=3)
     shown = db.search("h", 1).documents[0]
     assert "h" in shown.words
     assert len(shown.words) == 3
@@ -92,19 +92,19 @@ def test_a_snippet_shows_the_words_of_the_query():
 
 @given(databases(), st.integers(0, 5))
 def test_a_sample_is_part_of_the_database(documents, seed):
-    db = InMemory(documents)
+    db = InMemoryDatabase(documents)
     rng = np.random.default_rng(seed)
     sample = query_based_sample(db, WORDS, rng, documents=6, per_query=2, fruitless=3)
     assert set(sample.documents) <= set(documents)
     assert len(sample.documents) == len(set(sample.documents))
-    assert all(asked.new <= 2 for asked in sample.asked)
-    assert len({asked.query for asked in sample.asked}) == len(sample.asked)
-    assert sample.requests == len(sample.asked)
+    assert all(asked.new <= 2 for asked in sample.queries)
+    assert len({asked.query for asked in sample.queries}) == len(sample.queries)
+    assert sample.requests == len(sample.queries)
 
 
 @given(databases(), st.integers(0, 5))
 def test_a_sample_without_limits_finds_all_that_the_dictionary_can(documents, seed):
-    db = InMemory(documents)
+    db = InMemoryDatabase(documents)
     rng = np.random.default_rng(seed)
     sample = query_based_sample(db, WORDS, rng, shown=99, per_query=99)
     assert {d.key for d in sample.documents} == {d.key for d in documents}
@@ -118,7 +118,7 @@ def test_a_sample_without_limits_finds_all_that_the_dictionary_can(documents, se
 def test_further_documents_never_lower_the_vocabulary():
     language = Language(TOPICS)
     documents = list(language.documents("Fitness", 400, np.random.default_rng(1)))
-    db = InMemory(documents)
+    db = InMemoryDatabase(documents)
     sizes = [
         len(
             query_based_sample(
@@ -132,7 +132,7 @@ def test_further_documents_never_lower_the_vocabulary():
 
 def test_an_estimate_scales_the_sample_to_the_size():
     sample = query_based_sample(
-        InMemory(shelf("ab", "a")), "ab", np.random.default_rng(0)
+        InMemoryDatabase(shelf("ab", "a")), "ab", np.random.default_rng(0)
     )
     summary = sample.summary(10.0)
     assert summary.words == ("a", "b")
@@ -141,20 +141,20 @@ def test_an_estimate_scales_the_sample_to_the_size():
 
 
 def test_a_dictionary_that_finds_nothing_is_told_after_500_queries():
-    db = InMemory(shelf("a"))
+    db = InMemoryDatabase(shelf("a"))
     words = [f"w{i}" for i in range(1000)]
     sample = query_based_sample(db, words, np.random.default_rng(0))
     assert sample.ending is Ending.SILENT
-    assert len(sample.asked) == sample.requests == 500
+    assert len(sample.queries) == sample.requests == 500
     with pytest.raises(UsageError, match="no word of the dictionary"):
         sample.summary()
 
 
 def test_a_short_dictionary_that_finds_nothing_is_silent_too():
-    sample = query_based_sample(InMemory([]), ["x"], np.random.default_rng(0))
+    sample = query_based_sample(InMemoryDatabase([]), ["x"], np.random.default_rng(0))
     assert sample.ending is Ending.SILENT
     with pytest.raises(UsageError, match="dictionary"):
-        query_based_sample(InMemory([]), [], np.random.default_rng(0))
+        query_based_sample(InMemoryDatabase([]), [], np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -167,13 +167,13 @@ def test_a_short_dictionary_that_finds_nothing_is_silent_too():
     ],
 )
 def test_the_ending_says_which_limit_was_reached(limits, ending):
-    db = InMemory(shelf(*["ab"] * 20, "a", "b"), ranking=MatchRanking.STATIC)
+    db = InMemoryDatabase(shelf(*["ab"] * 20, "a", "b"), ranking=MatchRanking.STATIC)
     sample = query_based_sample(db, "ab", np.random.default_rng(0), **limits)
     assert sample.ending is ending
 
 
 def test_snippets_count_only_if_allowed():
-    db = InMemory(shelf("abcd", "abce"), snippet=2)
+    db = InMemoryDatabase(shelf("abcd", "abce"), snippet=2)
     rng = np.random.default_rng(0)
     refused = query_based_sample(db, "abcde", rng)
     assert refused.ending is Ending.SNIPPETS
@@ -189,10 +189,10 @@ def test_predictions_by_hand():
 
 def test_sampling_stops_when_documents_tell_nothing_new():
     same = shelf(*["ab"] * 500)
-    rule = Steadiness(window=10, patience=2)
+    rule = StopRule(window=10, patience=2)
     rng = np.random.default_rng(0)
     sample = query_based_sample(
-        InMemory(same), "ab", rng, per_query=20, documents=500, steady=rule
+        InMemoryDatabase(same), "ab", rng, per_query=20, documents=500, steady=rule
     )
     assert sample.ending is Ending.STEADY
     assert len(sample.documents) <= 40
@@ -205,9 +205,9 @@ def test_varied_databases_are_sampled_longer_than_plain_ones():
         language = Language(TOPICS, common=common, special=common // 10)
         documents = list(language.documents("Sports", 900, np.random.default_rng(3)))
         rng = np.random.default_rng(4)
-        rule = Steadiness()
+        rule = StopRule()
         sample = query_based_sample(
-            InMemory(documents), "0123456789", rng, documents=900, steady=rule
+            InMemoryDatabase(documents), "0123456789", rng, documents=900, steady=rule
         )
         read.append(len(sample.documents))
     assert read[0] < read[1] < 900
@@ -231,13 +231,13 @@ def test_words_with_totals_keep_them_and_others_follow_their_rank():
     documents = list(
         Language(TOPICS).documents("Sports", 800, np.random.default_rng(5))
     )
-    db = InMemory(documents)
+    db = InMemoryDatabase(documents)
     sample = query_based_sample(db, "0123456789", np.random.default_rng(6))
     summary = frequency_summary(sample, 800.0)
     count = dict(zip(summary.words, summary.count, strict=True))
     true = frequency(documents)
     held = sample.frequency
-    assert all(count[a.query] == a.total for a in sample.asked if a.query in held)
+    assert all(count[a.query] == a.total for a in sample.queries if a.query in held)
     assert all(held[w] <= count[w] <= 800.0 for w in held)
     common = [w for w in held if true[w] > 50]
     error = np.log([count[w] / true[w] for w in common])
@@ -274,7 +274,7 @@ def probed(specificity=0.25, **settings):
     sick = [("doctor", "virus", f"x{i}") for i in range(20)]
     fit = [("diet", "gym")] * 5
     play = [("goal", "gym")] * 8
-    db = InMemory(shelf(*sick, *fit, *play), **settings)
+    db = InMemoryDatabase(shelf(*sick, *fit, *play), **settings)
     return focused_sample(db, PROBES, specificity=specificity)
 
 
@@ -294,8 +294,8 @@ def test_coverage_and_specificity_by_hand():
     assert found.specificity["Fitness"] == pytest.approx(25 / 33 * 13 / 33)
     assert found.counted
     assert found.sample.ending is Ending.DONE
-    assert found.sample.requests == len(found.sample.asked) == 5
-    assert all(a.new <= 4 for a in found.sample.asked)
+    assert found.sample.requests == len(found.sample.queries) == 5
+    assert all(a.new <= 4 for a in found.sample.queries)
 
 
 def test_without_totals_the_documents_shown_count():
@@ -310,14 +310,14 @@ def test_probing_the_same_database_again_gives_the_same():
 
 
 def test_probing_stops_when_requests_are_spent():
-    db = InMemory(shelf(*[("doctor",)] * 20))
+    db = InMemoryDatabase(shelf(*[("doctor",)] * 20))
     found = focused_sample(db, PROBES, requests=2)
     assert found.sample.ending is Ending.SPENT
     assert found.sample.requests == 2
 
 
 def test_probing_a_database_on_none_of_the_topics_is_silent():
-    found = focused_sample(InMemory(shelf("ab")), PROBES)
+    found = focused_sample(InMemoryDatabase(shelf("ab")), PROBES)
     assert found.sample.ending is Ending.SILENT
     assert found.topics == ("Root",)
 

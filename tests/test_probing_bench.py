@@ -6,7 +6,7 @@ import pytest
 from halflife.core.errors import UsageError
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory
+from halflife.probing.memory import InMemoryDatabase
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import learn_probes
 from halflife.probing.size import estimate_size
@@ -128,7 +128,7 @@ def test_halves_of_real_sites_know_each_other():
         hierarchy, [w for w, _ in taught], [s for _, s in taught], rng
     )
     for site in large:
-        db = InMemory(held[site][1::2])
+        db = InMemoryDatabase(held[site][1::2])
         assert focused_sample(db, probes).topics == (site,)
         sample = query_based_sample(db, taught[0][0], rng, documents=100)
         size = estimate_size(db, sample, rng)

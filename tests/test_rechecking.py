@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.search import Document, SearchAnswer
-from halflife.probing.memory import InMemory
+from halflife.probing.memory import InMemoryDatabase
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.recheck import LIMIT, MOST, STAGES, recheck
 from search_server import corpus
@@ -24,7 +24,7 @@ def library(seed, documents=500):
 @pytest.fixture(scope="module")
 def old():
     rng = np.random.default_rng(0)
-    database = InMemory(library(1), page=20)
+    database = InMemoryDatabase(library(1), page=20)
     return query_based_sample(database, DICTIONARY, rng, shown=20).documents
 
 
@@ -32,7 +32,7 @@ class Counted:
     """A database that counts what it is asked."""
 
     def __init__(self, documents, page=20):
-        self.database = InMemory(documents, page=page)
+        self.database = InMemoryDatabase(documents, page=page)
         self.requests = 0
 
     def search(self, query, most, skip=0):

@@ -8,25 +8,25 @@ from halflife.core.errors import UsageError
 from halflife.core.search import Document, SearchAnswer
 from halflife.probing.capture import chao, chapman
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, MatchRanking, Totals
+from halflife.probing.memory import InMemoryDatabase, MatchRanking, Totals
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.sample_resample import (
     _any_page,
-    evened,
+    below_limit,
     resample,
     sample_resample,
-    uncapped,
+    unbiased_sizes,
 )
 from halflife.probing.size import (
     ROUNDS,
     SearchSizeMethod,
     _capped,
-    _Caught,
     _logged,
+    _ShownDocument,
     estimate_size,
     ratio,
 )
-from halflife.probing.totals import TotalsTrust, judge
+from halflife.probing.totals import TotalsTrust, judge_totals
 from lab.synthetic_text import Language
 
 DICTIONARY = [str(i) for i in range(100)]
@@ -40,7 +40,7 @@ def documents():
 
 @pytest.fixture(scope="module")
 def database(documents):
-    return InMemory(documents)
+    return InMemoryDatabase(documents)
 
 
 def test_two_samples_by_hand():
@@ -90,12 +90,12 @@ def test_evened_sizes_average_to_the_documents_with_a_pool_word():
     """The expectation over all draws is exact when every match is shown."""
     texts = ["abc", "ab", "a", "bcd", "d", "e", "abcde"]
     documents = [Document(f"d{i}", tuple(t)) for i, t in enumerate(texts)]
-    db = InMemory(documents)
+    db = InMemoryDatabase(documents)
     sample = query_based_sample(db, "abcde", np.random.default_rng(0), documents=4)
     found = resample(db, sample, np.random.default_rng(1), words=4000, most=50, least=1)
     pool = set(found.pool)
     true = sum(bool(pool & set(d.words)) for d in documents)
-    each = evened(found, len(sample.documents))
+    each = unbiased_sizes(found, len(sample.documents))
     by_word = dict(zip(found.words, each, strict=True))
     chance = {w: n / sum(found.pool.values()) for w, n in found.pool.items()}
     assert set(by_word) == pool
@@ -104,7 +104,7 @@ def test_evened_sizes_average_to_the_documents_with_a_pool_word():
 
 @pytest.mark.parametrize("ranking", MatchRanking)
 def test_sizes_hold_whatever_is_ranked_first(documents, ranking):
-    db = InMemory(documents, ranking=ranking)
+    db = InMemoryDatabase(documents, ranking=ranking)
     errors = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -130,7 +130,7 @@ def test_totals_are_judged_before_they_are_used(database, totals, told, method):
         rng = np.random.default_rng(seed)
         sample = query_based_sample(db, DICTIONARY, rng, documents=200)
         found = estimate_size(db, sample, rng)
-        assert (found.told, found.method) == (told, method)
+        assert (found.trust, found.method) == (told, method)
         assert found.low <= found.size <= found.high
         sizes.append(found.size)
     assert np.mean(sizes) == pytest.approx(1200, rel=0.3)
@@ -192,7 +192,7 @@ def test_totals_above_what_can_be_reached_are_out_of_reach(database):
     rng = np.random.default_rng(0)
     sample = query_based_sample(database, DICTIONARY, rng, documents=50)
     found = resample(database, sample, rng)
-    most = int(np.nanmax(found.told))
+    most = int(np.nanmax(found.totals))
     assert _capped(found, TotalsTrust.CONSISTENT, most - 1)
     assert not _capped(found, TotalsTrust.CONSISTENT, most)
     assert not _capped(found, TotalsTrust.CONSISTENT, None)
@@ -211,13 +211,13 @@ def test_intervals_hold_the_size_about_as_often_as_they_say(database):
 
 def test_a_total_below_what_was_read_is_a_contradiction():
     held = np.arange(10.0, 20.0)
-    assert judge(held, held * 3) is TotalsTrust.CONSISTENT
+    assert judge_totals(held, held * 3) is TotalsTrust.CONSISTENT
     told = held * 3
     told[4] = 1.0
-    assert judge(held, told) is TotalsTrust.INCONSISTENT
-    assert judge(held[:3], held[:3] * 3) is TotalsTrust.FEW
-    assert judge(held, np.full(10, np.nan)) is TotalsTrust.ABSENT
-    assert judge(held, np.array([10.0] * 10)) is TotalsTrust.FEW
+    assert judge_totals(held, told) is TotalsTrust.INCONSISTENT
+    assert judge_totals(held[:3], held[:3] * 3) is TotalsTrust.FEW
+    assert judge_totals(held, np.full(10, np.nan)) is TotalsTrust.ABSENT
+    assert judge_totals(held, np.array([10.0] * 10)) is TotalsTrust.FEW
 
 
 def test_words_at_the_limit_leave_with_all_that_are_as_common(database):
@@ -225,10 +225,10 @@ def test_words_at_the_limit_leave_with_all_that_are_as_common(database):
     rng = np.random.default_rng(0)
     sample = query_based_sample(db, DICTIONARY, rng, documents=200)
     found = resample(db, sample, rng)
-    rare = uncapped(found)
+    rare = below_limit(found)
     assert 0 < len(rare.words) < len(found.words)
-    assert rare.told.max() < 100
-    assert max(rare.pool.values()) < found.held[found.told == 100].min()
+    assert rare.totals.max() < 100
+    assert max(rare.pool.values()) < found.held[found.totals == 100].min()
 
 
 texts = st.lists(st.sets(st.sampled_from("abcdef"), min_size=1), min_size=1, max_size=9)
@@ -237,7 +237,7 @@ texts = st.lists(st.sets(st.sampled_from("abcdef"), min_size=1), min_size=1, max
 @given(texts, st.sampled_from(Totals), st.integers(0, 3))
 def test_a_size_is_never_less_than_what_was_seen(texts, totals, seed):
     documents = [Document(f"d{i}", tuple(sorted(t))) for i, t in enumerate(texts)]
-    db = InMemory(documents, totals=totals)
+    db = InMemoryDatabase(documents, totals=totals)
     rng = np.random.default_rng(seed)
     sample = query_based_sample(db, "abcdef", rng, documents=5)
     found = estimate_size(db, sample, rng, words=10)
@@ -266,7 +266,7 @@ def test_a_database_where_nothing_recurs_has_no_upper_bound():
 
 
 def test_an_empty_sample_has_no_size():
-    db = InMemory([])
+    db = InMemoryDatabase([])
     sample = query_based_sample(db, "ab", np.random.default_rng(0))
     with pytest.raises(UsageError, match="no sample"):
         estimate_size(db, sample, np.random.default_rng(0))
@@ -275,7 +275,7 @@ def test_an_empty_sample_has_no_size():
 @pytest.mark.parametrize("totals", [Totals.EXACT, Totals.ABSENT, Totals.LYING])
 def test_every_match_is_as_likely_to_be_shown(totals):
     documents = [Document(f"d{i}", ("a",)) for i in range(7)]
-    db = InMemory(documents, totals=totals, ranking=MatchRanking.STATIC)
+    db = InMemoryDatabase(documents, totals=totals, ranking=MatchRanking.STATIC)
     rng = np.random.default_rng(0)
     times = dict.fromkeys((d.key for d in documents), 0)
     for _ in range(700):
@@ -303,7 +303,7 @@ def test_totals_alone_give_a_size_where_no_document_is_shown(database):
     rng = np.random.default_rng(0)
     sample = query_based_sample(database, DICTIONARY, rng, documents=100)
     found = estimate_size(Mute(database, 0), sample, rng)
-    assert (found.told, found.method) == (
+    assert (found.trust, found.method) == (
         TotalsTrust.CONSISTENT,
         SearchSizeMethod.RESAMPLE,
     )
@@ -313,8 +313,8 @@ def test_totals_alone_give_a_size_where_no_document_is_shown(database):
 def test_a_database_that_lost_its_documents_has_no_size(database):
     rng = np.random.default_rng(0)
     sample = query_based_sample(database, DICTIONARY, rng, documents=100)
-    found = estimate_size(InMemory([]), sample, rng)
-    assert (found.told, found.method) == (
+    found = estimate_size(InMemoryDatabase([]), sample, rng)
+    assert (found.trust, found.method) == (
         TotalsTrust.INCONSISTENT,
         SearchSizeMethod.UNKNOWN,
     )
@@ -324,7 +324,7 @@ def test_a_database_that_lost_its_documents_has_no_size(database):
 
 def test_words_that_show_all_their_matches_are_no_rarer_for_that():
     held = np.array([3.0, 40.0])  # documents of the sample with each word
-    new, known = _Caught(held, read=False), _Caught(held, read=True)
+    new, known = _ShownDocument(held, read=False), _ShownDocument(held, read=True)
     # Of 300 documents in 1200 were read: 100 matches are 25 of the sample's.
     assert new.ease(0.25, 100) == (pytest.approx(1 / (3 / 25 + 40 / 40)), 0.0)
     again = 1 / (3 / 25 + 40 / 39.25)
@@ -335,7 +335,7 @@ def test_words_that_show_all_their_matches_are_no_rarer_for_that():
 
 def test_recapture_holds_where_a_query_shows_a_hundred_documents(documents):
     some = documents[:600]
-    db, errors, missed = InMemory(some, totals=Totals.ABSENT, page=100), [], 0
+    db, errors, missed = InMemoryDatabase(some, totals=Totals.ABSENT, page=100), [], 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
         sample = query_based_sample(db, DICTIONARY, rng, documents=150, shown=100)

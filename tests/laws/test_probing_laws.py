@@ -18,18 +18,18 @@ from halflife.probing.frequency import (
     ranks,
 )
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory, MatchRanking, Totals
-from halflife.probing.recheck import LIMIT, UNSURE, _Hats, _judged
+from halflife.probing.memory import InMemoryDatabase, MatchRanking, Totals
+from halflife.probing.recheck import LIMIT, UNSURE, _judge, _WordPools
 from halflife.probing.rules import (
     TopicProbes,
     _children,
     _frequent,
-    covering,
+    covering_rules,
     learn_probes,
 )
-from halflife.probing.sample import Ending, Gathering, Sample, SampleQuery
-from halflife.probing.stop_rule import Steadiness, predictive_likelihood
-from halflife.probing.totals import TotalsTrust, at_limit, judge
+from halflife.probing.sample import Ending, Sample, SampleCollector, SampleQuery
+from halflife.probing.stop_rule import StopRule, predictive_likelihood
+from halflife.probing.totals import TotalsTrust, at_limit, judge_totals
 from halflife.summary.split_test import Excess
 from lab.synthetic_text import draw, zipf
 
@@ -59,15 +59,15 @@ def honest(n=6):
 
 def test_totals_that_are_not_told_or_told_of_few_words_cannot_be_judged():
     held, told = honest()
-    assert judge(held, np.full(6, NAN)) is TotalsTrust.ABSENT
-    assert judge(held[:0], told[:0]) is TotalsTrust.ABSENT
-    assert judge(held[:5], told[:5]) is TotalsTrust.CONSISTENT
-    assert judge(held[:4], told[:4]) is TotalsTrust.FEW
+    assert judge_totals(held, np.full(6, NAN)) is TotalsTrust.ABSENT
+    assert judge_totals(held[:0], told[:0]) is TotalsTrust.ABSENT
+    assert judge_totals(held[:5], told[:5]) is TotalsTrust.CONSISTENT
+    assert judge_totals(held[:4], told[:4]) is TotalsTrust.FEW
     some = told.copy()
     some[0] = NAN
-    assert judge(held, some) is TotalsTrust.CONSISTENT
+    assert judge_totals(held, some) is TotalsTrust.CONSISTENT
     some[1] = NAN
-    assert judge(held, some) is TotalsTrust.FEW
+    assert judge_totals(held, some) is TotalsTrust.FEW
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_totals_that_are_not_told_or_told_of_few_words_cannot_be_judged():
 )
 def test_a_total_may_be_below_the_sample_by_rounding_only(share, told):
     held = np.array([100.0, 3.0])
-    assert judge(held, np.array([share * 100.0, 9.0])) is told
+    assert judge_totals(held, np.array([share * 100.0, 9.0])) is told
 
 
 def test_totals_that_scatter_more_than_chance_explains_contradict_each_other():
@@ -87,25 +87,25 @@ def test_totals_that_scatter_more_than_chance_explains_contradict_each_other():
         ratio = np.array([-spread, -spread, 0.0, spread, spread])
         value = np.mean(ratio**2) / (1 / 10.0 + 0.4**2)
         assert (value > 2.0) == (told is TotalsTrust.INCONSISTENT)
-        assert judge(held, 77.7 * np.exp(ratio)) is told
+        assert judge_totals(held, 77.7 * np.exp(ratio)) is told
 
 
 def test_totals_are_rounded_if_no_large_one_has_a_third_digit():
     held = np.arange(3.0, 10.0)
     rounded = np.array([30.0, 41.0, 57.0, 88.0, 100.0, 110.0, 120.0])
-    assert judge(held, rounded) is TotalsTrust.ROUNDED
+    assert judge_totals(held, rounded) is TotalsTrust.ROUNDED
     exact = rounded.copy()
     exact[-1] = 121.0
-    assert judge(held, exact) is TotalsTrust.CONSISTENT
+    assert judge_totals(held, exact) is TotalsTrust.CONSISTENT
     few = rounded.copy()
     few[4] = 99.0  # two large ones are too few to say so
-    assert judge(held, few) is TotalsTrust.CONSISTENT
+    assert judge_totals(held, few) is TotalsTrust.CONSISTENT
 
 
 def test_totals_are_capped_if_three_different_words_have_the_largest():
     held, told = np.arange(3.0, 12.0), 7.0 * np.arange(3.0, 12.0)
     capped = np.minimum(told, 63.0)  # reached by three
-    assert judge(held, capped) is TotalsTrust.CAPPED
+    assert judge_totals(held, capped) is TotalsTrust.CAPPED
     assert at_limit(capped, held).tolist() == [False] * 6 + [True] * 3
     two = np.minimum(told, 70.0)
     assert not at_limit(two, held).any()
@@ -234,40 +234,40 @@ def snippet(key):
 def test_snippets_are_refused_and_counted_unless_they_are_allowed():
     whole = Document("w", ("a",))
     shelf = Shelf(a=(snippet("s"), whole, snippet("t")), b=(snippet("s"),))
-    strict = Gathering(shelf, 5, 5)
+    strict = SampleCollector(shelf, 5, 5)
     assert [d.key for d in strict.ask("a")] == ["w"]
     assert strict.refused == 2
     strict.ask("b")
     assert strict.refused == 3
     assert strict.ended(Ending.DONE).ending is Ending.DONE
-    lax = Gathering(shelf, 5, 2, snippets=True)
+    lax = SampleCollector(shelf, 5, 2, snippets=True)
     assert [d.key for d in lax.ask("a")] == ["s", "w"]
     assert lax.refused == 0
-    none = Gathering(shelf, 5, 5)
+    none = SampleCollector(shelf, 5, 5)
     none.ask("b")
     assert none.ended(Ending.DONE).ending is Ending.SNIPPETS
 
 
 def test_a_query_has_brought_nothing_until_it_was_looked_through():
-    found = Gathering(Shelf(a=(Document("w", ("a",)),)), 5, 5)
+    found = SampleCollector(Shelf(a=(Document("w", ("a",)),)), 5, 5)
     found._search("a")
-    assert found.asked == [SampleQuery("a", 1, ("w",), 0)]
+    assert found.queries == [SampleQuery("a", 1, ("w",), 0)]
     found.ask("a")
-    assert found.asked[-1] == SampleQuery("a", 1, ("w",), 1)
+    assert found.queries[-1] == SampleQuery("a", 1, ("w",), 1)
 
 
 def test_requests_are_counted_and_spent_when_as_many_were_made():
-    found = Gathering(Shelf(a=documents("a")), 5, 5, requests=4)
+    found = SampleCollector(Shelf(a=documents("a")), 5, 5, requests=4)
     assert not found.spent
     found.ask("a")
     assert (found.requests, found.spent) == (2, False)
     found.ask("b")
     assert (found.requests, found.spent) == (4, True)
-    assert [(a.query, a.total, a.new) for a in found.asked] == [
+    assert [(a.query, a.total, a.new) for a in found.queries] == [
         ("a", 1, 1),
         ("b", 0, 0),
     ]
-    assert not Gathering(Shelf(), 5, 5).spent
+    assert not SampleCollector(Shelf(), 5, 5).spent
 
 
 # Stopping
@@ -283,9 +283,9 @@ def test_the_likelihood_of_words_is_mostly_theirs_and_a_fifth_even():
 
 
 def test_a_sample_is_steady_when_windows_no_longer_help():
-    rule = Steadiness(window=4, gain=0.01, patience=2, every=2)
+    rule = StopRule(window=4, gain=0.01, patience=2, every=2)
     texts = documents(*["a b"] * 12, "c d e f", "c d e f", "c d e f", "c d e f")
-    told = [rule.reached([d]) for d in texts]
+    told = [rule.should_stop([d]) for d in texts]
     # After 4 documents there is nothing to compare with; after 8 and 12 no gain.
     assert told.index(True) == 11
     assert rule.gains[:2] == pytest.approx([0.0, 0.0])
@@ -297,12 +297,12 @@ def test_a_sample_is_steady_when_windows_no_longer_help():
         counts, held, len(words)
     )
     assert rule.gains[2] == pytest.approx(wanted)
-    assert not rule.reached([])
+    assert not rule.should_stop([])
 
 
 def test_windows_are_not_compared_before_a_document_is_held_out():
-    rule = Steadiness(window=2, patience=2, every=5)
-    assert not rule.reached(documents("a", "b", "a", "b"))
+    rule = StopRule(window=2, patience=2, every=5)
+    assert not rule.should_stop(documents("a", "b", "a", "b"))
     assert rule.gains == []
 
 
@@ -326,7 +326,7 @@ TEXTS = documents("a b c", "a b", "a", "b c d e", "a c", "a b d", "f")
 
 @pytest.mark.parametrize("ranking", list(MatchRanking))
 def test_a_database_in_memory_finds_what_holds_all_words(ranking):
-    db = InMemory(TEXTS, ranking=ranking, page=2, cap=4)
+    db = InMemoryDatabase(TEXTS, ranking=ranking, page=2, cap=4)
     for query in ("a", "b", "a b", "a b c", "c a", "f", "z", "a z", "", "a a"):
         words = set(query.split())
         matches = {d.key for d in TEXTS if words and words <= set(d.words)}
@@ -345,7 +345,8 @@ def test_a_database_in_memory_finds_what_holds_all_words(ranking):
 def test_databases_rank_by_query_or_always_alike():
     many = tuple(Document(f"d{i}", ("a", "b")) for i in range(40))
     by_query, static = (
-        InMemory(many, ranking=r) for r in (MatchRanking.QUERY, MatchRanking.STATIC)
+        InMemoryDatabase(many, ranking=r)
+        for r in (MatchRanking.QUERY, MatchRanking.STATIC)
     )
 
     def keys(db, query):
@@ -358,29 +359,32 @@ def test_databases_rank_by_query_or_always_alike():
 
 def test_databases_say_of_their_totals_what_their_manners_are():
     many = [Document(f"d{i}", ("a",)) for i in range(128)]
-    told = {t: InMemory(many, totals=t, limit=50).search("a", 1).total for t in Totals}
+    told = {
+        t: InMemoryDatabase(many, totals=t, limit=50).search("a", 1).total
+        for t in Totals
+    }
     assert told[Totals.EXACT] == 128
     assert told[Totals.ROUNDED] == 130
     assert told[Totals.CAPPED] == 50
     assert told[Totals.ABSENT] is None
     assert 128 / 5 <= told[Totals.LYING] <= 128 * 5
-    lying = InMemory(many, totals=Totals.LYING)
+    lying = InMemoryDatabase(many, totals=Totals.LYING)
     assert lying.search("z", 1).total == 0
     words = [f"w{i}" for i in range(300)]
-    liar = InMemory(
+    liar = InMemoryDatabase(
         [Document(str(i), tuple(words)) for i in range(100)], totals=Totals.LYING
     )
     factor = [liar.search(w, 1).total / 100 for w in words]
     assert 0.2 <= min(factor) < 0.25
     assert 4.0 < max(factor) <= 5.0
     assert np.mean(np.log(factor)) == pytest.approx(0.0, abs=0.15)
-    capped = InMemory(many, totals=Totals.CAPPED, limit=200)
+    capped = InMemoryDatabase(many, totals=Totals.CAPPED, limit=200)
     assert capped.search("a", 1).total == 128
 
 
 def test_a_snippet_shows_the_words_asked_for_and_some_more():
     text = Document("k", tuple("abcdefgh"))
-    db = InMemory([text], snippet=3)
+    db = InMemoryDatabase([text], snippet=3)
     (shown,) = db.search("h", 1).documents
     assert not shown.whole
     assert len(shown.words) == 3
@@ -388,9 +392,9 @@ def test_a_snippet_shows_the_words_asked_for_and_some_more():
     assert shown.words == tuple(sorted(shown.words))
     (many,) = db.search("a b c d", 1).documents
     assert many.words == ("a", "b", "c", "d")
-    assert InMemory([text], snippet=8).search("h", 1).documents == (text,)
-    assert InMemory([text], snippet=7).search("h", 1).documents != (text,)
-    assert InMemory([text]).search("h", 1).documents == (text,)
+    assert InMemoryDatabase([text], snippet=8).search("h", 1).documents == (text,)
+    assert InMemoryDatabase([text], snippet=7).search("h", 1).documents != (text,)
+    assert InMemoryDatabase([text]).search("h", 1).documents == (text,)
 
 
 # Rechecks
@@ -416,7 +420,7 @@ def test_a_check_is_passed_when_that_is_clear(
     assert pytest.approx(LIMIT - 0.05) == UNSURE / 6
     said = None if excess is None else Excess(excess, 0.0, 1.0, 1.0)
     monkeypatch.setattr(rechecking, "excess", lambda *_: said)
-    found = _judged((), new, np.random.default_rng(0), LIMIT, last=last)
+    found = _judge((), new, np.random.default_rng(0), LIMIT, last=last)
     assert found.holds is holds
     assert found.documents == new
 
@@ -426,18 +430,18 @@ def test_of_few_documents_nothing_is_told_before_the_end(monkeypatch, many, sile
     monkeypatch.setattr(rechecking, "excess", lambda *_: Excess(0.9, 0.0, 1.0, 1.0))
     rng = np.random.default_rng(0)
     new = documents(*["a"] * many)
-    assert isnan(_judged((), new, rng, LIMIT, last=False).excess) == silent
-    assert _judged((), new, rng, LIMIT, last=True).excess == 0.9
+    assert isnan(_judge((), new, rng, LIMIT, last=False).excess) == silent
+    assert _judge((), new, rng, LIMIT, last=True).excess == 0.9
 
 
 def test_nothing_found_is_no_verdict_before_the_end():
     rng = np.random.default_rng(0)
-    assert _judged(documents("a"), (), rng, LIMIT, last=False).holds is None
-    assert _judged(documents("a"), (), rng, LIMIT, last=True).holds is False
+    assert _judge(documents("a"), (), rng, LIMIT, last=False).holds is None
+    assert _judge(documents("a"), (), rng, LIMIT, last=True).holds is False
 
 
 def test_words_are_drawn_by_turns_from_what_was_and_what_is():
-    hats = _Hats(documents("a", "b"), [])
+    hats = _WordPools(documents("a", "b"), [])
     rng = np.random.default_rng(0)
     hats.put(documents("x", "y"))
     drawn = [hats.draw(rng) for _ in range(5)]
@@ -476,11 +480,11 @@ def test_rules_cover_documents_greedily_and_begin_anew():
         bool,
     )
     right = np.array([1, 1, 1, 1, 0, 0], bool)
-    assert covering(finds, right, 9, 0.5) == [1, 0, 2]
-    assert covering(finds, right, 2, 0.5) == [1, 0]
-    assert covering(finds, right, 9, 1 / 3) == [1, 0, 2, 3]
-    assert covering(finds, right, 0, 0.5) == []
-    assert covering(finds, ~right, 9, 0.5) == [3]
+    assert covering_rules(finds, right, 9, 0.5) == [1, 0, 2]
+    assert covering_rules(finds, right, 2, 0.5) == [1, 0]
+    assert covering_rules(finds, right, 9, 1 / 3) == [1, 0, 2, 3]
+    assert covering_rules(finds, right, 0, 0.5) == []
+    assert covering_rules(finds, ~right, 9, 0.5) == [3]
 
 
 def test_a_topic_without_siblings_is_asked_for_by_its_commonest_words():

@@ -36,7 +36,7 @@ class Database:
 def heard(database, *answers):
     check = QueryCheck(database)
     for query, answer in answers:
-        check.hear(query, answer)
+        check.add(query, answer)
     return check
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halflife.core.search import Document, SearchAnswer
-from halflife.probing.query_sampling import Hat, query_based_sample
+from halflife.probing.query_sampling import WordPool, query_based_sample
 from halflife.probing.sample import Ending
 
 
@@ -29,7 +29,7 @@ def sample(shelf, words, **more):
 
 
 def test_words_are_drawn_once_those_of_documents_before_the_dictionary():
-    hat, rng = Hat(["d1", "d2", "d1", "r1"]), np.random.default_rng(1)
+    hat, rng = WordPool(["d1", "d2", "d1", "r1"]), np.random.default_rng(1)
     assert hat.draw(rng) in {"d1", "d2", "r1"}
     hat.put(["r1", "r2"])
     hat.put(["r2", "r3"])
@@ -43,7 +43,7 @@ def test_words_are_drawn_once_those_of_documents_before_the_dictionary():
 
 def test_every_word_is_as_likely_to_be_drawn_first():
     rng = np.random.default_rng(0)
-    first = [Hat("abc").draw(rng) for _ in range(600)]
+    first = [WordPool("abc").draw(rng) for _ in range(600)]
     for word in "abc":
         assert first.count(word) == pytest.approx(200, abs=60)
 

@@ -174,7 +174,7 @@ def test_small_databases_in_which_every_word_finds_all_are_not_accused():
 
     check = QueryCheck(search)
     for word in ("red", "old", "new", "odd"):
-        check.hear(word, search(word))
+        check.add(word, search(word))
     assert not check.ignored
     assert asked.count(NONSENSE) == 1
 
@@ -191,7 +191,7 @@ def test_whoever_finds_nothing_for_nonsense_is_never_accused(found):
 
     check = QueryCheck(search)
     for number in range(len(found)):
-        check.hear(f"word{number}", search(""))
+        check.add(f"word{number}", search(""))
     assert not check.ignored
 
 
@@ -209,6 +209,6 @@ def test_whoever_always_shows_the_same_is_found_out_with_four_requests(keys, tot
 
     check = QueryCheck(search)
     for word in ("red", "old", "new"):
-        check.hear(word, search(word))
+        check.add(word, search(word))
     assert check.ignored
     assert len(asked) == 4

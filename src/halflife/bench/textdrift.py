@@ -26,7 +26,7 @@ from halflife.models.spells import Spells
 from halflife.models.survival_curves import KaplanMeier
 from halflife.probing.focused_probe import focused_sample
 from halflife.probing.hierarchy import Hierarchy
-from halflife.probing.memory import InMemory
+from halflife.probing.memory import InMemoryDatabase
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import TopicProbes, learn_probes
 from halflife.recordings.textdb import load
@@ -59,12 +59,15 @@ class QueryBased:
     def __init__(self, weekly: Weekly) -> None:
         self.dictionary: list[str] = weekly.words[:DICTIONARY].tolist()
         self.at: tuple[str, int] = ("", -1)
-        self.shelf = InMemory(())
+        self.shelf = InMemoryDatabase(())
 
     def __call__(self, weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
         """Return the summary of one sample; it is scaled to the true size."""
         if self.at != (site, week):
-            self.at, self.shelf = (site, week), InMemory(weekly.documents(site, week))
+            self.at, self.shelf = (
+                (site, week),
+                InMemoryDatabase(weekly.documents(site, week)),
+            )
         found = query_based_sample(self.shelf, self.dictionary, rng)
         if not found.documents:
             return Summary((), np.zeros(0), 0.0, 0)
@@ -80,14 +83,17 @@ class FocusedSummaries:
 
     def __init__(self, weekly: Weekly, rng: Generator) -> None:
         self.at: tuple[str, int] = ("", -1)
-        self.shelf = InMemory(())
+        self.shelf = InMemoryDatabase(())
         self.probes: dict[str, TopicProbes] = {}
         self.taught = {site: _taught(weekly, site, rng) for site in weekly.sites}
 
     def __call__(self, weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
         """Return the summary of one sample; it is scaled to the true size."""
         if self.at != (site, week):
-            self.at, self.shelf = (site, week), InMemory(weekly.documents(site, week))
+            self.at, self.shelf = (
+                (site, week),
+                InMemoryDatabase(weekly.documents(site, week)),
+            )
         if site not in self.probes:
             self.probes[site] = self._learned(site, rng)
         found = focused_sample(self.shelf, self.probes[site]).sample

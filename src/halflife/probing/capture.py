@@ -1,4 +1,4 @@
-"""Sizes from documents that were found more than once."""
+"""Estimates of size from documents that were found more than once."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class SizeInterval:
-    """An estimate of a number of documents, between two bounds."""
+    """An estimate of a number of documents, with two bounds."""
 
     size: float
     low: float
@@ -34,11 +34,11 @@ def chapman(first: int, second: int, both: int, level: float = LEVEL) -> SizeInt
     size = product / (both + 1) - 1.0
     gaps = (first - both) * (second - both)
     variance = product * gaps / ((both + 1) ** 2 * (both + 2))
-    return around(first + second - both, size, variance, level)
+    return lognormal_interval(first + second - both, size, variance, level)
 
 
 def chao(once: int, twice: int, seen: int, level: float = LEVEL) -> SizeInterval:
-    """Return the least size if documents are not equally easy to find.
+    """Return a lower bound of the size if some documents are easier to find.
 
     N = D + f1^2 / (2 f2), or D + f1 (f1 - 1)/2 if f2 = 0. It is a lower bound in the
     mean, and exact if all are equally easy to find. Chao, "Estimating the population
@@ -58,14 +58,16 @@ def chao(once: int, twice: int, seen: int, level: float = LEVEL) -> SizeInterval
         ratio = once / twice
         size = seen + once * ratio / 2.0
         variance = twice * (ratio**2 / 2.0 + ratio**3 + ratio**4 / 4.0)
-        return around(seen, size, variance, level)
+        return lognormal_interval(seen, size, variance, level)
     size = seen + once * (once - 1) / 2.0
     variance = once * (once - 1) / 2.0 + once * (2 * once - 1) ** 2 / 4.0
     variance -= once**4 / (4.0 * size) if size else 0.0
-    return around(seen, size, max(variance, 0.0), level)
+    return lognormal_interval(seen, size, max(variance, 0.0), level)
 
 
-def around(seen: float, size: float, variance: float, level: float) -> SizeInterval:
+def lognormal_interval(
+    seen: float, size: float, variance: float, level: float
+) -> SizeInterval:
     """Return the interval that is log-normal in the documents not seen."""
     unseen = size - seen
     if unseen <= 0.0:

@@ -1,4 +1,4 @@
-"""A linear classifier of documents by the words they hold."""
+"""A linear classifier of documents by their words."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -10,7 +10,7 @@ from halflife.core.errors import NotFitted, UsageError
 
 
 def incidence(documents: Iterable[Iterable[str]], words: Sequence[str]) -> Any:  # noqa: ANN401  (a scipy.sparse matrix)
-    """Return which document (row) holds which word (column), as a sparse matrix."""
+    """Return which document (row) has which word (column), as a sparse matrix."""
     from scipy import sparse  # noqa: PLC0415  (slow)
 
     place = {word: j for j, word in enumerate(words)}
@@ -57,7 +57,7 @@ class LinearClassifier:
 
     Args:
         ridge: Weight of the penalty; must be above 0.
-        fewest: Documents that a word must be in.
+        fewest: Documents, at least, that a word must be in.
         rounds: The most iterations.
 
     """
@@ -96,8 +96,8 @@ class LinearClassifier:
 
         start = np.zeros(shape[0] * shape[1])
         options = {"maxiter": self.rounds}
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-        weight = found.x.reshape(shape)
+        result = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        weight = result.x.reshape(shape)
         self.weight_, self.bias_ = weight[:-1], weight[-1]
         return self
 

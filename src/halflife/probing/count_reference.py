@@ -1,10 +1,10 @@
-"""The match counts that a database is checked by: kept from when it was summarised.
+"""The reference match counts of a database, from when it was summarised.
 
-The words that the size was found with were drawn by their share in the sample, and what
-the database said of them is known (``sample_resample``). A check asks for a few of them
-again, drawn anew each time. That is done only where the totals agree with the sample;
-rounded ones do. Words at a limit are left out. A few words that were asked for twice
-say by how much counts are off by chance: beyond ``LOUDEST`` they are of no use.
+The words by which the size was estimated were drawn by their share in the sample, and
+their match counts are known (``sample_resample``). A check queries a few of them again,
+drawn independently each time. Reference counts exist only where the totals agree with
+the sample; rounded ones do. Words at a limit are left out. Words that were queried
+twice show the noise of counts: beyond ``LOUDEST`` they are useless.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from halflife.summary.count_check import (
     counted_divergence,
 )
 
-TWICE = 6  # words that are asked for twice at least
+TWICE = 6  # words that are queried twice, at least
 LOUDEST = 0.01  # variance of ln(count): a tenth, up or down; a check then sees 0.01
 FEWEST = 2 * WORDS  # different words: with fewer, checks draw nearly the same ones
 
@@ -29,53 +29,53 @@ FEWEST = 2 * WORDS  # different words: with fewer, checks draw nearly the same o
 def reference(
     db: Searchable, sample: Sample, size: DatabaseSize
 ) -> ReferenceCounts | None:
-    """Return the counts that checks go by; None if the database tells none of use."""
+    """Return the reference counts for checks; None if the totals are not usable."""
     drawn = size.drawn
-    if drawn is None or size.told not in USABLE:
+    if drawn is None or size.trust not in USABLE:
         return None
-    known = np.isfinite(drawn.told) & (drawn.told > 0)
+    known = np.isfinite(drawn.totals) & (drawn.totals > 0)
     words = tuple(w for w, ok in zip(drawn.words, known, strict=True) if ok)
-    told = dict(zip(words, drawn.told[known].tolist(), strict=True))
-    if len(told) < FEWEST:
+    counts = dict(zip(words, drawn.totals[known].tolist(), strict=True))
+    if len(counts) < FEWEST:
         return None
-    noise = _noise(db, sample, told)
+    noise = _noise(db, sample, counts)
     if not noise <= LOUDEST:
         return None
-    return ReferenceCounts(words, tuple(told[w] for w in words), noise)
+    return ReferenceCounts(words, tuple(counts[w] for w in words), noise)
 
 
-def _noise(db: Searchable, sample: Sample, told: dict[str, float]) -> float:
-    """Return by how much counts are off by chance, by words asked for twice."""
+def _noise(db: Searchable, sample: Sample, counts: dict[str, float]) -> float:
+    """Return the noise of counts, by words queried twice."""
     before = sample.totals
-    again = {w: float(before[w]) for w in told if w in before}
-    for word in [w for w in told if w not in again][: max(TWICE - len(again), 0)]:
+    again = {w: float(before[w]) for w in counts if w in before}
+    for word in [w for w in counts if w not in again][: max(TWICE - len(again), 0)]:
         total = db.search(word, 1).total
         if total is not None:
             again[word] = float(total)
     if len(again) < TWICE:
-        return np.inf  # it no longer tells
-    first = np.array([told[w] for w in again])
+        return np.inf  # it no longer reports totals
+    first = np.array([counts[w] for w in again])
     return count_noise(first, np.array(list(again.values())))
 
 
 def check_counts(
-    db: Searchable, known: ReferenceCounts, rng: Generator, words: int = WORDS
+    db: Searchable, reference_: ReferenceCounts, rng: Generator, words: int = WORDS
 ) -> float:
-    """Return how far a database is from its summary by the counts of a few words.
+    """Return the divergence of a database from its summary by counts of a few words.
 
-    NaN if it did not tell enough of them. A word whose total is missing is left out,
-    as nobody knows whether nothing matched.
+    NaN if it reported too few of them. A word whose total is missing is left out, as
+    that does not mean that nothing matched.
     """
-    names = list(dict.fromkeys(known.words))
-    times = np.array([known.words.count(name) for name in names], np.float64)
-    count = dict(zip(known.words, known.counts, strict=True))
-    some = rng.choice(
+    names = list(dict.fromkeys(reference_.words))
+    times = np.array([reference_.words.count(name) for name in names], np.float64)
+    count = dict(zip(reference_.words, reference_.counts, strict=True))
+    chosen = rng.choice(
         len(names), min(words, len(names)), replace=False, p=times / times.sum()
     )
-    asked = [names[i] for i in some.tolist()]
-    told = [db.search(word, 1).total for word in asked]
+    drawn = [names[i] for i in chosen.tolist()]
+    totals = [db.search(word, 1).total for word in drawn]
     return counted_divergence(
-        np.array([count[word] for word in asked]),
-        np.array([np.nan if n is None else n for n in told], np.float64),
-        noise=known.noise,
+        np.array([count[word] for word in drawn]),
+        np.array([np.nan if n is None else n for n in totals], np.float64),
+        noise=reference_.noise,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from halflife.core.search import Searchable
 from halflife.probing.query_sampling import PER_QUERY
 from halflife.probing.rules import TopicProbes
-from halflife.probing.sample import Ending, Gathering, Sample
+from halflife.probing.sample import Ending, Sample, SampleCollector
 
 COVERAGE = 10.0
 SPECIFICITY = 0.25
@@ -14,14 +14,14 @@ SPECIFICITY = 0.25
 
 @dataclass(frozen=True, slots=True)
 class FocusedSample:
-    """What focused probing found.
+    """The result of focused probing.
 
     Attributes:
         sample: The documents and queries.
-        topics: The deepest topics that the database is about; the root if none.
+        topics: The deepest topics of the database; the root if none.
         coverage: Matches of the probes of each topic that was probed.
-        specificity: Share of the database that is about each topic that was probed.
-        counted: Whether all matches were told; if not, those that were shown count.
+        specificity: Share of the database in each topic that was probed.
+        counted: Whether all matches were reported; if not, those that were shown count.
 
     """
 
@@ -55,29 +55,35 @@ def focused_sample(  # noqa: PLR0913  (the settings of the published method)
         probes: The topics and their queries.
         per_query: New documents read of a query.
         coverage: Matches that a topic must have.
-        specificity: Share of the database that must be about a topic.
-        snippets: Whether documents of which only a snippet is shown count.
-        shown: Matches looked at a query; ``per_query`` if None.
+        specificity: Share of the database that must be in a topic.
+        snippets: Whether documents with only a snippet count.
+        shown: Matches requested of a query; ``per_query`` if None.
         requests: Requests that may be spent; None for any number.
 
     """
     most = max(per_query, shown or 0)
-    found = Gathering(db, most, per_query, requests=requests, snippets=snippets)
-    descent = _Descent(found, probes, coverage, specificity)
+    collector = SampleCollector(
+        db, most, per_query, requests=requests, snippets=snippets
+    )
+    descent = _Descent(collector, probes, coverage, specificity)
     topics = descent.below(probes.hierarchy.root)
-    ending = Ending.DONE if found.documents else Ending.SILENT
-    sample = found.ended(Ending.SPENT if descent.cut else ending)
-    counted = all(a.total is not None for a in found.asked)
+    ending = Ending.DONE if collector.documents else Ending.SILENT
+    sample = collector.ended(Ending.SPENT if descent.cut else ending)
+    counted = all(a.total is not None for a in collector.queries)
     return FocusedSample(sample, topics, descent.coverage, descent.specificity, counted)
 
 
 class _Descent:
-    """A walk down the hierarchy."""
+    """A descent in the hierarchy."""
 
     def __init__(
-        self, found: Gathering, probes: TopicProbes, coverage: float, specificity: float
+        self,
+        collector: SampleCollector,
+        probes: TopicProbes,
+        coverage: float,
+        specificity: float,
     ) -> None:
-        self.found = found
+        self.collector = collector
         self.probes = probes
         self.thresholds = coverage, specificity
         self.coverage: dict[str, float] = {}
@@ -104,13 +110,15 @@ class _Descent:
 
     def _count(self, query: str) -> int:
         """Return how many documents match; a query is sent only once."""
-        if query not in self.matches and (self.found.spent or self.found.ignored):
+        if query not in self.matches and (
+            self.collector.spent or self.collector.ignored
+        ):
             self.cut = True
             return 0
         if query not in self.matches:
-            place = len(self.found.asked)
-            self.found.ask(query)
-            last = self.found.asked[place]
-            told = len(last.keys) if last.total is None else last.total
-            self.matches[query] = told
+            place = len(self.collector.queries)
+            self.collector.ask(query)
+            last = self.collector.queries[place]
+            total = len(last.keys) if last.total is None else last.total
+            self.matches[query] = total
         return self.matches[query]

@@ -10,7 +10,7 @@ from halflife.core.errors import UsageError
 from halflife.probing.sample import Sample
 from halflife.summary import Summary
 
-LARGEST = 700.0  # of log P; exp of more is no float
+LARGEST = 700.0  # of log P; exp of more overflows a float
 SHIFTS = np.concatenate([[0.0], np.geomspace(0.1, 1000.0, 41)])
 
 
@@ -31,8 +31,8 @@ def fit_mandelbrot(rank: Floats, count: Floats) -> Mandelbrot:
     """Return the law that fits best in the logs.
 
     For each shift p, log f = log P - B log(r + p) is a straight line; the shift with
-    the smallest squared error wins. Frequencies do not rise with the rank: B >= 0. A
-    shift whose P is beyond what a float can hold does not take part.
+    the smallest squared error is chosen. Frequencies do not rise with the rank: B >= 0.
+    A shift whose P overflows a float is left out.
 
     >>> law = fit_mandelbrot(np.arange(1.0, 9), 60.0 / np.arange(1.0, 9))
     >>> round(law.scale, 6), float(law.shift), round(law.slope, 6)
@@ -41,7 +41,7 @@ def fit_mandelbrot(rank: Floats, count: Floats) -> Mandelbrot:
     if np.unique(rank).size < 2:
         raise UsageError("a law of frequencies needs words of two ranks or more")
     y = np.log(count)
-    best = (np.inf, 0.0, float(y.mean()), 0.0)  # level, if no shift will do
+    best = (np.inf, 0.0, float(y.mean()), 0.0)  # constant, if no shift is possible
     for shift in SHIFTS.tolist():
         x = np.log(rank + shift)
         slope = max(0.0, -float(np.cov(x, y)[0, 1] / x.var(ddof=1)))
@@ -67,11 +67,12 @@ def ranks(held: Floats) -> Floats:
 def frequency_summary(
     sample: Sample, size: float, totals: Mapping[str, int] | None = None
 ) -> Summary:
-    """Return the summary in which frequencies follow the totals that were told.
+    """Return the summary whose frequencies follow the reported totals.
 
-    Words with a total have it; the others have the frequency that the law fitted to
-    these gives their rank in the sample, between the documents read that hold them
-    and ``size``. Ipeirotis and Gravano, "Distributed search over the hidden web",
+    Words with a total have it; the others get the frequency that the law fitted to
+    these gives for their rank in the sample, between the number of documents read with
+    the word and ``size``. Ipeirotis and Gravano, "Distributed search over the hidden
+    web", VLDB 2002, section 4.
     VLDB 2002, section 4.
 
     Args:
@@ -83,12 +84,12 @@ def frequency_summary(
     held = sample.frequency
     words = tuple(sorted(held))
     seen = np.array([held[w] for w in words], np.float64)
-    known = sample.totals if totals is None else totals
-    told = np.array([known.get(w, np.nan) for w in words], np.float64)
-    good = told > 0.0
+    given = sample.totals if totals is None else totals
+    total = np.array([given.get(w, np.nan) for w in words], np.float64)
+    good = total > 0.0
     rank = ranks(seen)
-    law = fit_mandelbrot(rank[good], told[good])
-    count = np.where(good, told, law.at(rank))
+    law = fit_mandelbrot(rank[good], total[good])
+    count = np.where(good, total, law.at(rank))
     return Summary(
         words, np.clip(count, seen, max(size, seen.max())), size, len(sample.documents)
     )

@@ -14,7 +14,7 @@ Tree: TypeAlias = "Mapping[str, Tree] | Iterable[str]"
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """Topics below topics, down from one root.
+    """A tree of topics with one root.
 
     >>> topics = Hierarchy.of({"Health": ["Diseases", "Fitness"], "Sports": {}})
     >>> topics.path("Fitness"), topics.leaves
@@ -34,8 +34,8 @@ class Hierarchy:
         """Return the hierarchy of nested mappings, as TOML tables give them.
 
         Args:
-            tree: Topics with the topics below them; a list if these have none.
-            root: Name of the whole.
+            tree: Topics with their subtopics; a list if these have none.
+            root: Name of the root.
 
         """
         names, parent = [root], [-1]
@@ -44,34 +44,34 @@ class Hierarchy:
             parent.append(above)
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
-            raise ConfigError(f"topics need names of their own; twice: {twice}")
+            raise ConfigError(f"names of topics must differ; twice: {twice}")
         return cls(tuple(names), np.array(parent, np.intp))
 
     @property
     def root(self) -> str:
-        """The topic of everything."""
+        """The root topic, which includes everything."""
         return self.names[0]
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """The topics with none below them."""
+        """The topics without subtopics."""
         inner = set(self.parent.tolist())
         return tuple(n for i, n in enumerate(self.names) if i not in inner)
 
     @property
     def inner(self) -> tuple[str, ...]:
-        """The topics with others below them, each after its parent."""
+        """The topics with subtopics, each after its parent."""
         inner = set(self.parent.tolist())
         return tuple(n for i, n in enumerate(self.names) if i in inner)
 
     def place(self, name: str) -> int:
-        """Return where a topic stands in ``names``."""
+        """Return the index of a topic in ``names``."""
         if name not in self.names:
             raise UsageError(f"no topic is called {name!r}; there are {self.names}")
         return self.names.index(name)
 
     def children(self, name: str) -> tuple[str, ...]:
-        """Return the topics just below a topic."""
+        """Return the subtopics of a topic."""
         below = np.flatnonzero(self.parent == self.place(name)).tolist()
         return tuple(self.names[i] for i in below)
 
@@ -84,7 +84,7 @@ class Hierarchy:
         return tuple(reversed(path))
 
     def holds(self, name: str, other: str) -> bool:
-        """Return whether a topic is another, or above it."""
+        """Return whether a topic is an ancestor of another, or the same."""
         return name in self.path(other)
 
 

@@ -1,4 +1,4 @@
-"""A database in memory that answers queries as remote ones do, well or badly."""
+"""A database in memory that answers queries like remote ones, well or badly."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from halflife.core.search import Document, SearchAnswer
 
 
 class Totals(StrEnum):
-    """What a database says of how many documents match."""
+    """How a database reports the number of matches."""
 
     EXACT = "exact"
     ROUNDED = "rounded"  # to two significant digits
@@ -32,23 +32,25 @@ class MatchRanking(StrEnum):
     SHORT = "short"  # documents with few words first
 
 
-class InMemory:
+class InMemoryDatabase:
     """An inverted index over documents.
 
     A query is a conjunction of its words. Answers are always the same for the same
     documents, settings and query.
 
-    >>> shelf = InMemory([Document("a", ("cat", "dog")), Document("b", ("cat",))])
+    >>> shelf = InMemoryDatabase(
+    ...     [Document("a", ("cat", "dog")), Document("b", ("cat",))]
+    ... )
     >>> shelf.search("cat dog", 10).documents[0].key, shelf.search("cat", 1).total
     ('a', 2)
 
     Args:
-        documents: What it holds.
-        totals: What it says of the number of matches.
-        limit: The most that it says, if totals are capped.
+        documents: Its documents.
+        totals: How it reports the number of matches.
+        limit: The largest total, if totals are capped.
         ranking: Which matches come first.
         cap: Documents of one query that can be reached at all.
-        page: Documents that one request shows.
+        page: Documents on a page, which costs one request.
         snippet: Words shown of a document, those of the query first; 0 for all.
 
     """
@@ -72,7 +74,7 @@ class InMemory:
         self.page = page
         self.snippet = snippet
         self._rows = _rows(self.documents)
-        self._holders: dict[str, Ints] = {}  # of the words asked for so far
+        self._holders: dict[str, Ints] = {}  # of the words queried so far
         self._length = np.array([len(d.words) for d in self.documents], np.intp)
         self._code = np.array(
             [crc32(d.key.encode()) for d in self.documents], np.uint64
@@ -81,29 +83,29 @@ class InMemory:
     def search(self, query: str, most: int, skip: int = 0) -> SearchAnswer:
         """Return the next ``most`` matches after the first ``skip``."""
         words = tuple(dict.fromkeys(query.split()))
-        found = self._matches(words)
+        matches = self._matches(words)
         end = min(skip + most, self.cap)
-        shown = found[self._order(found, query)][skip:end].tolist()
+        shown = matches[self._order(matches, query)][skip:end].tolist()
         documents = tuple(self._shown(self.documents[i], words) for i in shown)
         requests = max(1, -(-len(documents) // self.page))
-        return SearchAnswer(self._total(found.size, query), documents, requests)
+        return SearchAnswer(self._total(matches.size, query), documents, requests)
 
     def answering(self, totals: Totals, ranking: MatchRanking) -> Self:
-        """Return the same database with other manners; they share the index."""
+        """Return the same database with other behaviour; they share the index."""
         other = copy(self)
         other.totals, other.ranking = totals, ranking
         return other
 
     def _matches(self, words: tuple[str, ...]) -> Ints:
-        """Return the documents that hold all of the words."""
+        """Return the documents with all of the words."""
         holders = sorted((self._held(w) for w in words), key=len)
-        found = holders[0] if holders else np.zeros(0, np.intp)
+        matches = holders[0] if holders else np.zeros(0, np.intp)
         for others in holders[1:]:
-            found = np.intersect1d(found, others, assume_unique=True)
-        return found
+            matches = np.intersect1d(matches, others, assume_unique=True)
+        return matches
 
     def _held(self, word: str) -> Ints:
-        """Return the documents that hold a word."""
+        """Return the documents with a word."""
         if word not in self._holders:
             self._holders[word] = np.unique(np.array(self._rows.get(word, []), np.intp))
         return self._holders[word]
@@ -116,7 +118,7 @@ class InMemory:
         return np.argsort(chance, kind="stable")
 
     def _shown(self, document: Document, words: tuple[str, ...]) -> Document:
-        """Return what is shown of a document."""
+        """Return a document as it is shown."""
         if not 0 < self.snippet < len(document.words):
             return document
         salt = crc32(" ".join(words).encode())
@@ -128,7 +130,7 @@ class InMemory:
         return Document(document.key, tuple(sorted(seen)), whole=False)
 
     def _total(self, found: int, query: str) -> int | None:
-        """Return what the database says of the number of matches."""
+        """Return the number of matches as the database reports it."""
         if self.totals is Totals.ABSENT:
             return None
         if self.totals is Totals.ROUNDED:
@@ -142,7 +144,7 @@ class InMemory:
 
 
 def _rows(documents: tuple[Document, ...]) -> Mapping[str, Sequence[int]]:
-    """Return the rows of the documents that hold each word."""
+    """Return the rows of the documents with each word."""
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, document in enumerate(documents):
         for word in document.words:

@@ -1,8 +1,8 @@
-"""Whether a database heeds what it is asked for.
+"""A check that a database does not ignore queries.
 
-Some searches answer whatever is asked with the same documents: the parameter has
-another name, or the search is broken. All that can be learned from these is what they
-show always, so sampling must end at once.
+Some searches return the same documents for every query: the parameter has another name,
+or the search is broken. All that can be learned from these is what they always show, so
+sampling must end at once.
 """
 
 from collections.abc import Callable
@@ -10,22 +10,22 @@ from collections.abc import Callable
 from halflife.core.search import SearchAnswer
 
 ALIKE = 3  # answers with documents that must all be the same to be suspicious
-WATCHED = 10  # answers with documents after which a database is taken to heed queries
-UNMET = 0.2  # of the documents shown in full hold the words asked for, at most
+WATCHED = 10  # answers with documents after which a database passes the check
+UNMET = 0.2  # of the documents shown in full have the words of the query, at most
 MET = 0.8  # at least after the last answer: by chance, frequent words are met often
-NONSENSE = "qzxvjwkyqzpf"  # a word that no document holds
+NONSENSE = "qzxvjwkyqzpf"  # a word that is in no document
 
 
 class QueryCheck:
-    """Watches the first answers, and asks for nonsense if they are suspicious.
+    """Watches the first answers, and searches for nonsense if they are suspicious.
 
-    Suspicious are answers to different queries that show the same documents or tell
-    the same total, and documents that do not hold what was asked for. The database
-    ignores queries if a word that nobody has finds documents too, and these are the
-    same ones again, or the same query finds others each time it is asked.
+    Suspicious are answers to different queries that show the same documents or report
+    the same total, and documents without the words of the query. The database ignores
+    queries if a nonsense word has hits too, and these are the same ones again, or the
+    same query has other hits each time.
 
     Args:
-        search: Asks the database.
+        search: Queries the database.
 
     Attributes:
         ignored: Whether the database was found to ignore queries.
@@ -35,38 +35,39 @@ class QueryCheck:
     def __init__(self, search: Callable[[str], SearchAnswer]) -> None:
         self.ignored = False
         self._search = search
-        self._heard: list[tuple[str, SearchAnswer]] = []
+        self._answers: list[tuple[str, SearchAnswer]] = []
         self._done = False
         self._met = self._shown = 0
 
-    def hear(self, query: str, answer: SearchAnswer) -> None:
-        """Take in an answer; ask for more, at most twice, if it is suspicious."""
+    def add(self, query: str, answer: SearchAnswer) -> None:
+        """Add an answer; send further queries, at most twice, if it is suspicious."""
         if self._done or not answer.documents:
             return
-        self._heard.append((query, answer))
+        self._answers.append((query, answer))
         words = set(query.lower().split())
         whole = [document for document in answer.documents if document.whole]
         self._shown += len(whole)
         self._met += sum(words <= set(document.words) for document in whole)
-        self._done = len(self._heard) >= WATCHED
-        if len(self._heard) >= ALIKE and self._suspicious(MET if self._done else UNMET):
+        self._done = len(self._answers) >= WATCHED
+        least = MET if self._done else UNMET
+        if len(self._answers) >= ALIKE and self._suspicious(least):
             self._done = True
             self.ignored = self._is_ignored()
 
     def _suspicious(self, held: float) -> bool:
-        """Say whether answers are alike, or too few documents hold what was asked."""
-        answers = [answer for _, answer in self._heard]
+        """Say whether answers are alike, or too few documents have the words."""
+        answers = [answer for _, answer in self._answers]
         first = answers[0]
         same = all(_keys(answer) == _keys(first) for answer in answers)
-        told = first.total is not None and all(a.total == first.total for a in answers)
-        return same or told or self._met < held * self._shown
+        total = first.total is not None and all(a.total == first.total for a in answers)
+        return same or total or self._met < held * self._shown
 
     def _is_ignored(self) -> bool:
-        query, first = self._heard[0]
+        query, first = self._answers[0]
         nothing = self._search(NONSENSE)
         if not nothing.documents:
             return False
-        answers = [nothing, *(answer for _, answer in self._heard)]
+        answers = [nothing, *(answer for _, answer in self._answers)]
         if all(_keys(answer) == _keys(first) for answer in answers):
             return True
         again = self._search(query)

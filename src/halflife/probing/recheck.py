@@ -1,15 +1,15 @@
-"""Checks of summaries: a few documents tell whether a database is what it was.
+"""Checks of summaries: a few documents show whether a database has changed.
 
-Half of the words that are asked for come from the documents that the summary was made
-of, half from those that the check has found, so that what is gone shows as well as what
-is new. After a quarter of the requests, after half and after all of them the documents
-found are compared with those of the summary (``summary.resplitting.excess``). Samples
-so small share only part of their words, and understate a divergence: at 0.5 they differ
-by 0.27 or so. The check is passed if the excess is ``LIMIT`` at most; before its end
-only if it is clear, with n documents by UNSURE / sqrt(n). That it is not passed is only
-said at the end: a few documents that one word finds are all alike, and a summary takes
-many times the requests that are left by then. The test is sequential (Wald, "Sequential
-Analysis", 1947); its bounds were found by trial on recorded databases.
+Half of the queries are words of the documents in the summary, half are words of
+documents that the check has found, so that both lost and new documents show. After a
+quarter of the requests, after half and after all of them the documents found are
+compared with those of the summary (``summary.split_test.excess``). Samples so small
+share only some of their words, and understate a divergence: at 0.5 they differ by about
+0.27. The check is passed if the excess is at most ``LIMIT``; before its end only if
+that is clear, with n documents by UNSURE / sqrt(n). It is failed only at the end: a few
+documents found by one word are all alike, and a summary costs many times the requests
+that are left by then. The test is sequential (Wald, "Sequential Analysis", 1947); its
+bounds were found by trial on recorded databases.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,24 +19,24 @@ from typing import NamedTuple
 from numpy.random import Generator
 
 from halflife.core.search import Document, Searchable
-from halflife.probing.query_sampling import PER_QUERY, Hat
-from halflife.probing.sample import Gathering
+from halflife.probing.query_sampling import PER_QUERY, WordPool
+from halflife.probing.sample import SampleCollector
 from halflife.summary.split_test import excess
 
 MOST = 40  # requests of a check
 DEAR = 100  # the same where each document takes a request of its own
-STAGES = (0.25, 0.5, 1.0)  # of the requests, when what was found is judged
+STAGES = (0.25, 0.5, 1.0)  # of the requests, when the documents found are judged
 LIMIT = 0.15  # the excess up to which a check is passed
-UNSURE = 0.6  # what the excess may be off by, times the root of the documents
-FEW = 5  # documents with which nothing is told before the end
+UNSURE = 0.6  # the possible error of the excess, times the root of the documents
+FEW = 5  # with fewer documents nothing is decided before the end
 
 
 class RecheckResult(NamedTuple):
-    """What came of a check.
+    """The result of a check.
 
     Attributes:
-        holds: Whether it was passed; None if it was cut off before that was clear.
-        excess: How far the documents differ beyond chance; NaN if that is not known.
+        holds: Whether it was passed; None if it was cut off before a decision.
+        excess: How far the documents differ beyond chance; NaN if unknown.
         documents: The documents that were read.
 
     """
@@ -58,38 +58,38 @@ def recheck(  # noqa: PLR0913  (as sampling has them)
     limit: float = LIMIT,
     over: Callable[[], bool] = lambda: False,
 ) -> RecheckResult:
-    """Say whether a database is still what it was when it was summarised.
+    """Check whether a database still matches its summary.
 
     Args:
         db: The database.
         old: The documents of its summary.
-        dictionary: Words to begin with.
-        rng: Chance.
-        shown: Matches looked at a query; all of them are taken.
-        snippets: Whether documents of which only a snippet is shown count.
-        requests: Requests that it takes at most.
+        dictionary: Words for the first queries.
+        rng: The random generator.
+        shown: Matches requested of a query; all of them are used.
+        snippets: Whether documents with only a snippet count.
+        requests: The most requests.
         limit: The excess up to which it is passed.
-        over: Whether nothing more can be asked.
+        over: Whether nothing more can be requested.
 
     """
-    found = Gathering(db, shown, shown, snippets=snippets)
-    hats, told = _Hats(old, dictionary), RecheckResult(None, float("nan"), ())
+    collector = SampleCollector(db, shown, shown, snippets=snippets)
+    pools, result = _WordPools(old, dictionary), RecheckResult(None, float("nan"), ())
     for share in STAGES:
-        while found.requests < share * requests:
-            word = hats.draw(rng)
+        while collector.requests < share * requests:
+            word = pools.draw(rng)
             if word is None:
                 break
-            hats.put(found.ask(word))
+            pools.put(collector.ask(word))
             if over():
-                return told._replace(documents=tuple(found.documents.values()))
-        documents = tuple(found.documents.values())
-        told = _judged(old, documents, rng, limit, last=share == STAGES[-1])
-        if told.holds is not None:
+                return result._replace(documents=tuple(collector.documents.values()))
+        documents = tuple(collector.documents.values())
+        result = _judge(old, documents, rng, limit, last=share == STAGES[-1])
+        if result.holds is not None:
             break
-    return told
+    return result
 
 
-def _judged(
+def _judge(
     old: Sequence[Document],
     new: tuple[Document, ...],
     rng: Generator,
@@ -97,7 +97,7 @@ def _judged(
     *,
     last: bool,
 ) -> RecheckResult:
-    """Return what documents tell, if that is clear, or nothing more can be had.
+    """Return the decision by documents, if it is clear, or at the end of the check.
 
     A database whose answers share nothing with its summary is another one.
     """
@@ -110,12 +110,12 @@ def _judged(
     return RecheckResult(False if last else None, differs.excess, new)
 
 
-class _Hats:
-    """Words to ask for: by turns of the summary's documents, and of those found."""
+class _WordPools:
+    """Words for queries: in turn from the summary's documents, and from those found."""
 
     def __init__(self, old: Sequence[Document], dictionary: Sequence[str]) -> None:
-        self._old, self._new = Hat(dictionary), Hat(dictionary)
-        self._new.asked = self._old.asked  # none is asked for twice
+        self._old, self._new = WordPool(dictionary), WordPool(dictionary)
+        self._new.drawn = self._old.drawn  # no word is queried twice
         for document in old:
             self._old.put(document.words)
         self._turn = False
@@ -126,5 +126,5 @@ class _Hats:
 
     def draw(self, rng: Generator) -> str | None:
         self._turn = not self._turn
-        hats = (self._old, self._new) if self._turn else (self._new, self._old)
-        return hats[0].draw(rng) or hats[1].draw(rng)
+        pools = (self._old, self._new) if self._turn else (self._new, self._old)
+        return pools[0].draw(rng) or pools[1].draw(rng)

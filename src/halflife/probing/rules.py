@@ -1,4 +1,4 @@
-"""Probe queries: words that tell a topic from its siblings."""
+"""Probe queries: words that distinguish a topic from its siblings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from halflife.core.errors import ConfigError, UsageError
 from halflife.probing.classifier import LinearClassifier, incidence
 from halflife.probing.hierarchy import Hierarchy
 
-MOST = 20  # probes a topic
+MOST = 20  # probes of a topic
 PRECISION = 0.8
-HEAVIEST = 40  # words considered a topic
+HEAVIEST = 40  # words considered for a topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class TopicProbes:
 
     Attributes:
         hierarchy: The topics.
-        queries: Queries of each topic but the root.
+        queries: Queries of each topic except the root.
 
     """
 
@@ -33,18 +33,18 @@ class TopicProbes:
 
     @classmethod
     def of(cls, hierarchy: Hierarchy, queries: Mapping[str, Iterable[str]]) -> Self:
-        """Return the probes; every topic but the root needs at least one."""
-        told = {topic: tuple(q) for topic, q in queries.items()}
-        unknown = sorted(set(told).difference(hierarchy.names))
-        bare = [n for n in hierarchy.names[1:] if not told.get(n)]
+        """Return the probes; every topic except the root needs at least one."""
+        by_topic = {topic: tuple(q) for topic, q in queries.items()}
+        unknown = sorted(set(by_topic).difference(hierarchy.names))
+        bare = [n for n in hierarchy.names[1:] if not by_topic.get(n)]
         if unknown or bare:
             raise ConfigError(
                 f"probes name unknown topics {unknown} and lack queries for {bare}"
             )
-        return cls(hierarchy, told)
+        return cls(hierarchy, by_topic)
 
 
-def learn_probes(  # noqa: PLR0913  (what is learned from, and how)
+def learn_probes(  # noqa: PLR0913  (the training data, and the settings)
     hierarchy: Hierarchy,
     documents: Sequence[Iterable[str]],
     labels: Sequence[str],
@@ -57,7 +57,7 @@ def learn_probes(  # noqa: PLR0913  (what is learned from, and how)
 ) -> TopicProbes:
     """Learn the probes of a hierarchy from documents labelled with its topics.
 
-    At every topic, a classifier learns to tell its children apart on a part of the
+    At every topic, a classifier learns to distinguish its children on a part of the
     documents. Rules are single words and pairs of the heaviest words of a child; those
     that are right on enough of the held-out documents are kept, greedily by how many
     further documents of the child they find. After Gravano, Ipeirotis and Sahami,
@@ -67,10 +67,10 @@ def learn_probes(  # noqa: PLR0913  (what is learned from, and how)
         hierarchy: The topics.
         documents: Words of each document.
         labels: Topic of each document, at any depth below the root.
-        rng: Chance.
-        most: The most probes a topic.
-        precision: Share of the held-out documents that a rule finds that must be right.
-        held_out: Share of the documents that judge the rules.
+        rng: The random generator.
+        most: The most probes of a topic.
+        precision: Share of the held-out documents found by a rule that must be right.
+        held_out: Share of the documents by which rules are judged.
         model: The classifier, with its settings.
 
     """
@@ -92,11 +92,11 @@ def _children(
 ) -> list[str | None]:
     """Return the child of the topic that each label is in, None if in none."""
     depth = len(hierarchy.path(topic))
-    found: dict[str, str | None] = {}
+    child_of: dict[str, str | None] = {}
     for label in set(labels):
         path = hierarchy.path(label)
-        found[label] = path[depth] if topic in path and len(path) > depth else None
-    return [found[label] for label in labels]
+        child_of[label] = path[depth] if topic in path and len(path) > depth else None
+    return [child_of[label] for label in labels]
 
 
 def _between(
@@ -107,7 +107,7 @@ def _between(
     most: int,
     precision: float,
 ) -> dict[str, tuple[str, ...]]:
-    """Return the rules that tell siblings apart."""
+    """Return the rules that distinguish siblings."""
     rows = [i for i, child in enumerate(below) if child is not None]
     children = [str(below[i]) for i in rows]
     if len(set(children)) == 1:
@@ -127,7 +127,7 @@ def _between(
 
 
 def _frequent(texts: Sequence[frozenset[str]], most: int) -> tuple[str, ...]:
-    """Return the words that most documents hold, for a topic without siblings."""
+    """Return the words in most documents, for a topic without siblings."""
     words = tuple(sorted(frozenset().union(*texts)))
     held = np.asarray(incidence(texts, words).sum(0)).ravel()
     return tuple(words[int(j)] for j in np.argsort(-held, kind="stable")[:most])
@@ -141,7 +141,7 @@ def _rules(
     most: int,
     precision: float,
 ) -> tuple[str, ...]:
-    """Return the rules of a class, the widest first; its heaviest word at least."""
+    """Return the rules of a class, the broadest first; at least its heaviest word."""
     heaviest = np.argsort(-weight, kind="stable")[:HEAVIEST]
     words = [model.words_[int(j)] for j in heaviest if weight[j] > 0]
     held = incidence(judges, words).toarray() > 0
@@ -149,22 +149,24 @@ def _rules(
     singles = [held[:, j] for j in range(len(words))]
     both = [held[:, a] & held[:, b] for a, b in pairs]
     names = [*words, *(f"{words[a]} {words[b]}" for a, b in pairs)]
-    chosen = covering(np.array(singles + both), right, most, precision)
+    chosen = covering_rules(np.array(singles + both), right, most, precision)
     return tuple(names[i] for i in chosen) or tuple(words[:1])
 
 
-def covering(finds: Bools, right: Bools, most: int, precision: float) -> list[int]:
+def covering_rules(
+    finds: Bools, right: Bools, most: int, precision: float
+) -> list[int]:
     """Return rules that find many of the right documents and few others.
 
-    Greedy: each time the rule that finds most right documents that are still to be
-    found; the earlier rule if several do. When no rule finds a further one, it begins
-    anew with the rules that are left.
+    Greedy: in each step the rule that finds most of the right documents that are not
+    found yet; the earlier rule in a tie. When no rule finds a further one, it starts
+    again with the remaining rules.
 
     Args:
         finds: Which rule (row) finds which document (column).
         right: Which documents are of the class.
         most: The most rules.
-        precision: Share of the documents that a rule finds that must be right.
+        precision: Share of the documents found by a rule that must be right.
 
     """
     hits = finds @ right.astype(np.float64)

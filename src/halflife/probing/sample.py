@@ -1,4 +1,4 @@
-"""Samples of databases: what was asked, what was read, and how it ended."""
+"""Samples of databases: the queries, the documents read, and how it ended."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -30,11 +30,11 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SampleQuery:
-    """A query and what came of it.
+    """A query and its result.
 
     Attributes:
         query: The query.
-        total: Matches that the database told; None if it told none.
+        total: Matches that the database reported; None if it reported none.
         keys: The documents that it showed, best first.
         new: How many of them were read for the first time.
 
@@ -52,14 +52,14 @@ class Sample:
 
     Attributes:
         documents: The documents that were read, in the order in which they came.
-        asked: The queries, in order.
-        requests: Requests that they took.
+        queries: The queries, in order.
+        requests: Their cost in requests.
         ending: Why sampling ended.
 
     """
 
     documents: tuple[Document, ...]
-    asked: tuple[SampleQuery, ...]
+    queries: tuple[SampleQuery, ...]
     requests: int
     ending: Ending
 
@@ -70,14 +70,14 @@ class Sample:
 
     @property
     def totals(self) -> dict[str, int]:
-        """What the database said of the matches of each query."""
-        return {a.query: a.total for a in self.asked if a.total is not None}
+        """The number of matches of each query, as the database reported it."""
+        return {q.query: q.total for q in self.queries if q.total is not None}
 
     def summary(self, size: float | None = None) -> Summary:
         """Return the summary of the database: f(w) = size df_S(w) / |S|.
 
         Args:
-            size: Documents in the database; those that were read if not known.
+            size: Documents in the database; those that were read if unknown.
 
         Raises:
             UsageError: If no document was read.
@@ -100,15 +100,15 @@ def frequency(documents: Iterable[Document]) -> dict[str, int]:
     return counts
 
 
-class Gathering:
-    """A sample in the making: every query goes through here and is counted.
+class SampleCollector:
+    """Collects a sample: it sends every query and counts requests.
 
     Args:
-        database: What is asked.
-        most: Documents looked at a query.
+        database: The database.
+        most: Documents requested of a query.
         keep: New documents kept of a query.
         requests: Requests that may be spent; None for any number.
-        snippets: Whether documents of which only a snippet is shown count.
+        snippets: Whether documents with only a snippet count.
 
     """
 
@@ -127,9 +127,9 @@ class Gathering:
         self.limit = requests
         self.snippets = snippets
         self.documents: dict[str, Document] = {}
-        self.asked: list[SampleQuery] = []
+        self.queries: list[SampleQuery] = []
         self.requests = 0
-        self.refused = 0  # snippets that were shown and not taken
+        self.refused = 0  # snippets that were shown and not used
         self._check = QueryCheck(self._search)
 
     @property
@@ -139,23 +139,23 @@ class Gathering:
 
     @property
     def ignored(self) -> bool:
-        """Whether the database ignores what it is asked for."""
+        """Whether the database ignores queries."""
         return self._check.ignored
 
     def ask(self, query: str) -> list[Document]:
-        """Send a query and return the documents that it brought."""
+        """Send a query and return the new documents in its answer."""
         answer = self._search(query)
         new = self._new(answer)
         self.documents.update((d.key, d) for d in new)
-        self.asked[-1] = replace(self.asked[-1], new=len(new))
-        self._check.hear(query, answer)
+        self.queries[-1] = replace(self.queries[-1], new=len(new))
+        self._check.add(query, answer)
         return new
 
     def _search(self, query: str) -> SearchAnswer:
         answer = self.database.search(query, self.most)
         self.requests += answer.requests
         keys = tuple(document.key for document in answer.documents)
-        self.asked.append(SampleQuery(query, answer.total, keys, 0))
+        self.queries.append(SampleQuery(query, answer.total, keys, 0))
         return answer
 
     def _new(self, answer: SearchAnswer) -> list[Document]:
@@ -165,13 +165,13 @@ class Gathering:
         return list(fresh.values())[: self.keep]
 
     def ended(self, ending: Ending) -> Sample:
-        """Return the sample, with why it ended.
+        """Return the sample, with the reason of its end.
 
-        What a database shows whatever it is asked for is no sample of it.
+        Documents that a database shows for every query are not a sample of it.
         """
         if self.ignored:
-            return Sample((), tuple(self.asked), self.requests, Ending.IGNORED)
+            return Sample((), tuple(self.queries), self.requests, Ending.IGNORED)
         if not self.documents and self.refused:
             ending = Ending.SNIPPETS
         documents = tuple(self.documents.values())
-        return Sample(documents, tuple(self.asked), self.requests, ending)
+        return Sample(documents, tuple(self.queries), self.requests, ending)

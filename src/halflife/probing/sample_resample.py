@@ -1,4 +1,4 @@
-"""Sizes by which each of a few words, drawn from a sample, could be explained."""
+"""Estimates of size by a few words drawn from a sample."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from halflife.probing.totals import at_limit
 
 WORDS = 50  # drawn for a resample
 LEAST = 3  # documents of the sample that a word must be in
-REACH = 1000  # matches among which to draw if no total is told
+REACH = 1000  # matches among which to draw if no total is reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,18 @@ class Resample:
     Attributes:
         words: The words, one for each draw; some may be there more than once.
         held: Documents of the sample with the word, df_S(w).
-        told: Matches that the database told; NaN if it told none.
+        totals: Matches that the database reported; NaN if it reported none.
         shown: Documents that it showed.
         pool: Documents of the sample with each word that could have been drawn.
-        requests: Requests that it took.
+        requests: Their cost in requests.
         cut: Whether some answers were cut off: more match than can be reached.
-        most: Documents looked at a query.
+        most: Documents requested of a query.
 
     """
 
     words: tuple[str, ...]
     held: Floats
-    told: Floats
+    totals: Floats
     shown: tuple[tuple[Document, ...], ...]
     pool: Mapping[str, int]
     requests: int
@@ -53,19 +53,19 @@ def resample(
     most: int = PER_QUERY,
     least: int = LEAST,
 ) -> Resample:
-    """Ask for words of the sample, drawn in proportion to their documents.
+    """Query words of the sample, drawn in proportion to their documents.
 
-    A word that is drawn twice is asked for once. If more match than the database
-    showed, a page at a random place is looked at instead of the first, so that what it
-    ranks first does not count for more.
+    A word that is drawn twice is queried once. If more match than the database showed,
+    a page at a random position is used instead of the first, so that its top ranks do
+    not count for more.
 
     Args:
         db: The database.
         sample: The sample of it.
-        rng: Chance.
+        rng: The random generator.
         words: Words to draw.
-        most: Documents looked at a query.
-        least: Documents of the sample that a word must be in.
+        most: Documents requested of a query.
+        least: Documents of the sample, at least, that a word must be in.
 
     """
     if not sample.documents:
@@ -79,7 +79,7 @@ def resample(
     return Resample(
         words=tuple(names[i] for i in drawn),
         held=weight[drawn],
-        told=np.array([np.nan if t is None else t for t in totals], np.float64),
+        totals=np.array([np.nan if t is None else t for t in totals], np.float64),
         shown=tuple(answers[i].documents for i in drawn),
         pool=pool,
         requests=sum(a.requests for a in answers.values()),
@@ -89,10 +89,10 @@ def resample(
 
 
 def _any_page(db: Searchable, word: str, most: int, rng: Generator) -> SearchAnswer:
-    """Return the answer with matches from a random place on, in a ring.
+    """Return the answer with matches from a random position on, cyclically.
 
-    So that every match is as likely to be shown. Without a total, places are drawn
-    below the last that was empty until one is not: all within ``REACH`` are as likely.
+    So every match is equally likely to be shown. Without a total, positions are drawn
+    below the last empty one until one is not: all within ``REACH`` are equally likely.
     """
     first = db.search(word, most)
     requests, documents = first.requests, first.documents
@@ -108,7 +108,7 @@ def _any_page(db: Searchable, word: str, most: int, rng: Generator) -> SearchAns
     return SearchAnswer(first.total, documents, requests, first.cut)
 
 
-def sample_resample(read: int, held: Floats, told: Floats) -> Floats:
+def sample_resample(read: int, held: Floats, totals: Floats) -> Floats:
     """Return the size by each word: n = |S| df_db(w) / df_S(w).
 
     Si and Callan, "Relevant document distribution estimation method for resource
@@ -117,10 +117,10 @@ def sample_resample(read: int, held: Floats, told: Floats) -> Floats:
     >>> sample_resample(300, np.array([30.0, 3.0]), np.array([100.0, 12.0]))
     array([1000., 1200.])
     """
-    return read * told / held
+    return read * totals / held
 
 
-def evened(found: Resample, read: int) -> Floats:
+def unbiased_sizes(draws: Resample, read: int) -> Floats:
     """Return the size by each draw, corrected for documents that are easy to find.
 
     Sampling favours documents with many words, and so do words drawn from the sample.
@@ -133,32 +133,32 @@ def evened(found: Resample, read: int) -> Floats:
     df_S(w) / sum(df_S), and each document is counted by g(d) words at 1/g(d) each.
     Broder et al., "Estimating corpus size via queries", CIKM 2006, weighted by df_S.
     """
-    ease = np.array([_inverse(shown, found.pool) for shown in found.shown])
-    mean = sum(found.pool.values()) / read
-    return np.asarray(sample_resample(read, found.held, found.told) * mean * ease)
+    ease = np.array([_inverse(shown, draws.pool) for shown in draws.shown])
+    mean = sum(draws.pool.values()) / read
+    return np.asarray(sample_resample(read, draws.held, draws.totals) * mean * ease)
 
 
 def _inverse(shown: Sequence[Document], pool: Mapping[str, int]) -> float:
-    """Return the mean of 1/g over documents; NaN if there is none."""
-    each = [1.0 / max(sum(w in pool for w in d.words), 1) for d in shown]
-    return sum(each) / len(each) if each else np.nan
+    """Return the mean of 1/g over documents; NaN if there are none."""
+    inverses = [1.0 / max(sum(w in pool for w in d.words), 1) for d in shown]
+    return sum(inverses) / len(inverses) if inverses else np.nan
 
 
-def uncapped(found: Resample) -> Resample:
+def below_limit(draws: Resample) -> Resample:
     """Return the draws of words that are too rare to reach the limit of the totals.
 
     Of words drawn from a pool, those in fewer documents of the sample than any word at
     the limit are a fair draw from the rarer part of the pool.
     """
-    rarest = found.held[at_limit(found.told, found.held)].min(initial=np.inf)
-    kept = np.flatnonzero(found.held < rarest)
+    rarest = draws.held[at_limit(draws.totals, draws.held)].min(initial=np.inf)
+    kept = np.flatnonzero(draws.held < rarest)
     return Resample(
-        words=tuple(found.words[i] for i in kept),
-        held=found.held[kept],
-        told=found.told[kept],
-        shown=tuple(found.shown[i] for i in kept),
-        pool={w: n for w, n in found.pool.items() if n < rarest},
-        requests=found.requests,
-        cut=found.cut,
-        most=found.most,
+        words=tuple(draws.words[i] for i in kept),
+        held=draws.held[kept],
+        totals=draws.totals[kept],
+        shown=tuple(draws.shown[i] for i in kept),
+        pool={w: n for w, n in draws.pool.items() if n < rarest},
+        requests=draws.requests,
+        cut=draws.cut,
+        most=draws.most,
     )

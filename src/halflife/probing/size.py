@@ -1,4 +1,4 @@
-"""How many documents a database holds, from the answers to a few more queries."""
+"""Estimates of how many documents a database has, by a few more queries."""
 
 from collections.abc import Mapping, Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -15,19 +15,19 @@ from halflife.probing.sample import Sample
 from halflife.probing.sample_resample import (
     WORDS,
     Resample,
-    evened,
+    below_limit,
     resample,
     sample_resample,
-    uncapped,
+    unbiased_sizes,
 )
-from halflife.probing.totals import FEWEST, USABLE, TotalsTrust, judge
+from halflife.probing.totals import FEWEST, USABLE, TotalsTrust, judge_totals
 
 ROUNDS = 1000  # of the bootstrap
 REFINED = 5  # times that the size corrects the chances it was found with
 
 
 class SearchSizeMethod(StrEnum):
-    """How a size was found."""
+    """How a size was estimated."""
 
     RESAMPLE = "sample-resample"
     RECAPTURE = "capture-recapture"
@@ -37,16 +37,16 @@ class SearchSizeMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSize:
-    """How many documents a database holds.
+    """How many documents a database has.
 
     Attributes:
         size: The estimate; never less than the documents seen.
         low: Lower bound of its interval.
         high: Upper bound; infinity if there is none.
-        method: How it was found.
-        told: What the database's totals are worth.
-        requests: Requests that it took.
-        drawn: The words it was found with, those at a limit left out.
+        method: How it was estimated.
+        trust: How far the database's totals can be trusted.
+        requests: Its cost in requests.
+        drawn: The words it was estimated with, without those at a limit.
 
     """
 
@@ -54,12 +54,12 @@ class DatabaseSize:
     low: float
     high: float
     method: SearchSizeMethod
-    told: TotalsTrust
+    trust: TotalsTrust
     requests: int
     drawn: Resample | None = None
 
 
-def estimate_size(  # noqa: PLR0913  (what a size goes by)
+def estimate_size(  # noqa: PLR0913  (the inputs of the estimate)
     db: Searchable,
     sample: Sample,
     rng: Generator,
@@ -69,99 +69,101 @@ def estimate_size(  # noqa: PLR0913  (what a size goes by)
     cap: int | None = None,
     level: float = LEVEL,
 ) -> DatabaseSize:
-    """Return how many documents a database holds, for a few further queries.
+    """Return how many documents a database has, by a few further queries.
 
-    By sample-resample if the totals that it tells can be used, else by
+    The method is sample-resample if the reported totals can be used, else
     capture-recapture. The intervals are by bootstrap over the words (``ratio``).
 
-    Where more documents match than can be reached, those that rank low are never
-    found, and recapture tells of the others only: the size has no upper bound then. It
-    is no less than the largest total that can be believed.
+    Where more documents match than can be reached, those with low ranks are never
+    found, and recapture covers the others only: the size has no upper bound then. It is
+    no less than the largest credible total.
 
     Args:
         db: The database.
         sample: A sample of it.
-        rng: Chance.
-        words: Words to ask for.
-        most: Documents looked at a query.
+        rng: The random generator.
+        words: Words to query.
+        most: Documents requested of a query.
         cap: Results of a query that can be reached at all; None if all can.
         level: Chance that the interval is meant to hold the size.
 
     """
-    found = resample(db, sample, rng, words=words, most=most)
-    told = judge(found.held, found.told)
-    free = uncapped(found) if told is TotalsTrust.CAPPED else found
-    if told is TotalsTrust.CAPPED and len(free.words) < FEWEST:
-        told = TotalsTrust.FEW
+    draws = resample(db, sample, rng, words=words, most=most)
+    trust = judge_totals(draws.held, draws.totals)
+    free = below_limit(draws) if trust is TotalsTrust.CAPPED else draws
+    if trust is TotalsTrust.CAPPED and len(free.words) < FEWEST:
+        trust = TotalsTrust.FEW
     whole = all(d.whole for d in sample.documents)
-    if told in USABLE and whole:
+    if trust in USABLE and whole:
         bound = _resampled(free, len(sample.documents), rng, level)
         method = SearchSizeMethod.RESAMPLE
     else:
-        bound = recaptured(sample, found, rng, level)
+        bound = recapture(sample, draws, rng, level)
         again = np.isfinite(bound.high) or bound.low < bound.size
         method = SearchSizeMethod.RECAPTURE if again else SearchSizeMethod.UNKNOWN
-        if again and (found.cut or _capped(found, told, cap)):
+        if again and (draws.cut or _capped(draws, trust, cap)):
             method, bound = SearchSizeMethod.CUT_OFF, replace(bound, high=np.inf)
-    seen = float(len(_keys(sample, found)))
-    if told in USABLE:
-        seen = max(seen, float(np.nanmax(found.told)))
+    seen = float(len(_keys(sample, draws)))
+    if trust in USABLE:
+        seen = max(seen, float(np.nanmax(draws.totals)))
     size, low, high = (max(seen, x) for x in (bound.size, bound.low, bound.high))
-    return DatabaseSize(size, low, high, method, told, found.requests, free)
+    return DatabaseSize(size, low, high, method, trust, draws.requests, free)
 
 
-def _capped(found: Resample, told: TotalsTrust, cap: int | None) -> bool:
-    """Say whether words match more documents than can be reached of a query."""
-    return cap is not None and told in USABLE and bool(np.nanmax(found.told) > cap)
+def _capped(draws: Resample, trust: TotalsTrust, cap: int | None) -> bool:
+    """Say whether words match more documents than a query can reach."""
+    return cap is not None and trust in USABLE and bool(np.nanmax(draws.totals) > cap)
 
 
-def _keys(sample: Sample, found: Resample) -> set[str]:
+def _keys(sample: Sample, draws: Resample) -> set[str]:
     """Return every document that was ever shown."""
-    keys = {d.key for shown in found.shown for d in shown}
-    return keys.union(*(asked.keys for asked in sample.asked))
+    keys = {d.key for shown in draws.shown for d in shown}
+    return keys.union(*(query.keys for query in sample.queries))
 
 
 def _resampled(
-    found: Resample, read: int, rng: Generator, level: float
+    draws: Resample, read: int, rng: Generator, level: float
 ) -> SizeInterval:
     """Return the mean with the bounds of a bootstrap over the words."""
-    each = evened(found, read)
-    each = each[np.isfinite(each)]
-    if not each.size:  # it tells totals and shows nothing
-        each = sample_resample(read, found.held, found.told)
-    return ratio(each, np.ones(each.size), rng, level)
+    sizes = unbiased_sizes(draws, read)
+    sizes = sizes[np.isfinite(sizes)]
+    if not sizes.size:  # it reports totals and shows nothing
+        sizes = sample_resample(read, draws.held, draws.totals)
+    return ratio(sizes, np.ones(sizes.size), rng, level)
 
 
-def recaptured(
-    sample: Sample, found: Resample, rng: Generator, level: float = LEVEL
+def recapture(
+    sample: Sample, draws: Resample, rng: Generator, level: float = LEVEL
 ) -> SizeInterval:
     """Return the size from the share of documents shown that had been read before.
 
     N = |S| sum(1/g(d), shown) / sum(1/g(d), shown and in S). It is Lincoln and
     Petersen's with each document weighted by how hard it is to find, so that the
-    second sample is even over the database. g(d) adds up, over the pool words in d,
-    the chance that w is drawn and shows d: df_S(w) min(1, m / df(w)) up to a factor,
-    where m is how many matches are looked at. For a document that was not read, df(w)
-    is taken to be N df_S(w) / |S|; for one that was, it must not count itself: then it
-    is (df_S(w) - 1 + |S|/N) N / |S|. The upper bound is infinite if no document was
+    second sample is even over the database. g(d) is the sum, over the pool words in d,
+    of the chance that w is drawn and shows d: df_S(w) min(1, m / df(w)) up to a factor,
+    where m is how many matches are requested. For a document that was not read, df(w)
+    is approximated by N df_S(w) / |S|; for one that was, it must not count itself: then
+    it is (df_S(w) - 1 + |S|/N) N / |S|. The upper bound is infinite if no document was
     found again.
     """
     known = {d.key for d in sample.documents}
-    caught = [_Caught.of(d, found.pool, known) for shown in found.shown for d in shown]
-    query = np.repeat(np.arange(len(found.shown)), [len(s) for s in found.shown])
+    documents = [
+        _ShownDocument.of(d, draws.pool, known) for shown in draws.shown for d in shown
+    ]
+    query = np.repeat(np.arange(len(draws.shown)), [len(s) for s in draws.shown])
     size, read = np.inf, float(len(known))
-    if not any(c.read for c in caught):
+    if not any(c.read for c in documents):
         return SizeInterval(read, read, np.inf)
     for _ in range(REFINED):
-        both = np.array([c.ease(read / size, found.most) for c in caught])
-        every, again = both.sum(0)
-        size = max(read * float(every / again), read)
-    each = np.array([np.bincount(query, b, len(found.shown)) for b in both.T]).T
-    return ratio(read * each[:, 0], each[:, 1], rng, level)
+        weights = np.array([c.ease(read / size, draws.most) for c in documents])
+        total, again = weights.sum(0)
+        size = max(read * float(total / again), read)
+    by_query = np.array([np.bincount(query, b, len(draws.shown)) for b in weights.T]).T
+    return ratio(read * by_query[:, 0], by_query[:, 1], rng, level)
 
 
 @dataclass(frozen=True, slots=True)
-class _Caught:
+class _ShownDocument:
     """A document that was shown: df_S of the pool words in it; whether it was read."""
 
     held: Floats
@@ -170,15 +172,15 @@ class _Caught:
     @classmethod
     def of(
         cls, document: Document, pool: Mapping[str, int], known: AbstractSet[str]
-    ) -> "_Caught":
+    ) -> "_ShownDocument":
         held = [pool[w] for w in document.words if w in pool] or [1]
         return cls(np.array(held, np.float64), document.key in known)
 
     def ease(self, share: float, most: int) -> tuple[float, float]:
-        """Return 1/g, and once more if the document was read before.
+        """Return 1/g, and the same if the document was read before, else 0.
 
         ``share`` is |S|/N. A word with no more than ``most`` matches shows all of them,
-        so its chance to show the document is its own to be drawn.
+        so its chance to show the document is its chance to be drawn.
         """
         others = self.held - 1.0 + share if self.read else self.held
         odds = self.held / np.maximum(others, max(most * share, 0.5))
@@ -202,7 +204,7 @@ def ratio(
     again, error = _logged(x[good], y[good])
     (log,), (spread,) = _logged(above[None], below[None])
     tail = (1.0 - level) / 2.0
-    # A round that drew almost equal rows says little of the error.
+    # A round that drew almost equal rows has little information on the error.
     t = (again - log) / np.maximum(error, max(0.25 * spread, 1e-12))
     low, high = np.quantile(t, [tail, 1.0 - tail]).tolist()
     size = float(np.exp(log))

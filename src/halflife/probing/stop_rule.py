@@ -1,4 +1,4 @@
-"""When a sample is large enough: it predicts documents that it has not counted."""
+"""A stop rule: a sample is large enough if it predicts documents it has not counted."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,7 +6,7 @@ from math import log, nan
 
 from halflife.core.search import Document
 
-EVEN = 0.2  # share of the chance that is spread evenly over all words
+EVEN = 0.2  # share of the probability that is spread evenly over all words
 
 
 def predictive_likelihood(
@@ -14,18 +14,18 @@ def predictive_likelihood(
 ) -> float:
     """Return the mean log-likelihood of a word of the documents, in nats.
 
-    The mean of log(0.8 df(w) / sum df + 0.2 / V) over their words, where V counts the
-    words that there are; NaN if there is none.
+    The mean of log(0.8 df(w) / sum df + 0.2 / V) over their words, where V is the
+    number of different words; NaN if there are none.
     """
     scale = (1.0 - EVEN) / max(sum(counts.values()), 1)
     floor = EVEN / max(vocabulary, 1)
     words = [w for document in documents for w in document.words]
-    told = sum(log(scale * counts.get(w, 0) + floor) for w in words)
-    return told / len(words) if words else nan
+    total = sum(log(scale * counts.get(w, 0) + floor) for w in words)
+    return total / len(words) if words else nan
 
 
-class Steadiness:
-    """A rule that stops when the summary predicts new documents no better.
+class StopRule:
+    """Stops when the summary's prediction of new documents no longer improves.
 
     One document in ``every`` is held out. After each ``window`` further documents,
     the held-out ones are scored under the summary now and under the one a window ago;
@@ -33,7 +33,7 @@ class Steadiness:
     running. After Baillie, Azzopardi and Crestani, "Adaptive query-based sampling
     of distributed collections", SPIRE 2006, who score users' queries instead.
 
-    Use one for one sample.
+    Use one rule for one sample.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class Steadiness:
         self._words: set[str] = set()
         self._seen = 0
 
-    def reached(self, new: Sequence[Document]) -> bool:
-        """Take in new documents and tell whether to stop."""
+    def should_stop(self, new: Sequence[Document]) -> bool:
+        """Add new documents, and say whether to stop."""
         for document in new:
             self._take(document)
             if self._seen % self.window == 0:
@@ -73,7 +73,7 @@ class Steadiness:
             self._held.append(document)
 
     def _compare(self) -> None:
-        """Note by how much the last window improved the prediction."""
+        """Save the improvement of the prediction by the last window."""
         if self._before and self._held:
             now, before = (
                 predictive_likelihood(c, self._held, len(self._words))

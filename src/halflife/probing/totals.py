@@ -1,4 +1,4 @@
-"""What the totals that databases tell are worth."""
+"""How far the totals that databases report can be trusted."""
 
 from enum import StrEnum
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats
 
-FEWEST = 5  # words by which totals can be judged
-SPREAD = 0.4  # in the log, by which honest words differ beyond chance
-TOLERATED = 2.0  # mean squared deviation, in units of what is expected
+FEWEST = 5  # words needed to judge totals
+SPREAD = 0.4  # in the log, by which correct words differ beyond chance
+TOLERATED = 2.0  # mean squared deviation, in units of the expected one
 
 
 class TotalsTrust(StrEnum):
-    """What the totals that a database tells are worth."""
+    """How far the totals that a database reports can be trusted."""
 
     CONSISTENT = "totals agree with the sample"
     ROUNDED = "totals are rounded to two digits"
@@ -25,41 +25,42 @@ class TotalsTrust(StrEnum):
 USABLE = frozenset({TotalsTrust.CONSISTENT, TotalsTrust.ROUNDED, TotalsTrust.CAPPED})
 
 
-def judge(held: Floats, told: Floats) -> TotalsTrust:
-    """Return what totals are worth.
+def judge_totals(held: Floats, totals: Floats) -> TotalsTrust:
+    """Return how far totals can be trusted.
 
     Totals are inconsistent if one is smaller than the documents of the sample with its
     word (by more than rounding), or if log(df_db/df_S) varies more than twice as much
-    as 1/df_S + 0.4^2, which the chances of sampling and the sample's bias explain.
-    They are capped if words in three different numbers of documents of the sample, or
-    more, all have the largest total.
+    as 1/df_S + 0.4^2, which sampling error and the sample's bias explain. They are
+    capped if words in three different numbers of documents of the sample, or more, all
+    have the largest total.
     """
-    if not np.isfinite(told).any():
+    if not np.isfinite(totals).any():
         return TotalsTrust.ABSENT
-    limit = at_limit(told, held)
-    free = np.isfinite(told) & ~limit
-    if (told[free] < 0.94 * held[free]).any():
+    limit = at_limit(totals, held)
+    free = np.isfinite(totals) & ~limit
+    if (totals[free] < 0.94 * held[free]).any():
         return TotalsTrust.INCONSISTENT
     if free.sum() < FEWEST:
         return TotalsTrust.FEW
-    ratio = np.log(told[free] / held[free])
+    ratio = np.log(totals[free] / held[free])
     expected = 1.0 / held[free] + SPREAD**2
     if np.mean((ratio - np.median(ratio)) ** 2 / expected) > TOLERATED:
         return TotalsTrust.INCONSISTENT
     if limit.any():
         return TotalsTrust.CAPPED
-    return TotalsTrust.ROUNDED if _rounded(told[free]) else TotalsTrust.CONSISTENT
+    return TotalsTrust.ROUNDED if _rounded(totals[free]) else TotalsTrust.CONSISTENT
 
 
-def _rounded(told: Floats) -> bool:
+def _rounded(totals: Floats) -> bool:
     """Return whether no total has more than two significant digits, though it could."""
-    large = told[told >= 100.0]
+    large = totals[totals >= 100.0]
     return large.size >= 3 and all(float(f"{t:.1e}") == t for t in large.tolist())
 
 
-def at_limit(told: Floats, held: Floats) -> Bools:
+def at_limit(totals: Floats, held: Floats) -> Bools:
     """Return which words have the largest total, if many different words have it."""
-    if not np.isfinite(told).any():
-        return np.zeros(told.size, np.bool_)
-    top = (told == np.nanmax(told)) & (told > 0.0)
+    if not np.isfinite(totals).any():
+        return np.zeros(totals.size, np.bool_)
+    top = (totals == np.nanmax(totals)) & (totals > 0.0)
+
     return np.asarray(top & (np.unique(held[top]).size >= 3))

@@ -447,7 +447,7 @@ def _stored(
         low=size.low if size else seen,
         high=size.high if size else inf,
         sized=str(size.method) if size else UNSIZED,
-        told=str(size.told) if size else "totals were not judged",
+        told=str(size.trust) if size else "totals were not judged",
         requests=sample.requests,
         documents=sample.documents,
         topics=sampled.topics,
@@ -458,7 +458,7 @@ def _summary(sample: Sample, size: DatabaseSize | None) -> Summary:
     """Return the summary; frequencies follow the totals if these are credible."""
     if size is None:
         return sample.summary()
-    if size.told in _TRUE:
+    if size.trust in _TRUE:
         try:
             return frequency_summary(sample, size.size)
         except UsageError:  # too few totals of words of different ranks
