@@ -1,4 +1,4 @@
-"""Whether all that answers a query was seen, or only what the form shows of it."""
+"""Read the answers to queries, and decide whether they are complete."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ class Read:
     """What is known of the answer to a query.
 
     Attributes:
-        records: What was shown.
-        whole: Whether that is everything; if not, the query overflows.
-        total: The number of hits, if the form tells it exactly.
+        records: The records shown.
+        whole: Whether these are all; if not, the query overflows.
+        total: The number of hits, if the form reports it exactly.
 
     """
 
@@ -29,14 +29,14 @@ class Read:
 
 @dataclass(slots=True)
 class Begun:
-    """A query that is being read.
+    """The answer to a query of which some pages were read.
 
     Attributes:
         query: The query.
         page_size: Records on a page.
         pages: Pages read so far.
-        records: What they showed.
-        total: The number of hits, if the form tells it exactly.
+        records: The records on them.
+        total: The number of hits, if the form reports it exactly.
 
     """
 
@@ -48,18 +48,18 @@ class Begun:
 
 
 class AnswerCompleter:
-    """Reads the answers to queries as far as that is worth it, each once.
+    """Reads the answers to queries up to a limit, each once.
 
     Args:
         ledger: Where the requests are counted.
         most: Records of a query that are worth reading; a query with more of them
             overflows, as one with more than the form's cap does. No limit if None.
-        known: What was read before.
-        begun: What was being read when it was cut short.
+        known: Answers read before.
+        begun: The answer whose reading was interrupted.
 
     Attributes:
-        reads: What was read, by query.
-        begun: What is being read, or was last.
+        reads: The answers read, by query.
+        begun: The answer being read, or read last.
 
     """
 
@@ -78,29 +78,29 @@ class AnswerCompleter:
         self.begun = begun
 
     def answers(self, query: Query) -> bool:
-        """Say whether the form can be asked this."""
+        """Return whether the form accepts a query."""
         interface = self.ledger.interface
         return (interface.everything or bool(query)) and len(
             query
         ) <= interface.together
 
     def known(self, query: Query) -> Read | None:
-        """Return what was read before, if anything."""
+        """Return the answer read before, if there is one."""
         return self.reads.get(query)
 
     def read(self, query: Query) -> Read:
         """Return the answer to a query; pages are read until it is sure to overflow.
 
-        What the form cannot be asked is taken to overflow. A form without counts that
-        shows as many records as its cap is taken to have more. One that counts exactly
-        and shows less than it counts has more, too.
+        A query that the form does not accept is taken to overflow. So is one of a form
+        without counts that shows as many records as its cap, and one that shows fewer
+        records than an exact count.
         """
-        known = self.reads.get(query)
-        if known is None:
-            asks = self.answers(query)
-            known = self._ask(query) if asks else Read({}, whole=False)
-            self.reads[query] = known
-        return known
+        answer = self.reads.get(query)
+        if answer is None:
+            accepted = self.answers(query)
+            answer = self._ask(query) if accepted else Read({}, whole=False)
+            self.reads[query] = answer
+        return answer
 
     def _ask(self, query: Query) -> Read:
         self.begun = begun = self._begin(query)
@@ -128,15 +128,15 @@ class AnswerCompleter:
         return trust.past_cap and trust.agrees
 
     def _ends_full(self, begun: Begun) -> bool:
-        """Say whether only a number that nothing confirms yet says that this is all.
+        """Return whether only an unconfirmed count shows that this is all.
 
-        The page after the last one then tells.
+        The next page then decides.
         """
         full = len(begun.records) >= begun.pages * begun.page_size
         return full and bool(begun.records) and not self.ledger.trust.agrees
 
     def _go_on(self, begun: Begun, pages: int | None) -> bool:
-        """Read pages after those that were read; say whether there are more."""
+        """Read the pages after those already read; return whether there are more."""
         more = True
         for page in self.ledger.pages(begun.query, pages, begin=begun.pages):
             begun.page_size = self.ledger.interface.page_size
@@ -146,30 +146,30 @@ class AnswerCompleter:
         return more
 
     def reach(self, query: Query) -> Read:
-        """Return all that can be reached of a query that has more."""
-        known = self.read(query)
+        """Return all reachable records of a query that overflows."""
+        answer = self.read(query)
         interface = self.ledger.interface
         if not self.answers(query):
-            return known
+            return answer
         self.begun = begun = self._begin(query)
         if self._cap is None or begun.pages < interface.pages(self._cap):
             self._go_on(begun, None)
-        found = Read({**known.records, **begun.records}, known.whole, known.total)
-        self.reads[query] = found
-        return found
+        records = {**answer.records, **begun.records}
+        self.reads[query] = extended = Read(records, answer.whole, answer.total)
+        return extended
 
     def _begin(self, query: Query) -> Begun:
-        """Return how far a query was read, if its pages are still numbered alike."""
+        """Return how far a query was read, if its pages still have the same size."""
         begun = self.begun
         if begun is not None and begun.query == query and begun.pages:
             if begun.page_size != self.ledger.interface.page_size:
-                self.ledger.first(query)  # only its answer may tell how long pages are
+                self.ledger.first(query)  # its answer may show the page size
             if begun.page_size == self.ledger.interface.page_size:
                 return begun
         return Begun(query, self.ledger.interface.page_size)
 
     def _overflows(self, first: ResultPage) -> bool:
-        """Say whether the number of hits alone tells that there are too many."""
+        """Return whether the hit count alone shows that there are too many."""
         if first.total is None:
             return False
         match self.ledger.interface.counts:

@@ -1,4 +1,4 @@
-"""What the numbers of hits that a form tells are worth; each judgement says why."""
+"""Judge the hit counts that a form reports; each judgement gives its reason."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,9 +9,11 @@ from halflife.queries.form_facts import Worth
 from halflife.queries.notes import SLACK, Notes
 
 CHANCE = -3.0  # log10 of the chance at which honest numbers end in so many zeros
-MANY = 100  # hits from which on two queries hardly have as many by chance
+MANY = 100  # hits: two queries rarely have equal counts this large by chance
 TEN = 10  # round numbers are multiples of it
-BELIEVED = 0.02  # chance of agreeing by luck at which counts are believed
+BELIEVED = (
+    0.02  # counts are believed if their chance of agreeing by luck is at most this
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,8 @@ class Opinion:
 def judged_counts(
     notes: Notes, ignored: tuple[str, ...], *, conjunctive: bool | None
 ) -> tuple[Worth, Opinion]:
-    """Return what the reported numbers of hits are worth."""
-    answered = [found for _, found in notes.firsts() if found.records]
+    """Return how reliable the reported hit counts are, and why."""
+    answered = [page for _, page in notes.firsts() if page.records]
     totals = {
         query: total
         for query, total in notes.totals().items()
@@ -35,47 +37,49 @@ def judged_counts(
     if not answered:
         return "unknown", Opinion("unknown", "no query found anything")
     if not totals:
-        return "none", Opinion("not told", f"{len(answered)} answers did not say")
+        return "none", Opinion("not reported", f"{len(answered)} answers gave no count")
     top = _capped(notes, totals)
-    against = next(_contradictions(notes, top, conjunctive=conjunctive), "")
-    if against:
-        return "lying", Opinion("not to be believed", against)
+    contradiction = next(_contradictions(notes, top, conjunctive=conjunctive), "")
+    if contradiction:
+        return "lying", Opinion("unreliable", contradiction)
     if top:
         same = sum(total == top for total in totals.values())
-        said = f"{same} queries were told to have just {top}, and none more"
-        return "capped", Opinion(f"told up to {top}", said)
+        why = f"{same} queries report exactly {top} hits, and none more"
+        return "capped", Opinion(f"reported up to {top}", why)
     rough = _rough(notes, totals)
     return ("rounded", Opinion("rounded", rough)) if rough else _exact(notes)
 
 
 def _exact(notes: Notes) -> tuple[Worth, Opinion]:
-    """Return that numbers are exact, if anything shows it."""
-    read = [query for query, told, true in notes.whole() if told == true]
+    """Return that counts are exact if a query that was read whole shows it."""
+    agreeing = [query for query, total, shown in notes.whole() if total == shown]
     last = any(_last(notes, query) is not None for query in notes.ends)
-    if not read and not last:
+    if not agreeing and not last:
         why = "no query was small enough to be counted"
         return "unknown", Opinion("not checked", why)
-    proof = f"{len(read)} queries that were read whole had as many records as told"
-    proof += ", and a last page was where it should be" if last else ""
-    return "exact", Opinion("right", proof)
+    proof = (
+        f"{len(agreeing)} queries that were read whole had as many records as reported"
+    )
+    proof += ", and a last page was where it was expected" if last else ""
+    return "exact", Opinion("exact", proof)
 
 
 def _capped(notes: Notes, totals: dict[Query, int]) -> int:
-    """Return the number at which counting stops; 0 if it does not seem to.
+    """Return the number at which counting stops; 0 if it does not seem to stop.
 
-    Two queries that are told to have the same highest number, large or refuted by a
-    record that one has shown and that does not answer the other, were cut off there.
+    Two queries with the same highest count were cut off there if the count is large,
+    or if a record that one of them showed does not match the other.
     """
     top = max(totals.values())
     at = [query for query, total in totals.items() if total == top]
     if top == notes.claimed.cap and top >= MANY:
         return top
-    for i, one in enumerate(at):
-        for two in at[i + 1 :]:
-            nested = set(one) <= set(two) or set(two) <= set(one)
-            wide, narrow = sorted((one, two), key=len)
-            apart = not all(notes.met(wide, narrow.terms))
-            if apart and top > notes.size and (nested or top >= MANY):
+    for i, first in enumerate(at):
+        for second in at[i + 1 :]:
+            nested = set(first) <= set(second) or set(second) <= set(first)
+            broader, narrower = sorted((first, second), key=len)
+            differ = not all(notes.met(broader, narrower.terms))
+            if differ and top > notes.size and (nested or top >= MANY):
                 return top
     return 0
 
@@ -83,29 +87,29 @@ def _capped(notes: Notes, totals: dict[Query, int]) -> int:
 def _contradictions(
     notes: Notes, top: int, *, conjunctive: bool | None
 ) -> Iterator[str]:
-    """Return what the numbers of hits contradict."""
+    """Yield the observations that contradict the reported hit counts."""
     wrong = notes.lied() or (notes.off() and notes.luck() > BELIEVED) or _odd(notes)
-    for query, told, true in notes.off() if wrong else ():
-        yield f"{query}: {told} were told, {true} there"
+    for query, total, true in notes.off() if wrong else ():
+        yield f"{query}: {total} reported, {true} found"
     totals = notes.totals()
     for query, total in totals.items():
         seen = len(notes.keys(query))
         if seen > total * SLACK and total != top:
-            yield f"{query}: {total} were told, {seen} shown"
+            yield f"{query}: {total} reported, {seen} shown"
         if conjunctive is False:
             continue
-        for wide, bound in totals.items():
-            if set(wide) < set(query) and total > bound * SLACK + 1:
-                yield f"{query}: {total} were told, but {bound} for {wide}"
+        for broader, bound in totals.items():
+            if set(broader) < set(query) and total > bound * SLACK + 1:
+                yield f"{query}: {total} reported, but {bound} for {broader}"
     yield from _sums(notes, totals, top)
     yield from _promises(notes)
 
 
 def _sums(notes: Notes, totals: dict[Query, int], top: int) -> Iterator[str]:
-    """Return choices that together have more hits than there are at all.
+    """Yield selections whose values together have more hits than the empty query.
 
-    Only where the records shown have just the value that was asked for: else one
-    record may have several.
+    Only attributes with one value a record count: the records shown have just the
+    requested value.
     """
     whole = totals.get(Query())
     if whole is None or whole == top:
@@ -122,35 +126,34 @@ def _sums(notes: Notes, totals: dict[Query, int], top: int) -> Iterator[str]:
             if together > whole * SLACK + len(mine):
                 yield (
                     f"{len(mine)} values of {attribute.name} have {together} hits, "
-                    f"but everything has {whole}"
+                    f"but the empty query has {whole}"
                 )
 
 
 def _promises(notes: Notes) -> Iterator[str]:
-    """Return queries whose results end elsewhere than they were told to."""
+    """Yield queries whose results end elsewhere than their hit count says."""
     for query, end in notes.ends.items():
-        told = notes.total(query)
+        total = notes.total(query)
         reach = end.reach(notes.size)
-        if told is None:
+        if total is None:
             continue
-        short = reach * SLACK < told and end.beyond is not None
+        short = reach * SLACK < total and end.beyond is not None
         if short and (notes.shared is False or _odd(notes)):
-            yield f"{query}: {told} were told, its results end after {reach}"
-        elif reach > told * SLACK:
-            yield f"{query}: {told} were told, {reach} can be reached"
+            yield f"{query}: {total} reported, its results end after {reach}"
+        elif reach > total * SLACK:
+            yield f"{query}: {total} reported, {reach} can be reached"
 
 
 def _odd(notes: Notes) -> bool:
-    """Say whether results end before they should, where no site would end them.
+    """Return whether results end too early at a place where no site would cap them.
 
-    In the middle of a page, at no round number, they simply end. At a full page it
-    is the count that is wrong, and no cap, if small queries did not show that counts
-    can be believed.
+    Results that end in the middle of a page, at no round number, are complete. If they
+    end at a full page, the count is wrong unless small queries confirmed the counts.
     """
     unsure = bool(notes.off()) or notes.luck() > BELIEVED
     for query, end in notes.ends.items():
-        told, reach = notes.total(query), end.reach(notes.size)
-        short = told is not None and end.beyond is not None and reach * SLACK < told
+        total, reach = notes.total(query), end.reach(notes.size)
+        short = total is not None and end.beyond is not None and reach * SLACK < total
         middle = end.sharp and end.shown < notes.size and reach % TEN
         if short and not notes.shared and not end.usual(notes.size):
             return bool(middle) or unsure
@@ -158,34 +161,34 @@ def _odd(notes: Notes) -> bool:
 
 
 def _last(notes: Notes, query: Query) -> tuple[int, int] | None:
-    """Return the hits told and those there are, if the last page was seen."""
-    told, end = notes.total(query), notes.ends[query]
-    if told is None or told > (notes.claimed.cap or told):
+    """Return the reported and the true number of hits, if the last page was read."""
+    total, end = notes.total(query), notes.ends[query]
+    if total is None or total > (notes.claimed.cap or total):
         return None
-    if end.last != (told - 1) // notes.size or not end.last:
+    if end.last != (total - 1) // notes.size or not end.last:
         return None
-    return told, end.reach(notes.size)
+    return total, end.reach(notes.size)
 
 
 def _rough(notes: Notes, totals: dict[Query, int]) -> str:
-    """Return why the numbers seem to be rounded; empty if they do not.
+    """Return why the hit counts seem to be rounded; empty if they do not.
 
-    Numbers that end in z zeros do so by chance once in 10^z.
+    A number ends in z zeros by chance with probability 10^-z.
     """
     large = {total for total in totals.values() if total >= MANY}
     zeros = [len(str(total)) - len(str(total).rstrip("0")) for total in large]
     digits = [int(log10(total)) + 1 for total in large]
-    two = all(d - z <= 2 for d, z in zip(digits, zeros, strict=True))
-    if large and two and -sum(digits) + 2 * len(digits) <= CHANCE:
+    two_digits = all(d - z <= 2 for d, z in zip(digits, zeros, strict=True))
+    if large and two_digits and -sum(digits) + 2 * len(digits) <= CHANCE:
         shown = ", ".join(str(total) for total in sorted(large)[:3])
-        return f"none of {len(large)} large numbers has more than two digits: {shown}"
+        return f"none of {len(large)} large counts has more than two digits: {shown}"
     for query, end in notes.ends.items():
-        told, pair = notes.total(query), _last(notes, query)
+        total, pair = notes.total(query), _last(notes, query)
         if pair and pair[0] != pair[1]:
-            return f"{query}: {pair[0]} were told, {pair[1]} there"
-        if told is None or end.beyond is None:
+            return f"{query}: {pair[0]} reported, {pair[1]} found"
+        if total is None or end.beyond is None:
             continue
         beyond = end.beyond * notes.size
-        if beyond < told <= end.reach(notes.size) * SLACK:
-            return f"{query}: {told} were told, {beyond} not there"
+        if beyond < total <= end.reach(notes.size) * SLACK:
+            return f"{query}: {total} reported, fewer than {beyond} found"
     return ""

@@ -1,8 +1,8 @@
-"""Whether records that were not where they should be are gone, or only changed.
+"""Find out whether records missing from an answer are gone, or only changed.
 
-A query that was read whole and lacks a record of the copy says that the record is gone,
-or has another value now. A second query, for other attributes of it, tells: it would
-take two changes at once to be missing from both.
+A query that was read whole and lacks a record of the copy shows that the record is
+gone or has another value now. A second query, on other attributes, decides: a record
+that still exists would need two changes at once to be missing from both.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
 
-NARROW = 3  # terms that are joined to look for one record
+NARROW = 3  # terms that are joined to find one record
 
 
 class DoubtCheck(NamedTuple):
-    """A query that tells of some records whether they are gone.
+    """A query that decides whether some records are gone.
 
     Attributes:
         query: The query.
         pages: Requests that it is expected to take.
-        settles: Records of which it tells.
+        settles: The number of records that it decides.
 
     """
 
@@ -32,11 +32,11 @@ class DoubtCheck(NamedTuple):
 
 
 class Doubts:
-    """Keeps count of what queries lack.
+    """Tracks records of the copy that are missing from answers.
 
     Args:
         interface: What the form can do.
-        records: The copy, by key, as it was held before anything was asked.
+        records: The copy, by key, as it was before the turn.
 
     """
 
@@ -50,12 +50,12 @@ class Doubts:
         self._gone: set[str] = set()
 
     def hear(self, ledger: Ledger) -> None:
-        """Take in the queries that were read whole since."""
+        """Note the queries that were read whole since the last call."""
         for query in ledger.asked:
             if query and query not in self._heard and ledger.whole(query):
                 self._heard.add(query)
                 which = frozenset(term.attribute for term in query)
-                # In one order, or what is asked next would depend on chance.
+                # Sorted, or the next query would depend on the order of a set.
                 for key in sorted(self._matching(query) - ledger.seen.keys()):
                     self._missed.setdefault(key, []).append(which)
         self._gone |= ledger.sought - ledger.seen.keys()
@@ -64,10 +64,10 @@ class Doubts:
         self._read |= ledger.finished
 
     def absent(self) -> frozenset[str]:
-        """Return the records that are not there any more.
+        """Return the records that no longer exist.
 
-        Those that a look-up did not find, and those missing from two queries that
-        have no attribute in common, or from one if they have only one attribute.
+        These are missing from a look-up, from two queries that have no attribute in
+        common, or from one query if they have only one attribute.
         """
         missing = {
             key for key, sets in self._missed.items() if self._settled(key, sets)
@@ -75,12 +75,12 @@ class Doubts:
         return frozenset((missing | self._gone) & self._records.keys())
 
     def suspects(self) -> list[str]:
-        """Return the records that are missing from something, but not from enough."""
+        """Return the missing records that may still exist."""
         gone = self.absent()
         return [key for key in self._missed if key not in gone]
 
     def check(self) -> DoubtCheck | None:
-        """Return the query that settles most for a request; None if nothing is open."""
+        """Return the query that decides most records for a request, if any is open."""
         suspects = self.suspects()
         if not suspects:
             return None
@@ -88,7 +88,7 @@ class Doubts:
         for number, settles in self._shared(suspects).items():
             query = Query.of(self._pairs.terms[number])
             pages = self._interface.pages(int(self._pairs.hits[number]))
-            # One that was read and shows less than there is would show that again.
+            # A query that was read and is cut off would be cut off again.
             if query in self._read:
                 continue
             if best is None or settles * best.pages > best.settles * pages:
@@ -105,28 +105,29 @@ class Doubts:
         return self._interface.terms(self._records[key])
 
     def _open(self, key: str) -> list[Term]:
-        """Return the terms of a record that would tell, each alone, or would help to.
+        """Return the terms of a record that would help to decide.
 
-        Those whose attribute is not in some query that it was missing from; if every
-        such query has all of its attributes, each of them alone is a beginning.
+        Their attribute is missing from some query that lacked the record. If every
+        such query has all of its attributes, all terms are returned.
         """
         missed, terms = self._missed[key], self._terms(key)
-        tells = [t for t in terms if any(t.attribute not in one for one in missed)]
-        return tells or list(terms)
+        deciding = [t for t in terms if any(t.attribute not in n for n in missed)]
+        return deciding or list(terms)
 
     def _shared(self, suspects: list[str]) -> dict[int, int]:
-        """Return the terms that would settle something, and how much."""
-        found: dict[int, int] = {}
+        """Return the terms that would help, with the number of records they decide."""
+        records: dict[int, int] = {}
         for key in suspects:
             for term in self._open(key):
                 number = self._pairs.number[term]
-                found[number] = found.get(number, 0) + 1
-        return found
+                records[number] = records.get(number, 0) + 1
+        return records
 
     def _narrow(self, key: str) -> DoubtCheck | None:
         """Return a query for one record alone: its rarest terms together.
 
-        Of terms that no query was missed by; else the rarest one that tells.
+        Terms are preferred whose attribute no query that lacked the record has; else
+        it is the rarest term that helps.
         """
         used = frozenset().union(*self._missed[key])
         open_ = self._open(key)
@@ -142,9 +143,9 @@ class Doubts:
         return self._pairs.number[term]
 
     def _matching(self, query: Query) -> set[str]:
-        """Return the records of the copy, as it was held, that answer a query."""
-        found = [self._meeting(term) for term in query]
-        return set.intersection(*sorted(found, key=len))
+        """Return the records of the copy before the turn that answer a query."""
+        sets = [self._meeting(term) for term in query]
+        return set.intersection(*sorted(sets, key=len))
 
     def _meeting(self, term: Term) -> set[str]:
         number = self._pairs.number.get(term)

@@ -1,8 +1,8 @@
-"""Random drill-downs: records drawn through a form with a chance that is known.
+"""Random drill-downs: records drawn through a form with a known probability.
 
 A drill-down starts with the empty query and adds a random condition of one attribute
 after the other until the query no longer overflows. Every record lies at the end of
-one path (of a known number of paths, where words are asked for), so each has a known
+one path (of a known number of paths, with keyword queries), so each has a known
 chance, and weighted by its inverse the records found stand for the database:
 E[sum(w(r) f(r))] = sum(f(r)) over all records that some path can reach.
 """
@@ -26,7 +26,7 @@ WORDS = 2  # words of one attribute that a query may join
 
 @dataclass(frozen=True, slots=True)
 class DrillStep:
-    """A condition that was added at a level, or None for the rest; its chance."""
+    """A condition added at a level, or None for the rest, and its chance."""
 
     level: DrillLevel
     term: Term | None
@@ -43,10 +43,10 @@ class DrillWalk:
         weight: Records of the database that each stands for, in this walk alone.
         probability: Chance that a walk takes this path.
         requests: Requests that it took.
-        whole: Whether it saw everything at the end of its path. If not, no condition
-            was left to add. If the hits are counted and all belong to the path, those
-            shown stand for them; if not, what was not shown is in no estimate.
-        steps: What was added, one after the other.
+        whole: Whether its last query was read whole. If not, no condition was left to
+            add. If the hits are counted and all belong to the path, those shown stand
+            for them; otherwise no estimate includes the others.
+        steps: The conditions added, one after the other.
 
     """
 
@@ -65,10 +65,10 @@ class DrillWalk:
 
 
 def ways(record: Attributes, steps: Iterable[DrillStep]) -> int:
-    """Return how many paths through these levels lead to a record; 0 if not these.
+    """Return how many paths through the levels of a walk lead to a record.
 
-    Asking for j of the d known words of a record, one after the other, there are
-    d (d - 1) ... (d - j + 1).
+    There are d (d - 1) ... (d - j + 1) ways to query j of the d known words of a
+    record, one after the other. It is 0 if the walk does not lead to the record.
     """
     number = 1
     used: set[Term] = set()
@@ -85,7 +85,7 @@ def ways(record: Attributes, steps: Iterable[DrillStep]) -> int:
 def ended(
     read: Read, query: Query, steps: tuple[DrillStep, ...], requests: int
 ) -> DrillWalk:
-    """Return the walk that ends with an answer; its records weigh 1/(chance ways)."""
+    """Return the walk that ends with an answer; its weights are 1/(chance ways)."""
     chance = float(np.prod([step.chance for step in steps]))
     number = {key: ways(record, steps) for key, record in read.records.items()}
     mine = {key: read.records[key] for key, n in number.items() if n}
@@ -97,7 +97,7 @@ def ended(
 
 
 def rested(level: DrillLevel, steps: Iterable[DrillStep]) -> bool:
-    """Say whether a path goes on without the conditions of a level."""
+    """Return whether a path took the rest of a level and so skips its conditions."""
     name = level.attribute.name
     return any(s.term is None and s.level.attribute.name == name for s in steps)
 
@@ -107,19 +107,19 @@ class Drill:
 
     Args:
         ledger: Where the requests are counted.
-        known: Records seen before: their values are conditions, too. Or what they
-            say, which then need not be worked out again; it has its own guide.
+        known: Records seen before, whose values are conditions, too; or the chances
+            already computed from them, which have their own guide.
         guide: Chances of the conditions: ``even``; ``known``, like the known records
             that meet the conditions so far;
             ``counts``, like the hits that the form counts exactly (Dasgupta, Zhang,
-            Das, ICDE 2009), for which each condition at a query is asked for once.
+            Das, ICDE 2009), for which each condition at a query is sent once.
         order: The attributes in order; a random order for each walk if None.
-        most: Records that a query at the end may have. If None, a page of them; as
-            many as the form shows if there are only words to ask for, which do not
-            divide the records well.
+        most: Records that the last query may have. If None, a page of them; or as many
+            as the form shows if there are only keywords, which do not divide the
+            records well.
         backtrack: Whether a condition without hits is passed over for the next
             (HD-UNBIASED-SIZE; Dasgupta, Jin, Jewell, Zhang, Das, SIGMOD 2010); if
-            not, the walk ends there with nothing. If None, where nothing is known.
+            not, the walk ends there with nothing. If None, when no record is known.
 
     """
 
@@ -140,11 +140,11 @@ class Drill:
             most = ledger.interface.page_size
         self.reader = AnswerCompleter(ledger, most)
         if not self.levels and not ledger.interface.everything:
-            raise UsageError("nothing can be asked: give values, or records, or words")
+            raise UsageError("no query is possible: give values, or records, or words")
         self._counted = known.guide == "counts" and ledger.interface.counts == "exact"
         self._chances: dict[tuple[Query, str], DrillLevel] = {}
         self._order = order
-        lost = not self.local.rows.size  # known records lead to hits, mostly
+        lost = not self.local.rows.size  # known records mostly lead to hits
         self._backtrack = lost if backtrack is None else backtrack
 
     def walk(self, rng: Generator) -> DrillWalk:
@@ -163,7 +163,7 @@ class Drill:
             if step.term is not None:
                 query &= step.term
                 read = self.reader.read(query)
-        while not read.whole and read.total is None:  # counts make up for the rest
+        while not read.whole and read.total is None:  # counts would cover the rest
             halves = _halves(query, read, self.levels)
             if halves is None:
                 break
@@ -173,7 +173,7 @@ class Drill:
         return ended(read, query, steps, self.reader.ledger.requests - before)
 
     def ordered(self, rng: Generator) -> list[DrillLevel]:
-        """Return the levels of a walk in order; words last, and more than once.
+        """Return the levels of a walk in order; keywords last, and more than once.
 
         If the order is random, attributes that fewer known records lack come first.
         """
@@ -187,7 +187,7 @@ class Drill:
         return parts + [level for level in found if not level.parts] * WORDS
 
     def guided(self, level: DrillLevel, query: Query, rows: Ints) -> DrillLevel:
-        """Return a level with the chances at a query that these known records meet."""
+        """Return a level with the chances given by known records that meet a query."""
         level = self.local.given(level, rows)
         # A second word is not the first.
         return level if level.parts else level.without(query)
@@ -216,7 +216,7 @@ class Drill:
         return replace(level, chance=hits / every, rest=rest / every)
 
     def _backtracked(self, query: Query, level: DrillLevel, at: int) -> DrillStep:
-        """Return the first condition from here on, around, that has hits.
+        """Return the first condition with hits, from here on and cyclically.
 
         Its chance is its own and that of all conditions before it without hits.
         """
@@ -236,7 +236,7 @@ class Drill:
         return DrillStep(level, level.terms[here], chance)
 
     def _empty(self, query: Query, term: Term) -> bool:
-        """Say whether a condition has no hits; what the query showed is not asked."""
+        """Return whether a condition has no hits, by the shown records if possible."""
         shown = self.reader.known(query)
         if shown is not None:
             attribute = self.reader.ledger.interface.attribute(term.attribute)
@@ -249,9 +249,9 @@ class Drill:
 def _halves(
     query: Query, read: Read, levels: Iterable[DrillLevel]
 ) -> DrillLevel | None:
-    """Return a range of a query cut at the median of what it showed, if one can be.
+    """Return a range of a query cut at the median of its records, if one can be.
 
-    Both halves have the same chance, wherever the cut is: it may come from the answer.
+    Both halves have the same chance wherever the cut is, so the answer may choose it.
     """
     ranges = {level.attribute.name: level.attribute for level in levels}
     for term in query:
@@ -270,7 +270,7 @@ def _halves(
 
 
 def _narrowed(query: Query, term: Term | None) -> Query:
-    """Return a query with a range in place of the one that it is a part of."""
+    """Return a query whose range is replaced by a part of it."""
     assert term is not None  # there is no rest
     others = (kept for kept in query if kept.attribute != term.attribute)
     return Query.of(*others, term)

@@ -1,4 +1,4 @@
-"""A form that does not do what it says, to try others on."""
+"""A form with faults that its interface does not show, for tests and probes."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -9,17 +9,17 @@ from halflife.core.forms import Form, Interface, Query, ResultPage, Term
 
 @dataclass(frozen=True, slots=True)
 class Troubles:
-    """What is wrong with a form.
+    """The faults of a form.
 
     Attributes:
         deaf: Attributes that it ignores.
-        either: Whether it joins terms by «or»: half of a page has what the first
-            finds, the other half what the rest finds.
+        either: Whether it joins terms by «or»: half of a page answers the first term,
+            the other half the rest.
         stuck: Whether every page is the first.
-        overlap: Records of the page before with which each page begins.
-        unsorted: Whether it ignores that the newest are wanted.
+        overlap: Records of the previous page with which each page begins.
+        unsorted: Whether it ignores a request for the newest first.
         lost: Whether it finds no record by its key.
-        fails: Every how many answers it fails; never if 0.
+        fails: One answer in so many fails; none if 0.
 
     """
 
@@ -33,7 +33,7 @@ class Troubles:
 
 
 class Troubled:
-    """A form with troubles, which says that it can do what ``claimed`` says."""
+    """A form with faults that claims the interface ``claimed``."""
 
     def __init__(
         self, form: Form, troubles: Troubles, claimed: Interface | None = None
@@ -46,12 +46,13 @@ class Troubled:
     def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
         """Return a page of results; the first is number 0."""
         self._stumble()
-        heard = [t for t in query if t.attribute not in self.troubles.deaf]
+        honoured = [t for t in query if t.attribute not in self.troubles.deaf]
         page = 0 if self.troubles.stuck else page
         newest = newest and not self.troubles.unsorted
-        if self.troubles.either and len(heard) > 1:
-            return self._either(heard[0], Query.of(*heard[1:]), page, newest=newest)
-        return self._page(Query.of(*heard), page, newest=newest)
+        if self.troubles.either and len(honoured) > 1:
+            rest = Query.of(*honoured[1:])
+            return self._either(honoured[0], rest, page, newest=newest)
+        return self._page(Query.of(*honoured), page, newest=newest)
 
     def fetch(self, key: str) -> ResultPage:
         """Return the record of a key, or nothing if there is none."""
@@ -75,13 +76,13 @@ class Troubled:
     def _either(
         self, first: Term, rest: Query, page: int, *, newest: bool
     ) -> ResultPage:
-        one = self.form.ask(Query.of(first), page, newest=newest)
-        two = self.form.ask(rest, page, newest=newest)
+        left = self.form.ask(Query.of(first), page, newest=newest)
+        right = self.form.ask(rest, page, newest=newest)
         half = max(self.form.interface.page_size // 2, 1)
         mixed = {
-            **dict(islice(one.records.items(), half)),
-            **dict(islice(two.records.items(), half)),
+            **dict(islice(left.records.items(), half)),
+            **dict(islice(right.records.items(), half)),
         }
-        told = [found.total for found in (one, two) if found.total is not None]
-        total = sum(told) if told else None
-        return ResultPage(mixed, total, one.more or two.more)
+        totals = [found.total for found in (left, right) if found.total is not None]
+        total = sum(totals) if totals else None
+        return ResultPage(mixed, total, left.more or right.more)

@@ -1,4 +1,4 @@
-"""The first turns at a form: all there is is read, as far as the budget goes."""
+"""The first turns at a form: read all records, as far as the budget goes."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -13,31 +13,31 @@ from halflife.queries.split_crawl import Crawling
 from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
 from halflife.queries.unseen import UnseenRecords, unseen
 
-UNREAD = 365.0  # days that a record which was never read is missed for, at most
+UNREAD = 365.0  # days that an unread record counts as missing, at most
 
 
 def crawling(ledger: Ledger, held: FormCopy) -> Crawling:
-    """Return the first crawl: from its beginning, or from where it was cut short."""
+    """Return the first crawl, from its beginning or from where it was interrupted."""
     return Crawling(ledger, held.records.values(), resume=held.crawl)
 
 
 def first_crawl(walk: Crawling, now: float = 0.0) -> TurnResult:
-    """Read all there is, as far as the budget goes.
+    """Read all records, as far as the budget goes.
 
-    What takes several turns was not all there at one moment, so it is no complete
-    look. A crawl that asks for words goes on only if a number can tell when it is done;
-    what it lacks is better looked for as new records are.
+    A crawl of several turns does not show the database at one moment, so it is not a
+    complete snapshot. A crawl that has come to keyword queries continues only if a
+    count shows when it is done; otherwise the search for new records is better.
     """
     done, ledger = walk.done(), walk.ledger
     goes_on = bool(done.left) and (not done.words or done.total is not None)
     report = _report(walk, done, now, over=not goes_on)
-    asked = [
+    queries = [
         PlannedQuery(str(query), 1, 0.0, "the first crawl") for query in ledger.asked
     ]
     return TurnResult(
         dict(ledger.seen),
         complete=done.complete and not walk.resumed,
-        asked=asked,
+        asked=queries,
         stop=_stop(done, report, ledger),
         trouble=ledger.trouble if done.why else "",
         tried=[_tried(ledger, query) for query in ledger.asked],
@@ -48,9 +48,9 @@ def first_crawl(walk: Crawling, now: float = 0.0) -> TurnResult:
 
 
 def unseen_of(walk: Crawling, done: CrawlState) -> UnseenRecords:
-    """Return how many records a crawl that is over may not have been shown.
+    """Return how many records a finished crawl may have missed.
 
-    Where the form counts, and its numbers were confirmed, they say it.
+    Exact counts that were confirmed leave none unknown.
     """
     counts = walk.ledger.interface.counts == "exact" and walk.ledger.trust.agrees
     if done.complete or (counts and done.total is not None):
@@ -58,14 +58,14 @@ def unseen_of(walk: Crawling, done: CrawlState) -> UnseenRecords:
     stuck = _each_once(done.stuck)
     divided = [walk.loss_of(part) for part in stuck if part.tried]
     whole = [len(part.own) for part in stuck if not part.tried]
-    # What words were still to divide overflows, and shows as much as any query can.
+    # Parts still to be divided by words overflow, and show as much as a query can.
     least = walk.interface.cap or walk.interface.page_size
     whole += [max(len(part.own), least) for part in done.left if part.above is None]
     return unseen([*done.losses, *divided], whole)
 
 
 def explained(done: CrawlState, interface: Interface) -> int:
-    """Return how many records are counted by queries that are cut off and undivided."""
+    """Return how many records are hidden behind the cap of undivided queries."""
     if interface.cap is None:
         return 0
     cut = [part for part in _each_once(done.stuck) if len(part.own) >= interface.cap]
@@ -73,7 +73,7 @@ def explained(done: CrawlState, interface: Interface) -> int:
 
 
 def _each_once(stuck: Sequence[CrawlPart]) -> list[CrawlPart]:
-    """Return parts without those that ask for the same: words begin anew with each."""
+    """Return the parts with distinct queries: keywords start each part again."""
     return list({part.query: part for part in stuck}.values())
 
 
@@ -90,8 +90,8 @@ def _report(
     if not over:
         return report
     why = said(done, ledger.interface)
-    known = explained(done, ledger.interface)
-    return report.settled(len(done.records), why, explained=known)
+    hidden = explained(done, ledger.interface)
+    return report.settled(len(done.records), why, explained=hidden)
 
 
 def _stop(crawl: CrawlState, report: ReportedTotal | None, ledger: Ledger) -> str:
@@ -100,32 +100,32 @@ def _stop(crawl: CrawlState, report: ReportedTotal | None, ledger: Ledger) -> st
 
 
 def said(crawl: CrawlState, interface: Interface) -> str:
-    """Return how far a crawl has come."""
+    """Return in words how far a crawl has come."""
     if crawl.complete:
         return "everything was read"
     if crawl.left:
         return f"{count(len(crawl.left), 'query', 'queries')} left open"
-    less = len(set(crawl.unresolved + crawl.unproven))
-    if not less:
+    uncertain = len(set(crawl.unresolved + crawl.unproven))
+    if not uncertain:
         return "all that it shows was read"
     most = f" (it shows {interface.cap} of a query at most)" if interface.cap else ""
-    left = count(less, "query", "queries")
-    return f"all was asked; {left} may have more than shown{most}"
+    left = count(uncertain, "query", "queries")
+    return f"all queries were sent; {left} may have more than shown{most}"
 
 
 def _tried(ledger: Ledger, query: Query) -> QueryOutcome:
-    """Return what a query of the first crawl brought; all of it is new."""
+    """Return the outcome of a query of the first crawl; all records are new."""
     shown = len(ledger.shown[query])
     pages = max(1, ceil(shown / ledger.interface.page_size))
     return QueryOutcome(str(query), pages, shown, shown, ledger.totals.get(query))
 
 
 def crawl_ahead(held: FormCopy, interface: Interface) -> list[PlannedQuery]:
-    """Return what the first crawl asks next; each page may be all new."""
+    """Return the next queries of the first crawl; all records may be new."""
     crawl = held.crawl or CrawlState.of_nothing()
-    # What was divided already is only looked at again, unless nothing else is left.
-    fresh = [part for part in reversed(crawl.left) if not part.tried]
-    waiting = [part.query for part in fresh or crawl.left[-1:]]
+    # Parts that were divided take no request, unless nothing else is left.
+    undivided = [part for part in reversed(crawl.left) if not part.tried]
+    waiting = [part.query for part in undivided or crawl.left[-1:]]
     why = f"the first crawl goes on; {count(len(held.records), 'record')} found so far"
     gain = interface.page_size * UNREAD
     return [
@@ -137,7 +137,7 @@ def crawl_ahead(held: FormCopy, interface: Interface) -> list[PlannedQuery]:
 def _pages_left(crawl: CrawlState, query: Query, interface: Interface) -> int:
     """Return the pages of a query still to be read, if it is being read; else one.
 
-    Where nobody says how many there are, as many as were read already.
+    Without a hit count it is as many as were read already.
     """
     begun = crawl.begun
     if begun is None or begun.query != query:

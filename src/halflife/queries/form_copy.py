@@ -1,4 +1,4 @@
-"""The copy of a database behind a form, as it is kept, and what it is kept for."""
+"""The copy of a database behind a form, and what it is for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,22 +21,22 @@ from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.unseen import UnseenRecords
 
-LEAST = 1.0  # days watched that rates go by, at least
+LEAST = 1.0  # days of observation that a rate needs, at least
 Purpose: TypeAlias = Literal["new", "known", "both"]
 
 
 @dataclass(frozen=True, slots=True)
 class FormWish:
-    """What a copy is kept for.
+    """What a copy is for.
 
     Attributes:
-        purpose: ``new``, to have the records that come; ``known``, to have those held
-            as they are now; ``both``.
+        purpose: ``new``, to find new records; ``known``, to refresh those held;
+            ``both``.
         measure: How versions of a record differ.
         weight: How much a record matters.
-        date: The attribute that the newest-first order goes by; empty if unknown.
-        new: By what records that come are found.
-        known: By what known records are refreshed.
+        date: The attribute that newest-first order sorts by; empty if unknown.
+        new: The policy that finds new records.
+        known: The policy that refreshes known records.
         max_staleness: The relative staleness that ``order-interval`` allows.
         corpus: What ``corpus`` policies scale; the copy if None.
 
@@ -54,23 +54,22 @@ class FormWish:
 
 @dataclass(frozen=True, slots=True)
 class FormCopy:
-    """A copy as a register keeps it.
+    """The copy that a register holds.
 
     Attributes:
-        records: What is held, by key, as last seen.
+        records: The records held, by key, as last seen.
         came: When each was first seen, in days.
         seen: When each was last seen.
-        gaps: Record, days and versions at both ends of the times between versions.
-        last: When the source was last looked at; ``-inf`` if never.
-        since: When the first crawl came to its end; ``inf`` if it has not.
-        crawl: The first crawl where it was cut short, if that is known.
-        gone: When each record that went was first and last seen, and found gone.
+        gaps: The record, the days and both versions of each time between versions.
+        last: When the source was last observed; ``-inf`` if never.
+        since: When the first crawl ended; ``inf`` if it has not.
+        crawl: The first crawl, if it was interrupted.
+        gone: When each deleted record was first seen, last seen, and found gone.
         reported: How many records the form reports, if it does.
         unseen: How many records it may have that it never showed, if that is known.
-        search: A search for records that are reported and missing, if one was cut
-            short.
-        new_round: A round of looking for new records that was cut short.
-        known_round: A round of refreshing known records that was cut short.
+        search: A search for missing records, if it was interrupted.
+        new_round: A round for new records, if it was interrupted.
+        known_round: A round for known records, if it was interrupted.
 
     """
 
@@ -90,7 +89,7 @@ class FormCopy:
 
     @classmethod
     def of(cls, register: Register) -> "FormCopy":
-        """Return what a register holds; records missing from a look are left out."""
+        """Return the copy of a register, without records missing from a snapshot."""
         running = {
             (spell.key, spell.spell): spell
             for spell in register.spells
@@ -108,7 +107,7 @@ class FormCopy:
             latest[place] = version.seen_from, version.attributes
         for (key, number), (since, record) in latest.items():
             gaps.append((key, running[key, number].last_seen - since, record, record))
-        # Records drawn to check the copy do not show what is new.
+        # Records drawn to check the copy do not show which are new.
         looks = [s for s in register.snapshots if s.valid and s.note != CHECKED]
         return cls(
             {key: record for (key, _), (_, record) in latest.items()},
@@ -116,7 +115,7 @@ class FormCopy:
             {spell.key: spell.last_seen for spell in running.values()},
             gaps,
             looks[-1].at if looks else -NEVER,
-            # Looks that are neither whole nor commented on are parts of a crawl.
+            # Snapshots that are neither complete nor annotated are parts of a crawl.
             next((look.at for look in looks if look.complete or look.note), NEVER),
             gone=[
                 (spell.first_seen, spell.last_seen, ended)
@@ -127,7 +126,7 @@ class FormCopy:
 
     @property
     def begun(self) -> bool:
-        """Whether the first crawl has come to its end, and upkeep begun."""
+        """Whether the first crawl has ended, and upkeep has begun."""
         return self.since < NEVER
 
     @property
@@ -142,29 +141,29 @@ class FormCopy:
 
     @property
     def missing_span(self) -> tuple[float, float]:
-        """Records that are reported and not held: how many at least and at most.
+        """Records that are reported and not held, at least and at most.
 
-        What a form reports and no query counts that hides records may not be there.
+        Records that no truncated query counts may not exist.
         """
         return self.reported.span(len(self.records)) if self.reported else (0.0, 0.0)
 
     @property
     def arrival(self) -> tuple[float, float]:
-        """Records that come a day, and the days by which that is told.
+        """The new records a day, and the days over which they were counted.
 
-        What came after the first crawl, over the time since; with nothing to go by,
-        half a record in that time (Jeffreys' prior of a Poisson rate).
+        Records that came after the first crawl, plus half a record (Jeffreys' prior of
+        a Poisson rate), over the time since.
         """
         watched = max(self.last - self.since, LEAST)
         came = sum(moment > self.since for moment in self.came.values())
         return (came + 0.5) / watched, watched
 
     def local(self, interface: Interface) -> LocalRecords:
-        """Return the copy as those who look for new records see it."""
+        """Return the copy as policies for new records see it."""
         return LocalRecords(interface, self.records, self.came)
 
     def copy(self, wish: FormWish, now: float) -> Copy:
-        """Return the copy as those who refresh known records see it."""
+        """Return the copy as policies for known records see it."""
         copy = Copy(self.records, measure=wish.measure, weight=wish.weight, now=now)
         copy.seen[:] = [self.seen[key] for key in copy.keys]
         if self.gaps:

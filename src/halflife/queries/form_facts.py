@@ -1,4 +1,4 @@
-"""What was found out about a form."""
+"""What a probe found out about a form."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
@@ -9,7 +9,7 @@ Worth: TypeAlias = Literal["exact", "rounded", "capped", "none", "lying", "unkno
 
 
 class FormFinding(NamedTuple):
-    """One thing that was looked into, what came out, and why."""
+    """One property that was probed, the verdict and its reason."""
 
     what: str
     verdict: str
@@ -21,23 +21,23 @@ class FormFinding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a form does, as far as some requests could show; None where they could not.
+    """What a form does, as far as a probe could show; None where it could not.
 
     Attributes:
         requests: Requests that it took.
-        counts: What the reported number of hits is worth.
+        counts: How reliable the reported hit counts are.
         page_size: Records on a page of results.
         cap: Results of a query that can be reached at all, if an end was found.
-        reached: The most results of one query that were seen to be within reach.
+        reached: The most results of one query known to be within reach.
         stable: Whether pages of one query show each record once, in one order.
         paged: Whether pages after the first show other records.
-        newest: Whether the newest come first when asked for.
+        newest: Whether the newest come first when requested.
         lookup: Whether records are found by their keys, and only those.
         everything: Whether the empty query is answered.
         conjunctive: Whether all terms of a query hold for what it finds.
         ignored: Attributes that make no difference.
-        failures: Requests without an answer that could be read.
-        findings: All of it in words.
+        failures: Requests without a readable answer.
+        findings: All findings in words.
 
     """
 
@@ -57,10 +57,10 @@ class Measured:
     findings: tuple[FormFinding, ...] = field(default=())
 
     def interface(self, claimed: Interface) -> Interface:
-        """Return the claims, less what was found to be wrong.
+        """Return the claimed interface without the claims found to be wrong.
 
-        Nothing is added that was not claimed: counts that lie or are missing are
-        none, a cap can only come down, and what was not looked into stays.
+        Nothing is added that was not claimed: wrong or missing counts become none, a
+        cap can only be lowered, and what was not probed stays.
         """
         size = self.page_size or claimed.page_size
         caps = [cap for cap in (claimed.cap, self.cap) if cap is not None]
@@ -89,7 +89,7 @@ class Measured:
         return claimed
 
     def row(self) -> dict[str, object]:
-        """Return what people and programs are told."""
+        """Return the facts as a row for reports."""
         return {
             "requests": self.requests,
             "counts": self.counts,

@@ -1,8 +1,8 @@
-"""What a form really does: a few requests that show where it deviates from its claims.
+"""Probe a form: a few requests that show where it deviates from its claims.
 
-The number of hits is held against what can be read whole, against wider queries, and
-against the last page it promises; pages are asked for twice; an end of the results that
-two queries share is a cap.
+Hit counts are compared with queries that can be read whole, with broader queries, and
+with the last page that they imply. Pages are requested twice. Results of two queries
+that end at the same place show a cap.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,15 +20,15 @@ from halflife.queries.notes import SLACK, End, Notes, usual_ends
 from halflife.queries.verdicts import judged
 
 REQUESTS = 20
-SINGLES = 3  # queries of one term or none
-MISSES = 6  # seeds that may find nothing
+SINGLES = 3  # queries of at most one term
+MISSES = 6  # seeds without results before the search for one ends
 SMALL = 7  # small queries, at most
 SUSPECT = 5  # small queries, at most, if results end before they should
-UNCOUNTED = 2  # small queries, if there is nothing to count for
-FILLED = 0.7  # part of a page that a small query should fill
-TELLING = 0.4  # part of a page from which on it tells much
-STRETCH = 4  # pages are skipped by this factor when nothing says where they end
-DIGITS = 2  # of a number that may be rounded
+UNCOUNTED = 2  # small queries, if the form reports no hit counts
+FILLED = 0.7  # share of a page that a small query should fill
+TELLING = 0.4  # share of a page below which a small query proves little
+STRETCH = 4  # the page number grows by this factor while the end is unknown
+DIGITS = 2  # of a count that may be rounded
 
 
 def measure(
@@ -40,12 +40,12 @@ def measure(
     date: str = "",
     brief: bool = False,
 ) -> Measured:
-    """Find out what a form does, with at most so many requests.
+    """Return what a form really does, with at most ``most`` requests.
 
-    ``seeds`` are terms that may find something; the first that do lead to others.
-    ``date`` is the attribute that says how new a record is, if there is one. ``brief``
-    asks only for what a crawl goes by, and neither for the newest nor by keys. What
-    the budget did not reach stays unknown.
+    ``seeds`` are terms that may find something; the records that they find lead to
+    other terms. ``date`` is the attribute with the date of a record, if there is one.
+    ``brief`` checks only what a crawl uses, and neither the newest-first order nor
+    look-ups by key. What the budget did not reach stays unknown.
     """
     inquiry = _Inquiry(ledger, rng, most)
     if brief:
@@ -59,7 +59,7 @@ def measure(
 
 
 class _Inquiry:
-    """The questions, in the order of what they are worth."""
+    """The requests of a probe, most informative first."""
 
     def __init__(self, ledger: Ledger, rng: Generator, most: int) -> None:
         self.notes = Notes(ledger.interface, ledger.interface.page_size)
@@ -68,11 +68,11 @@ class _Inquiry:
 
     @property
     def spent(self) -> int:
-        """Requests so far, those without an answer included."""
+        """Requests so far, failed ones included."""
         return self._ledger.requests - self._began + self.notes.failures
 
     def run(self, seeds: tuple[Term, ...]) -> None:
-        """Ask everything that is worth a request."""
+        """Send all requests that the probe needs."""
         self._begin(seeds)
         big = self.notes.biggest()
         if big is None:
@@ -88,7 +88,7 @@ class _Inquiry:
     def _ask(
         self, query: Query, page: int = 0, *, newest: bool = False
     ) -> ResultPage | None:
-        """Return an answer, asked for twice if need be; None if none came."""
+        """Return an answer after at most two attempts; None if both failed."""
         for _ in range(2):
             if self.spent >= self._most:
                 raise BudgetSpent(f"all {self._most} requests are spent")
@@ -103,7 +103,7 @@ class _Inquiry:
         return None
 
     def _begin(self, seeds: tuple[Term, ...]) -> None:
-        """Ask for everything, and for what single terms find."""
+        """Send the empty query, and queries of single terms."""
         notes, everything = self.notes, self.notes.claimed.everything
         plain = self._ask(Query()) if everything else None
         hits, misses = int(bool(plain and plain.records)), 0
@@ -111,27 +111,27 @@ class _Inquiry:
             if hits >= SINGLES or misses >= MISSES:
                 break
             found = self._ask(Query.of(term))
-            good = bool(found and found.records)
-            hits += good
-            misses += 0 if good else 1 if found else 2
+            has_records = bool(found and found.records)
+            hits += has_records
+            misses += 0 if has_records else 1 if found else 2
         if everything and notes.pages:  # else it answers nothing at all
             notes.everything = bool(plain and plain.records)
 
     def _terms(self, seeds: tuple[Term, ...]) -> Iterator[Term]:
-        """Return terms to ask for, of one attribute after the other.
+        """Yield terms to query, of one attribute after the other.
 
-        Those that many of the records shown meet come first, but not those that all
-        do; then the seeds.
+        Terms that many of the records shown meet come first, except those that all
+        meet; then the seeds.
         """
         tried: set[Term] = set()
         while True:
             used = {term.attribute for term in tried}
             shares = self.notes.shares()
-            known = [t for t in shares if t not in tried and shares[t] < 1.0]
-            fresh = [t for t in known if t.attribute not in used] or known
+            untried = [t for t in shares if t not in tried and shares[t] < 1.0]
+            preferred = [t for t in untried if t.attribute not in used] or untried
             left = [seed for seed in seeds if seed not in tried]
-            if fresh:
-                term = max(fresh, key=lambda t: (shares[t], t))
+            if preferred:
+                term = max(preferred, key=lambda t: (shares[t], t))
             elif left:
                 term = left[0]
             else:
@@ -140,7 +140,7 @@ class _Inquiry:
             yield term
 
     def _pages(self, big: Query) -> None:
-        """Ask for the second page and for the first one again; learn their size."""
+        """Read the second page, and the first one again; learn the page size."""
         first = self.notes.pages[big, 0]
         self.notes.size = self._ledger.interface.page_size
         if first.more or len(first.records) < self.notes.size:
@@ -152,26 +152,28 @@ class _Inquiry:
             self.notes.again[big] = again
 
     def _promised(self, big: Query) -> bool:
-        """Ask for the last page there should be; say whether it is there."""
+        """Read the last page that the count implies; return whether it exists."""
         pages = [(p, f) for (q, p), f in self.notes.pages.items() if q == big]
-        last, found = max((one for one in pages if one[1].records), default=pages[0])
+        last, found = max(
+            (entry for entry in pages if entry[1].records), default=pages[0]
+        )
         self.notes.ends[big] = End(last, len(found.records))
-        if self.notes.claimed.walks:  # all pages before it would have to be paid for
+        if self.notes.claimed.walks:  # all pages before it would cost requests
             return True
-        told, stuck = self.notes.total(big), last and self.notes.repeats(big, last)
-        return bool(stuck) or told is None or self._try(big, self._goal(told))
+        total, stuck = self.notes.total(big), last and self.notes.repeats(big, last)
+        return bool(stuck) or total is None or self._try(big, self._goal(total))
 
-    def _goal(self, told: int) -> int:
-        """Return the last page that can be there."""
-        return (min(told, self.notes.claimed.cap or told) - 1) // self.notes.size
+    def _goal(self, total: int) -> int:
+        """Return the last page that a query with so many hits can have."""
+        return (min(total, self.notes.claimed.cap or total) - 1) // self.notes.size
 
     def _small(self, most: int) -> None:
-        """Ask for a few results that one page holds, to count them."""
-        scale, told = 1.0, bool(self.notes.totals())
-        for _ in range(most if told else UNCOUNTED):
+        """Send a few queries that one page answers, to check their counts."""
+        scale, counted = 1.0, bool(self.notes.totals())
+        for _ in range(most if counted else UNCOUNTED):
             agreed = not self.notes.off() and self.notes.luck() <= BELIEVED
-            sure = told and (agreed or self.notes.lied())
-            query = None if sure else self._narrow(scale)
+            settled = counted and (agreed or self.notes.lied())
+            query = None if settled else self._narrow(scale)
             if query is None:
                 return
             found = self._ask(query)
@@ -184,17 +186,17 @@ class _Inquiry:
                 scale /= 2.0
 
     def _narrow(self, scale: float) -> Query | None:
-        """Return a query that about half a page of results should answer.
+        """Return a query that should have about half a page of results.
 
-        It begins with a term that was asked for, and adds what one of its records
-        meets until it should be narrow enough, as if terms came independently.
+        It begins with a term that was queried, and adds terms of one of its records
+        until it should be narrow enough, as if terms were independent.
         """
         notes, shares = self.notes, self.notes.shares()
-        wide = [(q, f) for q, f in notes.firsts() if f.records and len(q) < 2]
-        wide = [(q, f) for q, f in wide if len(f.records) >= notes.size] or wide
+        broad = [(q, f) for q, f in notes.firsts() if f.records and len(q) < 2]
+        broad = [(q, f) for q, f in broad if len(f.records) >= notes.size] or broad
         together = notes.claimed.together
         for _ in range(SMALL):
-            query, found = wide[int(self._rng.integers(len(wide)))]
+            query, found = broad[int(self._rng.integers(len(broad)))]
             key = list(found.records)[int(self._rng.integers(len(found.records)))]
             hits = float(found.total or STRETCH * notes.size) * scale
             terms = [t for t in notes.claimed.terms(found.records[key]) if t in shares]
@@ -207,13 +209,13 @@ class _Inquiry:
         return None
 
     def _rest(self) -> None:
-        """Ask for attributes, and for two terms at once, if nothing did yet."""
+        """Query attributes, and two terms at once, that were not queried yet."""
         notes = self.notes
-        asked = {t.attribute for q, _ in notes.firsts() if len(q) == 1 for t in q}
+        queried = {t.attribute for q, _ in notes.firsts() if len(q) == 1 for t in q}
         shares = notes.shares()
         for attribute in notes.claimed.attributes:
             terms = [t for t in shares if t.attribute == attribute.name]
-            if attribute.name not in asked and terms:
+            if attribute.name not in queried and terms:
                 self._ask(Query.of(max(terms, key=lambda t: (shares[t], t))))
         joined = any(len(q) > 1 and f.records for q, f in notes.firsts())
         if not joined and notes.claimed.together > 1:
@@ -225,21 +227,21 @@ class _Inquiry:
                 self._ask(Query.of(*pair))
 
     def _doubt(self, query: Query, found: ResultPage) -> None:
-        """Look at the last results of a query that found more than its terms do."""
-        wider = [self.notes.total(Query.of(term)) for term in query]
-        known = [total for total in wider if total is not None]
-        odd = found.total and known and found.total > min(known) * SLACK + 1
-        if odd and found.total and not self.notes.claimed.walks:
+        """Read the last page of a query that reports more hits than its terms."""
+        totals = [self.notes.total(Query.of(term)) for term in query]
+        bounds = [total for total in totals if total is not None]
+        exceeds = found.total and bounds and found.total > min(bounds) * SLACK + 1
+        if exceeds and found.total and not self.notes.claimed.walks:
             size, cap = self.notes.size, self.notes.claimed.cap
             self._ask(query, (min(found.total, cap or found.total) - 1) // size)
 
     def _newest(self, big: Query) -> None:
-        """Ask for the newest."""
+        """Read the first page in newest-first order."""
         if self.notes.claimed.newest:
             self.notes.newest[big] = self._ask(big, newest=True)
 
     def _lookups(self) -> None:
-        """Look up a record that is there, and one that nobody has."""
+        """Look up a key that exists, and one that does not."""
         if not self.notes.claimed.lookup:
             return
         keys = list(self.notes.records())
@@ -258,24 +260,24 @@ class _Inquiry:
             return None
 
     def _end(self, big: Query) -> None:
-        """Look for the end of the results, and whether another query ends there."""
-        first, told = self.notes.pages[big, 0], self.notes.total(big)
+        """Find the end of the results, and check whether another query ends there."""
+        first, total = self.notes.pages[big, 0], self.notes.total(big)
         stuck = (big, 1) in self.notes.pages and self.notes.repeats(big, 1)
         last, lies = self.notes.ends[big].last, self.notes.lied()
         if self.notes.claimed.walks or lies or stuck or (not first.more and last == 0):
             return
-        self._search(big, told)
+        self._search(big, total)
         end = self.notes.ends[big]
-        short = told is None or end.reach(self.notes.size) * SLACK < told
+        short = total is None or end.reach(self.notes.size) * SLACK < total
         if end.sharp and short and end.last > 0 and not list(self.notes.whole()):
             self._compare(big, end)
 
-    def _search(self, query: Query, told: int | None) -> None:
+    def _search(self, query: Query, total: int | None) -> None:
         """Narrow down where the results of a query end."""
         size, cap = self.notes.size, self.notes.claimed.cap
-        if told is not None:
-            promised = min(told, cap or told)
-            if self._try(query, self._goal(told)):
+        if total is not None:
+            promised = min(total, cap or total)
+            if self._try(query, self._goal(total)):
                 self._overshoot(query, promised)
                 return
             rough = str(promised).rstrip("0")
@@ -292,14 +294,14 @@ class _Inquiry:
                 self._try(query, min(ahead, (cap - 1) // size) if cap else ahead)
 
     def _overshoot(self, query: Query, promised: int) -> None:
-        """Look further on unless the last page shows that it is the last."""
+        """Read a later page unless the last page shows that it is the last."""
         end, size, cap = self.notes.ends[query], self.notes.size, self.notes.claimed.cap
         full = end.shown >= size or end.reach(size) > promised
         if full and (cap is None or promised < cap):
             self._try(query, max(int(promised * SLACK) // size, end.last + 1))
 
     def _try(self, query: Query, page: int) -> bool:
-        """Ask for a page; say whether it, or one after it, has records."""
+        """Read a page; return whether it, or one after it, has records."""
         end = self.notes.ends[query]
         if page <= end.last:
             return True
@@ -309,15 +311,15 @@ class _Inquiry:
         if found is None:
             raise BudgetSpent("a page of results could not be read")
         if found.records and not self.notes.repeats(query, page):
-            part = len(found.records) < self.notes.size and not found.more
-            beyond = page + 1 if part else end.beyond
+            is_last = len(found.records) < self.notes.size and not found.more
+            beyond = page + 1 if is_last else end.beyond
             self.notes.ends[query] = End(page, len(found.records), beyond)
             return True
         self.notes.ends[query] = end._replace(beyond=page)
         return False
 
     def _compare(self, big: Query, end: End) -> None:
-        """See whether another query that should go on ends where this one does."""
+        """Check whether another query, with more results, ends where this one does."""
         reach = end.reach(self.notes.size) * SLACK
         others = [
             query
@@ -337,9 +339,9 @@ class _Inquiry:
 
 
 def _between(last: int, beyond: int, size: int) -> int:
-    """Return the page to try next: where sites often end, else about the middle.
+    """Return the page to try next: a usual end of results, else about the middle.
 
-    The page after a usual end tells whether the end lies before it.
+    The page after a usual end shows whether the end lies before it.
     """
     ends = usual_ends(size)
     usual = sorted(page for page in ends if last < page < beyond)

@@ -1,8 +1,7 @@
-"""A crawl that was cut short: what it found, and what it still has to ask.
+"""The state of an interrupted crawl: what it found, and its remaining queries.
 
-``written`` makes plain values of it, which JSON can hold, and ``restored`` makes a
-crawl of these. Records are named by their keys alone; whoever keeps a crawl keeps the
-records as well.
+``written`` returns plain values that JSON can hold, and ``restored`` makes a crawl of
+these. Records are stored by their keys alone; the store of a crawl keeps the records.
 """
 
 from collections import Counter
@@ -20,19 +19,19 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(slots=True, eq=False)
 class CrawlPart:
-    """A query that is to be answered whole, and what is known of its answer.
+    """A query to be answered whole, and what is known of its answer.
 
     Attributes:
         query: The query.
-        above: The part that it is a part of.
+        above: The part that it was divided from.
         tried: The attributes that it was divided by.
         terms: The conditions that it was divided into.
         keys: The records found that answer it.
         total: How many there are, if the form counts exactly.
-        failed: Queries that could not be resolved before this one was divided.
+        failed: The number of unresolved parts before this one was divided.
         own: The records that its own answer showed.
         captures: How many of its parts have shown each record.
-        idle: Whether a part brought nothing new after as many were found as counted.
+        idle: Whether a part brought nothing new after the count was reached.
 
     """
 
@@ -49,7 +48,7 @@ class CrawlPart:
 
     @property
     def lacks(self) -> int:
-        """Records that are counted and were not found."""
+        """The number of records that are counted and were not found."""
         return 0 if self.total is None else max(self.total - len(self.keys), 0)
 
     @property
@@ -58,7 +57,7 @@ class CrawlPart:
         return self.total is not None and len(self.keys) >= self.total
 
     def loss(self, *, overlaps: bool) -> PossibleLoss:
-        """Return what is known of the records that were lost when it was divided."""
+        """Return the evidence on records lost when it was divided."""
         often = Counter(self.captures.values())
         again = len(self.own & self.captures.keys())
         sizes = len(self.own), again, len(self.captures)
@@ -67,24 +66,24 @@ class CrawlPart:
 
 @dataclass(frozen=True, slots=True)
 class CrawlState:
-    """What a crawl of everything has brought.
+    """The result or the interrupted state of a crawl.
 
     Attributes:
         records: The records found.
-        complete: Whether they are proven to be everything.
+        complete: Whether they are proven to be all records.
         unresolved: Queries that overflow and cannot be divided any further.
         unproven: Queries that were divided by an attribute which some records may lack.
         requests: Requests that it took.
-        left: What is still to be asked when it was cut short; see ``crawl``.
-        stuck: What cannot be divided except by words, or at all.
-        words: Whether words are asked for already.
-        why: What cut it short, if anything did.
+        left: The parts still to be queried when it was interrupted; see ``crawl``.
+        stuck: The parts that cannot be divided, or only by keywords.
+        words: Whether parts are divided by keywords already.
+        why: What interrupted it, if anything did.
         total: How many records there are, if the form counts exactly.
         reads: Answers that may be needed again: those to single choices.
-        begun: The query that was being read.
-        whole: Whether it set out to read everything; else only some queries.
-        losses: What is known of the records that unproven queries may lack.
-        luck: The chance that wrong numbers of hits agreed as often as these did.
+        begun: The answer being read when it was interrupted.
+        whole: Whether it reads everything; else only some queries.
+        losses: The evidence on records that unproven queries may lack.
+        luck: The chance that wrong hit counts agreed as often as these did.
 
     """
 
@@ -114,12 +113,12 @@ class CrawlState:
 
     @property
     def open(self) -> tuple[Query, ...]:
-        """The queries still to be asked or divided."""
+        """The queries still to be sent or divided."""
         return tuple(part.query for part in self.left)
 
 
 def written(crawl: CrawlState) -> Row:
-    """Return a crawl in plain values."""
+    """Return a crawl as plain values."""
     place = {id(part): number for number, part in enumerate(crawl.left)}
     begun = crawl.begun
     return {
@@ -147,15 +146,15 @@ def written(crawl: CrawlState) -> Row:
 
 
 def restored(row: Row, records: Mapping[str, Attributes]) -> CrawlState:
-    """Return the crawl that was written down, given the records that were found."""
+    """Return the crawl stored in plain values, given the records found."""
     left: list[CrawlPart] = []
-    for one in row["left"]:
-        left.append(_part(one, left, records))
+    for part_row in row["left"]:
+        left.append(_part(part_row, left, records))
     reads = {
         _query(terms): Read(_those(keys, records), whole, total)
         for terms, whole, total, keys in row["reads"]
     }
-    stuck = tuple(_part(one, (), records) for one in row["stuck"])
+    stuck = tuple(_part(part_row, (), records) for part_row in row["stuck"])
     return CrawlState(
         records=dict(records),
         complete=False,
@@ -169,7 +168,7 @@ def restored(row: Row, records: Mapping[str, Attributes]) -> CrawlState:
         total=row["total"],
         reads=reads,
         begun=_begun(row["begun"], records),
-        losses=tuple(PossibleLoss(**one) for one in row.get("losses", ())),
+        losses=tuple(PossibleLoss(**loss) for loss in row.get("losses", ())),
         luck=float(row.get("luck", 1.0)),
     )
 

@@ -1,10 +1,10 @@
 """The query-related graph: records are neighbours if one query returns both.
 
-The edges of a term with h records are h (h - 1) / 2, so they are never written down:
-a step in the graph goes from records to their terms and back (two sides, see
+A term with h records has h (h - 1) / 2 edges, so edges are never stored: a step in
+the graph goes from records to their terms and back (two sides, see
 ``halflife.queries.incidence``). Distances are symmetric, so a walk that starts at the
-targets, 64 at a time in the bits of one word a record, tells every record how far
-each target is (Liu, Xiao and Yang, "A Sample-Guided Approach to Incremental
+targets, 64 at a time in the bits of one word a record, finds the distance of every
+record to each target (Liu, Xiao and Yang, "A Sample-Guided Approach to Incremental
 Structured Web Database Crawling", section III).
 """
 
@@ -24,12 +24,12 @@ WORD = 64  # targets that walk together
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The shortest paths from every record to the others of a set.
+    """The shortest paths from every record to the other records of a set.
 
     Attributes:
         total: Their lengths, summed over those that can be reached.
-        reached: Others of the set that can be reached.
-        others: Others of the set.
+        reached: The number of other records of the set that can be reached.
+        others: The number of other records of the set.
 
     """
 
@@ -50,7 +50,7 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How much a record promises to have new neighbours (Eq. 4).
+    """The scores by which records are chosen for likely new neighbours (Eq. 4).
 
     Attributes:
         history: Paths to the records of the history.
@@ -65,8 +65,8 @@ class Selection:
     def sel(self) -> Floats:
         """Sel(v) = ShortestPath(v, G_h) / ShortestPath(v, G_S), as averages.
 
-        Averages leave out v itself and what cannot be reached. Where nothing of one
-        of the sets can be reached the formula is silent, and Sel is 1.
+        Averages leave out v itself and unreachable records. Sel is 1 where none of one
+        of the sets can be reached.
         """
         with np.errstate(invalid="ignore"):
             ratio = self.history.average / self.sample.average
@@ -83,10 +83,10 @@ def selection(incidence: Incidence, history: Bools, sample: Bools) -> Selection:
     array([0.5, 1. , 1. ])
     """
     graph = QueryGraph.of(incidence)
-    both, past = graph.sums(history & sample), graph.sums(history & ~sample)
+    shared, past = graph.sums(history & sample), graph.sums(history & ~sample)
     drawn = graph.sums(sample & ~history)
     return Selection(
-        _paths(graph, history, both + past), _paths(graph, sample, both + drawn)
+        _paths(graph, history, shared + past), _paths(graph, sample, shared + drawn)
     )
 
 
@@ -103,11 +103,11 @@ def _paths(graph: "QueryGraph", targets: Bools, total: Ints) -> Paths:
 
 @dataclass(frozen=True)
 class QueryGraph:
-    """The two sides of the graph, laid out for walking.
+    """The two sides of the graph, as arrays for fast walks.
 
     Attributes:
         rows: The records, those with most terms first.
-        columns: The k-th term of all records that have so many, in that order.
+        columns: The k-th term of all records that have one, in that order.
         record: The records of one term after the other, as places in ``rows``.
         begin: Where each term's records begin.
 
@@ -120,7 +120,7 @@ class QueryGraph:
 
     @classmethod
     def of(cls, incidence: Incidence) -> Self:
-        """Return the graph of an incidence; terms of one record join nothing."""
+        """Return the graph of an incidence; terms of a single record have no edges."""
         joins = incidence.hits >= 2
         number = np.cumsum(joins) - 1
         row = np.repeat(np.arange(len(incidence)), np.diff(incidence.start))
@@ -151,7 +151,7 @@ class QueryGraph:
 
     @cached_property
     def component(self) -> Ints:
-        """The connected part that each place belongs to, numbered from 0."""
+        """The connected component of each place, numbered from 0."""
         label = np.arange(len(self))
         while self.record.size:
             lowest = np.minimum.reduceat(label[self.record], self.begin)
@@ -167,14 +167,14 @@ class QueryGraph:
     def sums(self, targets: Bools) -> Ints:
         """Return the distances to all reachable targets, summed, for every record.
 
-        A sum of distances is the sum over d = 0, 1, ... of how many targets are
-        within reach but not within d, so a word is done when all that it can reach
-        is reached, and a last step that finds nothing is never taken.
+        A sum of distances is the sum over d = 0, 1, ... of the number of reachable
+        targets farther than d, so a word ends when all that it can reach is reached,
+        without a last step that finds nothing.
         """
         total = np.zeros(len(self), dtype=np.intp)
         room = np.empty(self.record.size, dtype=np.uint64)
         place = self.place[np.flatnonzero(targets)]
-        # Targets of one part share their words: other parts are then done at once.
+        # Targets of one component share words, so other components end at once.
         place = place[np.argsort(self.component[place], kind="stable")]
         for first in range(0, place.size, WORD):
             seen, reachable = self._word(place[first : first + WORD])
@@ -195,12 +195,12 @@ class QueryGraph:
         bits = np.uint64(1) << np.arange(place.size, dtype=np.uint64)
         seen = np.zeros(len(self), dtype=np.uint64)
         seen[place] = bits
-        parts = np.zeros(len(self), dtype=np.uint64)  # there are no more parts
+        parts = np.zeros(len(self), dtype=np.uint64)  # at most one part a record
         np.bitwise_or.at(parts, self.component[place], bits)
         return seen, parts[self.component]
 
     def _spread(self, seen: Words, room: Words) -> None:
-        """Let every record see what the records that share a term with it see."""
+        """Spread the targets seen by each record to its neighbours."""
         np.take(seen, self.record, out=room, mode="clip")
         shared = np.bitwise_or.reduceat(room, self.begin)
         for column in self.columns:

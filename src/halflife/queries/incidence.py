@@ -38,7 +38,7 @@ class Incidence:
 
     @classmethod
     def joining(cls, keys: Iterable[str], terms: Iterable[tuple[Term, ...]]) -> Self:
-        """Return the incidence of records with the terms of each."""
+        """Return the incidence of records, given the terms of each."""
         rows = [sorted(set(row)) for row in terms]
         known = sorted({term for row in rows for term in row})
         number = {term: i for i, term in enumerate(known)}

@@ -1,4 +1,4 @@
-"""What a rule for known records has planned, and how far that was carried out."""
+"""The plan of a rule for known records, and how far it was carried out."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,8 +26,8 @@ AHEAD = 20.0  # requests that are planned for at a time
 class KnownPlan:
     """The next probes of a policy, in a turn.
 
-    A rule that keeps its place is followed as it plans, one round a turn at most;
-    others decide anew each time.
+    The plan of a rule that works in rounds is followed, at most one round a turn;
+    other rules decide again each time.
 
     Args:
         policy: The policy.
@@ -55,11 +55,11 @@ class KnownPlan:
 
     @property
     def taken(self) -> int:
-        """How many known records were shown so far."""
+        """How many known records were refreshed so far."""
         return self._copy.taken
 
     def believe(self, known: Refresher, guess: Guess | None) -> None:
-        """Take over what is known of the server beside the copy."""
+        """Use what is known of the server beside the copy."""
         self.guess = guess
         if guess is not None:
             copy = self._copy
@@ -69,19 +69,19 @@ class KnownPlan:
 
     @property
     def lacks_guess(self) -> bool:
-        """Whether something is to be asked before the rule can plan."""
+        """Whether the server must be queried before the rule can plan."""
         return not is_learned(self._policy.coverage, self.guess, self._now)
 
     def learn(self, known: Refresher, ledger: Ledger, rng: Generator) -> None:
-        """Ask for what guesses go by."""
-        copy, asked = self._copy, (ledger, self._now, rng)
+        """Send the queries from which hit counts are estimated."""
+        copy, context = self._copy, (ledger, self._now, rng)
         records = {**dict(zip(copy.keys, copy.held, strict=True)), **ledger.seen}
-        way, before = self._policy.coverage, self.guess
-        found = learn(way, before, known.pool, records, asked, self._corpus)
-        self.believe(known, found)
+        method, before = self._policy.coverage, self.guess
+        guess = learn(method, before, known.pool, records, context, self._corpus)
+        self.believe(known, guess)
 
     def next(self, known: Refresher, budget: float, rng: Generator) -> Sequence[Probe]:
-        """Return what to ask next, if anything is worth it."""
+        """Return the next probe, if any is worth a request."""
         rule, when = known.rule, (self._now, budget, rng)
         if not isinstance(rule, RemembersKnown):
             return known.next(self._copy, *when, truth=self._off())[:1]
@@ -95,18 +95,18 @@ class KnownPlan:
         return self._planned[:1]
 
     def _off(self) -> Floats | None:
-        """Return how far records are off still: what was shown now is not."""
+        """Return the true staleness of records; those shown now have none."""
         if self._truth is None:
             return None
         return np.where(self._copy.seen < self._now, self._truth, 0.0)
 
     def carry_out(self, known: Refresher, step: Probe, ledger: Ledger) -> int:
-        """Ask; return how many known records were shown."""
+        """Carry out a probe; return how many known records it refreshed."""
         before = ledger.requests
         try:
             refreshed = known.carry_out(step, self._copy, ledger, self._now)
         except (BudgetSpent, SourceError):
-            # What is longer than a turn counts as sent, or nothing else ever would be.
+            # A probe longer than a turn counts as sent, or it would block all others.
             if ledger.requests > before:
                 self._planned = self._planned[1:]
             raise
@@ -114,7 +114,7 @@ class KnownPlan:
         return refreshed
 
     def gain(self, known: Refresher, probe: Probe) -> float:
-        """Return what a probe puts right, records times days, whatever chose it."""
+        """Return the gain of a probe in records times days, for any policy."""
         if self._policy.weighs:
             return probe.gain
         rows, copy = known.gains.brings(probe.number), self._copy
@@ -123,13 +123,13 @@ class KnownPlan:
         return float(np.sum(np.where(here, copy.weight[rows] * worth, 0.0)))
 
     def so_far(self, known: Refresher) -> KnownRound | None:
-        """Return where the rule has come to; None if it keeps no place."""
-        found = progress.so_far(known, self._planned)
-        return found and replace(found, guess=self.guess)
+        """Return the progress of the rule's round; None if it has no rounds."""
+        state = progress.so_far(known, self._planned)
+        return state and replace(state, guess=self.guess)
 
 
 class RefreshTurn(NamedTuple):
-    """What one turn did: what was asked, and how many known records came each time."""
+    """The probes of a turn, and the number of known records each refreshed."""
 
     probes: tuple[Probe, ...]
     refreshed: tuple[int, ...]
@@ -138,10 +138,10 @@ class RefreshTurn(NamedTuple):
 def refresh(
     plan: KnownPlan, known: Refresher, ledger: Ledger, rng: Generator
 ) -> RefreshTurn:
-    """Ask as planned until requests are spent or nothing is worth asking.
+    """Send probes as planned until the budget is spent or nothing is worth a request.
 
-    This is a turn of a form that is kept for known records alone (``Upkeep``), without
-    its look-out for records that are reported and missing.
+    This is a turn of a form with the purpose ``known`` (``Upkeep``), without the search
+    for records that are reported and missing.
     """
     done: list[Probe] = []
     refreshed: list[int] = []
@@ -151,7 +151,7 @@ def refresh(
         while ledger.left is None or ledger.left > 0:
             left = AHEAD if ledger.left is None else min(float(ledger.left), AHEAD)
             step = next(iter(plan.next(known, left, rng)), None)
-            if step is None or step in done[-1:]:  # it would be taken again and again
+            if step is None or step in done[-1:]:  # it would be repeated for ever
                 break
             done.append(step)
             before = plan.taken

@@ -1,4 +1,4 @@
-"""A form that is asked on account: every request is counted, every record kept."""
+"""The ledger of a form: counts every request and keeps every record."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """A form, and all that it was asked and has shown.
+    """A form with all queries sent to it and all records it has shown.
 
-    Whatever asks through a ledger may be cut short by ``BudgetSpent``: what was
-    learned until then is in the ledger.
+    Any request through a ledger may raise ``BudgetSpent``; the ledger keeps what was
+    learned until then.
 
     Args:
         form: The form.
         most: Requests that may be sent; no limit if None.
-        stopped: Says whether somebody wants all asking to end.
-        refuted: Is told why the numbers of hits are not believed any more.
+        stopped: Returns whether to stop sending requests.
+        refuted: Receives the reason why hit counts are not believed any more.
 
     Attributes:
         requests: Requests sent so far, probes included.
-        returned: Records returned so far, those that came before included.
+        returned: Records returned so far, repeated ones included.
         seen: Every record that was shown, by key, as last shown.
-        totals: The number of hits that the form reported, by query.
+        totals: The hit count that the form reported, by query.
         finished: The queries of which all reachable results were read.
-        asked: The queries of which a page was asked for, in order, each once.
+        asked: The queries of which a page was requested, in order, each once.
         shown: The records that each query has shown.
         sought: The keys that were looked up.
-        trust: What answers say about the numbers of hits.
-        trouble: Why the last request that failed did; empty if none has.
+        trust: The evidence for and against the hit counts.
+        trouble: Why the last failed request failed; empty if none has.
 
     """
 
@@ -65,8 +65,8 @@ class Ledger:
     @property
     def interface(self) -> Interface:
         """What the form can do, as far as it is known; refuted counts are none."""
-        known = self._form.interface
-        return replace(known, counts="none") if self.trust.refuted else known
+        claimed = self._form.interface
+        return replace(claimed, counts="none") if self.trust.refuted else claimed
 
     @property
     def left(self) -> int | None:
@@ -74,15 +74,15 @@ class Ledger:
         return None if self._most is None else self._most - self.requests
 
     def heed(self) -> None:
-        """Raise ``BudgetSpent`` if all asking is to end.
+        """Raise ``BudgetSpent`` if a stop was requested.
 
-        Whoever goes round without asking calls this, so that a signal ends it too.
+        A loop that may send no request calls this, so that a signal ends it too.
         """
         if self._stopped():
-            raise BudgetSpent("asking was stopped")
+            raise BudgetSpent("queries were stopped")
 
     def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:
-        """Ask for a page of results and write it down."""
+        """Request a page of results and record it."""
         self._check()
         try:
             found = self._form.ask(query, page, newest=newest)
@@ -103,25 +103,25 @@ class Ledger:
         return found
 
     def _weigh(self, query: Query, page: int, found: ResultPage) -> None:
-        """Hold an answer against the numbers of hits."""
+        """Compare an answer with the hit counts."""
         believed, shown = not self.trust.refuted, self.shown[query]
         self.trust.hear(query, page, found, shown, self.interface.cap)
         if believed and self.trust.refuted:
             self.distrust()
 
     def distrust(self) -> None:
-        """Go by refuted numbers of hits no more."""
+        """Stop using refuted hit counts."""
         self._refuted(self.trust.refuted)
         self.forget()
 
     def forget(self) -> None:
-        """Forget what other claims have proved: where answers end."""
+        """Forget conclusions from earlier claims: where answers end."""
         self.trust.counts = self.interface.counts
         self._first.clear()
         self.finished.clear()
 
     def fetch(self, key: str) -> ResultPage:
-        """Ask for the record of a key and write it down."""
+        """Look up the record of a key and record the answer."""
         self._check()
         found = self._form.fetch(key)
         self.sought.add(key)
@@ -129,17 +129,17 @@ class Ledger:
         return found
 
     def first(self, query: Query) -> ResultPage:
-        """Return the first page of a query, which is asked for only once."""
-        known = self._first.get(query)
-        return known if known is not None else self.ask(query)
+        """Return the first page of a query, which is requested only once."""
+        page = self._first.get(query)
+        return page if page is not None else self.ask(query)
 
     def pages(
         self, query: Query, most: int | None = None, *, begin: int = 0
     ) -> Iterator[ResultPage]:
-        """Return the pages of a query one after the other, each asked for as it comes.
+        """Yield the pages of a query, each requested when it is needed.
 
-        A first page that is known is not asked for again. Who has read some pages
-        before may ``begin`` after them, and only they know whether that was all.
+        A known first page is not requested again. A caller that has read some pages
+        may ``begin`` after them, and must itself note whether that was all.
         """
         cap = self.interface.cap
         reachable = inf if cap is None else self.interface.pages(cap)
@@ -154,10 +154,10 @@ class Ledger:
             self.finished.add(query)
 
     def whole(self, query: Query) -> bool:
-        """Say whether everything that answers a query was shown.
+        """Return whether all records that answer a query were shown.
 
-        It was read to its end, that end is not the cap, and no fewer records were
-        shown than the form counts: pages can shift while they are read.
+        It was read to its end, the end is not the cap, and as many records were shown
+        as the form counts: pages can shift while they are read.
         """
         if query not in self.finished:
             return False

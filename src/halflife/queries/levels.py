@@ -1,4 +1,4 @@
-"""The steps of a drill-down: which conditions can be added, with which chances."""
+"""The levels of a drill-down: the conditions that can be added, and their chances."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,23 +14,23 @@ from halflife.core.object_store import Attributes, Scalar
 from halflife.queries.incidence import Incidence
 
 Guide: TypeAlias = Literal["even", "known", "counts"]
-CUTS = 7  # of a range of which no cuts are given: the eighths of the known numbers
-DEFENCE = 0.2  # of each chance does not depend on what was added before
-REST = 0.02  # of the chance, at least, goes to values that nobody knows
+CUTS = 7  # of a range without given cuts: the eighths of the known numbers
+DEFENCE = 0.2  # share of each chance that does not depend on earlier conditions
+REST = 0.02  # chance of unknown values, at least
 
 
 @dataclass(frozen=True)
 class DrillLevel:
-    """One step of a drill-down: conditions on an attribute, of which one is added.
+    """One level of a drill-down: conditions on an attribute, of which one is added.
 
     Attributes:
         attribute: The attribute.
         terms: The conditions.
-        chance: Of each condition.
-        rest: Chance to add none, and go on with the records that meet none of them:
-            those without a value, or with one that is not known.
+        chance: The chance of each condition.
+        rest: The chance to add none, and continue with the records that meet none:
+            those without a value, or with an unknown one.
         gaps: Share of the known records that meet none of them.
-        place: The position of each condition; found once for all chances.
+        place: The position of each condition.
 
     """
 
@@ -56,22 +56,22 @@ class DrillLevel:
     def held(self, record: Attributes) -> frozenset[Term]:
         """Return the conditions that a record meets."""
         value = record.get(self.attribute.name)
-        known = self._held.get(value)
-        if known is None:
+        met = self._held.get(value)
+        if met is None:
             terms = self.attribute.terms(value)
-            known = frozenset(term for term in terms if term in self.place)
-            self._held[value] = known
-        return known
+            met = frozenset(term for term in terms if term in self.place)
+            self._held[value] = met
+        return met
 
     def draw(self, rng: Generator) -> tuple[Term | None, float]:
-        """Return a condition, or None for the rest, and its chance."""
+        """Return a random condition, or None for the rest, and its chance."""
         chance = np.append(self.chance, self.rest)
         chance /= chance.sum()
         at = int(rng.choice(chance.size, p=chance))
         return (*self.terms, None)[at], float(chance[at])
 
     def without(self, used: Iterable[Term]) -> "DrillLevel":
-        """Return the level with conditions that cannot be drawn again."""
+        """Return the level without the chances of used conditions."""
         chance = self.chance.copy()
         chance[[self.place[term] for term in used if term in self.place]] = 0.0
         share = (1.0 - self.rest) / chance.sum() if chance.any() else 0.0
@@ -83,19 +83,19 @@ def levels(
     known: Iterable[Attributes] = (),
     guide: Guide = "known",
 ) -> tuple[DrillLevel, ...]:
-    """Return the steps that an interface allows; words come last.
+    """Return the levels that an interface allows; keywords come last.
 
-    The conditions are the values that the interface knows and those of the known
+    The conditions are the values that the interface lists and those of the known
     records. With m of them, the rest has the chance
-    (records without + 1) / (records + m + 1), and 2 % at least, for there may be values
-    that nobody knows; the others share what is left evenly, or (``known``) like the
+    (records without + 1) / (records + m + 1), and 2 % at least, because there may be
+    unknown values; the conditions share what is left evenly, or (``known``) like the
     known records + 1. Any chances give unbiased estimates; the nearer they are to the
     truth, the less the estimates vary.
     """
     records = tuple(known)
     found = [_level(attribute, records, guide) for attribute in interface.attributes]
-    some = [level for level in found if level is not None]
-    return tuple(sorted(some, key=lambda level: not level.parts))
+    possible = [level for level in found if level is not None]
+    return tuple(sorted(possible, key=lambda level: not level.parts))
 
 
 def _level(
@@ -117,14 +117,14 @@ def _level(
 def _floor(attribute: Attribute) -> float:
     """Return the least chance of the rest.
 
-    Nothing is unknown of a number, which lies in some range, nor of a value where the
-    form lists all that can be selected.
+    It is 0 for numbers, which all lie in some range, and where the form lists all
+    values that can be selected.
     """
     return 0.0 if attribute.kind == "range" or attribute.values else REST
 
 
 def _cut(attribute: Attribute, known: Sequence[Attributes]) -> Attribute:
-    """Return a range with cuts: those of the known numbers if it has none."""
+    """Return a range attribute with cuts, from the known numbers if it has none."""
     if attribute.kind != "range" or attribute.cuts:
         return attribute
     column = (record.get(attribute.name) for record in known)
@@ -138,7 +138,7 @@ def _cut(attribute: Attribute, known: Sequence[Attributes]) -> Attribute:
 
 
 def _offered(attribute: Attribute) -> set[Term]:
-    """Return the conditions that the interface itself knows."""
+    """Return the conditions that the interface itself lists."""
     if attribute.kind == "range":
         points = [attribute.cuts[0] - 1.0, *attribute.cuts] if attribute.cuts else []
         return {term for point in points for term in attribute.terms(point)}
@@ -146,12 +146,12 @@ def _offered(attribute: Attribute) -> set[Term]:
 
 
 class LocalChances:
-    """What known records say about the next condition, given those added before.
+    """Chances of the next condition, given by the known records and earlier conditions.
 
     The chance of a condition is 1 - e times its share of the known records that meet
     the conditions so far, plus e times its chance in the level: a path that no known
-    record took stays possible, and no weight becomes much larger than it would be
-    without (a defensive mixture: Hesterberg, Technometrics 1995).
+    record takes stays possible, and no weight becomes much larger than without them
+    (a defensive mixture: Hesterberg, Technometrics 1995).
     """
 
     def __init__(
@@ -163,18 +163,18 @@ class LocalChances:
         records = tuple(known)
         self.guide = guide
         self.levels = levels(interface, records, guide)
-        told = records if guide == "known" else ()
-        self.rows: Ints = np.arange(len(told))
+        guides = records if guide == "known" else ()
+        self.rows: Ints = np.arange(len(guides))
         keys = tuple(map(str, self.rows.tolist()))
         self._held = {
             level.attribute.name: Incidence.joining(
-                keys, [tuple(level.held(record)) for record in told]
+                keys, [tuple(level.held(record)) for record in guides]
             )
             for level in self.levels
         }
 
     def given(self, level: DrillLevel, rows: Ints) -> DrillLevel:
-        """Return a level with the chances that these known records give."""
+        """Return a level with the chances that some known records give."""
         held = self._held[level.attribute.name]
         if not rows.size:
             return level
@@ -193,7 +193,7 @@ class LocalChances:
         return replace(level, chance=chance, rest=rest)
 
     def among(self, level: DrillLevel, term: Term | None, rows: Ints) -> Ints:
-        """Return those of the known records that meet a condition, or none."""
+        """Return the known records of ``rows`` that meet a condition, or the rest."""
         held = self._held[level.attribute.name]
         if term is None:
             left: Ints = rows[np.diff(held.start)[rows] == 0]

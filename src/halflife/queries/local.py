@@ -1,4 +1,4 @@
-"""The local copy of a database behind a form, as those who choose queries see it."""
+"""The local copy of a database behind a form, as policies for queries see it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ NEVER = float("-inf")
 
 
 class Origin(IntEnum):
-    """Where a record of the copy is from."""
+    """The origin of a record of the copy."""
 
     HISTORY = 0
     SAMPLED = 1
@@ -30,8 +30,8 @@ class QueryReading:
         pages: Pages read, counted from the first.
         keys: Records that they showed.
         gained: Records among them that were new.
-        told: Records that match, as the form says; None if it does not.
-        done: Whether all that can be reached was read.
+        total: The hit count that the form reports; None if it reports none.
+        done: Whether all reachable results were read.
         barren: Pages without a new record since the last one with any.
         shown: The records that it showed, in order.
 
@@ -40,14 +40,14 @@ class QueryReading:
     pages: int = 0
     keys: set[str] = field(default_factory=set)
     gained: int = 0
-    told: int | None = None
+    total: int | None = None
     done: bool = False
     barren: int = 0
     shown: list[str] = field(default_factory=list)
 
 
 class Counter:
-    """Numbers by position that grow as positions come.
+    """Counts by position in an array that grows.
 
     >>> numbers = Counter()
     >>> numbers.add([4, 4, 1]); numbers.size(6); numbers.values.tolist()
@@ -60,11 +60,11 @@ class Counter:
 
     @property
     def values(self) -> Ints:
-        """The numbers, one a position."""
+        """The counts by position."""
         return self._held[: self._size]
 
     def size(self, size: int) -> None:
-        """Have at least so many positions."""
+        """Grow to at least so many positions."""
         self._size = max(self._size, size)
         if self._size > self._held.size:
             more = np.zeros(max(self._size, 2 * self._held.size), dtype=np.intp)
@@ -72,7 +72,7 @@ class Counter:
             self._held = more
 
     def add(self, positions: Iterable[int], amount: int = 1) -> None:
-        """Count each position once more, as often as it is named."""
+        """Add an amount to each position, as often as it is listed."""
         for position in positions:
             if position >= self._size:
                 self.size(position + 1)
@@ -80,10 +80,10 @@ class Counter:
 
 
 class LocalRecords:
-    """Records, the terms they meet, and what this round of asking has shown of them.
+    """Records, the terms they meet, and what a round of queries has shown of them.
 
-    A round begins with the copy of old; whatever the form shows from then on is
-    noted. A record that came new in this round counts as seen in it.
+    A round begins with the old copy; everything that the form shows from then on is
+    noted. A new record of this round counts as seen in it.
 
     Args:
         interface: The form.
@@ -93,18 +93,18 @@ class LocalRecords:
     Attributes:
         keys: The records in the order in which they came.
         terms: The terms in the order in which they came.
-        held: Records of the copy of old that meet each term, those known gone not.
-        seen: Records of old, of each term, that this round has shown.
+        held: Old records that meet each term, without those known to be gone.
+        seen: Old records of each term that this round has shown.
         fresh: New records of each term that this round has shown.
         shown: All records that it has shown.
-        sampled: Those that a sample was made of.
-        gone: Records of old that were not where they should have been.
+        sampled: The records of a random sample.
+        gone: Old records that were missing from a complete answer.
         updated: Records that were shown with other values than the copy had.
         reads: How far each query was read.
-        newest: How far everything was read, newest first.
+        newest: How far the empty query was read, newest first.
         log: The queries of which a page was read, page by page.
-        old: Records of the copy of old.
-        again: Those of them that this round has shown.
+        old: The number of old records.
+        again: The number of old records that this round has shown.
 
     """
 
@@ -146,11 +146,11 @@ class LocalRecords:
         return self._records[key]
 
     def origin(self, key: str) -> Origin:
-        """Return where a record is from."""
+        """Return the origin of a record."""
         return self._origin[key]
 
     def number(self, term: Term) -> int | None:
-        """Return the position of a term; None if no record ever met it."""
+        """Return the position of a term; None if no record meets it."""
         return self._number.get(term)
 
     def of(self, key: str) -> frozenset[int]:
@@ -163,15 +163,15 @@ class LocalRecords:
 
     @property
     def count(self) -> Ints:
-        """How many records of the copy meet each term, those known gone not."""
+        """How many records meet each term, without those known to be gone."""
         return self.held.values + self.fresh.values
 
     def matching(self, query: Query) -> set[str]:
-        """Return the records of the copy that answer a query, those gone not."""
+        """Return the records that answer a query, without those known to be gone."""
         if not query:
             return set(self._records) - self.gone
-        found = [self._meeting(term) for term in query]
-        return set.intersection(*sorted(found, key=len)) - self.gone
+        sets = [self._meeting(term) for term in query]
+        return set.intersection(*sorted(sets, key=len)) - self.gone
 
     def _meeting(self, term: Term) -> set[str]:
         number = self._number.get(term)
@@ -183,7 +183,7 @@ class LocalRecords:
         return {k for k, r in self._records.items() if meets(r, Query.of(term))}
 
     def recent(self, since: float) -> Ints:
-        """Return how many records of old, of each term, came after ``since``."""
+        """Return how many old records of each term came after ``since``."""
         found = Counter()
         found.size(len(self.terms))
         for key in self.keys:
@@ -192,7 +192,7 @@ class LocalRecords:
         return found.values
 
     def note(self, key: str, record: Attributes, origin: Origin) -> bool:
-        """Note that the form showed a record; say whether it is new."""
+        """Note that the form showed a record; return whether it is new."""
         first = key not in self._records
         if first:
             self._enter(key, record, origin)
@@ -211,7 +211,7 @@ class LocalRecords:
         return False
 
     def lost(self, key: str) -> None:
-        """Note that a record was not where it should have been."""
+        """Note that a record is missing from a complete answer."""
         if key not in self.shown and key not in self.gone:
             self.gone.add(key)
             self.held.add(self._of[key], -1)
@@ -224,7 +224,7 @@ class LocalRecords:
         (self.fresh if origin else self.held).add(self._of[key])
 
     def _change(self, key: str, record: Attributes) -> None:
-        """Take over new values; the record counts under the terms it meets now."""
+        """Replace the values of a record, and count it under its new terms."""
         self.updated.add(key)
         self._records[key] = record
         counters = [self.fresh if self._origin[key] else self.held]
@@ -254,12 +254,12 @@ class LocalRecords:
         self._of[key] = frozenset(numbers)
 
     def reading(self, query: Query) -> QueryReading:
-        """Return how far a query was read, to be written on."""
+        """Return the reading of a query for an update, and log the query."""
         self.log.append(query)
         return self.reads.setdefault(query, QueryReading())
 
     def within(self, query: Query) -> tuple[Ints, Ints, Ints]:
-        """Return ``held``, ``seen`` and ``fresh`` of each term among a query's."""
+        """Return ``held``, ``seen`` and ``fresh`` by term, among a query's records."""
         held, seen, fresh = Counter(), Counter(), Counter()
         for counter in (held, seen, fresh):
             counter.size(len(self.terms))
@@ -273,13 +273,13 @@ class LocalRecords:
         return held.values, seen.values, fresh.values
 
     def incidence(self) -> Incidence:
-        """Return which record meets which term, both in the order they came."""
+        """Return which record meets which term, both in the order of ``keys``."""
         rows = [sorted(self._of[key]) for key in self.keys]
         start = np.cumsum([0, *map(len, rows)], dtype=np.intp)
         term = np.array([number for row in rows for number in row], dtype=np.intp)
         return Incidence(tuple(self.keys), tuple(self.terms), start, term)
 
     def are(self, *origins: Origin) -> Bools:
-        """Say of each record, as in ``keys``, whether it is from one of these."""
+        """Return, for each record of ``keys``, whether it has one of these origins."""
         found: Bools = np.array([self._origin[k] in origins for k in self.keys], bool)
         return found

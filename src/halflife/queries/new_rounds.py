@@ -1,4 +1,4 @@
-"""A round of looking for new records that may take several turns."""
+"""A round for new records that may take several turns."""
 
 from collections.abc import Mapping
 from math import inf
@@ -18,15 +18,15 @@ from halflife.queries.policies import NewPolicy
 from halflife.queries.sampling import Drawing
 from halflife.queries.turn_result import PlannedQuery
 
-FIRST_PART = 10  # requests of a round: fewer end before a sample's walk does
-PENDING = "pending"  # under which a query is kept that was not read to its end
+FIRST_PART = 10  # requests of the first part of a round: one walk of a sample
+PENDING = "pending"  # the stored name of a query that was not read to its end
 
 
 class NewRounds:
-    """A rule that works in rounds, and the place that its round has come to.
+    """A rule that works in rounds, and the progress of its round.
 
-    What came in earlier turns of the round counts as new, and what these turns showed
-    as shown, so it goes on as if there had been one long turn.
+    Records that came in earlier turns of the round count as new, and those shown in
+    them as shown, so the round continues as if it were one long turn.
 
     Args:
         policy: The policy.
@@ -46,7 +46,7 @@ class NewRounds:
         self.over = False
 
     def local(self, interface: Interface) -> LocalRecords:
-        """Return the copy as the rule sees it, and let the rule go on."""
+        """Return the copy as the rule sees it, and restore the state of the rule."""
         held, before = self._held, self._before
         old = {k: r for k, r in held.records.items() if held.came[k] < before.began}
         local, drawn = LocalRecords(interface, old, held.came), set(before.drawn.keys)
@@ -67,7 +67,7 @@ class NewRounds:
 
     @property
     def lacks_sample(self) -> bool:
-        """Whether a sample is wanted and not drawn yet."""
+        """Whether the policy needs a sample that is not drawn yet."""
         return self._policy.sample is not None and not self._drawn.complete
 
     def draw(
@@ -75,39 +75,39 @@ class NewRounds:
     ) -> None:
         """Draw the sample, with at most this share of the requests left.
 
-        Raise what ended it; what was drawn until then is noted.
+        Raise the error that ended it; what was drawn until then is kept.
         """
         assert self._policy.sample is not None
         most = inf if ledger.left is None else share * ledger.left
-        known = {**self._held.records, **ledger.seen}
+        records = {**self._held.records, **ledger.seen}
         drawing = Drawing(
             ledger,
             self._policy.share,
-            known=known,
+            known=records,
             method=self._policy.sample,
             before=self._drawn,
         )
-        ended: list[BudgetSpent | SourceError] = []
+        errors: list[BudgetSpent | SourceError] = []
 
-        def drawn(ledger: Ledger, rng: Generator) -> Mapping[str, Attributes]:
+        def draw_walks(ledger: Ledger, rng: Generator) -> Mapping[str, Attributes]:
             before = ledger.requests
             try:
                 while not drawing.over and ledger.requests - before < most:
                     ledger.heed()
                     drawing.walk(rng)
             except (BudgetSpent, SourceError) as error:
-                ended.append(error)
+                errors.append(error)
             return drawing.records
 
-        turn.sample(drawn, rng)
+        turn.sample(draw_walks, rng)
         self._drawn = drawing.so_far()
-        for error in ended:
+        for error in errors:
             raise error
 
     def next(
         self, local: LocalRecords, ledger: Ledger, rng: Generator
     ) -> Choice | None:
-        """Return what to ask next; the same again until it was carried out."""
+        """Return the next choice; the same again until it was carried out."""
         if self.lacks_sample:
             return None
         if self._choice is None and not self.over:
@@ -116,17 +116,17 @@ class NewRounds:
         return self._choice
 
     def done(self, choice: Choice) -> None:
-        """Take note that a choice was carried out to its end."""
+        """Note that a choice was carried out to its end."""
         if choice is self._choice:
             self._choice = None
 
     def so_far(self, local: LocalRecords) -> NewRound | None:
-        """Return the round as it is to go on; None if it has ended."""
+        """Return the progress of the round; None if it has ended."""
         if self.over:
             return None
         rule, queries = self._rule, dict[str, list[Query]]()
         if isinstance(rule, RemembersNew):
-            queries = {name: list(some) for name, some in rule.so_far().items()}
+            queries = {name: list(each) for name, each in rule.so_far().items()}
         if self._choice is not None and self._choice.pages is None:
             queries[PENDING] = [self._choice.query]
         reads = open_reads(local)
@@ -134,7 +134,7 @@ class NewRounds:
 
 
 def _rest(local: LocalRecords, query: Query) -> Choice | None:
-    """Return the rest of a query that was not read to its end."""
+    """Return the unread rest of a query."""
     reading = local.reads.get(query)
     if reading is None or reading.done:
         return None
@@ -144,9 +144,9 @@ def _rest(local: LocalRecords, query: Query) -> Choice | None:
 def round_ahead(
     name: str, coming: float, pages: int, gain: float
 ) -> list[PlannedQuery]:
-    """Return a round of so many pages as it would be asked, the order unknown.
+    """Return the plan of a round of so many pages, whose queries are unknown.
 
-    In parts that double, so that few or many requests may go into it.
+    Its parts double in size, so that a budget may cover few or many requests of it.
     """
     why = f"{name}: about {coming:.1f} new records by now"
     steps: list[PlannedQuery] = []
@@ -158,7 +158,7 @@ def round_ahead(
 
 
 def sample_ahead(policy: NewPolicy, ledger: Ledger, gain: float) -> PlannedQuery:
-    """Return the drawing of a sample as people are told of it."""
-    why = f"{policy.name}: records are chosen by it ({policy.sample} sampling)"
+    """Return the drawing of a sample as reports show it."""
+    why = f"{policy.name}: it chooses records by a sample ({policy.sample} sampling)"
     what = f"a random sample of {policy.share:.0%}"
     return PlannedQuery(what, max(ledger.left or FIRST_PART, 1), gain, why)

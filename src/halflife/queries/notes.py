@@ -1,4 +1,4 @@
-"""What a form answered while it was measured."""
+"""The answers of a form while it is probed."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,19 +9,19 @@ from typing import NamedTuple
 from halflife.core.forms import Interface, Query, ResultPage, Term
 from halflife.core.object_store import Attributes
 
-SLACK = 1.06  # a number told to two digits is off by less than this factor
+SLACK = 1.06  # a count of two digits is off by less than this factor
 RESULTS = (100, 200, 500, 1000, 2000, 5000, 10_000)
 PAGES = (10, 20, 50, 100)  # where sites end results
-LUCK = 1.25  # a lie about n hits rounds to n once in n / LUCK, if it is a small one
+LUCK = 1.25  # a slightly wrong count of n hits still rounds to n once in n / LUCK
 
 
 class End(NamedTuple):
     """Where the results of a query end.
 
     Attributes:
-        last: The last page that was seen to have records.
-        shown: How many it had.
-        beyond: The first page that was seen to have none; None if all had some.
+        last: The last page known to have records.
+        shown: The number of records on it.
+        beyond: The first page known to be empty; None if none was.
 
     """
 
@@ -30,16 +30,16 @@ class End(NamedTuple):
     beyond: int | None = None
 
     def reach(self, size: int) -> int:
-        """Return how many results are within reach, at least."""
+        """Return the number of results known to be within reach."""
         return self.last * size + self.shown
 
     def usual(self, size: int) -> bool:
-        """Say whether sites often end their results there, as far as it is known."""
+        """Return whether sites often end their results at such a place."""
         pages = usual_ends(size)
         top = self.beyond if self.beyond is not None else self.last + 1
-        cut = self.sharp and self.shown < size
-        whole = not cut and any(self.last < page <= top for page in pages)
-        return whole or self.reach(size) in RESULTS
+        inside = self.sharp and self.shown < size
+        at_page = not inside and any(self.last < page <= top for page in pages)
+        return at_page or self.reach(size) in RESULTS
 
     @property
     def sharp(self) -> bool:
@@ -54,21 +54,21 @@ def usual_ends(size: int) -> set[int]:
 
 @dataclass
 class Notes:
-    """All answers, as far as judgements need them.
+    """All answers that the judgements need.
 
     Attributes:
-        claimed: What the form is said to do.
+        claimed: The interface that the form claims.
         size: Records on a page, as far as it is known.
         pages: The answers, by query and page, as first given.
-        again: First pages that were asked for once more.
+        again: First pages that were requested a second time.
         newest: The first page of a query, newest first.
         ends: Where the results of queries end.
-        shared: A second query that was seen to end where the first did, or not.
-        looked: Keys looked up that should be there, and what was found.
-        absent: Whether a key that nobody has was found; None if it was not tried.
-        failures: Requests without an answer that could be read.
-        trouble: What went wrong last.
-        began: What went wrong first.
+        shared: Whether a second query ends where the first did; None if not tried.
+        looked: Look-ups of keys that should exist, and their answers.
+        absent: Whether a key that does not exist was found; None if not tried.
+        failures: Requests without a readable answer.
+        trouble: The last error.
+        began: The first error.
 
     """
 
@@ -87,25 +87,25 @@ class Notes:
     began: str = ""
 
     def fail(self, why: str) -> None:
-        """Note that there was no answer that could be read."""
+        """Note that a request had no readable answer."""
         self.failures += 1
         self.trouble, self.began = why, self.began or why
 
     def firsts(self) -> Iterator[tuple[Query, ResultPage]]:
-        """Return the first pages, in the order asked for."""
+        """Return the first pages of all queries, in the order requested."""
         return ((query, f) for (query, page), f in self.pages.items() if not page)
 
     def first(self, query: Query) -> ResultPage | None:
-        """Return the first page of a query, if it was asked for."""
+        """Return the first page of a query, if it was requested."""
         return self.pages.get((query, 0))
 
     def total(self, query: Query) -> int | None:
-        """Return how many hits a query was told to have."""
+        """Return the hit count that the form reports for a query."""
         found = self.first(query)
         return found.total if found else None
 
     def totals(self) -> dict[Query, int]:
-        """Return all numbers of hits that were told."""
+        """Return all reported hit counts, by query."""
         return {q: f.total for q, f in self.firsts() if f.total is not None}
 
     def keys(self, query: Query) -> set[str]:
@@ -122,48 +122,48 @@ class Notes:
         return found
 
     def whole(self) -> Iterator[tuple[Query, int, int]]:
-        """Return queries that one page answers: with the hits told and shown.
+        """Yield queries that one page answers, with the hits reported and shown.
 
-        A page that is not full is the last one, if its size is known.
+        A page that is not full is the last one.
         """
         for query, found in self.firsts():
             if query and found.total is not None and 0 < len(found.records) < self.size:
                 yield query, found.total, len(found.records)
 
     def off(self) -> list[tuple[Query, int, int]]:
-        """Return those of them of which another number was told than shown."""
-        return [one for one in self.whole() if one[1] != one[2]]
+        """Return the queries of ``whole`` whose reported count is wrong."""
+        return [entry for entry in self.whole() if entry[1] != entry[2]]
 
     def lied(self) -> bool:
-        """Say whether the numbers of small queries are wrong, not just a little once.
+        """Return whether counts of small queries are wrong, more than slightly once.
 
-        A record that could not be read may make one number one too high.
+        An unreadable record may make one count one too high.
         """
         off = self.off()
-        far = any(abs(told - n) > max(1.0, 0.1 * n) for _, told, n in off)
+        far = any(abs(total - n) > max(1.0, 0.1 * n) for _, total, n in off)
         return far or len(off) > 1
 
     def luck(self) -> float:
-        """Return the chance that counts that lie a little agree where they do."""
-        agreed = [true for _, told, true in self.whole() if told == true]
+        """Return the chance that slightly wrong counts agree where these do."""
+        agreed = [true for _, total, true in self.whole() if total == true]
         return prod(min(LUCK / true, 1.0) for true in agreed)
 
     def biggest(self) -> Query | None:
-        """Return the query with most results, as far as can be told."""
-        best = max(self.firsts(), key=lambda one: _weight(*one), default=None)
+        """Return the query with most results, as far as known."""
+        best = max(self.firsts(), key=lambda entry: _weight(*entry), default=None)
         return best[0] if best and best[1].records else None
 
     def repeats(self, query: Query, page: int) -> bool:
-        """Say whether a page shows just what an earlier page of the query did."""
+        """Return whether a page has the same records as an earlier one of the query."""
         keys = self.pages[query, page].records.keys()
         return any(
             found.records.keys() == keys
-            for (asked, number), found in self.pages.items()
-            if asked == query and number < page
+            for (other, number), found in self.pages.items()
+            if other == query and number < page
         )
 
     def shares(self) -> dict[Term, float]:
-        """Return what part of the records shown meets each term."""
+        """Return the share of the records shown that meets each term."""
         records = self.records()
         meeting = Counter(
             term for record in records.values() for term in self.claimed.terms(record)
@@ -171,14 +171,14 @@ class Notes:
         return {term: count / len(records) for term, count in meeting.items()}
 
     def met(self, query: Query, terms: Sequence[Term]) -> list[bool]:
-        """Say of each record that a query showed whether it meets all of the terms.
+        """Return, for each record that a query showed, whether it meets all terms.
 
         Records that do not show the attributes are left out.
         """
         records = [
             record
-            for (asked, _), found in self.pages.items()
-            for record in (found.records.values() if asked == query else ())
+            for (other, _), found in self.pages.items()
+            for record in (found.records.values() if other == query else ())
         ]
         return [
             self.claimed.meets(record, Query.of(*terms))

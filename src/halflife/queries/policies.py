@@ -1,9 +1,9 @@
-"""Policies for databases behind forms, by the names that settings give them.
+"""Policies for databases behind forms, by their names in settings.
 
-A policy does one of two jobs: it looks for records that the copy lacks (``new``), or it
-keeps those that the copy has as they are now (``known``). It is a description and a way
-to make the rule that decides; whatever a rule must remember between turns is written
-down with the copy, so a rule itself begins anew with every turn.
+A policy does one of two jobs: it finds records that the copy lacks (``new``), or it
+refreshes those that the copy holds (``known``). It is a description and a factory of
+the rule that decides; what a rule must remember between turns is stored with the copy,
+so every turn makes a new rule.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,23 +36,23 @@ GROUP = "halflife.policies.form"
 LIU = "Liu, Xiao, Yang, sample-guided incremental crawling"
 YANG = "Yang, Wang, Lim, Wang, SIGMOD 2010"
 SHARP = 100.0  # the power of Eq. 4 by which ``sharpened`` draws
-SHARE = 0.15  # of the records are in the sample, as in the paper
-SURE = 2  # pages without new records that end a look at the newest
+SHARE = 0.15  # share of the records in the sample, as in the paper
+SURE = 2  # pages without new records that end the newest-first read
 KEYWORDS = 5  # of each attribute; with five the paper's figures 3 and 4 are best
 
 
 @runtime_checkable
 class FormPolicy(Protocol):
-    """What is known of a policy for a form, whichever job it does."""
+    """The description of a policy for a form, of either job."""
 
     @property
     def name(self) -> str:
-        """What settings call it."""
+        """Its name in settings."""
         ...
 
     @property
     def job(self) -> Job:
-        """Whether it looks for new records or refreshes known ones."""
+        """Whether it finds new records or refreshes known ones."""
         ...
 
     @property
@@ -72,20 +72,20 @@ class FormPolicy(Protocol):
 
 
 def _no_values() -> Rotation:
-    raise ValueError("nothing is known of the values that can be chosen")
+    raise ValueError("no values of choices are known")
 
 
 @dataclass(frozen=True, slots=True)
 class Outset:
-    """What a rule for new records begins with.
+    """The input of a rule for new records.
 
     Attributes:
-        since: What came after this day came lately; infinite if nobody knows.
+        since: Records that came after this day are recent; infinite if unknown.
         now: The time, in days.
-        gap: The days since the records of the copy were seen, in the mean.
-        date: The attribute that the newest-first order goes by; empty if unknown.
+        gap: The mean of the days since the records of the copy were seen.
+        date: The attribute that newest-first order sorts by; empty if unknown.
         unfound: Records that the form reports and does not show.
-        values: Tells what each value that can be chosen is likely to bring.
+        values: Returns what each value of a choice is likely to bring.
 
     """
 
@@ -102,18 +102,18 @@ class NewPolicy:
     """A way to find the records that the copy lacks.
 
     Attributes:
-        name: What settings call it.
+        name: Its name in settings.
         about: What it does, in one line.
         make: Makes its rule for a round.
         paper: Where it was published; empty if it is ours.
         needs: What a form must be able to do for it.
-        newest: Whether a form that shows the newest first is asked for these ``first``,
-            or for nothing else (``only``).
-        in_turn: Whether values are read one after the other, by ``Rotation``, where
-            not all of them can be read.
-        sample: How it has a sample drawn first; None if it wants none.
-        share: Of the database is in that sample.
-        rounds: Whether a round goes on in the next turn where the last one ended it.
+        newest: Whether a form that can sort newest first is read in that order
+            ``first``, or in no other (``only``).
+        in_turn: Whether values are read one after the other, by ``Rotation``, if the
+            budget does not cover all of them.
+        sample: The method of the sample that it needs first; None if it needs none.
+        share: The share of the database in that sample.
+        rounds: Whether the next turn continues an unfinished round.
 
     """
 
@@ -132,19 +132,19 @@ class NewPolicy:
 
 @dataclass(frozen=True, slots=True)
 class KnownPolicy:
-    """A way to keep the records of the copy as they are now.
+    """A way to refresh the records of the copy.
 
     Attributes:
-        name: What settings call it.
+        name: Its name in settings.
         about: What it does, in one line.
-        make: Makes its rule; it is given the relative staleness that is allowed.
+        make: Makes its rule, given the relative staleness that is allowed.
         paper: Where it was published; empty if it is ours.
         needs: What a form must be able to do for it.
-        coverage: By what the hits of queries that were not asked are guessed: the
-            records ``held``, a reference ``corpus`` times a factor, or how often terms
-            go together in a ``sample``.
+        coverage: How the hits of unsent queries are estimated: from the records
+            ``held``, a reference ``corpus`` times a factor, or the co-occurrence of
+            terms in a ``sample``.
         weighs: Whether its gains are records put right times days.
-        rounds: Whether it works in rounds, of which one a turn is enough.
+        rounds: Whether it works in rounds, at most one a turn.
 
     """
 
@@ -314,21 +314,21 @@ ORDER_INTERVAL = KnownPolicy(
 )
 
 NEW: Mapping[str, NewPolicy] = {
-    one.name: one
-    for one in (
+    policy.name: policy
+    for policy in (
         EXPECTED, UNDATED, SAMPLE_GUIDED, UNIFORM, SHARPENED, EXHAUSTIVE, GAMMA_POISSON,
         NEWEST, ROTATION,
     )
 }  # fmt: skip
 KNOWN: Mapping[str, KnownPolicy] = {
-    one.name: one
-    for one in (
+    policy.name: policy
+    for policy in (
         NAIVE_1, NAIVE_2, GREEDY_PROBES, METHOD_1, METHOD_1_CORPUS, METHOD_1_SAMPLE,
         METHOD_2, METHOD_2_CORPUS, METHOD_2_SAMPLE, PAGE_GREEDY, ORDER_INTERVAL,
         CUBE_ROOT, INDEX, LOOKUP_INDEX,
     )
 }  # fmt: skip
-# What replays have called them from the beginning.
+# Older names, which replays still accept.
 ALIASES: Mapping[str, str] = {
     "default": "expected",
     "paper": "sample-guided",
@@ -341,12 +341,12 @@ ALIASES: Mapping[str, str] = {
 def rule_of(name: str) -> KnownRule:
     """Return one of our rules for known records by its name in settings or replays.
 
-    The oracle is a rule of replays alone: it has to be told the truth.
+    Only replays have the oracle, because it needs the true differences.
     """
     if name == "oracle":
         return KnownOracle()
-    found = KNOWN.get(ALIASES.get(name, name))
-    if found is None:
-        there = ", ".join([*KNOWN, "oracle"])
-        raise ValueError(f"there is no rule {name!r}; there is {there}")
-    return found.make(ALPHA)
+    policy = KNOWN.get(ALIASES.get(name, name))
+    if policy is None:
+        names = ", ".join([*KNOWN, "oracle"])
+        raise ValueError(f"there is no rule {name!r}; choose one of {names}")
+    return policy.make(ALPHA)

@@ -1,6 +1,6 @@
-"""Records of a form drawn at random, to see how good a copy is without bias.
+"""Random samples of a form's records that measure a copy without bias.
 
-What upkeep asks for is chosen for being stale or new, so it says nothing of the rest.
+Upkeep chooses queries for stale or new records, so its answers say nothing of the rest.
 Here each record has a known chance of being drawn, whatever is believed of it, and is
 weighted by its inverse.
 """
@@ -19,7 +19,7 @@ from halflife.core.object_store import Attributes
 from halflife.queries.drill_down import Drill, DrillWalk, ways
 from halflife.queries.ledger import Ledger
 
-CHECKED = "drawn to check the copy"  # the note of a look that such records make
+CHECKED = "drawn to check the copy"  # the note of a snapshot of such records
 
 Records: TypeAlias = Mapping[str, Attributes]
 Same: TypeAlias = Callable[[Attributes, Attributes], bool]
@@ -27,13 +27,13 @@ Same: TypeAlias = Callable[[Attributes, Attributes], bool]
 
 @dataclass(frozen=True, slots=True)
 class DrawTally:
-    """What draws say of a copy, in sums over the database that each estimates.
+    """The state of a copy, as sums over the database estimated from a sample.
 
     Attributes:
-        true: Records that the copy has as they are.
-        held: Records that the copy has, there or not.
-        lacks: Records that it does not have.
-        looks: How many records of equal weight would tell as much.
+        true: Records that the copy holds in their present version.
+        held: Records that the copy holds, whether they still exist or not.
+        lacks: Records that it does not hold.
+        looks: The effective sample size: so many records of equal weight.
 
     """
 
@@ -49,8 +49,8 @@ class LookedUp:
 
     Attributes:
         parts: Records that were drawn from, each with the same chance.
-        shown: Of each that was drawn the record as it is; nothing if it is gone.
-        total: Records that there are, if the form tells that; else None.
+        shown: The present version of each drawn record; empty if it is gone.
+        total: Records in the database, if the form reports that; else None.
 
     """
 
@@ -59,17 +59,17 @@ class LookedUp:
     total: int | None = None
 
     def tally(self, held: Records, same: Same) -> DrawTally:
-        """Return what they say of a copy.
+        """Return the estimated state of a copy.
 
-        Each of the n that were drawn of N stands for N / n. If the form tells how many
-        records there are, the copy lacks those less the ones it has. They tell as much
-        as n / (1 - n / N) of many would, times what the sums stand for over what is
-        held: so means over audits, each by its looks, are ratios of sums as well.
+        Each of the n records drawn out of N stands for N / n. If the form reports how
+        many records exist, the copy lacks those minus the ones it has. The effective
+        sample size is n / (1 - n / N), times the size that the sums stand for over the
+        number held: so means over audits, weighted by it, are ratios of sums as well.
         """
-        n, each = float(len(self.shown)), self.parts / max(len(self.shown), 1)
-        there = [(k, r) for one in self.shown for k, r in one.items() if k in held]
-        true = each * sum(same(held[k], r) for k, r in there)
-        here, whole = each * len(there), float(len(held))
+        n, factor = float(len(self.shown)), self.parts / max(len(self.shown), 1)
+        there = [(k, r) for shown in self.shown for k, r in shown.items() if k in held]
+        true = factor * sum(same(held[k], r) for k, r in there)
+        here, whole = factor * len(there), float(len(held))
         lacks = 0.0 if self.total is None else max(self.total - here, 0.0)
         looks = inf if n >= self.parts else n / (1.0 - n / self.parts)
         return DrawTally(true, whole, lacks, looks * (whole + lacks) / max(whole, 1.0))
@@ -77,7 +77,7 @@ class LookedUp:
 
 @dataclass(slots=True)
 class DrilledRecords:
-    """Records found by random drill-downs that saw everything at their ends.
+    """Records found by random drill-downs whose last query was read whole.
 
     Attributes:
         interface: What the form can do.
@@ -89,14 +89,14 @@ class DrilledRecords:
     walks: list[DrillWalk] = field(default_factory=list)
 
     def tally(self, held: Records, same: Same) -> DrawTally:
-        """Return what they say of a copy.
+        """Return the estimated state of a copy.
 
-        Each record at the end of a drill-down stands for w = 1 / chance of them, also
-        one that the copy has and that should be there. All three sums go over the same
-        paths, so that their ratios vary little (Cochran, "Sampling techniques", 1977,
-        chapter 6). A drill-down counts as one look if what it found stands for a copy
-        of this size, and for more or less if for more or less: so means over audits,
-        each by its looks, are ratios of sums as well.
+        Each record at the end of a drill-down stands for w = 1 / chance records, also
+        one that the copy holds and that should be there. All three sums use the same
+        paths, so their ratios vary little (Cochran, "Sampling techniques", 1977,
+        chapter 6). A drill-down counts as one observation if its records stand for a
+        copy of this size, and for more or less in proportion: so means over audits,
+        weighted by observations, are ratios of sums as well.
         """
         true = here = lacks = 0.0
         for walk in self.walks:
@@ -108,28 +108,28 @@ class DrilledRecords:
         return DrawTally(true, here, lacks, (here + lacks) / max(len(held), 1))
 
     def _on(self, walk: DrillWalk, held: Records) -> list[float]:
-        """Return what each record of a copy that lies on a path stands for."""
-        some = [
+        """Return the weight of each record of a copy that lies on a path."""
+        paths = [
             ways(record, walk.steps)
             for record in held.values()
             if self.interface.meets(record, walk.query)
         ]
-        return [1.0 / (walk.probability * n) for n in some if n]
+        return [1.0 / (walk.probability * n) for n in paths if n]
 
 
 Draws: TypeAlias = LookedUp | DrilledRecords
 
 
 def counts_all(interface: Interface) -> bool:
-    """Say whether one request tells how many records there are."""
+    """Return whether one request gives the number of all records."""
     return interface.everything and interface.counts == "exact"
 
 
 def by_key(interface: Interface, *, known: bool) -> bool:
-    """Say whether single records can be drawn from the copy and looked up.
+    """Return whether an audit can look up random records of the copy by their keys.
 
-    That is enough if only the records that are held matter (``known``), or if the form
-    tells how many there are.
+    That is enough if only the records held matter (``known``), or if the form reports
+    how many there are.
     """
     return interface.lookup and (known or counts_all(interface))
 
@@ -137,18 +137,18 @@ def by_key(interface: Interface, *, known: bool) -> bool:
 def draw(
     ledger: Ledger, held: Records, rng: Generator, requests: int, *, known: bool
 ) -> Draws:
-    """Draw records until so many requests are spent; the last draw may take more.
+    """Draw records until ``requests`` are spent; the last draw may exceed them.
 
-    Where single records tell all (``by_key``), n of the N that are held are looked up,
-    each with the chance n / N. Elsewhere by random drill-downs (``queries.drilling``),
-    which find also what the copy lacks.
+    Where look-ups are enough (``by_key``), n of the N records held are looked up, each
+    with the chance n / N. Elsewhere random drill-downs (``queries.drill_down``) are
+    used, which also find what the copy lacks.
     """
     if by_key(ledger.interface, known=known):
         return _looked_up(ledger, held, rng, requests, known=known)
     draws = DrilledRecords(ledger.interface)
     with suppress(BudgetSpent, SourceError):
         drill = Drill(ledger, held.values())
-        for _ in range(requests):  # a walk may take none: all of it was asked before
+        for _ in range(requests):  # a walk of queries already sent takes no request
             walk = drill.walk(rng)
             if walk.whole:
                 draws.walks.append(walk)
@@ -168,5 +168,5 @@ def _looked_up(
             draws.shown.append(ledger.fetch(keys[at]).records)
             if ledger.requests >= requests:
                 break
-    # Without the number of all records nothing can be said of those that are lacking.
+    # Without the number of all records it is unknown how many the copy lacks.
     return draws if known or draws.total is not None else LookedUp(len(held))

@@ -1,9 +1,9 @@
-"""Looking for records that a form reports and that are not held.
+"""The search for records that a form reports and that are not held.
 
 When nothing else is worth a request and the form still reports more records than are
-held, all that it shows is read once more, divided where results are cut off. Either
-that brings them, or it is known why it cannot, and it is not tried again until more
-are missing.
+held, all that it shows is read again, divided where results are cut off. The search
+finds the missing records or shows why it cannot, and is not repeated until more are
+missing.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,11 +30,11 @@ class Recovery:
     """The search for missing records in a turn.
 
     Args:
-        ledger: The form, asked on account.
+        ledger: Counts the requests to the form.
         held: The copy as it was before the turn.
-        wish: What it is kept for.
+        wish: What it is for.
         now: The time, in days.
-        begins: Is told of the crawl when it begins, so that it can be written down.
+        begins: Receives the crawl when it begins, so that it can be saved.
 
     """
 
@@ -51,16 +51,16 @@ class Recovery:
         self._wanted = wish.purpose != "known"
         self._absent: frozenset[str] = frozenset()
         self.report, self.unseen = held.reported, held.unseen
-        self._searched = False  # whether all that the form shows was read in this turn
+        self._searched = False  # whether everything was read in this turn
         self.search = held.search if self._wanted else None
 
     def go_on(self) -> None:
-        """Go on with a search that was cut short; it comes before anything else."""
+        """Continue an interrupted search; it comes before anything else."""
         if self.search is not None:
             self._crawl(self.search)
 
     def finish(self, done: TurnResult) -> None:
-        """Look for what is missing after all that was worth it was asked."""
+        """Search for missing records if no other query is worth a request."""
         over, self._absent = done.stop == NOTHING_MORE, done.absent
         try:
             if over and self._asks_for_total():
@@ -76,12 +76,12 @@ class Recovery:
 
     @property
     def _there(self) -> dict[str, Attributes]:
-        """The records that are held, or were shown in this turn, and have not gone."""
-        known = {**self._held.records, **self._ledger.seen}
-        return {key: row for key, row in known.items() if key not in self._absent}
+        """The records that are held or were shown in this turn, and are not gone."""
+        records = {**self._held.records, **self._ledger.seen}
+        return {key: row for key, row in records.items() if key not in self._absent}
 
     def hear(self) -> None:
-        """Take in what the form has reported in this turn."""
+        """Update the report with what the form has reported in this turn."""
         there = self._there
         total = reported(self._ledger, there)
         if total is not None:
@@ -90,20 +90,20 @@ class Recovery:
             self.report = before.heard(self._now, total, len(there))
 
     def _asks_for_total(self) -> bool:
-        """Say whether a request would tell how many records there are."""
+        """Return whether to request the number of all records."""
         interface = self._ledger.interface
         known = self._ledger.totals.get(Query()) is not None
-        tells = interface.everything and interface.counts != "none"
-        return self._wanted and tells and not known and self._ledger.requests > 0
+        counts = interface.everything and interface.counts != "none"
+        return self._wanted and counts and not known and self._ledger.requests > 0
 
     def _open(self) -> int:
-        """Return how many records are still to be looked for."""
+        """Return how many records are still to be searched for."""
         if self.report is None or not self._wanted:
             return 0
         return self.report.open(len(self._there))
 
     def _look(self) -> None:
-        """Look for what is missing where it must be, and then everywhere."""
+        """Search for missing records where they must be, and then everywhere."""
         blank = replace(CrawlState.of_nothing(), records=self._there)
         lacking = self._lacking() if self._open() else []
         if lacking:
@@ -113,10 +113,10 @@ class Recovery:
             self._crawl(blank)
 
     def _lacking(self) -> list[Query]:
-        """Return the values of a choice that lack all that is missing; else nothing.
+        """Return the values of an attribute that hold all missing records, if any do.
 
-        Each costs a request, so only if these are fewer than the pages of everything
-        and half of what may be spent.
+        Each value costs a request, so they must be fewer than the pages of everything
+        and than half of the requests left.
         """
         ledger, interface = self._ledger, self._ledger.interface
         pages = ceil(len(self._there) / interface.page_size)
@@ -134,7 +134,7 @@ class Recovery:
         return []
 
     def _crawl(self, begin: CrawlState) -> None:
-        """Read all that the form shows, or go on with that."""
+        """Read all that the form shows, or continue to."""
         walk = Crawling(self._ledger, self._held.records.values(), resume=begin)
         self._begins(walk)
         done = walk.done()
@@ -146,17 +146,17 @@ class Recovery:
         if self.report is not None and begin.whole:
             interface = self._ledger.interface
             why, there = said(done, interface), len(self._there)
-            found = self.report.settled(
+            report = self.report.settled(
                 there, why, explained=explained(done, interface)
             )
-            self.report = replace(found, rough=self._ledger.trust.rough)
+            self.report = replace(report, rough=self._ledger.trust.rough)
         if begin.whole:
             self.unseen, self._searched = unseen_of(walk, done), True
 
     def _distrust(self) -> None:
-        """Look for everything again: what refuted numbers had proved is not proved.
+        """Plan to read everything again: refuted counts prove nothing.
 
-        Until that is done nobody knows how many records were never shown.
+        Until that is done it is unknown how many records were never shown.
         """
         self.report = None
         if self._wanted and not self._searched:
@@ -176,18 +176,18 @@ class Recovery:
 
 
 def choices(attribute: Attribute, held: Mapping[str, Attributes]) -> set[Term]:
-    """Return the values of a choice that are known; none if a record shows none."""
-    found = {Term(attribute.name, value) for value in attribute.values}
+    """Return the known values of an attribute; none if some record shows none."""
+    values = {Term(attribute.name, value) for value in attribute.values}
     for record in held.values():
         terms = attribute.terms(record.get(attribute.name))
         if not terms:
             return set()
-        found.update(terms)
-    return found
+        values.update(terms)
+    return values
 
 
 def search_ahead(held: FormCopy, interface: Interface) -> list[PlannedQuery]:
-    """Return what a search for missing records would ask; nothing if none are."""
+    """Return the planned search for missing records; empty if none are missing."""
     report = held.reported
     count = len(held.records)
     if report is None or not report.open(count):

@@ -1,8 +1,8 @@
-"""How many records a form reports, beside how many of them are held.
+"""How many records a form reports, and how many of them the copy lacks.
 
-A number of hits that is larger than what is held says that records are missing. How
-many are counted as missing for good ("unfound") is learned by reading all that the
-form shows: what it reports and never shows cannot be had, and only then is that said.
+A hit count above the number of records held shows that records are missing. Records
+that the form reports but did not show when everything was read are "unfound": they
+cannot be fetched.
 """
 
 from collections.abc import Mapping
@@ -19,17 +19,17 @@ _LATER = frozenset({"explained", "rough"})  # fields that older notes do not hav
 
 @dataclass(frozen=True, slots=True)
 class ReportedTotal:
-    """How many records a form said that there are, and what is known of the rest.
+    """How many records a form reports, and what is known of the missing ones.
 
     Attributes:
-        at: When it said so last, in days.
+        at: When it last reported so, in days.
         total: The records that it reports, at least.
         unfound: Records that it reports and did not show when everything was read.
         why: Why these could not be found; empty if there are none.
-        doubted: Whether some may not be there at all: no single query that could not
-            be divided counts them.
+        doubted: Whether some may not exist: no query that could not be divided
+            counts them.
         explained: How many of them such queries count.
-        rough: By what factor less one the number may be off, because it is rounded.
+        rough: The relative error of the total, if it is rounded.
 
     """
 
@@ -42,7 +42,7 @@ class ReportedTotal:
     rough: float = 0.0
 
     def row(self) -> dict[str, Any]:
-        """Return it in plain values; what nothing is known of is left out."""
+        """Return the fields as plain values, without unknown optional ones."""
         row = asdict(self)
         return {name: row[name] for name in row if row[name] or name not in _LATER}
 
@@ -51,11 +51,11 @@ class ReportedTotal:
         return max(self.total - held, 0)
 
     def open(self, held: int) -> int:
-        """Return how many of the missing ones are still to be looked for."""
+        """Return how many of the missing records are still to be searched for."""
         return max(self.missing(held) - self.unfound, 0)
 
     def span(self, held: int) -> tuple[float, float]:
-        """Return how many records are missing at least and at most.
+        """Return how many records are missing, at least and at most.
 
         >>> report = ReportedTotal(0.0, 315, rough=0.06)
         >>> [round(end, 1) for end in report.span(255)], report.span(315)
@@ -70,55 +70,56 @@ class ReportedTotal:
         return max(least - doubtful, 0.0), most
 
     def settled(self, held: int, why: str, *, explained: int) -> "ReportedTotal":
-        """Return the same after all that the form shows was read.
+        """Return the report after all that the form shows was read.
 
-        ``explained`` records are counted by queries that cannot be divided and show
-        only so many results.
+        ``explained`` records are counted by queries that cannot be divided and exceed
+        the cap.
         """
         left = self.missing(held)
-        some = min(explained, left)
-        found = replace(self, unfound=left, why=why, doubted=some < left)
-        return replace(found, explained=some) if left else self._met()
+        hidden = min(explained, left)
+        report = replace(self, unfound=left, why=why, doubted=hidden < left)
+        return replace(report, explained=hidden) if left else self._complete()
 
-    def _met(self) -> "ReportedTotal":
+    def _complete(self) -> "ReportedTotal":
         return ReportedTotal(self.at, self.total, rough=self.rough)
 
     def heard(self, at: float, total: int, held: int) -> "ReportedTotal":
-        """Return the same after the form has reported another number.
+        """Return the report after the form has reported another total.
 
-        What could not be found does not grow by that: further ones may be found.
+        The number of unfound records does not grow: further ones may be found.
         """
         unfound = min(self.unfound, max(total - held, 0))
         if not unfound:
-            return replace(self._met(), at=at, total=total)
+            return replace(self._complete(), at=at, total=total)
         return replace(self, at=at, total=total, unfound=unfound)
 
     def words(self, held: int) -> str:
-        """Say how many are missing and why; empty if none are."""
+        """Return how many records are missing and why, in words; empty if none are."""
         left = self.missing(held)
         if not left:
             return ""
-        said = f"it reports {self.total} records, {held} are held"
-        return f"{said}: {self.why}" if self.why and not self.open(held) else said
+        text = f"it reports {self.total} records, {held} are held"
+        return f"{text}: {self.why}" if self.why and not self.open(held) else text
 
 
-def at_least(counts: Counts, told: int | None) -> int | None:
-    """Return how many records a number of hits proves; None if it proves nothing.
+def at_least(counts: Counts, total: int | None) -> int | None:
+    """Return how many records a hit count proves; None if it proves nothing.
 
     >>> at_least("exact", 630), at_least("rounded", 1200), at_least("none", 630)
     (630, 1132, None)
     """
-    if told is None or counts == "none":
+    if total is None or counts == "none":
         return None
-    return int(told / ROUNDING) if counts == "rounded" else told
+    return int(total / ROUNDING) if counts == "rounded" else total
 
 
 def reported(ledger: Ledger, held: Mapping[str, Attributes]) -> int | None:
-    """Return how many records the form's answers of this turn say there are, at least.
+    """Return how many records the answers of this turn report, at least.
 
-    The number for everything if that was asked for. Else what is held and, of the
-    attribute whose values lack most, the sum of what the form reports beyond what is
-    held or was shown of each value; values never meet, so nothing counts twice.
+    That is the count of the empty query, if the form answers it. Else it is the number
+    held plus the missing records of the attribute whose values lack most: the sum over
+    its values of what is reported and neither held nor shown. A record has one value,
+    so none counts twice.
     """
     interface = ledger.interface
     whole = at_least(interface.counts, ledger.totals.get(Query()))
@@ -139,12 +140,12 @@ def _is_choice(interface: Interface, query: Query) -> bool:
 def short(ledger: Ledger, query: Query, held: Mapping[str, Attributes]) -> int:
     """Return how many records of one value are reported and neither held nor shown.
 
-    Values that no record shows as they are asked for are not compared: codes behind
-    names, and attributes that records do not show.
+    Values that no held record shows are not compared: they may be codes behind names,
+    or the attribute may not be shown.
     """
     interface = ledger.interface
-    told = at_least(interface.counts, ledger.totals.get(query))
-    known = {key for key, record in held.items() if interface.meets(record, query)}
-    if told is None or not known:
+    total = at_least(interface.counts, ledger.totals.get(query))
+    keys = {key for key, record in held.items() if interface.meets(record, query)}
+    if total is None or not keys:
         return 0
-    return max(told - len(known | ledger.shown.get(query, set())), 0)
+    return max(total - len(keys | ledger.shown.get(query, set())), 0)

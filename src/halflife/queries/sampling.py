@@ -17,9 +17,9 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide
 
 Sampling: TypeAlias = Literal["weighted", "counts", "rejection", "naive"]
-FRUITLESS = 200  # walks in a row without a new record: there are hardly more
-PILOT = 30  # walks after which it is known how unequal chances are
-SKEW = 0.1  # the quantile of the first chances that rejection goes by
+FRUITLESS = 200  # walks in a row without a new record that end a sample
+PILOT = 30  # walks that show how unequal chances are
+SKEW = 0.1  # the quantile of the first chances that scales rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class RecordSample:
 
 @dataclass(frozen=True, slots=True)
 class DrawnSoFar:
-    """A sample that was cut short, as it is written down.
+    """The state of an interrupted sample, as it is stored.
 
     Attributes:
         keys: The records drawn.
         chances: The chances of the first records found, which scale rejection.
-        sum: The sizes that the walks have estimated, added up.
+        sum: The sum of the sizes that the walks have estimated.
         walks: Drill-downs so far.
-        idle: Those of them at the end that brought no new record.
-        complete: Whether it is as large as was wanted.
+        idle: The last of them without a new record.
+        complete: Whether the sample has the requested size.
 
     """
 
@@ -65,7 +65,7 @@ class DrawnSoFar:
 
 
 class _Drawn:
-    """Records as they are drawn."""
+    """The records drawn so far."""
 
     def __init__(self) -> None:
         self.records: dict[str, Attributes] = {}
@@ -76,7 +76,7 @@ class _Drawn:
         self.chances: list[float] = []
 
     def go_on(self, before: DrawnSoFar, records: Mapping[str, Attributes]) -> None:
-        """Begin where a sample was cut short; records that went are not in it."""
+        """Resume an interrupted sample, without records that are gone."""
         self.records = {key: records[key] for key in before.keys if key in records}
         self.weight = dict.fromkeys(self.records, 0.0)
         self.sum, self.walks, self.idle = before.sum, before.walks, before.idle
@@ -112,16 +112,16 @@ def _every(drawn: _Drawn, walk: DrillWalk, rng: Generator, skew: float) -> list[
 
 def _first(drawn: _Drawn, walk: DrillWalk, rng: Generator, skew: float) -> list[str]:
     del drawn, skew
-    one = _one(walk, rng)
-    return [one[0]] if one else []
+    pick = _one(walk, rng)
+    return [pick[0]] if pick else []
 
 
 def _accepted(drawn: _Drawn, walk: DrillWalk, rng: Generator, skew: float) -> list[str]:
     """Accept a record of chance s with the chance min(1, C / s)."""
-    one = _one(walk, rng)
-    if one is None:
+    pick = _one(walk, rng)
+    if pick is None:
         return []
-    key, chance = one
+    key, chance = pick
     drawn.chances.append(chance)
     if len(drawn.chances) <= PILOT:
         return []
@@ -139,15 +139,15 @@ _METHODS: Mapping[Sampling, tuple[Guide, bool | None, _Keep]] = {
 
 
 class Drawing:
-    """A sample that is drawn walk by walk, so that it may be gone on with later.
+    """A sample that is drawn walk by walk, so that it can be interrupted.
 
     Args:
         ledger: Where the requests are counted.
         n: Records wanted; below 1, as a share of the database.
-        known: Records seen before; their values are asked for, too.
+        known: Records seen before; their values are queried, too.
         method: See ``sample``.
         skew: See ``sample``.
-        before: What was drawn before, of the records ``known``.
+        before: The state of the interrupted sample, whose records are in ``known``.
 
     """
 
@@ -174,20 +174,20 @@ class Drawing:
 
     @property
     def over(self) -> bool:
-        """Whether it is as large as was wanted, or as it gets."""
+        """Whether it has the requested size, or walks find nothing new."""
         return _ends(self._n, self._drawn)
 
     def walk(self, rng: Generator) -> None:
-        """Draw once; ``BudgetSpent`` passes through."""
+        """Draw once; ``BudgetSpent`` is not caught."""
         walk = self._drill.walk(rng)
         self._drawn.note(walk, self._keep(self._drawn, walk, rng, self._skew))
 
     def so_far(self) -> DrawnSoFar:
-        """Return what was drawn, to be written down."""
+        """Return the state of the sample, to be stored."""
         drawn = self._drawn
         pilot = tuple(drawn.chances[: PILOT + 1])
-        told = drawn.sum, drawn.walks, drawn.idle, self.over
-        return DrawnSoFar(tuple(drawn.records), pilot, *told)
+        counts = drawn.sum, drawn.walks, drawn.idle, self.over
+        return DrawnSoFar(tuple(drawn.records), pilot, *counts)
 
 
 def _ends(n: float, drawn: _Drawn) -> bool:
@@ -205,14 +205,14 @@ def sample(
 ) -> RecordSample:
     """Return a random sample of the database behind a form.
 
-    It ends with ``n`` records, or when walks bring nothing new, or when nothing is
-    left to spend; then it is as large as it got.
+    It ends with ``n`` records, when walks bring nothing new, or when the budget is
+    spent.
 
     Args:
         ledger: Where the requests are counted.
         n: Records wanted; below 1, as a share of the database.
-        rng: Chance.
-        known: Records seen before; their values are asked for, too.
+        rng: The source of randomness.
+        known: Records seen before; their values are queried, too.
         method: ``weighted`` keeps all that a walk finds, weighted by the inverse of
             its chance. ``counts`` does so with chances like the hits counted.
             ``rejection`` keeps one record a walk, of chance s, with the chance

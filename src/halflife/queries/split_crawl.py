@@ -1,9 +1,9 @@
-"""All records of a database behind a form that shows only so many of each query.
+"""Crawl all records of a database behind a form that caps the results of a query.
 
 A query that overflows is divided until none does. Ranges are divided at the median of
-what was shown (rank-shrink), selections into their values (lazy slice-cover), both in
-turn (hybrid): Sheng, Zhang, Tao, Jin, "Optimal Algorithms for Crawling a Hidden
-Database in the Web", VLDB 2012. Words come last and guarantee nothing.
+the numbers shown (rank-shrink), selections into their values (lazy slice-cover), both
+in turn (hybrid): Sheng, Zhang, Tao, Jin, "Optimal Algorithms for Crawling a Hidden
+Database in the Web", VLDB 2012. Keywords come last and guarantee nothing.
 """
 
 from collections import Counter
@@ -22,8 +22,8 @@ from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
 from halflife.queries.unseen import PossibleLoss
 
-MANY = 0.02  # of the records may lack an attribute that queries are divided by first
-CROWD = 0.25  # of what was shown: as many equal numbers get a query of their own
+MANY = 0.02  # share of records that may lack an attribute that divides queries first
+CROWD = 0.25  # a number that so large a share has gets a query of its own
 
 
 def crawl(
@@ -37,27 +37,27 @@ def crawl(
 
     It is proven if every query was read whole or divided without loss. Nothing is
     lost if as many records were found as the form counts, exactly, or if the attribute
-    is sound. Where something was lost, the query is divided once more by the next
-    attribute. Rank-shrink takes O(d n/k) queries for n records, k of which are shown,
-    and d attributes.
+    is sound. If something was lost, the query is divided again by the next attribute.
+    Rank-shrink takes O(d n/k) queries for n records, d attributes and a cap of k
+    results.
 
     Args:
         ledger: Where the requests are counted. When they are spent, or the form gives
             no answer, the crawl can be resumed.
-        known: Records seen before; their values are asked for, too.
+        known: Records seen before; their values are queried, too.
         sound: Attributes that every record has, with all of their values known.
-        resume: A crawl that was cut short.
+        resume: A crawl that was interrupted.
 
     """
     return Crawling(ledger, known, sound=sound, resume=resume).done()
 
 
 class Crawling:
-    """A crawl under way: the parts still to be asked for are on a stack.
+    """A crawl in progress: a stack holds the parts still to be queried.
 
-    It changes only when an answer has come, so that it may be written down
-    (``so_far``) at any time while one is waited for, and resumed from there. See
-    ``crawl`` for the arguments.
+    Its state changes only when an answer has come, so it may be saved (``so_far``) at
+    any time while waiting for one, and resumed from there. See ``crawl`` for the
+    arguments.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Crawling:
             self._learn(record)
 
     def done(self) -> CrawlState:
-        """Go on until all is read, or the budget or the form's patience is spent."""
+        """Crawl until all is read, the budget is spent or the form fails."""
         why = ""
         try:
             self._finish()
@@ -101,7 +101,7 @@ class Crawling:
         return self.so_far(why)
 
     def so_far(self, why: str = "") -> CrawlState:
-        """Return what was found and what is left, as of the last answer taken in."""
+        """Return what was found and what is left, as of the last answer."""
         reads, begun = self.reader.reads.items(), self.reader.begun
         return CrawlState(
             {**self.records, **(begun.records if begun else {})},
@@ -132,9 +132,10 @@ class Crawling:
         return kinds == ["select"]
 
     def _attributes(self) -> list[Attribute]:
-        """Return the attributes in the order in which queries are divided by them.
+        """Return the attributes in the order in which they divide queries.
 
-        Those that many records lack come late, for they lose these; words come last.
+        Those that many records lack come late, because dividing by them loses these
+        records; keywords come last.
         """
         return sorted(
             self.interface.attributes,
@@ -155,7 +156,7 @@ class Crawling:
                 self._values[attribute.name].update(dict.fromkeys(terms))
 
     def _finish(self) -> None:
-        """Take part after part until none is left; words come when nothing else is."""
+        """Process parts until none is left, and then divide the rest by keywords."""
         self._empty()
         while self.unresolved and not self.words:
             self.words = True
@@ -171,7 +172,7 @@ class Crawling:
             self.unresolved, self.unproven, self.losses = [], [], []
 
     def _refutes(self, query: Query, total: int, found: int) -> bool:
-        """Say whether more was found of a query than is counted, and so much more."""
+        """Return whether the records found of a query refute the hit counts."""
         trust = self.ledger.trust
         if found > total and self._believed:
             trust.weigh(query, total, found, "found in its parts")
@@ -181,14 +182,11 @@ class Crawling:
 
     @property
     def _misled(self) -> bool:
-        """Whether numbers that it went by were refuted."""
+        """Whether counts that the crawl has used were refuted."""
         return self._believed and bool(self.ledger.trust.refuted)
 
     def _begin_anew(self) -> None:
-        """Ask for everything again: what refuted numbers of hits proved is not proved.
-
-        The records that were found stay.
-        """
+        """Restart the crawl: refuted hit counts prove nothing. Records found stay."""
         self._believed, self._total = False, None
         self.interface = self.ledger.interface
         self.reader = AnswerCompleter(self.ledger)
@@ -201,7 +199,7 @@ class Crawling:
             self.ledger.heed()
             if self._misled:
                 self._begin_anew()
-            part = self.stack[-1]  # it stays there if asking is cut short
+            part = self.stack[-1]  # it stays there if the crawl is interrupted
             if part.tried:
                 self._check(part)
             elif part.above is not None and part.above.full and part.above.idle:
@@ -222,10 +220,10 @@ class Crawling:
             self._divide(part, read)
 
     def _read(self, query: Query) -> Read:
-        """Return the answer to a query, from that to a single term if it was whole.
+        """Return the answer to a query, taken from that to a single term if possible.
 
-        Lazy slice-cover: before the terms of two selections are joined, each is asked
-        for alone, once; what is in a slice that was whole need not be asked again.
+        Lazy slice-cover: before the terms of two selections are joined, each is
+        queried alone, once; records of a complete slice need no other query.
         """
         for term in query:
             if len(query) == 1 or self._kind[term.attribute] != "select":
@@ -237,7 +235,7 @@ class Crawling:
         return self.reader.read(query)
 
     def _among(self, read: Read, query: Query) -> Read:
-        """Return those of the records read that answer a query."""
+        """Return the records of a complete answer that match a query."""
         rows = read.records.items()
         mine = {key: row for key, row in rows if self.interface.meets(row, query)}
         return Read(mine, whole=True, total=len(mine))
@@ -261,24 +259,24 @@ class Crawling:
             self._refutes(above.query, above.total, len(above.keys))
 
     def _leave_unproven(self, part: CrawlPart) -> None:
-        """Note that records may have been lost when a part was divided."""
+        """Note that dividing a part may have lost records."""
         self.unproven.append(part.query)
         self.losses.append(self.loss_of(part))
 
     def loss_of(self, part: CrawlPart) -> PossibleLoss:
-        """Return what is known of the records that a divided part may have lost."""
+        """Return the evidence on records that a divided part may have lost."""
         words = any(self._kind[name] == "keyword" for name in part.tried)
         return part.loss(overlaps=words or len(part.tried) > 1)
 
     def _check(self, part: CrawlPart) -> None:
-        """Close a part that was divided, or divide it once more."""
+        """Close a part that was divided, or divide it again."""
         if part.full:
             del self.unresolved[part.failed :]
             self._close(part)
         elif self._proven(part):
             self._close(part)
         elif 0 < part.lacks <= sum(p.lacks for p in self.unresolved[part.failed :]):
-            # What it lacks is in its parts; several sets of these overlap.
+            # The missing records are in its parts; several sets of these overlap.
             if len(part.tried) > 1:
                 self._leave_unproven(part)
             self._close(part)
@@ -291,9 +289,9 @@ class Crawling:
             self._divide(part, self.reader.read(part.query))
 
     def _proven(self, part: CrawlPart) -> bool:
-        """Say whether a part was divided without loss.
+        """Return whether a part was divided without loss.
 
-        It was if it is in a range of the attribute already, which all its records
+        It was if its query already has a range of the attribute, which all its records
         then have, or if every record has the attribute.
         """
         ranged = {
@@ -304,7 +302,7 @@ class Crawling:
         return any(name in ranged or name in self.sound for name in part.tried)
 
     def _grown(self, part: CrawlPart) -> list[Term]:
-        """Return values that became known after a part was divided by an attribute."""
+        """Return values discovered after a part was divided by an attribute."""
         attribute = self.interface.attribute(part.tried[-1])
         if attribute.kind == "range":
             return []
@@ -313,7 +311,7 @@ class Crawling:
         return [term for term in known if term not in part.terms]
 
     def _lacking(self, part: CrawlPart) -> bool:
-        """Say whether some record found was lost when the part was divided."""
+        """Return whether dividing the part lost some record that was found."""
         attribute = self.interface.attribute(part.tried[-1])
         return attribute.kind == "keyword" or any(
             not attribute.terms(self.records[key].get(attribute.name))
@@ -321,7 +319,7 @@ class Crawling:
         )
 
     def _divide(self, part: CrawlPart, read: Read) -> None:
-        """Divide a part by the first attribute that can, or give it up."""
+        """Divide a part by the first suitable attribute, or give it up."""
         for attribute in self._attributes():
             late = attribute.kind == "keyword" and not self.words
             if late or attribute.name in part.tried:
@@ -331,7 +329,7 @@ class Crawling:
                 part.tried = (*part.tried, attribute.name)
                 self._push(part, terms)
                 return
-        if self.words:  # nothing divides it, so what it shows is all there is to have
+        if self.words:  # nothing divides it, so only the records shown can be had
             rest = self.reader.reach(part.query)
             self._keep(rest)
             part.keys.update(rest.records)
@@ -340,7 +338,7 @@ class Crawling:
         self._close(part)
 
     def _push(self, part: CrawlPart, terms: list[Term]) -> None:
-        """Put the parts of a part on the stack, above it."""
+        """Push the parts of a part on the stack."""
         part.terms.update(terms)
         name = terms[0].attribute
         wider = {name} if self._kind[name] == "range" else set()
@@ -350,7 +348,7 @@ class Crawling:
         ]
 
     def _terms(self, attribute: Attribute, part: CrawlPart, read: Read) -> list[Term]:
-        """Return the conditions that divide a part by an attribute, if any do."""
+        """Return the terms that divide a part by an attribute, if any do."""
         fixed = [term for term in part.query if term.attribute == attribute.name]
         if attribute.kind == "range" and (fixed or self._joins(part.query)):
             return _ranges(attribute, fixed, read)
@@ -364,11 +362,11 @@ class Crawling:
         return len(query) < self.interface.together
 
     def _words(self, attribute: Attribute, part: CrawlPart) -> list[Term]:
-        """Return words, those of most records that were found for a part first."""
+        """Return keywords, the most frequent among the records of a part first."""
         rows = (self.records[key].get(attribute.name) for key in part.keys)
         count = Counter(term for value in rows for term in attribute.terms(value))
-        known = sorted(count, key=lambda term: (-count[term], term))
-        words = known or self._values[attribute.name]
+        frequent = sorted(count, key=lambda term: (-count[term], term))
+        words = frequent or self._values[attribute.name]
         return [term for term in words if term not in part.query.terms]
 
 
@@ -381,9 +379,9 @@ def _offered(attribute: Attribute) -> Iterable[Term]:
 def _ranges(attribute: Attribute, fixed: list[Term], read: Read) -> list[Term]:
     """Return the two or three ranges that rank-shrink divides a range into.
 
-    At the median v of the numbers shown: below v, and from v on; if more than a quarter
-    of what was shown equals v, then v has a range of its own. A range that shows only
-    one number is divided no further once nothing else is in it.
+    It is divided at the median v of the numbers shown: below v, and from v on; if more
+    than a quarter of them equal v, then v has a range of its own. A range is not
+    divided once it has only one number.
     """
     low, high = fixed[0].bounds if fixed else (-inf, inf)
     shown = _numbers(attribute, read)

@@ -1,4 +1,4 @@
-"""A table that answers like a database behind a form."""
+"""A table of records that answers like a database behind a form."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ ROUGH = 2  # digits that a rounded count keeps
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What a form does that it should not.
+    """Faults of a form.
 
     Attributes:
-        lies: A reported count is off by up to this factor, up or down, each query
-            always by the same; 1 tells the truth.
-        unstable: Whether results come in another order each time a page is asked.
+        lies: A reported count is wrong by up to this factor, up or down, always by the
+            same for each query; 1 means correct counts.
+        unstable: Whether results come in another order each time a page is requested.
 
     """
 
@@ -47,11 +47,11 @@ class Tabled:
 
     Args:
         interface: What the form can do.
-        records: What is in the database, by key.
+        records: The records of the database, by key.
         dates: When each record came, for forms that show the newest first.
-        places: What results are ordered by, otherwise; by chance where nothing is said.
-        faults: What it does that it should not.
-        rng: Decides the order of results, which has nothing to do with the records.
+        places: The order of results by key; at random if None.
+        faults: Its faults.
+        rng: Decides the order of results, which does not depend on the records.
 
     """
 
@@ -90,7 +90,7 @@ class Tabled:
 
     @cached_property
     def _numbers(self) -> Mapping[str, Floats]:
-        """The numbers of the attributes that are asked for by range."""
+        """The numbers of the attributes that are queried by range."""
         return {
             attribute.name: np.array(
                 [_number(row.get(attribute.name)) for row in self.records.values()]
@@ -131,7 +131,7 @@ class Tabled:
         keys = [self.incidence.keys[row] for row in shown[begin:end]]
         return ResultPage(
             {key: self.records[key] for key in keys},
-            self._told(query, rows.size),
+            self._count(query, rows.size),
             more=end < shown.size,
         )
 
@@ -148,21 +148,21 @@ class Tabled:
                 f"the form joins {self.interface.together} terms, got {len(query)}"
             )
 
-    def _told(self, query: Query, hits: int) -> int | None:
-        """Return what the form says of the number of hits."""
-        counted: Mapping[str, Callable[[], int | None]] = {
+    def _count(self, query: Query, hits: int) -> int | None:
+        """Return the hit count that the form reports."""
+        counts: Mapping[str, Callable[[], int | None]] = {
             "exact": lambda: hits,
             "rounded": lambda: rounded(hits),
             "capped": lambda: min(hits, self.interface.cap or hits),
             "none": lambda: None,
         }
-        told = counted[self.interface.counts]()
-        if told is None or self.faults.lies == 1.0:
-            return told
+        total = counts[self.interface.counts]()
+        if total is None or self.faults.lies == 1.0:
+            return total
         salt = [self._lie, *str(query).encode()]
         lie = float(np.random.default_rng(salt).uniform(-1.0, 1.0))
         factor: float = self.faults.lies**lie
-        return round(told * factor)
+        return round(total * factor)
 
 
 def _number(value: object) -> float:

@@ -1,4 +1,4 @@
-"""What a turn at a form asked, what that brought, and what it came to."""
+"""The result of a turn at a form: its queries, their outcomes and the records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from halflife.queries.unseen import UnseenRecords
 
 
 class PlannedQuery(NamedTuple):
-    """One thing that was, or would be, asked.
+    """A query or look-up that was planned.
 
     Attributes:
         what: The query, or the key that is looked up.
         requests: Requests that it takes.
-        gain: What it is expected to buy for each: records put right, times days.
+        gain: The expected gain of each request: records put right, times days.
         why: Why it was chosen.
 
     """
@@ -30,14 +30,14 @@ class PlannedQuery(NamedTuple):
 
 
 class QueryOutcome(NamedTuple):
-    """What one thing that was asked has brought.
+    """The outcome of a query or look-up.
 
     Attributes:
         what: The query, or the key that was looked up.
         requests: Requests that it took.
         shown: Records that it showed.
-        new: Those of them that nobody had seen before.
-        told: Records that match, as the form says; None if it does not.
+        new: Those of them that were not seen before.
+        total: The hit count that the form reports; None if it reports none.
 
     """
 
@@ -45,29 +45,28 @@ class QueryOutcome(NamedTuple):
     requests: int
     shown: int
     new: int
-    told: int | None = None
+    total: int | None = None
 
 
 @dataclass(slots=True)
 class TurnResult:
-    """What a turn came to.
+    """The result of a turn.
 
     Attributes:
-        records: What the form showed, by key.
-        absent: Records of the copy that are not there any more.
-        complete: Whether everything there is was shown.
-        refreshed: Records of the copy that were shown.
-        asked: What was asked, in order.
-        tried: What that brought.
+        records: The records that the form showed, by key.
+        absent: Records of the copy that no longer exist.
+        complete: Whether all records of the database were shown.
+        refreshed: The number of records of the copy that were shown.
+        asked: The queries, in order.
+        tried: Their outcomes.
         stop: Why it ended.
-        trouble: What went wrong; empty if nothing did.
-        left: The first crawl, if it is to go on from here.
+        trouble: The error that ended it; empty if none did.
+        left: The first crawl, if it is unfinished.
         reported: How many records the form reports, if it does.
         unseen: How many records it may have that it never showed; None if unknown.
-        search: The search for records that are reported and missing, if it is to go
-            on from here.
-        new_round: The round of looking for new records, if it is to go on from here.
-        known_round: The round of refreshing known records, if it is to go on.
+        search: The search for missing records, if it is unfinished.
+        new_round: The round for new records, if it is unfinished.
+        known_round: The round for known records, if it is unfinished.
 
     """
 

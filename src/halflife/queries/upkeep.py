@@ -1,8 +1,8 @@
-"""One turn of keeping the copy of a database behind a form.
+"""One turn of maintaining the copy of a database behind a form.
 
-A copy that is empty is crawled whole. One that is not is kept by the queries that put
-most right for a request: those that bring records the copy lacks, those that refresh
-records it has, or whichever of the two is worth more at the moment.
+An empty copy is filled by a full crawl. A filled one is maintained by the queries with
+the largest gain for each request: those that find new records, those that refresh
+known ones, or whichever of the two gains more at the moment.
 """
 
 from collections.abc import Callable, Collection
@@ -41,9 +41,9 @@ from halflife.queries.split_crawl import Crawling
 from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
 
 BRIEF = 1e-6  # days
-SAMPLED = 0.5  # of a turn's requests may go into a sample if others wait
-LONG_AGO = 0.95  # the quantile of ages that counts as the longest: some have gone
-TRIES = 3  # pages that try whether the newest first are all that is new
+SAMPLED = 0.5  # share of a turn's requests for a sample if records are refreshed too
+LONG_AGO = 0.95  # the quantile of ages taken as the longest: some records have gone
+TRIES = 3  # pages that check whether newest first showed all new records
 
 
 Step: TypeAlias = Choice | Probe | DoubtCheck
@@ -51,25 +51,24 @@ Sums: TypeAlias = tuple[int, int, int]  # requests, records returned, new ones
 
 
 class Upkeep:
-    """Chooses between looking for new records and refreshing known ones.
+    """Chooses between queries for new records and for known ones.
 
-    Both are weighed in records times days. A record that came with rate r among those
-    that a query brings is missed for half of the time t since the last look, so E new
-    records are worth E t / 2: that is U(t) = t D(t) - integral of D for D(t) = r t.
-    A known record that goes stale by D is worth its own U(age), and one that may be
-    gone as much as a new one.
+    Both gains are in records times days. A new record has been missing for half of the
+    time t since the last observation, in the mean, so E new records are worth E t / 2:
+    that is U(t) = t D(t) - integral of D for D(t) = r t. A known record that becomes
+    stale by D is worth its own U(age), and one that may be gone as much as a new one.
 
     A round may take many turns: ``gap`` is the mean of the days since records were
-    seen, and those seen later than halfway since the longest ago count as shown in
-    this round. How many new records there are by now goes by how many came so far,
-    until the round shows more. Whoever may ask for less than all there is asks for one
-    value after another (``Rotation``), where there are values to choose. That is so by
-    default; what is asked goes by the policies of the wish.
+    seen. Records seen in the later half of the longest age count as shown in this
+    round. The number of new records is estimated from those that came so far, until
+    the round shows more. A budget below one full read is spent on one value after
+    another (``Rotation``), if there are values to choose. That is the default; the
+    policies of the wish may choose otherwise.
 
     Args:
         held: The copy.
         interface: What the form can do.
-        wish: What the copy is kept for.
+        wish: What the copy is for.
         now: The time, in days.
 
     """
@@ -91,46 +90,46 @@ class Upkeep:
         self.coming = held.arrival[0] * max(self.gap, 0.0)
         newest = Newest(margin=SURE, date=wish.date, unfound=held.unfound)
         self._dated = newest if dated else None
-        self._tries: int | None = None  # pages that dates are tried with, still
+        self._tries: int | None = None  # pages left that check newest-first order
         self._known = 0
-        # Whether values are asked for one after the other.
+        # Whether values are read one after the other.
         self._in_turn = isinstance(self.fresh, InTurn)
         self.wants_new = wish.purpose != "known" and (dated or policy.newest != "only")
-        self._learned = False  # whether the server was asked what guesses go by
+        self._learned = False  # whether the server was queried to estimate hits
         self._free: set[Step] = set()  # steps that took no request
-        self._silent: set[type] = set()  # kinds of steps that lead nowhere
+        self._silent: set[type] = set()  # types of steps that take no request
 
     def _outset(self) -> Outset:
         held, since = self._held, self._held.last - self.gap
-        where = self.now, self.gap, self._wish.date, held.unfound
-        return Outset(since, *where, lambda: self.values)
+        context = self.now, self.gap, self._wish.date, held.unfound
+        return Outset(since, *context, lambda: self.values)
 
     @property
     def records(self) -> Collection[str]:
-        """The keys of the copy as it was held before the turn."""
+        """The keys of the copy as it was before the turn."""
         return self._held.records.keys()
 
     @cached_property
     def doubts(self) -> Doubts:
-        """What may be gone."""
+        """The records that may be gone."""
         return Doubts(self._interface, self._held.records)
 
     @cached_property
     def local(self) -> LocalRecords:
-        """The copy as those who look for new records see it."""
+        """The copy as policies for new records see it."""
         if self._round is not None:
             return self._round.local(self._interface)
         local, held = self._held.local(self._interface), self._held
         ages = [self.now - seen for seen in held.seen.values()]
-        lately = float(np.quantile(ages, LONG_AGO)) / 2.0 if ages else 0.0
+        recent = float(np.quantile(ages, LONG_AGO)) / 2.0 if ages else 0.0
         for key, record in held.records.items():
-            if self.now - held.seen[key] < lately:
+            if self.now - held.seen[key] < recent:
                 local.note(key, record, Origin.HISTORY)
         return local
 
     @cached_property
     def values(self) -> Rotation:
-        """What each value that can be chosen is likely to bring; empty if none can."""
+        """What each value of a choice is likely to bring; empty without choices."""
         held = self._held
         came = {key for key, moment in held.came.items() if moment > held.since}
         copy = held.records, held.seen
@@ -138,7 +137,7 @@ class Upkeep:
 
     @cached_property
     def copy(self) -> Copy:
-        """The copy as those who refresh known records see it."""
+        """The copy as policies for known records see it."""
         return self._held.copy(self._wish, self.now)
 
     @cached_property
@@ -148,7 +147,7 @@ class Upkeep:
 
     @cached_property
     def known(self) -> Refresher | None:
-        """What refreshes known records, if that is wanted."""
+        """The refresher of known records, if these are to be refreshed."""
         if self._wish.purpose == "new" or not len(self.copy):
             return None
         wish, before = self._wish, self._held.known_round
@@ -160,7 +159,7 @@ class Upkeep:
         return worker
 
     def next(self, ledger: Ledger, rng: Generator) -> Step | None:
-        """Return what to ask next; None if nothing is worth a request."""
+        """Return the next step; None if nothing is worth a request."""
         self.doubts.hear(ledger)
         left = float(ledger.left) if ledger.left is not None else np.inf
         steps: list[Step | None] = [self.doubts.check()]
@@ -172,29 +171,29 @@ class Upkeep:
                 self._plan.learn(self.known, ledger, rng)
             steps += self._plan.next(self.known, min(left, AHEAD), rng)
         for step in steps:
-            if step in self._free:  # it would be taken again and again
+            if step in self._free:  # it would be repeated for ever
                 self._silent.add(type(step))
-        some = [s for s in steps if s is not None and type(s) not in self._silent]
-        return max(some, key=self.worth, default=None)
+        useful = [s for s in steps if s is not None and type(s) not in self._silent]
+        return max(useful, key=self.worth, default=None)
 
     def took_nothing(self, step: Step) -> None:
-        """Note that a step took no request: it may not be taken a second time."""
+        """Note that a step took no request: it must not be taken again."""
         self._free.add(step)
 
     def _next_new(self, ledger: Ledger, rng: Generator) -> Choice | None:
-        """Return where to look for new records.
+        """Return the next query for new records.
 
-        A form that shows the newest first is asked for these, and nothing comes near
-        that. Whether dates can be trusted is then tried with a few other pages: if
-        these bring nothing that was missing, nothing more is looked for.
+        A form that can sort newest first is read in that order: no other query finds
+        as many. A few other pages then check whether the order can be trusted: if they
+        bring no new record, the search for new ones ends.
         """
         if self._round is not None:
             return self._round.next(self.local, ledger, rng)
         if self._dated is not None:
             choice = self._dated.next(self.local, ledger, rng)
             if choice is not None:
-                page, known = float(ledger.interface.page_size), choice.expected
-                likely = max(self.coming, known if isfinite(known) else 1.0)
+                page, expected = float(ledger.interface.page_size), choice.expected
+                likely = max(self.coming, expected if isfinite(expected) else 1.0)
                 return replace(choice, expected=min(page, likely))
             if self._wish.new.newest == "only":
                 return None
@@ -208,7 +207,7 @@ class Upkeep:
         return self._next_value(ledger) or self.fresh.next(self.local, ledger, rng)
 
     def looked_for(self, most: int) -> list[Choice]:
-        """Return where new records would be looked for, a little at a time."""
+        """Return the next queries for new records, best first."""
         if self._wish.new.in_turn:
             self._in_turn = bool(self.values)
             if self._in_turn:
@@ -220,37 +219,37 @@ class Upkeep:
 
     @property
     def foresees(self) -> bool:
-        """Whether the rule for new records says what it would ask."""
+        """Whether the rule for new records can rank its queries in advance."""
         return self._round is None and isinstance(self.fresh, Ranks)
 
     def round_ahead(self, most: int) -> list[PlannedQuery]:
-        """Return a round of which only the end is foreseen: what has come is found."""
+        """Return a round that finds all new records, its queries still unknown."""
         name, pages = self._wish.new.name, self._interface.pages(len(self.records))
         return round_ahead(name, self.coming, max(pages, 1), self._usual())[:most]
 
     def _usual(self) -> float:
-        """Return what a request buys in a round that finds all that has come."""
+        """Return the gain of a request in a round that finds all new records."""
         whole = max(self._interface.pages(len(self._held.records)), 1)
         return self.coming * max(self.gap, 0.0) / 2.0 / whole
 
     def _next_value(self, ledger: Ledger) -> Choice | None:
-        """Return the value to read whole, for those who cannot read all of them."""
+        """Return the next value to read whole, if the budget does not cover all."""
         if self._dated is not None or self._tries is not None or ledger.left is None:
             return None
         if not self._wish.new.in_turn:
             return None
         if not self._in_turn:
             self._in_turn = ledger.left < self.values.pages()
-        asked = set(ledger.asked)
+        sent = set(ledger.asked)
         fits = (
             choice
             for choice in self.values.ranked(self.now, self.gap)
-            if _requests(choice) <= ledger.left and choice.query not in asked
+            if _requests(choice) <= ledger.left and choice.query not in sent
         )
         return next(fits, None) if self._in_turn else None
 
     def worth(self, step: Step) -> float:
-        """Return what a step buys for each request."""
+        """Return the gain of a step for each request."""
         return self._gain(step) / _requests(step)
 
     def _gain(self, step: Step) -> float:
@@ -259,7 +258,7 @@ class Upkeep:
         if isinstance(step, DoubtCheck):
             return step.settles * self.gap / 2.0
         if self._round is not None or not isfinite(step.expected):
-            # A round says how many there are at times, and never since when.
+            # A round may estimate how many records are new, but never since when.
             return self._usual() * _requests(step) if self._round else 0.0
         if step.newest:
             return step.expected * self.gap / 2.0
@@ -270,7 +269,7 @@ class Upkeep:
         return step.expected * self._credible() * days**2 / max(self.gap, BRIEF) / 2.0
 
     def _credible(self) -> float:
-        """Return the share of what a round expects at first that is likely to come.
+        """Return the share of the new records expected at first that is likely.
 
         A round begins with GROWTH new records for each old one, whatever the time.
         """
@@ -279,13 +278,13 @@ class Upkeep:
         return min(self.coming / max(GROWTH * self.local.old, 1.0), 1.0)
 
     def _waited(self, query: Query) -> float:
-        """Return the days since the records of a query were seen, in the mean."""
+        """Return the mean of the days since the records of a query were seen."""
         seen = self._held.seen
         days = [self.now - seen[k] for k in self.local.matching(query) if k in seen]
         return max(sum(days) / len(days), 0.0) if days else max(self.gap, 0.0)
 
-    def told(self, step: Step) -> PlannedQuery:
-        """Return a step as people are told of it."""
+    def describe(self, step: Step) -> PlannedQuery:
+        """Return a step as reports show it."""
         lookup = isinstance(step, Probe) and step.query is None
         what = step.key if isinstance(step, Probe) and lookup else str(step.query)
         why = f"are {step.settles} gone?" if isinstance(step, DoubtCheck) else step.why
@@ -295,38 +294,40 @@ class Upkeep:
         return PlannedQuery(what, _requests(step), self.worth(step), why)
 
     def carry_out(self, step: Step, turn: HarvestRound, ledger: Ledger) -> int:
-        """Ask; return how many known records were shown."""
+        """Carry out a step; return how many known records it refreshed."""
         if isinstance(step, Probe) and self.known is not None:
             refreshed = self._plan.carry_out(self.known, step, ledger)
             turn.overhear(self._latest(ledger))
             return refreshed
-        asked = Choice(step.query, pages=None) if isinstance(step, DoubtCheck) else step
-        assert isinstance(asked, Choice)
-        if self._tries and asked is step:
+        choice = step
+        if isinstance(step, DoubtCheck):
+            choice = Choice(step.query, pages=None)
+        assert isinstance(choice, Choice)
+        if self._tries and choice is step:
             self._tries -= 1
         try:
-            turn.carry_out(asked)
+            turn.carry_out(choice)
         finally:
             refreshed = self.copy.take(self._latest(ledger), self.now)
         if self._round is not None:
-            self._round.done(asked)
+            self._round.done(choice)
         return refreshed
 
     @property
     def lacks_sample(self) -> bool:
-        """Whether a sample is to be drawn before new records are looked for."""
+        """Whether a sample must be drawn before the search for new records."""
         if self._round is None or not self.wants_new:
             return False
         return self._round.lacks_sample
 
     def sample_ahead(self, ledger: Ledger) -> PlannedQuery:
-        """Return the drawing of a sample as people are told of it."""
+        """Return the drawing of a sample as reports show it."""
         return sample_ahead(self._wish.new, ledger, self._usual())
 
     def draw(self, turn: HarvestRound, ledger: Ledger, rng: Generator) -> int:
-        """Draw the sample; return how many known records it has shown.
+        """Draw the sample; return how many known records it refreshed.
 
-        Known records have to be refreshed meanwhile, if that is wanted too.
+        If known records are to be refreshed too, a share of the requests is left.
         """
         assert self._round is not None
         share = 1.0 if self._wish.purpose == "new" else SAMPLED
@@ -337,28 +338,28 @@ class Upkeep:
         return refreshed
 
     def leave_off(self, done: TurnResult) -> None:
-        """Write down where rounds have come to that are to go on."""
+        """Save the progress of unfinished rounds in the result."""
         if self._round is not None and self.wants_new:
             done.new_round = self._round.so_far(self.local)
         if self.known is not None:
             done.known_round = self._plan.so_far(self.known)
 
     def _latest(self, ledger: Ledger) -> dict[str, Attributes]:
-        """Return the records that were shown and not yet taken in."""
-        fresh = {k: r for k, r in ledger.seen.items() if k not in self._taken}
-        self._taken.update(fresh)
-        return fresh
+        """Return the records shown since the last call."""
+        latest = {k: r for k, r in ledger.seen.items() if k not in self._taken}
+        self._taken.update(latest)
+        return latest
 
 
 def _requests(step: Step) -> int:
-    """Return the requests that a step is expected to take: one if nobody says."""
+    """Return the requests that a step is expected to take: one if unknown."""
     return step.pages or 1
 
 
 def _gap(held: FormCopy, now: float, *, whole: bool) -> float:
     """Return the mean of the days since records were seen.
 
-    Where the newest come first every look shows all that is new: since the last look.
+    In newest-first order every sync finds all new records: days since the last one.
     """
     last = now - held.last
     if whole or not held.seen:
@@ -366,20 +367,20 @@ def _gap(held: FormCopy, now: float, *, whole: bool) -> float:
     return min(max(now - fmean(held.seen.values()), last), now)
 
 
-def keep(  # noqa: PLR0913  (what a turn goes by, and who is told)
+def keep(  # noqa: PLR0913  (the input of a turn, and two listeners)
     ledger: Ledger,
     held: FormCopy,
     wish: FormWish,
     now: float,
     rng: Generator,
-    told: Callable[[PlannedQuery], None] = lambda _: None,
+    on_query: Callable[[PlannedQuery], None] = lambda _: None,
     *,
     begins: Callable[[Crawling], None] = lambda _: None,
 ) -> TurnResult:
-    """Ask until the budget is spent or nothing is worth a request.
+    """Send queries until the budget is spent or nothing is worth a request.
 
-    Records that the form reports beyond what is held are then looked for; ``begins``
-    is told of the crawl that does so.
+    Then search for records that the form reports and that are not held; ``begins``
+    receives the crawl that does so.
     """
     if not held.records or not held.begun:
         return first_crawl(crawling(ledger, held), now)
@@ -388,7 +389,7 @@ def keep(  # noqa: PLR0913  (what a turn goes by, and who is told)
     recovery = Recovery(ledger, held, wish, now, begins)
     try:
         recovery.go_on()
-        _ask_all(work, done, ledger, rng, told)
+        _ask_all(work, done, ledger, rng, on_query)
     except BudgetSpent:
         done.stop = SPENT
     except SourceError as error:  # what was shown until then is true all the same
@@ -407,23 +408,25 @@ def _ask_all(
     done: TurnResult,
     ledger: Ledger,
     rng: Generator,
-    told: Callable[[PlannedQuery], None],
+    on_query: Callable[[PlannedQuery], None],
 ) -> None:
-    """Take step after step; each takes a request, or is never taken again."""
+    """Take step after step; one that needs no request is not repeated."""
     turn, known = HarvestRound(work.fresh, work.local, ledger), work.records
     if work.lacks_sample:
-        _draw(work, done, turn, ledger, rng, told)
+        _draw(work, done, turn, ledger, rng, on_query)
     while (chosen := work.next(ledger, rng)) is not None:
         ledger.heed()
-        done.asked.append(work.told(chosen))
-        told(done.asked[-1])
+        done.asked.append(work.describe(chosen))
+        on_query(done.asked[-1])
         before, query = _sums(ledger, known), chosen.query
         try:
             done.refreshed += work.carry_out(chosen, turn, ledger)
         finally:
             after, what = _sums(ledger, known), done.asked[-1].what
             total = None if query is None else ledger.totals.get(query)
-            done.tried.append(QueryOutcome(what, *_risen(before, after), told=total))
+            done.tried.append(
+                QueryOutcome(what, *_difference(before, after), total=total)
+            )
         if ledger.requests == before[0]:
             work.took_nothing(chosen)
 
@@ -434,26 +437,26 @@ def _draw(
     turn: HarvestRound,
     ledger: Ledger,
     rng: Generator,
-    told: Callable[[PlannedQuery], None],
+    on_query: Callable[[PlannedQuery], None],
 ) -> None:
     """Draw a sample as a step of its own."""
-    asked = work.sample_ahead(ledger)
-    done.asked.append(asked)
-    told(asked)
+    planned = work.sample_ahead(ledger)
+    done.asked.append(planned)
+    on_query(planned)
     before = _sums(ledger, work.records)
     try:
         done.refreshed += work.draw(turn, ledger, rng)
     finally:
-        risen = _risen(before, _sums(ledger, work.records))
-        done.tried.append(QueryOutcome(asked.what, *risen))
+        difference = _difference(before, _sums(ledger, work.records))
+        done.tried.append(QueryOutcome(planned.what, *difference))
 
 
-def _risen(before: Sums, after: Sums) -> Sums:
+def _difference(before: Sums, after: Sums) -> Sums:
     return after[0] - before[0], after[1] - before[1], after[2] - before[2]
 
 
 def _sums(ledger: Ledger, known: Collection[str]) -> Sums:
-    """Return the requests so far, the records returned, and those not known before."""
+    """Return the requests so far, the records returned, and the new ones."""
     return ledger.requests, ledger.returned, len(ledger.seen.keys() - known)
 
 
@@ -465,32 +468,31 @@ def ahead(
     rng: Generator,
     most: int,
 ) -> list[PlannedQuery]:
-    """Return what would be asked next, best first; nothing is asked.
+    """Return the next queries, best first, without sending any.
 
-    What an answer shows changes what is asked after it, so this is what is known now
-    and no promise.
+    Each answer changes the queries after it, so the real ones may differ.
     """
     if not held.records:
         return []
     if not held.begun:
         return crawl_ahead(held, interface)[:most]
     work = Upkeep(held, interface, wish, now)
-    found: list[Step] = []
+    choices: list[Step] = []
     if work.wants_new and work.dated:
         pages = ceil(work.coming / interface.page_size) + SURE + TRIES
-        why = f"newest first, until nothing is new: about {work.coming:.1f} are"
-        found.append(Choice(Query(), 0, pages, work.coming, why, newest=True))
+        why = f"newest first, until nothing is new: about {work.coming:.1f} records"
+        choices.append(Choice(Query(), 0, pages, work.coming, why, newest=True))
     elif work.wants_new:
-        found += work.looked_for(most)
-    steps = [work.told(chosen) for chosen in found]
+        choices += work.looked_for(most)
+    steps = [work.describe(chosen) for chosen in choices]
     ranks = [step.gain for step in steps]
     if work.known is not None:
         plan = work.known.next(work.copy, now, float(most), rng)
-        steps += (probes := [work.told(probe) for probe in plan])
+        steps += (probes := [work.describe(probe) for probe in plan])
         gains = [step.gain for step in probes]
-        # The order of a rule that goes round is its plan.
-        keeps = isinstance(work.known.rule, RemembersKnown)
-        ranks += accumulate(gains, min) if keeps else gains
+        # A rule that works in rounds keeps the order of its plan.
+        ordered = isinstance(work.known.rule, RemembersKnown)
+        ranks += accumulate(gains, min) if ordered else gains
     if work.wants_new:
         rest = search_ahead(held, interface)
         if not (work.dated or work.foresees):

@@ -1,4 +1,4 @@
-"""Judgements on a form from what it answered; each says why."""
+"""Judge a form by its answers; each judgement gives its reason."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from halflife.queries.counts import Opinion, judged_counts
 from halflife.queries.form_facts import FormFinding, Measured, Worth
 from halflife.queries.notes import SLACK, Notes
 
-FEW = 3  # records that must be seen before they prove anything
-SEVERAL = 10  # records that must be seen if the proof is indirect
-HONOURED = 0.8  # part of the records that meet what was asked for
+FEW = 3  # records that a proof needs
+SEVERAL = 10  # records that an indirect proof needs
+HONOURED = 0.8  # share of the records that must meet a term for it to be honoured
 
 
 def judged(notes: Notes, requests: int, date: str = "") -> Measured:
-    """Return what the answers show, with reasons."""
+    """Return what the form does, with reasons."""
     ignored = tuple(dict.fromkeys(_ignored(notes)))
     conjunctive, joined = _conjunctive(notes, ignored)
     counts, counted = judged_counts(notes, ignored, conjunctive=conjunctive)
@@ -37,7 +37,9 @@ def judged(notes: Notes, requests: int, date: str = "") -> Measured:
         "answers": _answers(notes),
     }
     findings = [
-        FormFinding(what, one.verdict, one.why) for what, one in opinions.items() if one
+        FormFinding(what, opinion.verdict, opinion.why)
+        for what, opinion in opinions.items()
+        if opinion
     ]
     return Measured(
         requests=requests,
@@ -62,17 +64,17 @@ def _cap(notes: Notes, counts: Worth) -> tuple[int | None, int, Opinion | None]:
     ends = notes.ends.items()
     reached = max((end.reach(notes.size) for _, end in ends), default=0)
     for query, end in ends:
-        told, reach = notes.total(query), end.reach(notes.size)
+        total, reach = notes.total(query), end.reach(notes.size)
         if end.beyond is None:
             continue
-        short = told is not None and reach * SLACK < told
-        stops = counts == "capped" and reach == told
+        short = total is not None and reach * SLACK < total
+        stops = counts == "capped" and reach == total
         if notes.shared or stops or (short and counts != "lying"):
-            said = f"{query} has no page {end.beyond + 1}"
-            said += f" of the {told} that it was told to have" if short else ""
-            said += ", nor has another query" if notes.shared else ""
+            why = f"{query} has no page {end.beyond + 1}"
+            why += f", although it reports {total} hits" if short else ""
+            why += ", nor has another query" if notes.shared else ""
             about = "" if end.sharp else "at least "
-            return reach, reached, Opinion(f"{about}{reach}", said)
+            return reach, reached, Opinion(f"{about}{reach}", why)
     if not ends:
         return None, reached, None
     why = f"result {reached} of a query was reached"
@@ -87,24 +89,24 @@ def _stable(notes: Notes) -> tuple[bool | None, Opinion | None]:
         common = [key for key in old if key in again.records]
         moved = common != [key for key in new if key in first.records]
         if moved or len(common) < HONOURED * len(old):
-            why = "the same page, asked for twice, was not the same"
+            why = "the same page, requested twice, was different"
             return False, Opinion("unstable", why)
     for (query, page), found in notes.pages.items():
         before = notes.pages.get((query, page - 1))
         twice = found.records.keys() & (before.records.keys() if before else set())
         if twice and len(twice) < len(found.records):
             why = (
-                f"{count(len(twice), 'record')} of a page came on the page before, too"
+                f"{count(len(twice), 'record')} of a page were on the page before, too"
             )
             return False, Opinion("unstable", why)
     if not notes.again:
         return None, None
-    why = "the same page, asked for twice, was the same"
+    why = "the same page, requested twice, was the same"
     return True, Opinion("stable", why)
 
 
 def _paging(notes: Notes) -> tuple[bool | None, int | None, Opinion | None]:
-    """Return whether pages follow each other, and how many records they have."""
+    """Return whether later pages show other records, and the page size."""
     for (query, page), found in notes.pages.items():
         if page != 1:
             continue
@@ -120,31 +122,31 @@ def _paging(notes: Notes) -> tuple[bool | None, int | None, Opinion | None]:
     claimed = notes.claimed.page_size
     fullest = max((len(f.records) for _, f in notes.firsts()), default=claimed)
     if fullest > claimed:
-        return None, fullest, Opinion(f"{fullest} records", "a page showed as many")
+        return None, fullest, Opinion(f"{fullest} records", "a page showed so many")
     return None, None, None
 
 
 def _newest(notes: Notes, date: str) -> tuple[bool | None, Opinion | None]:
-    """Return whether the newest come first: whether some date falls down the page."""
+    """Return whether the newest come first: whether some date falls down a page."""
     for query, found in notes.newest.items():
-        usual = notes.pages[query, 0]
+        plain = notes.pages[query, 0]
         if found is None:
             return False, Opinion("no", f"there was no answer: {notes.trouble}")
-        name = date or _falling(found, usual)
+        name = date or _falling(found, plain)
         values = [record.get(name) for record in found.records.values()] if name else []
         if _descends(values):
             return True, Opinion("yes", f"{name} falls from record to record")
         if date:
             return False, Opinion("no", f"{date} does not fall from record to record")
-        if list(found.records) == list(usual.records):
-            return False, Opinion("no", "sorting makes no difference, as far as shown")
-        why = "the order differs, but nothing that is shown falls with it"
+        if list(found.records) == list(plain.records):
+            return False, Opinion("no", "sorting made no difference to the first page")
+        why = "the order differs, but no attribute shown falls down the page"
         return None, Opinion("not checked", why)
     return None, None
 
 
-def _falling(found: ResultPage, usual: ResultPage) -> str:
-    """Return the attribute that falls down the page, and differs from the usual."""
+def _falling(found: ResultPage, plain: ResultPage) -> str:
+    """Return the attribute that falls down the page, but not without sorting."""
     names = dict.fromkeys(
         name
         for key, record in found.records.items()
@@ -153,14 +155,14 @@ def _falling(found: ResultPage, usual: ResultPage) -> str:
     )
     for name in names:
         values = [record.get(name) for record in found.records.values()]
-        before = [record.get(name) for record in usual.records.values()]
+        before = [record.get(name) for record in plain.records.values()]
         if len(set(values)) >= FEW and _descends(values) and not _descends(before):
             return name
     return ""
 
 
 def _descends(values: list[Scalar]) -> bool:
-    """Say whether values never rise; texts compare as texts, as ISO dates do.
+    """Return whether values never rise; strings compare as ISO dates do.
 
     >>> _descends([3, 2, 2]), _descends(["2026-01-02", "2026-01-03"]), _descends([])
     (True, False, False)
@@ -175,22 +177,22 @@ def _descends(values: list[Scalar]) -> bool:
 
 
 def _lookup(notes: Notes) -> tuple[bool | None, Opinion | None]:
-    """Return whether a record is found by its key, and nothing by no key."""
+    """Return whether existing keys are found, and others are not."""
     for key, found in notes.looked.items():
         if found is None:
             return False, Opinion("no", f"there was no answer: {notes.trouble}")
         if key not in found.records:
-            return False, Opinion("no", f"{key} was shown, and is not found")
+            return False, Opinion("no", f"{key} was shown, but is not found")
         if notes.absent:
-            return False, Opinion("no", "a key that nobody has is found")
-        return True, Opinion("yes", f"{key} is found, and what nobody has is not")
+            return False, Opinion("no", "a key that does not exist is found")
+        return True, Opinion("yes", f"{key} is found, and a made-up key is not")
     return None, None
 
 
 def _conjunctive(
     notes: Notes, ignored: tuple[str, ...]
 ) -> tuple[bool | None, Opinion | None]:
-    """Return whether what is found meets all terms, as well as single terms are met."""
+    """Return whether results meet all terms as well as they meet single terms."""
     alone: list[bool] = []
     joined: list[bool] = []
     for query, _ in notes.firsts():
@@ -200,21 +202,21 @@ def _conjunctive(
     if len(joined) < FEW:
         return None, None
     usual = sum(alone) / len(alone) if len(alone) >= FEW else 1.0
-    part = sum(joined) / len(joined)
-    why = f"{part:.0%} of {len(joined)} records that they found meet all of them"
-    if part < HONOURED * usual:
+    share = sum(joined) / len(joined)
+    why = f"{share:.0%} of {len(joined)} records that they found meet all of them"
+    if share < HONOURED * usual:
         return False, Opinion("not all hold", why)
     return True, Opinion("all hold", why)
 
 
 def _shown(notes: Notes, term: Term) -> bool:
-    """Say whether records show the values that are asked for, not other names."""
+    """Return whether records show the requested values, not other names for them."""
     single = notes.met(Query.of(term), [term])
     return not single or sum(single) > (1.0 - HONOURED) * len(single)
 
 
 def _ignored(notes: Notes) -> Iterator[str]:
-    """Return attributes that make no difference: what they find is like everything."""
+    """Yield attributes that the form ignores: querying them changes nothing."""
     plain = notes.first(Query())
     for query, found in notes.firsts():
         met = notes.met(query, query.terms)
@@ -222,8 +224,8 @@ def _ignored(notes: Notes) -> Iterator[str]:
             continue
         alike = [
             other
-            for asked, other in notes.firsts()
-            if asked != query and list(other.records) == list(found.records)
+            for other_query, other in notes.firsts()
+            if other_query != query and list(other.records) == list(found.records)
         ]
         same = plain is not None and None not in (found.total, plain.total)
         if alike or (same and plain and found.total == plain.total):
@@ -232,21 +234,21 @@ def _ignored(notes: Notes) -> Iterator[str]:
 
 
 def _unheard(notes: Notes) -> Iterator[str]:
-    """Return attributes that are not met where all others of a query always are."""
+    """Yield attributes that are not met where all others of a query always are."""
     met: dict[str, list[bool]] = {}
-    alone: set[str] = set()  # those that single terms showed to be heard
+    honoured: set[str] = set()  # attributes that single terms showed to have an effect
     for query, _ in notes.firsts():
         for term in query:
-            told = notes.met(query, [term])
+            meets = notes.met(query, [term])
             if len(query) > 1:
-                met.setdefault(term.attribute, []).extend(told)
-            elif sum(told) >= HONOURED * max(len(told), FEW):
-                alone.add(term.attribute)
-    part = {name: sum(told) / len(told) for name, told in met.items() if told}
-    for name in part.keys() - alone:
-        others = [part[other] for other in part if other != name]
+                met.setdefault(term.attribute, []).extend(meets)
+            elif sum(meets) >= HONOURED * max(len(meets), FEW):
+                honoured.add(term.attribute)
+    share = {name: sum(meets) / len(meets) for name, meets in met.items() if meets}
+    for name in share.keys() - honoured:
+        others = [share[other] for other in share if other != name]
         sure = len(met[name]) >= SEVERAL and others and min(others) == 1.0
-        if sure and part[name] < 1.0 - HONOURED / 2:
+        if sure and share[name] < 1.0 - HONOURED / 2:
             yield name
 
 
@@ -254,7 +256,7 @@ def _deaf(ignored: tuple[str, ...]) -> Opinion | None:
     if not ignored:
         return None
     names = ", ".join(ignored)
-    return Opinion(f"{names} ignored", "asking for it finds the same as not asking")
+    return Opinion(f"{names} ignored", "querying it finds the same as not querying it")
 
 
 def _empty(notes: Notes) -> Opinion | None:

@@ -1,4 +1,4 @@
-"""Ways to find the new records of a database that only answers queries."""
+"""Policies that find the new records of a database that only answers queries."""
 
 from dataclasses import dataclass
 from math import nan
@@ -13,15 +13,15 @@ from halflife.queries.local import LocalRecords
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to ask next.
+    """The next query for new records.
 
     Attributes:
         query: The query.
         page: The first page to read.
-        pages: Pages to read at most; None for all there are.
-        expected: New records expected of them; not a number if nobody says.
-        why: One line for people.
-        newest: Whether to ask for the newest first.
+        pages: Pages to read at most; None for all.
+        expected: New records expected on them; nan if unknown.
+        why: The reason, in one line.
+        newest: Whether to sort the results newest first.
 
     """
 
@@ -34,28 +34,28 @@ class Choice:
 
 
 class FreshPolicy(Protocol):
-    """Chooses the next query from what is held and what was heard.
+    """Chooses the next query from the copy and the answers so far.
 
-    A policy sends nothing: what it wants to know it asks for by choosing, so every
-    probe is charged. It may keep what it thinks between two choices of one round.
+    A policy sends nothing itself: it gets information only by choosing queries, so
+    every probe is counted. It may keep state between two choices of one round.
     """
 
     @property
     def samples(self) -> bool:
-        """Whether it wants a random sample of the database first."""
+        """Whether it needs a random sample of the database first."""
         ...
 
     def next(
         self, local: LocalRecords, ledger: Ledger, rng: Generator
     ) -> Choice | None:
-        """Return what to ask; None if nothing is worth a request."""
+        """Return the next query; None if none is worth a request."""
         ...
 
 
 @runtime_checkable
 class Ranks(Protocol):
-    """A policy that says beforehand what it would ask."""
+    """A policy that can rank its next queries in advance."""
 
     def ranked(self, local: LocalRecords, most: int) -> list[Choice]:
-        """Return what promises most now, best first."""
+        """Return the best queries now, best first."""
         ...

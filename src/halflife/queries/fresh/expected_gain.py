@@ -1,10 +1,10 @@
-"""Ask for the page that is likely to bring most new records: the default.
+"""Read the page with the most expected new records: the default policy.
 
-There is no sample at the outset: every page is one, and is kept. What is expected of
-a query comes from the copy (what came lately comes again, by attribute), is corrected
-by what other queries have shown of its records, and by the count of hits once a page
-of it was seen. One page is chosen at a time, so a query is left as soon as another
-promises more.
+It needs no sample: every page is one, and its records are kept. The expectation of a
+query comes from the copy (terms of recent records come again, by attribute), is
+corrected by the records that other queries have shown, and by the hit count once a page
+of it was read. One page is chosen at a time, so the policy leaves a query as soon as
+another one is better.
 """
 
 from math import inf
@@ -27,28 +27,28 @@ from halflife.queries.fresh.prior import GrowthPrior
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
 
-LEAST = 0.1  # new records for a request below which nothing is worth one
+LEAST = 0.1  # new records for a request, below which a round ends
 WORTH = {"select": 1.0, "range": 1.0, "keyword": 0.6}  # of a page; see Expected
-PARENTS = 3  # queries cut off that are looked into at a time
-KEPT = 5.0  # pages of records not shown before after which pairs are weighed again
-JOINED = 4.0  # how sure the share of new records is for two terms together
+PARENTS = 3  # capped queries that are joined with a second term at a time
+KEPT = 5.0  # pages of newly shown records after which pairs are ranked again
+JOINED = 4.0  # the shape of the share of new records for two terms together
 
 
 class Expected:
-    """Choose the page with most new records to be expected.
+    """Choose the page with the most expected new records.
 
-    A record has one company but many words: what is found by a word will be found
-    again by others, and a query of an attribute that splits the records wastes
-    nothing of later ones. So a page of a word must promise more than one of a value
-    to be chosen (``WORTH``).
+    A record has one company but many words: other words will find the records of a
+    word again, while the values of a selection share no records. So a page of a
+    keyword must have a larger expectation than one of a value to be chosen
+    (``WORTH``).
 
-    Where a form shows fewer results than there are, what is left of a query is
-    sought by joining it with a second term.
+    If a form caps the results of a query, the rest is searched by joining it with a
+    second term.
 
     Args:
-        least: New records for a request below which it ends.
-        since: The copy's records that came after this day tell what comes; none do
-            if that is not known.
+        least: New records for a request, below which it ends.
+        since: Records of the copy that came after this day predict new ones; none do
+            if that is unknown.
 
     """
 
@@ -64,7 +64,7 @@ class Expected:
     def next(
         self, local: LocalRecords, _ledger: Ledger, _rng: Generator
     ) -> Choice | None:
-        """Return the page that promises most; None if none promises enough."""
+        """Return the page with the most new records; None if all have too few."""
         self._prior.grow(local)
         self._learned.catch_up(local)
         setting = self._learned.setting(local)
@@ -81,7 +81,7 @@ class Expected:
         return best
 
     def ranked(self, local: LocalRecords, most: int) -> list[Choice]:
-        """Return the first pages that promise most now, best first."""
+        """Return the first pages with the most new records now, best first."""
         self._prior.grow(local)
         self._learned.catch_up(local)
         setting = self._learned.setting(local)
@@ -97,9 +97,9 @@ class Expected:
         ]
 
     def _worth(self, local: LocalRecords) -> Floats:
-        worth = [WORTH[attribute.kind] for attribute in local.interface.attributes]
-        found: Floats = np.array(worth)[self._prior.group]
-        return found
+        by_attribute = [WORTH[a.kind] for a in local.interface.attributes]
+        worth: Floats = np.array(by_attribute)[self._prior.group]
+        return worth
 
     def _standing(self, local: LocalRecords, setting: RoundSetting) -> QueryStanding:
         held, seen, fresh = (
@@ -121,7 +121,7 @@ class Expected:
         setting: RoundSetting,
         best: Choice | None,
     ) -> Choice | None:
-        """Return a query with a second term, if one promises more than ``best``."""
+        """Return a query with a second term, if one is better than ``best``."""
         standing, ahead = now
         cut = np.flatnonzero(standing.progress.done & (ahead.left > self.least))
         for number in cut[np.argsort(-ahead.left[cut])][:PARENTS].tolist():
@@ -137,7 +137,7 @@ class Expected:
     def _again(
         self, local: LocalRecords, term: Term, density: float, setting: RoundSetting
     ) -> Choice | None:
-        """Return the best query with a second term, as of some pages ago."""
+        """Return the best query with a second term; it is cached for ``KEPT`` pages."""
         now = len(local.shown)
         then, found = self._pairs.get(term, (-inf, None))
         room = KEPT * setting.page
@@ -151,7 +151,7 @@ class Expected:
 def _split(
     local: LocalRecords, term: Term, density: float, setting: RoundSetting
 ) -> Choice | None:
-    """Return the best query that joins a second term to one that was cut off."""
+    """Return the best query that joins a second term to a capped one."""
     columns = local.within(Query.of(term))
     pairs = [
         i

@@ -1,4 +1,4 @@
-"""Carry out what a policy for new records chooses."""
+"""Carry out the choices of a policy for new records."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,16 +20,16 @@ class Sampler(Protocol):
     """Draws a random sample of a database through its form."""
 
     def __call__(self, ledger: Ledger, rng: Generator, /) -> Mapping[str, Attributes]:
-        """Return the records drawn; what they cost is on the ledger."""
+        """Return the records drawn; the ledger counts their requests."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GivenSample:
-    """A sample that is simply there, at the least that anything could cost.
+    """A given sample, at the lowest possible cost.
 
-    No form hands out a random sample; one that did would still take a request for
-    each full page.
+    No form offers a random sample; one that did would still take a request for each
+    full page.
 
     Attributes:
         records: The sample.
@@ -39,7 +39,7 @@ class GivenSample:
     records: Mapping[str, Attributes]
 
     def __call__(self, ledger: Ledger, _rng: Generator) -> Mapping[str, Attributes]:
-        """Return the sample and charge its pages."""
+        """Return the sample and count its pages as requests."""
         ledger.requests += ledger.interface.pages(len(self.records))
         ledger.returned += len(self.records)
         ledger.seen.update(self.records)
@@ -48,11 +48,11 @@ class GivenSample:
 
 @dataclass(frozen=True, slots=True)
 class DrilledSample:
-    """A sample drawn through the form, by random drill-downs that are charged.
+    """A sample drawn through the form, by random drill-downs that cost requests.
 
     Attributes:
-        known: The copy; its values are asked for.
-        share: Of the database is to be drawn.
+        known: The copy; its values are queried.
+        share: The share of the database to draw.
         method: See ``halflife.queries.sampling.sample``.
 
     """
@@ -69,14 +69,14 @@ class DrilledSample:
 
 @dataclass(slots=True)
 class Harvest:
-    """What a round of asking brought.
+    """The result of a round of queries.
 
     Attributes:
         new: Records that the copy did not have, by key.
-        absent: Records of the copy that a query read whole should have shown.
+        absent: Records of the copy missing from a query that was read whole.
         updated: Records that were shown with other values than the copy had.
         requests: Requests it took, sample and probes included.
-        returned: Records returned, those shown before included.
+        returned: Records returned, repeated ones included.
         unique: Different records returned.
         curve: Requests and new records so far, after each choice.
         stop: Why it ended.
@@ -94,12 +94,12 @@ class Harvest:
 
 
 class HarvestRound:
-    """One round of asking, choice by choice.
+    """One round of queries, choice by choice.
 
     Args:
-        policy: Chooses.
+        policy: Chooses the queries.
         local: The copy; it grows.
-        ledger: The form, asked on account.
+        ledger: Sends and counts the requests.
 
     """
 
@@ -116,7 +116,7 @@ class HarvestRound:
         for key, record in sampler(self._ledger, rng).items():
             self._note(key, record, Origin.SAMPLED)
             self.local.sampled.add(key)
-        # What else was shown on the way is kept as well.
+        # Other records shown on the way are kept as well.
         for key, record in self._ledger.seen.items():
             self._note(key, record, Origin.HARVESTED)
         self._count()
@@ -124,7 +124,7 @@ class HarvestRound:
     def step(self, rng: Generator) -> Choice | None:
         """Make one choice and carry it out; None if nothing is worth a request.
 
-        ``BudgetSpent`` passes through; what was read until then is noted.
+        ``BudgetSpent`` is not caught; records read until then are noted.
         """
         choice = self._policy.next(self.local, self._ledger, rng)
         if choice is not None:
@@ -132,7 +132,7 @@ class HarvestRound:
         return choice
 
     def carry_out(self, choice: Choice) -> None:
-        """Ask for what was chosen, and note what comes."""
+        """Send the chosen query, and note its records."""
         try:
             for found in read(self._ledger, choice):
                 self._take(choice, found)
@@ -140,7 +140,7 @@ class HarvestRound:
             self._count()
 
     def overhear(self, records: Mapping[str, Attributes]) -> None:
-        """Note records that were shown to somebody else."""
+        """Note records that another step of the turn has shown."""
         for key, record in records.items():
             self._note(key, record, Origin.HARVESTED)
         self._count()
@@ -150,12 +150,12 @@ class HarvestRound:
         reading = local.newest if choice.newest else local.reading(choice.query)
         before = reading.gained
         reading.pages += 1
-        reading.told = found.total
+        reading.total = found.total
         for key, record in found.records.items():
             reading.gained += self._note(key, record, Origin.HARVESTED)
             reading.keys.add(key)
         reading.barren = 0 if reading.gained > before else reading.barren + 1
-        # In the order of dates it matters where a record stood, old or new.
+        # In newest-first order the position of each record matters, old or new.
         reading.shown += found.records if choice.newest else ()
         cap = local.interface.cap
         capped = cap is not None and local.interface.pages(cap) <= reading.pages
@@ -173,12 +173,12 @@ class HarvestRound:
         return new
 
     def _miss(self, choice: Choice) -> None:
-        """Note the records that a query should have shown and did not."""
+        """Note the records that are missing from a query that was read whole."""
         reading, interface = self.local.reads[choice.query], self.local.interface
         if interface.cap is not None and len(reading.keys) >= interface.cap:
             return
-        # With fewer records than the form counts, pages have shifted while read.
-        if interface.counts == "exact" and len(reading.keys) < (reading.told or 0):
+        # Fewer records than the form counts: pages have shifted while they were read.
+        if interface.counts == "exact" and len(reading.keys) < (reading.total or 0):
             return
         for key in self.local.matching(choice.query) - reading.keys:
             self.local.lost(key)
@@ -192,7 +192,7 @@ class HarvestRound:
 
 
 def read(ledger: Ledger, choice: Choice) -> Iterator[ResultPage]:
-    """Return the pages that a choice asks for, each asked for as it comes."""
+    """Yield the pages of a choice, each requested when it is needed."""
     interface = ledger.interface
     last = inf if interface.cap is None else interface.pages(interface.cap)
     if choice.pages is not None:
@@ -216,14 +216,14 @@ def harvest(
     rng: Generator,
     sampler: Sampler | None = None,
 ) -> Harvest:
-    """Ask until the policy has had enough, or the budget is spent.
+    """Send queries until the policy ends, or the budget is spent.
 
     Args:
-        policy: Chooses.
+        policy: Chooses the queries.
         local: The copy; it grows.
-        ledger: The form, asked on account.
-        rng: For policies that choose by chance, and for the sample.
-        sampler: Draws the sample, for policies that want one.
+        ledger: Sends and counts the requests.
+        rng: For policies that choose at random, and for the sample.
+        sampler: Draws the sample, for policies that need one.
 
     """
     turn = HarvestRound(policy, local, ledger)

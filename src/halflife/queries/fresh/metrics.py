@@ -1,4 +1,4 @@
-"""How well a round of asking did, when the truth is known.
+"""The scores of a round of queries, given the true records.
 
 Liu, Xiao and Yang, "A Sample-Guided Approach to Incremental Structured Web Database
 Crawling", section II.D; Eq. 1 is lost in print and CCR is defined nowhere, so both
@@ -24,8 +24,8 @@ class RoundScores:
         icr: Incremental coverage: new records crawled / new records there (Eq. 2).
         pnr: New records crawled / records returned, the same one counted as often as
             it was returned (Eq. 3).
-        gone: Share of the records that went which the round found missing.
-        false: Share of those it found missing that are still there.
+        gone: Share of the deleted records that the round found missing.
+        false: Share of the records it found missing that still exist.
         requests: Requests, sample and probes included.
 
     """
@@ -42,21 +42,21 @@ class RoundScores:
 def scores(
     harvest: Harvest, before: Collection[str], now: Collection[str]
 ) -> RoundScores:
-    """Return how well a round did, given the copy before and all there is now.
+    """Return the scores of a round, given the copy before and all records now.
 
     >>> done = Harvest(new={"c": {}}, requests=2, returned=4, unique=3)
     >>> scores(done, {"a", "b"}, {"a", "b", "c", "d"})
     RoundScores(tcr=0.75, ccr=0.75, icr=0.5, pnr=0.25, gone=nan, false=nan, requests=2)
     """
     there, held = set(now), set(before)
-    fresh, went = there - held, held - there
+    fresh, deleted = there - held, held - there
     new = len(fresh & harvest.new.keys())
     return RoundScores(
         tcr=_share(harvest.unique, len(there)),
         ccr=_share(len(there & held) + new, len(there)),
         icr=_share(new, len(fresh)),
         pnr=_share(new, harvest.returned),
-        gone=_share(len(went & harvest.absent), len(went)),
+        gone=_share(len(deleted & harvest.absent), len(deleted)),
         false=_share(len(there & harvest.absent), len(harvest.absent)),
         requests=harvest.requests,
     )

@@ -1,9 +1,9 @@
-"""What the next page of every query is likely to bring.
+"""Predict the new records on the next page of every query.
 
 The new records of a query are Gamma distributed, with a mean that the copy suggests;
-those of them that other queries have shown already are a thinned Poisson count, with
-the share of the query's old records that was shown as the share of thinning. A count
-of hits, where the form tells one, is a second opinion.
+those that other queries have shown already are a thinned Poisson count, whose thinning
+is the share of the query's old records that was shown. A reported hit count is a
+second estimate.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class ReadingProgress:
     """How far queries were read, one value each.
 
     Attributes:
-        told: Hits that the form tells; not a number if none is known.
+        total: Hits that the form reports; nan if unknown.
         pages: Pages read.
-        floor: Hits that there are at least.
-        done: Whether all that can be reached was read.
+        floor: A lower bound of the hits.
+        done: Whether all reachable results were read.
 
     """
 
-    told: Floats
+    total: Floats
     pages: Floats
     floor: Floats
     done: Bools
@@ -35,18 +35,18 @@ class ReadingProgress:
 
 @dataclass(frozen=True, slots=True)
 class QueryStanding:
-    """Where queries stand, one value each.
+    """The state of queries in a round, one value each.
 
     Attributes:
-        held: Records of the copy of old that match, those known gone not.
+        held: Old records that match, without those known to be gone.
         seen: Those of them that this round has shown.
         fresh: New records that match and were shown.
-        mean: New records to be expected before anything was shown.
-        shape: How sure that mean is: the variance of the truth is mean^2 / shape.
-        shown: Share of all old records that was shown without asking for the query's
-            attribute: what is known of queries that have no old records.
-        hidden: New records for each hit that have values nobody has heard of, which
-            asking for known values does not show.
+        mean: Expected new records before anything was shown.
+        shape: The certainty of the mean: the variance is mean^2 / shape.
+        shown: Share of all old records shown by queries without the attribute; it
+            serves queries that have no old records.
+        hidden: New records for each hit that have unknown values, which queries for
+            known values do not show.
         progress: How far they were read.
 
     """
@@ -63,13 +63,13 @@ class QueryStanding:
 
 @dataclass(frozen=True, slots=True)
 class RoundSetting:
-    """What holds for all queries of a round.
+    """Quantities that are the same for all queries of a round.
 
     Attributes:
         page: Records on a page.
         cap: Results that can be reached; infinite if all can.
-        stays: Share of the old records that are still there.
-        doubt: How far counts are off, as a standard deviation of their logarithm.
+        stays: Share of the old records that still exist.
+        doubt: The standard deviation of the logarithm of reported counts.
 
     """
 
@@ -81,7 +81,7 @@ class RoundSetting:
 
 @dataclass(frozen=True, slots=True)
 class QueryOutlook:
-    """What queries are likely to hold.
+    """The predicted records of queries.
 
     Attributes:
         left: New records that match and were not shown.
@@ -96,14 +96,14 @@ class QueryOutlook:
 
 
 def outlook(standing: QueryStanding, setting: RoundSetting) -> QueryOutlook:
-    """Return what is left in every query, and what its next page brings.
+    """Return the new records left in every query, and those on its next page.
 
     With n ~ Gamma(k, mean m) new records, of which a share rho was open to view and
-    f were seen, n - f has mean (k + f) / (k / m + rho) (1 - rho). A count c says
-    that c - s - f - stays (h - s) are left, and is off by the chance of the deaths
-    among the h - s old records not seen, and by what counts are off. The two are
-    weighed by their precision. Results come in an order that has nothing to do with
-    being new, so a page of p of the u results not read shows p / u of what is left.
+    f were seen, n - f has mean (k + f) / (k / m + rho) (1 - rho). A count c implies
+    that c - s - f - stays (h - s) are left; its variance is that of the deletions
+    among the h - s old records not seen, plus that of the counts. The two estimates
+    are weighted by their precision. The order of results does not depend on being
+    new, so a page of p of the u results not read shows p / u of what is left.
     """
     at, read = standing, standing.progress
     unseen = np.maximum(at.held - at.seen, 0.0)
@@ -111,13 +111,13 @@ def outlook(standing: QueryStanding, setting: RoundSetting) -> QueryOutlook:
     left, spread = _believed(at, there)
     hits = there + at.fresh + left
 
-    # Where nothing is told it is what is believed, so that it changes nothing.
-    told = np.where(np.isfinite(read.told), read.told, hits)
-    lies = (told * setting.doubt) ** 2
-    deaths = unseen * setting.stays * (1.0 - setting.stays) + (unseen * UNEVEN) ** 2
-    off, every = told - hits, spread + deaths + lies + 1e-9
-    left = np.maximum(left + spread / every * off, 0.0)
-    hits = np.maximum(hits + (spread + deaths) / every * off, read.floor)
+    # An unknown count is replaced by the estimate, so that it changes nothing.
+    total = np.where(np.isfinite(read.total), read.total, hits)
+    errors = (total * setting.doubt) ** 2
+    deletions = unseen * setting.stays * (1.0 - setting.stays) + (unseen * UNEVEN) ** 2
+    off, variance = total - hits, spread + deletions + errors + 1e-9
+    left = np.maximum(left + spread / variance * off, 0.0)
+    hits = np.maximum(hits + (spread + deletions) / variance * off, read.floor)
 
     cut = hits > setting.cap
     left = np.where(read.done & ~cut, 0.0, left)
@@ -128,7 +128,7 @@ def outlook(standing: QueryStanding, setting: RoundSetting) -> QueryOutlook:
 
 
 def _believed(at: QueryStanding, there: Floats) -> tuple[Floats, Floats]:
-    """Return the mean and variance of what is left, whatever the form counts."""
+    """Return the mean and variance of the new records left, without the counts."""
     share = viewed(at.seen, there, at.shown)
     post = at.shape + at.fresh
     rate = at.shape / np.maximum(at.mean, 1e-9) + share

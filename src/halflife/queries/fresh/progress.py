@@ -1,8 +1,7 @@
-"""How far a round of looking for new records has come, to be written down.
+"""The progress of a round for new records, as it is stored.
 
-A round may take more requests than a turn has. What it has learned so far, besides the
-records, is kept between turns: the sample, how far each query was read, and what the
-rule itself remembers.
+A round may take more requests than a turn has. Its state is stored between turns: the
+sample, how far each query was read, and the memory of the rule.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,26 +18,26 @@ Queries: TypeAlias = Mapping[str, Sequence[Query]]
 
 @runtime_checkable
 class RemembersNew(Protocol):
-    """A rule for new records that remembers more than what was read."""
+    """A rule for new records that has state besides the records read."""
 
     def so_far(self) -> Queries:
-        """Return lists of queries by name, to be written down."""
+        """Return lists of queries by name, to be stored."""
         ...
 
     def go_on(self, queries: Queries) -> None:
-        """Begin with lists of queries that were written down."""
+        """Restore the state from stored lists of queries."""
         ...
 
 
 @dataclass(frozen=True)
 class NewRound:
-    """A round of looking for new records that was cut short.
+    """An interrupted round for new records.
 
     Attributes:
         began: When it began, in days.
         drawn: Its sample, as far as it was drawn.
         reads: How far each query was read; the records only where they are needed.
-        queries: What the rule itself remembers.
+        queries: The state of the rule.
 
     """
 
@@ -49,16 +48,16 @@ class NewRound:
 
 
 def open_reads(local: LocalRecords) -> dict[Query, QueryReading]:
-    """Return how far queries were read, without records that nobody asks for again.
+    """Return how far queries were read, without records that are not needed again.
 
-    Those of a query without a number of hits tell what share of it was new.
+    Those of a query without a hit count are kept: they show what share of it was new.
     """
     return {
         query: QueryReading(
             reading.pages,
-            set(reading.keys) if reading.told is None else set(),
+            set(reading.keys) if reading.total is None else set(),
             reading.gained,
-            reading.told,
+            reading.total,
             reading.done,
             reading.barren,
         )
@@ -67,43 +66,43 @@ def open_reads(local: LocalRecords) -> dict[Query, QueryReading]:
 
 
 def write_terms(query: Query) -> list[tuple[str, str]]:
-    """Return the terms of a query as JSON can hold them."""
+    """Return the terms of a query as JSON values."""
     return [(term.attribute, term.value) for term in query]
 
 
 def read_terms(terms: Iterable[Sequence[str]]) -> Query:
-    """Return the query that was written down."""
+    """Return the query with stored terms."""
     return Query.of(*(Term(attribute, value) for attribute, value in terms))
 
 
-def write_round(one: NewRound) -> Row:
-    """Return a round as JSON can hold it."""
+def write_round(new_round: NewRound) -> Row:
+    """Return a round as JSON values."""
     return {
-        "began": one.began,
-        "drawn": asdict(one.drawn),
+        "began": new_round.began,
+        "drawn": asdict(new_round.drawn),
         "reads": [
             [
                 write_terms(query), read.pages, sorted(read.keys), read.gained,
-                read.told, read.done, read.barren,
+                read.total, read.done, read.barren,
             ]
-            for query, read in one.reads.items()
+            for query, read in new_round.reads.items()
         ],
         "queries": {
             name: [write_terms(query) for query in queries]
-            for name, queries in one.queries.items()
+            for name, queries in new_round.queries.items()
         },
     }  # fmt: skip
 
 
 def read_round(row: Row) -> NewRound:
-    """Return the round that was written down."""
+    """Return the round stored in a row."""
     drawn = row["drawn"]
     reads = {
         read_terms(terms): QueryReading(
             int(pages), set(keys), int(gained),
-            None if told is None else int(told), bool(done), int(barren),
+            None if total is None else int(total), bool(done), int(barren),
         )
-        for terms, pages, keys, gained, told, done, barren in row["reads"]
+        for terms, pages, keys, gained, total, done, barren in row["reads"]
     }  # fmt: skip
     queries = {
         str(name): tuple(map(read_terms, rows)) for name, rows in row["queries"].items()

@@ -13,22 +13,22 @@ from halflife.queries.local import LocalRecords, Origin
 
 PATIENCE = 10  # issued queries in a row without a new record
 RENEWED = 0.05  # growth of the copy after which Eq. 4 is computed again
-TRIES = 200  # draws that may meet records with nothing left to ask
+TRIES = 200  # draws that may hit records without unsettled queries
 
 
 class ByRecord:
     """Draw a record, probe its one-term queries, read the most effective one.
 
-    A query is effective as r = (c - h) / c is high, with c the hits that the form
-    tells and h those that the copy has: Eq. 5, (c - h) / h, is r / (1 - r), so the
+    The effectiveness of a query is r = (c - h) / c, with c the hits that the form
+    reports and h those that the copy has: Eq. 5, (c - h) / h, is r / (1 - r), so the
     order is the same, and r is finite where the copy has nothing. A query with
-    c <= h promises nothing. The probe is the query's first page, and it is kept.
+    c <= h is useless. The probe is the query's first page, and its records are kept.
 
     Args:
         sharp: Draw records in proportion to this power of Eq. 4: 1 is the paper's
-            draw, 0 an even one. Sel is all but the same for all records, so only a
-            high power makes use of their order.
-        patience: IssuedForecast queries in a row without new records that end it.
+            draw, 0 an even one. Sel is almost equal for all records, so only a high
+            power makes use of their order.
+        patience: Issued queries in a row without new records that end it.
         renewed: Growth of the copy after which Eq. 4 is computed again.
 
     """
@@ -44,21 +44,21 @@ class ByRecord:
         self._chance = np.zeros(0)
         self._probes: list[Query] = []
         self._rivals: list[Query] = []
-        self._resumed = False  # then the rivals that were not probed are not known
+        self._resumed = False  # if True, the rivals still to be probed are unknown
         self._issued: list[Query] = []
         self._settled: set[Query] = set()
 
     def so_far(self) -> dict[str, list[Query]]:
-        """Return what was settled, what was issued lately, and the present rivals."""
-        lately = self._issued[-self.patience :]
+        """Return the settled, the recently issued and the rival queries."""
+        recent = self._issued[-self.patience :]
         return {
             "settled": sorted(self._settled, key=str),
-            "issued": lately,
+            "issued": recent,
             "rivals": self._rivals,
         }
 
     def go_on(self, queries: Mapping[str, Sequence[Query]]) -> None:
-        """Begin with what was written down."""
+        """Restore the stored state."""
         self._settled = set(queries.get("settled", ()))
         self._issued = list(queries.get("issued", ()))
         self._rivals = list(queries.get("rivals", ()))
@@ -85,8 +85,8 @@ class ByRecord:
         return None
 
     def _exhausted(self, local: LocalRecords) -> bool:
-        last = self._issued[-self.patience :]
-        barren = [q in local.reads and not local.reads[q].gained for q in last]
+        recent = self._issued[-self.patience :]
+        barren = [q in local.reads and not local.reads[q].gained for q in recent]
         return len(barren) == self.patience and all(barren)
 
     def _draw(self, local: LocalRecords, rng: Generator) -> None:
@@ -112,7 +112,7 @@ class ByRecord:
         return min(place, self._chance.size - 1)
 
     def _best(self, local: LocalRecords) -> Choice | None:
-        """Return the most effective rival; None if it promises or leaves nothing."""
+        """Return the most effective rival; None if it is useless or read whole."""
         rivals, self._rivals = self._rivals, []
         best = max(rivals, key=lambda query: effect(local, query))
         value, missing = effect(local, best)
@@ -131,10 +131,10 @@ class ByRecord:
 def effect(local: LocalRecords, query: Query) -> tuple[float, float]:
     """Return r = (c - h) / c of a probed query, and c - h to break ties.
 
-    Without a count c the first page speaks for the query: the share that was new.
+    Without a count c it is the share of new records on the first page.
     """
     reading = local.reads[query]
-    if reading.told is None:
+    if reading.total is None:
         return reading.gained / max(len(reading.keys), 1), float(reading.gained)
-    missing = reading.told - len(local.matching(query))
-    return missing / max(reading.told, 1), float(missing)
+    missing = reading.total - len(local.matching(query))
+    return missing / max(reading.total, 1), float(missing)

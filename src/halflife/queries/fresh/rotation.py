@@ -1,8 +1,8 @@
-"""Ask for one value after another, each whole: for those who may ask a little, often.
+"""Read one value after another, each whole: the policy for small, frequent budgets.
 
-A round that learns as it goes needs many requests at once. Whoever gets a few each hour
-does better to read all that one value finds, and to remember when that was: then it is
-known how long each value has waited, and how many new records came by it so far.
+A round that learns from its answers needs many requests at once. With a few requests
+each hour it is better to read all records of one value and to store when that was:
+then it is known how long each value has waited, and how many new records it brought.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,16 +18,16 @@ from halflife.queries.fresh import Choice
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
 
-SURE = 1.0  # records that came after which a value's own pace weighs as the usual one
-EARLY = 0.25  # the quantile of ages that tells when a value was last read
-NOBODY = 0.5  # records that a value without any counts as
+SURE = 1.0  # new records after which a value's own pace weighs as much as the usual one
+EARLY = 0.25  # the quantile of ages taken as the time since a value was read
+NOBODY = 0.5  # the number of records assumed for a value without any
 
 
 class Rotation:
-    """What each value of a choice is likely to have brought since it was read.
+    """The expected new records of each value of a choice since it was read.
 
-    With c records that came by a value in W days, and lambda new ones a day for each
-    record on the whole, its pace is r = (c + k) / (W + k / (lambda n)) for n records
+    With c new records of a value in W days, and lambda new ones a day for each record
+    of the whole copy, its pace is r = (c + k) / (W + k / (lambda n)) for n records
     held; E = r t new ones are expected t days after it was read.
 
     Args:
@@ -72,22 +72,22 @@ class Rotation:
 
     def pages(self) -> int:
         """Return the requests that all values of one attribute take, at most."""
-        each: dict[str, int] = {}
+        requests: dict[str, int] = {}
         for term, seen in self._seen.items():
             pages = self._interface.pages(len(seen))
-            each[term.attribute] = each.get(term.attribute, 0) + pages
-        return max(each.values(), default=0)
+            requests[term.attribute] = requests.get(term.attribute, 0) + pages
+        return max(requests.values(), default=0)
 
     def waited(self, query: Query, now: float, usual: float) -> float:
-        """Return the days since a value was read; the usual ones if it has nothing."""
+        """Return the days since a value was read; ``usual`` without records."""
         seen = self._seen.get(query.terms[0], ())
         if not len(seen):
             return max(usual, 0.0)
         return max(float(np.quantile(now - np.array(seen), EARLY)), 0.0)
 
     def ranked(self, now: float, usual: float) -> list[Choice]:
-        """Return all values, those first that promise most records times days."""
-        found = []
+        """Return all values, the largest gain in records times days first."""
+        ranking = []
         for term in self._seen:
             query = Query.of(term)
             days = self.waited(query, now, usual)
@@ -95,11 +95,11 @@ class Rotation:
             held = len(self._seen[term])
             pages = max(ceil((held + expected) / self._interface.page_size), 1)
             why = f"about {expected:.1f} new of {held}, read {days:.1f} days ago"
-            found.append(
+            ranking.append(
                 (expected * days / pages, Choice(query, 0, pages, expected, why))
             )
-        found.sort(key=lambda each: -each[0])
-        return [choice for gain, choice in found if gain > 0]
+        ranking.sort(key=lambda entry: -entry[0])
+        return [choice for gain, choice in ranking if gain > 0]
 
     def _pace(self, term: Term) -> float:
         held = max(float(len(self._seen[term])), NOBODY)
@@ -113,7 +113,7 @@ class InTurn:
     Args:
         values: What each value is likely to bring.
         now: The time, in days.
-        usual: The days since records were seen, in the mean.
+        usual: The mean of the days since records were seen.
 
     """
 
@@ -126,21 +126,21 @@ class InTurn:
     def next(
         self, _local: LocalRecords, ledger: Ledger, _rng: Generator
     ) -> Choice | None:
-        """Return the value that promises most of those that the budget can read.
+        """Return the best value of those that the budget can read.
 
         If none can be read whole, the best one is read as far as the budget goes.
         """
-        asked = set(ledger.asked)
-        some = [c for c in self._ranked() if c.query not in asked]
+        sent = set(ledger.asked)
+        choices = [c for c in self._ranked() if c.query not in sent]
         if ledger.left is None:
-            return some[0] if some else None
-        for choice in some:
+            return choices[0] if choices else None
+        for choice in choices:
             if (choice.pages or 1) <= ledger.left:
                 return choice
-        return replace(some[0], pages=max(ledger.left, 1)) if some else None
+        return replace(choices[0], pages=max(ledger.left, 1)) if choices else None
 
     def ranked(self, _local: LocalRecords, most: int) -> list[Choice]:
-        """Return the values that promise most now, best first."""
+        """Return the best values now, best first."""
         return self._ranked()[:most]
 
     def _ranked(self) -> list[Choice]:

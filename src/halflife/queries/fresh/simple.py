@@ -1,4 +1,4 @@
-"""Policies for new records to measure others by."""
+"""Baseline policies for new records."""
 
 from collections.abc import Mapping
 from math import nan
@@ -18,11 +18,11 @@ from halflife.queries.reported_total import at_least
 
 
 class Exhaustive:
-    """Read everything again, whatever is new: one-term queries, whole.
+    """Read everything again by one-term queries, each whole.
 
     The next query is the one with most records of the copy per request that this
-    round has not shown yet (a greedy cover, Wu et al., ICDE 2006); it ends when every
-    record was shown or missed and every new term was asked.
+    round has not shown yet (a greedy cover, Wu et al., ICDE 2006). It ends when every
+    record was shown or found missing and every new term was queried.
     """
 
     samples = False
@@ -30,7 +30,7 @@ class Exhaustive:
     def next(
         self, local: LocalRecords, _ledger: Ledger, _rng: Generator
     ) -> Choice | None:
-        """Return the query that shows most of what was not shown."""
+        """Return the query with most records not shown yet, per request."""
         unseen = local.held.values - local.seen.values
         value = np.maximum(unseen, 0.5 * (local.held.values == 0))
         value /= _pages(local, local.count)
@@ -50,7 +50,7 @@ class GammaPoissonRule:
 
     Args:
         shape: k, how little queries differ in the share of their new records.
-        least: New records for a request below which nothing is worth one.
+        least: New records for a request, below which it ends.
 
     """
 
@@ -88,10 +88,10 @@ class GammaPoissonRule:
 
 
 class FreshOracle:
-    """Know what is there: the query with most new records for a request, whole.
+    """Choose by the truth: the query with most new records for a request, whole.
 
     Args:
-        truth: Everything in the database.
+        truth: All records of the database.
 
     """
 
@@ -111,8 +111,8 @@ class FreshOracle:
         new = np.array([key not in local for key in table.keys])
         left = np.bincount(table.term, new[row], len(table.terms))
         value = left / _pages(local, table.hits)
-        asked = [table.number.get(q.terms[0], -1) for q in local.reads if len(q) == 1]
-        value[[number for number in asked if number >= 0]] = 0.0
+        read = [table.number.get(q.terms[0], -1) for q in local.reads if len(q) == 1]
+        value[[number for number in read if number >= 0]] = 0.0
         best = int(np.argmax(value)) if value.size else 0
         if not value.size or value[best] <= 0:
             return None
@@ -122,20 +122,20 @@ class FreshOracle:
 
 
 class Newest:
-    """Read the newest first until nothing can be new any more.
+    """Read newest first until no further record can be new.
 
-    The form must answer the empty query, newest first. A known page may hide records
-    that were dated back, so one page more is read than would do. Records of the same
-    date may stand in any order, so that a new one may stand behind known ones: it is
-    read on while as many records are missing as the form reports, and while the last
-    record shown has the date of the newest one that was known before.
+    The form must answer the empty query, newest first. Backdated records may follow a
+    page of known ones, so one more page is read than necessary. Records of the same
+    date may come in any order, so a new one may follow known ones: reading continues
+    while the form reports more records than are held, and while the last record shown
+    has the date of the newest one that was known before.
 
-    What is chosen depends only on what was read, not on how often it was asked for.
+    The choice depends only on the pages read, not on how often ``next`` was called.
 
     Args:
         margin: Pages in a row without new records that end it.
         date: The attribute that results are ordered by; ties are not noticed if empty.
-        unfound: Records that the form reports and does not show, as was found before.
+        unfound: Records that the form reports and does not show.
 
     """
 
@@ -168,13 +168,13 @@ class Newest:
         return Choice(Query(), reading.pages, 1, expected, why, newest=True)
 
     def _missing(self, local: LocalRecords) -> int:
-        """Return how many records are reported, might be shown, and are not held."""
-        told = at_least(local.interface.counts, local.newest.told)
+        """Return how many reported records are not held and might be shown."""
+        total = at_least(local.interface.counts, local.newest.total)
         held = len(local) - len(local.gone)
-        return 0 if told is None else told - held - self.unfound
+        return 0 if total is None else total - held - self.unfound
 
     def _tied(self, local: LocalRecords) -> bool:
-        """Say whether the last record shown has the date of the newest known one."""
+        """Return whether the last record shown has the date of the newest known one."""
         if not self.date:
             return False
         shown = local.newest.shown
@@ -195,6 +195,6 @@ def _pages(local: LocalRecords, hits: Ints | Floats) -> Floats:
 
 
 def _asked(local: LocalRecords) -> Ints:
-    """Return the terms that were asked for alone."""
+    """Return the terms that were queried alone."""
     numbers = [local.number(query.terms[0]) for query in local.reads if len(query) == 1]
     return np.array([n for n in numbers if n is not None], dtype=np.intp)

@@ -1,1 +1,1 @@
-"""Keeping the records of a local relation fresh through queries."""
+"""Rules that keep the records of a local relation fresh through queries."""

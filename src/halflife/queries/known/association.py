@@ -1,4 +1,4 @@
-"""How often words go together, from a sample and the frequency of each word.
+"""Estimate how often words co-occur, from a sample and the frequency of each word.
 
 Li and Church, "A sketch algorithm for estimating two-way and multi-way associations",
 Computational Linguistics 33 (2007).
@@ -23,7 +23,7 @@ HALVINGS = 60  # of the range of a count: it is then exact
 def together_mle(sample: Floats, size: float, drawn: float) -> Floats:
     """Return how many records have both words, given how many have each.
 
-    Of D records f_1 and f_2 have each word; of D_s drawn without return, a_s have
+    Of D records f_1 and f_2 have each word; of D_s drawn without replacement, a_s have
     both, b_s and c_s have one, d_s none. The most likely count a of records that
     have both (Li and Church 2007, section 5) is the first at which
 
@@ -73,15 +73,15 @@ def together_error(
 class Sampled:
     """A random sample of the server's records, with the frequency of some terms.
 
-    A term whose frequency is not known counts as in the sample, scaled. Pairs are
-    counted by ``together_mle``; larger sets by assuming that terms go together no
-    more than their pairs do:  P(q) = prod P(i, j) / prod P(i)^(m - 2)  (Kirkwood).
+    The count of a term of unknown frequency is its scaled count in the sample. Pairs
+    are counted by ``together_mle``; larger sets by assuming that terms depend on each
+    other only in pairs:  P(q) = prod P(i, j) / prod P(i)^(m - 2)  (Kirkwood).
 
     Attributes:
         sample: The records drawn.
         size: Records on the server.
-        margins: Records on the server that have a term, where known.
-        scaling: Whether the margins are left out and everything is scaled.
+        margins: Records on the server that have a term, if known.
+        scaling: Whether the margins are ignored and all sample counts are scaled.
 
     """
 
@@ -105,12 +105,12 @@ class Sampled:
         """Return how many records have each term of the local relation."""
         shown = np.r_[self.sample.hits, 0, 0][renumbered(pool.local, self.sample)]
         scaled = np.maximum(shown, FEW) * self.size / len(self.sample)
-        told = np.array([self.margins.get(t, np.nan) for t in pool.local.terms])
-        count = np.where(np.isnan(told), scaled, told)
+        known = np.array([self.margins.get(t, np.nan) for t in pool.local.terms])
+        count = np.where(np.isnan(known), scaled, known)
         return np.clip(count, pool.local.hits, self.size)
 
     def _pairs(self, pool: Pool, single: Floats) -> tuple[Ints, Floats, Floats]:
-        """Return all pairs within the candidates, how often they go together, error."""
+        """Return all pairs within the candidates, their counts and errors."""
         columns = list(combinations(range(pool.parts.shape[1]), 2))
         pairs = pool.parts[:, columns].reshape(-1, 2)
         pairs = np.unique(pairs[(pairs != NONE).all(axis=1)], axis=0)

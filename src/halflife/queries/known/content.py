@@ -1,4 +1,4 @@
-"""How far known tuples are from what their source says now.
+"""How far known tuples differ from their present version at the source.
 
 Yang, Wang, Lim and Wang, "Optimizing Content Freshness of Relations Extracted From
 the Web Using Keyword Search", SIGMOD 2010, call
@@ -6,7 +6,7 @@ the Web Using Keyword Search", SIGMOD 2010, call
     F(L; t) = (1 / |L|) sum(w(r) F(r; t))                               (Eq. 1 and 3)
 
 the content *freshness* of a copy L. It is 0 for a perfect copy and grows as the copy
-goes off, so here it is called what it is: content **staleness**.
+ages, so here it is called content **staleness**.
 
 F(r; t) is a dissimilarity of two versions of a tuple when both are known (a
 ``Measure``), and its expectation under a model of updates when they are not (a
@@ -50,7 +50,7 @@ class Growth(Protocol):
         ...
 
     def worth(self, t: Floats) -> Floats:
-        """Return what a look buys: U(t) = t D(t) - integral of D over 0..t."""
+        """Return the value of a refresh: U(t) = t D(t) - integral of D over 0..t."""
         ...
 
 
@@ -69,7 +69,7 @@ class SteadyCounter:
         return t / self.days
 
     def variance(self, t: Floats) -> Floats:
-        """Return 0: nothing is left to chance."""
+        """Return 0: the staleness is deterministic."""
         return np.zeros(np.broadcast_shapes(np.shape(t), np.shape(self.days)))
 
     def worth(self, t: Floats) -> Floats:
@@ -82,7 +82,7 @@ class MissedUpdates:
     """The number of updates missed, of tuples that are updated at random moments.
 
     D(t) = rate t with variance size rate t + doubt t**2, where ``doubt`` is the
-    variance of what is believed of the rate and ``size`` that of one step.
+    variance of the estimated rate and ``size`` that of one step.
 
     >>> MissedUpdates(np.array([3.0])).variance(np.array([2.0]))
     array([6.])
@@ -110,9 +110,9 @@ class Ages:
     """The ages of the updates missed, summed: F = sum(t - t_i) (section 4.2).
 
     D(t) = rate t**2 / 2 with variance rate t**3 / 3 + doubt t**4 / 4. Both follow from
-    Campbell's theorem and are exact: the densities of the k-th update add up to the
-    rate at every moment, so nothing has to be taken off for their order, and the
-    paper's bounds are not needed.
+    Campbell's theorem and are exact: the densities of all k-th updates add up to the
+    rate at every moment, so their order needs no correction, and the paper's bounds are
+    not needed.
 
     >>> Ages(np.array([3.0])).mean(np.array([2.0]))
     array([6.])
@@ -169,20 +169,20 @@ def summed_ages(updates: ArrayLike, synced: float, at: float) -> float:
 
 
 def staleness(stale: ArrayLike, weight: ArrayLike = 1.0) -> float:
-    """Return F(L; t) of tuples with these dissimilarities (Eq. 1); 0 for none.
+    """Return F(L; t) of tuples with these dissimilarities (Eq. 1); 0 without tuples.
 
     >>> staleness([0.0, 3.0], [1.0, 2.0])
     3.0
     """
-    each = np.asarray(stale, dtype=np.float64)
-    heavy = np.asarray(weight, dtype=np.float64)
-    return float(np.mean(each * heavy)) if each.size else 0.0
+    stales = np.asarray(stale, dtype=np.float64)
+    weights = np.asarray(weight, dtype=np.float64)
+    return float(np.mean(stales * weights)) if stales.size else 0.0
 
 
 def expected_staleness(
     growth: Growth, t: Floats, weight: Floats, *, confidence: float = 0.95
 ) -> Interval:
-    """Return E F(L; t) and the bounds between which F(L; t) lies.
+    """Return E F(L; t) and a prediction interval of F(L; t).
 
     Tuples are taken as independent, so Var F = sum(w**2 Var F(r; t)) / |L|**2, and
     their sum as normal; F is never below 0.
@@ -200,12 +200,12 @@ class Measure:
     """A dissimilarity of two versions of a tuple, and how it grows.
 
     Attributes:
-        name: What it is called.
-        differ: Returns the dissimilarity of what is held and what is there.
-        kind: ``amount``, it grows in line; ``changed``, it is 0 or 1; ``ages``, the
+        name: Its name in settings.
+        differ: Returns the dissimilarity of the held and the present version.
+        kind: ``amount``, it grows linearly; ``changed``, it is 0 or 1; ``ages``, the
             amounts are updates whose ages are summed.
         how: ``absolute``, ``relative``, ``changed`` or ``words``; empty for a function.
-        columns: The columns that it looks at; all if there is none.
+        columns: The columns that it compares; all if empty.
 
     """
 
@@ -216,8 +216,8 @@ class Measure:
     columns: tuple[str, ...] = ()
 
 
-def measure(said: str, columns: Sequence[str] = ()) -> Measure:
-    """Return a dissimilarity by what it is called.
+def measure(name: str, columns: Sequence[str] = ()) -> Measure:
+    """Return a dissimilarity by its name in settings.
 
     ``stars``             the difference of a numeric column
     ``relative:stars``    the same, over the larger of the two
@@ -225,39 +225,39 @@ def measure(said: str, columns: Sequence[str] = ()) -> Measure:
     ``words:title``       the share of words that only one of the two texts has
     ``module:function``   any function of two records that returns a number
 
-    Columns are looked for among ``columns`` where these are given.
+    Its columns must be among ``columns`` if these are given.
 
     >>> measure("stars").differ({"stars": 3}, {"stars": 10})
     7.0
     """
-    kind, colon, rest = said.partition(":")
-    if not colon and said != "changed":
-        kind, rest = "absolute", said
-    if kind not in _MEASURES:
-        return Measure(said, cast("Differ", _imported(said)))
-    names = tuple(name for name in rest.split(",") if name)
-    _check(names, columns)
-    found = _MEASURES[kind](names)
-    grows: Kind = "changed" if kind == "changed" else "amount"
-    return Measure(said, found, grows, kind, names)
+    how, colon, rest = name.partition(":")
+    if not colon and name != "changed":
+        how, rest = "absolute", name
+    if how not in _MEASURES:
+        return Measure(name, cast("Differ", _imported(name)))
+    compared = tuple(column for column in rest.split(",") if column)
+    _check(compared, columns)
+    differ = _MEASURES[how](compared)
+    kind: Kind = "changed" if how == "changed" else "amount"
+    return Measure(name, differ, kind, how, compared)
 
 
-def weigher(said: str | None, columns: Sequence[str] = ()) -> Weigh:
+def weigher(name: str | None, columns: Sequence[str] = ()) -> Weigh:
     """Return a weight by a column's name, as ``module:function``, or 1 for all.
 
     >>> weigher("stars")({"stars": 12}), weigher(None)({})
     (12.0, 1.0)
     """
-    if said is None:
+    if name is None:
         return lambda _: 1.0
-    if ":" in said:
-        return cast("Weigh", _imported(said))
-    _check((said,), columns)
-    return lambda record: max(number(record.get(said)), 0.0)
+    if ":" in name:
+        return cast("Weigh", _imported(name))
+    _check((name,), columns)
+    return lambda record: max(number(record.get(name)), 0.0)
 
 
 def number(value: Scalar) -> float:
-    """Return a value as a number; 0 for what is none.
+    """Return a value as a number; 0 if it is not one.
 
     >>> number("2.5"), number(None), number("n/a")
     (2.5, 0.0, 0.0)
@@ -276,12 +276,12 @@ def _absolute(names: tuple[str, ...]) -> Differ:
 
 
 def _relative(names: tuple[str, ...]) -> Differ:
-    def one(held: float, there: float) -> float:
+    def share(held: float, there: float) -> float:
         largest = max(abs(held), abs(there))
         return abs(there - held) / largest if largest else 0.0
 
     return lambda held, there: float(
-        sum(one(number(held.get(n)), number(there.get(n))) for n in names)
+        sum(share(number(held.get(n)), number(there.get(n))) for n in names)
     )
 
 
@@ -296,8 +296,8 @@ def _words(names: tuple[str, ...]) -> Differ:
         return {w for n in names for w in words_in(str(record.get(n) or ""))}
 
     def differ(held: Attributes, there: Attributes) -> float:
-        one, two = words(held), words(there)
-        return len(one ^ two) / max(len(one | two), 1)
+        old, new = words(held), words(there)
+        return len(old ^ new) / max(len(old | new), 1)
 
     return differ
 
@@ -318,13 +318,13 @@ def _check(names: tuple[str, ...], columns: Sequence[str]) -> None:
             )
 
 
-def _imported(said: str) -> Callable[..., float]:
-    module, _, name = said.partition(":")
+def _imported(path: str) -> Callable[..., float]:
+    module, _, name = path.partition(":")
     try:
-        found = getattr(import_module(module), name)
+        function = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(
-            f"{said!r} is neither one of {', '.join(_MEASURES)} nor a function that "
+            f"{path!r} is neither one of {', '.join(_MEASURES)} nor a function that "
             f"can be imported: {error}"
         ) from error
-    return cast("Callable[..., float]", found)
+    return cast("Callable[..., float]", function)

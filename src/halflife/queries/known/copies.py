@@ -1,4 +1,4 @@
-"""The known tuples: what is held of each, since when, and how fast it moves."""
+"""The known tuples: their held versions, ages and rates of change."""
 
 from collections.abc import Mapping
 
@@ -18,22 +18,22 @@ from halflife.queries.known.pace import VersionPace
 
 
 class Copy:
-    """A local relation that learns from all that it is shown.
+    """A local relation that learns rates of change from every record shown.
 
     Args:
-        records: What is held at the start, by key.
+        records: The records held at the start, by key.
         measure: How versions differ.
         weight: How much a tuple matters.
         now: When the records were seen, in days.
 
     Attributes:
         keys: The tuples.
-        held: What is held of each.
+        held: The held version of each.
         seen: When each was last seen.
-        gone: Which are known not to be there any more.
-        doubted: Which were missing where they should have been.
+        gone: Which are known to be deleted.
+        doubted: Which are missing from a complete answer.
         strayed: Which were doubted and found: they are not doubted again.
-        taken: How many times a tuple was refreshed so far.
+        taken: The number of refreshes so far.
 
     """
 
@@ -61,12 +61,12 @@ class Copy:
         return len(self.keys)
 
     def take(self, records: Mapping[str, Attributes], now: float) -> int:
-        """Write down what was shown; return how many known tuples it refreshed.
+        """Note the records shown; return how many known tuples they refreshed.
 
-        Everything shown counts, whichever tuples it was asked for.
+        All records shown count, whichever tuples the query was sent for.
         """
-        known = [key for key in records if key in self.row]
-        for key in known:
+        refreshed = [key for key in records if key in self.row]
+        for key in refreshed:
             row, record = self.row[key], records[key]
             amount = self.measure.differ(self.held[row], record)
             self._new.append((row, now - float(self.seen[row]), amount))
@@ -75,11 +75,11 @@ class Copy:
             self.seen[row] = now
             self.strayed[row] |= self.doubted[row]
             self.gone[row] = self.doubted[row] = False
-        self.taken += len(known)
-        return len(known)
+        self.taken += len(refreshed)
+        return len(refreshed)
 
     def lose(self, key: str) -> None:
-        """Write down that a tuple is not there any more."""
+        """Note that a tuple was deleted."""
         row = self.row[key]
         self.gone[row], self.doubted[row] = True, False
 
@@ -88,7 +88,7 @@ class Copy:
         return np.maximum(now - self.seen, 0.0)
 
     def growth(self) -> Growth:
-        """Return how staleness is believed to grow, by all that was shown."""
+        """Return the estimated growth of staleness, from all records shown."""
         if self._new:
             item, days, amount = zip(*self._new, strict=True)
             self.pace.add(np.array(item), np.array(days), np.array(amount))
@@ -96,9 +96,9 @@ class Copy:
         return self.pace.growth()
 
     def staleness(self, now: float, *, confidence: float = 0.95) -> Interval:
-        """Return the believed content staleness of what is not gone (Eq. 3)."""
+        """Return the estimated content staleness of existing tuples (Eq. 3)."""
         here, growth = ~self.gone, self.growth()
         weight = np.where(here, self.weight, 0.0)
-        found = expected_staleness(growth, self.age(now), weight, confidence=confidence)
-        part = len(self) / max(int(here.sum()), 1)  # the mean is over those here
-        return Interval(*(bound * part for bound in found))
+        stale = expected_staleness(growth, self.age(now), weight, confidence=confidence)
+        factor = len(self) / max(int(here.sum()), 1)  # the mean is over those here
+        return Interval(*(bound * factor for bound in stale))

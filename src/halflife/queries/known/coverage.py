@@ -1,8 +1,8 @@
 """How many records of the server answer a query, |R_S(q)|.
 
-Yang, Wang, Lim, Wang (SIGMOD 2010), section 4.1, name three ways: ask for the number
-of hits; count in a similar relation and scale; estimate how often words go together
-from a sample and the frequency of each word (Li and Church, "A sketch algorithm for
+Yang, Wang, Lim, Wang (SIGMOD 2010), section 4.1, name three methods: request the number
+of hits; count in a similar relation and scale; estimate how often words co-occur from
+a sample and the frequency of each word (Li and Church, "A sketch algorithm for
 estimating two-way and multi-way associations", Computational Linguistics 33, 2007).
 """
 
@@ -17,7 +17,7 @@ from halflife.queries.known.keywords import Pool
 from halflife.queries.known.sets import NONE, UNKNOWN, SetTable
 from halflife.queries.known.word_counts import WordCounts
 
-FEW = 0.5  # what a set counts for that a reference or a sample never shows
+FEW = 0.5  # the count of a set that no record of a reference or sample has
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Hits:
     Attributes:
         count: Records of the server that answer each, at least those held.
         error: Relative standard error of the count; 0 if it is known, infinite if
-            only the records held speak for it.
+            only the records held support it.
 
     """
 
@@ -36,7 +36,7 @@ class Hits:
 
 
 class Coverage(Protocol):
-    """A way to tell the server coverage of candidates."""
+    """A way to estimate the server coverage of candidates."""
 
     def hits(self, pool: Pool) -> Hits:
         """Return how many records of the server answer each candidate."""
@@ -45,7 +45,7 @@ class Coverage(Protocol):
 
 def numbered(pool: Pool, other: Incidence) -> Ints:
     """Return the sets of a pool in the term numbers of another relation."""
-    # Terms are sorted alike in both, so what is known stays in ascending order.
+    # Terms are sorted alike in both, so known ones stay in ascending order.
     parts: Ints = np.r_[renumbered(pool.local, other), NONE][pool.parts]
     return parts
 
@@ -67,7 +67,7 @@ def counted(pool: Pool, other: Reference) -> Floats:
 
 
 def settled(pool: Pool, count: Floats, error: Floats) -> Hits:
-    """Return counts that are no less than what is held; a look-up finds one."""
+    """Return hits of at least the records held; a look-up has one."""
     floor = np.maximum(pool.held, 1.0)
     low = count < floor
     return Hits(
@@ -78,7 +78,7 @@ def settled(pool: Pool, count: Floats, error: Floats) -> Hits:
 
 @dataclass(frozen=True)
 class TrueCoverage:
-    """The truth: the server's relation lies open."""
+    """The true coverage, from the server's relation."""
 
     server: Incidence
 
@@ -104,7 +104,7 @@ class Factor:
     queries: int
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return where the factor lies with this confidence (Student's t)."""
+        """Return the confidence interval of the factor (Student's t)."""
         from scipy.stats import t  # noqa: PLC0415 (slow to import)
 
         far = float(t.ppf(0.5 + level / 2.0, max(self.queries - 1, 1))) * self.error
@@ -124,7 +124,7 @@ def ratio(server: Floats, reference: Floats) -> Factor:
 
 @dataclass(frozen=True)
 class ScaledCorpus:
-    """A similar relation that lies open, times a factor: c |R_ref(q)|.
+    """A similar, open relation times a factor: c |R_ref(q)|.
 
     The relative error of a count is sqrt(1 / |R_ref| + (error of c / c)^2): the
     matches are a Poisson number, the factor an estimate.
@@ -141,19 +141,19 @@ class ScaledCorpus:
 
 
 class ReportedCoverage:
-    """What a form reports of candidates, as it is asked for one after the other.
+    """The hits that a form reports of candidates, as they are queried.
 
-    What was not reported is guessed: by another coverage, or else by the records held
-    times the factor by which reports exceed these (section 4.1's similar relation: the
-    copy itself). A guess is no less than what is held; a report may be, for records
-    may have gone.
+    Other hits are estimated: by another coverage, or else by the records held times
+    the factor by which reports exceed these (section 4.1's similar relation: the copy
+    itself). An estimate is at least the number held; a report may be smaller, because
+    records may be gone.
 
     Args:
         pool: The candidates.
-        guess: What to believe of those that were not reported.
+        guess: The estimates of those that were not reported.
 
     Attributes:
-        total: What was last reported of each; nan if nothing was.
+        total: The hits last reported of each; nan if none were.
 
     """
 
@@ -166,33 +166,33 @@ class ReportedCoverage:
         self.total = np.where(pool.lookup, 1.0, np.nan)
 
     def hear(self, number: int, hits: float, error: float = 0.0) -> None:
-        """Take in how many records answer a candidate, with its relative error."""
+        """Note how many records answer a candidate, with the relative error."""
         self.total[number], self._error[number] = hits, error
 
     def hear_least(self, number: int, hits: float) -> None:
-        """Take in that at least so many do; the form does not say how many."""
+        """Note that at least so many records do, if the form gives no count."""
         self._least[number] = hits
 
     @property
     def factor(self) -> float:
-        """Reported hits over records held: the geometric mean of all searches asked.
+        """Reported hits over records held: the geometric mean of all searches sent.
 
-        One more with a factor of 1 is taken along: what was not asked yet had better
-        be thought too cheap than too dear, because asking puts it right.
+        One more search with a factor of 1 is included: it is better to estimate too low
+        a cost of unsent queries than too high, because sending them corrects it.
         """
         return float(np.exp(self._logs().sum() / (1 + self._logs().size)))
 
     def _logs(self) -> Floats:
-        told = np.isfinite(self.total) & self._search & (self.total > 0)
-        ratios: Floats = np.log(self.total[told] / self._held[told])
+        reported = np.isfinite(self.total) & self._search & (self.total > 0)
+        ratios: Floats = np.log(self.total[reported] / self._held[reported])
         return ratios
 
     def hits(self) -> Hits:
-        """Return what was reported where it was, and the guess elsewhere."""
+        """Return the reported hits, and the estimate where there are none."""
         guess = self._guess or self._scaled()
-        told = np.isfinite(self.total)
-        count = np.where(told, self.total, np.maximum(guess.count, self._least))
-        return Hits(count, np.where(told, self._error, guess.error))
+        reported = np.isfinite(self.total)
+        count = np.where(reported, self.total, np.maximum(guess.count, self._least))
+        return Hits(count, np.where(reported, self._error, guess.error))
 
     def _scaled(self) -> Hits:
         """Return the records held times the factor; its error is the logs' spread."""

@@ -1,4 +1,4 @@
-"""Server coverage as the form tells it, on account."""
+"""Server coverage from the hit counts that a form reports."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -29,14 +29,15 @@ from halflife.queries.known.greedy import (
 from halflife.queries.known.keywords import Pool
 from halflife.queries.ledger import Ledger
 
-ROUNDED = 0.05 / 3.0**0.5  # relative error of a count kept to two digits, at most
-ROUNDS = 20  # of choosing anew after asking
+ROUNDED = 0.05 / 3.0**0.5  # relative error of a count rounded to two digits, at most
+ROUNDS = 20  # times that a choice is repeated after counting
 
 
 def told(ledger: Ledger, pool: Pool, number: int) -> int | None:
-    """Return the hits of a candidate, for a request; None if the form keeps them back.
+    """Return the hits of a candidate, for a request; None if they are unknown.
 
-    A count that is cut off, or not given while there is more than a page, is None.
+    They are unknown if the count is capped, or not reported and there is more than a
+    page.
     """
     query = pool.query(number)
     if query is None:
@@ -54,27 +55,27 @@ def learned(
     """Return a scaled reference; its factor is learned from a few counted queries.
 
     The queries are drawn in proportion to their count in the reference, without
-    return, since the ratio is of sums; each costs a request.
+    replacement, since the ratio is of sums; each costs a request.
     """
     shown = counted(pool, reference)
     fit = np.flatnonzero(shown > 0)
     weight = shown[fit] / shown[fit].sum()
     drawn = rng.choice(fit, min(queries, fit.size), replace=False, p=weight)
     hits = {int(j): told(ledger, pool, int(j)) for j in drawn}
-    known = np.array([j for j, count in hits.items() if count is not None], np.intp)
-    counts = np.array([hits[int(j)] for j in known], dtype=np.float64)
-    return ScaledCorpus(reference, ratio(counts, shown[known]))
+    reported = np.array([j for j, count in hits.items() if count is not None], np.intp)
+    counts = np.array([hits[int(j)] for j in reported], dtype=np.float64)
+    return ScaledCorpus(reference, ratio(counts, shown[reported]))
 
 
 class HitCounts:
-    """The hits that the form reports, asked for only where it matters.
+    """The hits that the form reports, requested only where they matter.
 
-    What was not asked for is guessed by another coverage. A count that the form keeps
-    back says only that there is more than was shown.
+    Others are estimated by another coverage. A count that the form does not report is
+    only known to exceed the records shown.
 
     Args:
-        ledger: The form, on account.
-        guess: What to believe of the rest.
+        ledger: Sends and counts the requests.
+        guess: The estimates of the other hits.
 
     """
 
@@ -84,7 +85,7 @@ class HitCounts:
         self._reported: tuple[Pool, ReportedCoverage] | None = None
 
     def hits(self, pool: Pool) -> Hits:
-        """Return what was told where it was, and the guess elsewhere."""
+        """Return the reported hits, and the estimate where there are none."""
         if self._reported is None or self._reported[0] is not pool:
             self._reported = pool, ReportedCoverage(pool, self.guess.hits(pool))
         reported = self._reported[1]
@@ -99,15 +100,15 @@ class HitCounts:
         return reported.hits()
 
     def ask(self, pool: Pool, which: Iterable[int]) -> int:
-        """Ask for candidates that were not asked for yet; return how many these are."""
-        asked = self.ledger.totals
-        new = [j for j in which if (q := pool.query(j)) is not None and q not in asked]
+        """Count candidates that were not counted yet; return how many these are."""
+        sent = self.ledger.totals
+        new = [j for j in which if (q := pool.query(j)) is not None and q not in sent]
         for j in new:
             told(self.ledger, pool, j)
         return len(new)
 
     def _least(self) -> int:
-        """Return what a query with more than a page, or more than can be had, has."""
+        """Return a lower bound of hits beyond a page, or beyond the cap."""
         interface = self.ledger.interface
         if interface.counts == "capped" and interface.cap is not None:
             return interface.cap + 1
@@ -122,10 +123,10 @@ def settle(
 ) -> ProbePlan:
     """Return a choice whose queries were all counted, if the budget lasts.
 
-    Choose by what is believed, ask for what was chosen, and choose again. So only
-    queries that looked good are paid for, and what is paid for is the first page of
-    a query that is likely to be sent. Without this the choice falls on queries whose
-    hits are guessed too low.
+    Choose by the estimates, count the chosen queries, and choose again. So only good
+    candidates cost requests, and each of these reads the first page of a query that is
+    likely to be sent. Otherwise the choice prefers queries whose hits are estimated
+    too low.
     """
     probes = decide(coverage.hits(pool))
     for _ in range(rounds):
@@ -142,7 +143,7 @@ def settle(
 def send(pool: Pool, probes: ProbePlan, ledger: Ledger) -> Bools:
     """Send the queries, page by page; return which local records were shown.
 
-    If the budget ends before the queries do, what came until then counts.
+    If the budget ends before the queries do, the records shown until then count.
     """
     shown: set[str] = set()
     with suppress(BudgetSpent):
@@ -172,12 +173,12 @@ def refresh(
     batch: int = 10,
     rounds: int = 1000,
 ) -> Bools:
-    """Choose and send by turns, learning from what comes; return what was shown.
+    """Choose and send queries by turns; return which local records were shown.
 
-    Nothing is asked only to be counted: the best few queries by what is believed are
-    sent, and their first pages tell their hits. One that turns out to take more
-    pages than it was chosen for goes back among the candidates, its first page paid.
-    Records that were shown, by whichever query, are worth nothing any more.
+    No request only counts: the best few queries by the estimates are sent, and their
+    first pages report their hits. A query that takes more pages than expected becomes
+    a candidate again, without the cost of its first page. Records that any query has
+    shown have no value any more.
     """
     ledger = coverage.ledger
     sent = np.zeros(len(pool), dtype=bool)
@@ -198,7 +199,7 @@ def _shown(pool: Pool, ledger: Ledger) -> Bools:
 
 
 def _open_offers(pool: Pool, coverage: HitCounts, sent: Bools) -> ProbeOffers:
-    """Return what is left to buy: first pages that are known cost nothing again."""
+    """Return the offers left; first pages that were read cost nothing."""
     interface = coverage.ledger.interface
     hits = coverage.hits(pool).count
     offered = offers(hits, page_size=interface.page_size, cap=interface.cap)
@@ -211,7 +212,7 @@ def _open_offers(pool: Pool, coverage: HitCounts, sent: Bools) -> ProbeOffers:
 
 
 def _sent(pool: Pool, number: int, believed: int, ledger: Ledger) -> bool:
-    """Send a candidate, unless its first page says that it is dearer than believed."""
+    """Send a candidate, unless its first page shows that it costs too much."""
     query = pool.query(number)
     if query is None:
         ledger.fetch(pool.key(number))

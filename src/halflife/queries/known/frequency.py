@@ -1,7 +1,7 @@
-"""How often to send each query.
+"""The best frequency of each query.
 
-Over many rounds the order of queries makes no difference; how often each is sent
-does. With staleness D(t) = b t**k (k = 2 for summed ages, b = w rate / 2; k = 1 for
+Over many rounds the order of queries makes no difference, but their frequency does.
+With staleness D(t) = b t**k (k = 2 for summed ages, b = w rate / 2; k = 1 for
 drifts) and a query sent f times a day, its tuples' mean staleness is
 b / ((k + 1) f**k). Minimising the sum subject to sum(c f) = budget makes
 
@@ -10,18 +10,17 @@ b / ((k + 1) f**k). Minimising the sum subject to sum(c f) = budget makes
 the same for all queries: **f is proportional to (b / c)**(1 / (k + 1))**, the cube root
 for summed ages and the square root for drifts. With t = 1 / f the left side is
 U(t) / c, U(t) = t D(t) - integral of D over 0..t, so sending at each turn the query
-with the largest sum(w U(t)) / c keeps to the same optimum without a timetable; that is
+with the largest sum(w U(t)) / c reaches the same optimum without a timetable; that is
 the index rule of ``halflife.queries.known.rules``.
 
-A tuple that several queries bring is refreshed by each of them. It belongs to none:
-its own frequency is F_r = sum(f_q, q that bring r), and sum(b_r / F_r**k) is convex in
-f. Splitting each F_r in the shares that the last round had bounds the sum from above
-by one in which groups are disjoint, so
+A tuple that several queries return is refreshed by each of them. Its frequency is
+F_r = sum(f_q, q that return r), and sum(b_r / F_r**k) is convex in f. Splitting each
+F_r in the shares of the last round bounds the sum from above by one with disjoint
+groups, so
 
     f_q <- f_q (g_q / c_q)**(1 / (k + 1)),  g_q = sum(k b_r / F_r**(k + 1))
 
-scaled to the budget, never makes it worse; groups that are disjoint are right after
-one round.
+scaled to the budget, never increases it; disjoint groups are optimal after one round.
 """
 
 from dataclasses import dataclass
@@ -41,8 +40,8 @@ class QueryFrequencies:
 
     Attributes:
         frequency: Times a day.
-        value: sum(b_r / F_r**k) that comes of it.
-        gap: How far above the optimum that may be, as a share of it.
+        value: The resulting sum(b_r / F_r**k).
+        gap: A bound on how far this is above the optimum, as a share of the value.
 
     """
 
@@ -77,10 +76,10 @@ def frequencies(
 ) -> QueryFrequencies:
     """Return the best times a day of queries that may share tuples.
 
-    Tuples that no query brings are left out. No plan is below the tangent plane at f:
+    Tuples that no query returns are left out. No plan is below the tangent plane at f:
     with g f = k value, the optimum is at least (1 + k) value - budget max(g / c), and
-    the gap is what is left to that. It ends when the gap is below 0.0001, or after
-    so many rounds; the value settles long before the gap shows it.
+    the gap is the distance to that. It ends when the gap is below 0.0001, or after
+    ``rounds``; the value converges long before the gap does.
     """
     b = np.where(gains.pool.reachable, b, 0.0)
     frequency = disjoint_frequencies(gains.sums(b), cost, budget, power=power)
@@ -89,9 +88,9 @@ def frequencies(
         return QueryFrequencies(frequency, value, gap)
     for _ in range(rounds):
         times = gains.shares(frequency)
-        each = np.where(times > 0, times, 1.0)
-        value = float(np.sum(b / each**power))
-        slope = gains.sums(power * b / each ** (power + 1.0)) / cost
+        positive = np.where(times > 0, times, 1.0)
+        value = float(np.sum(b / positive**power))
+        slope = gains.sums(power * b / positive ** (power + 1.0)) / cost
         gap = (budget * float(slope.max()) - power * value) / value
         if gap < _CLOSE:
             break

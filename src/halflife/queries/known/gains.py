@@ -1,18 +1,18 @@
-"""What each candidate of a pool would add, kept up to date as tuples are covered."""
+"""The gain of each candidate of a pool, updated as tuples are covered."""
 
 import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.queries.known.keywords import Pool
 
-_NOTHING = 1e-9  # of the largest gain: what is left when all is covered
+_NOTHING = 1e-9  # share of the largest gain that counts as nothing
 
 
 class Gains:
     """Sums of values over the tuples of each candidate.
 
-    A tuple that a candidate was found not to bring, though its words say so, is
-    dropped from it; see ``drop``.
+    A tuple that is missing from the answer to a candidate is dropped from it; see
+    ``drop``.
 
     Args:
         pool: The candidates.
@@ -30,33 +30,33 @@ class Gains:
         return len(self.pool)
 
     def sums(self, value: Floats) -> Floats:
-        """Return the values of the tuples of each candidate, added up."""
-        each = value[self.pool.matches.item] * self._live
-        found = np.bincount(self._candidate, weights=each, minlength=len(self))
-        return found.astype(np.float64)
+        """Return the sum of the values of each candidate's tuples."""
+        values = value[self.pool.matches.item] * self._live
+        sums = np.bincount(self._candidate, weights=values, minlength=len(self))
+        return sums.astype(np.float64)
 
     def shares(self, value: Floats) -> Floats:
-        """Return the values of the candidates of each tuple, added up."""
-        found = np.bincount(
+        """Return the sum of the values of each tuple's candidates."""
+        sums = np.bincount(
             self.pool.matches.item,
             weights=value[self._candidate] * self._live,
             minlength=len(self.pool.local),
         )
-        return found.astype(np.float64)
+        return sums.astype(np.float64)
 
     def brings(self, number: int) -> Ints:
-        """Return the tuples that a candidate is believed to bring."""
+        """Return the tuples that a candidate is expected to return."""
         start, end = self.pool.matches.start[number : number + 2]
         found: Ints = self.pool.matches.item[start:end][self._live[start:end] > 0]
         return found
 
     def drop(self, number: int, rows: Ints) -> None:
-        """Take note that a candidate does not bring some of its tuples."""
+        """Note that a candidate does not return some of its tuples."""
         start, end = self.pool.matches.start[number : number + 2]
         self._live[start:end][np.isin(self.pool.matches.item[start:end], rows)] = 0.0
 
     def less(self, sums: Floats, rows: Ints, value: Floats) -> None:
-        """Take the values of some tuples off the sums, in place."""
+        """Subtract the values of some tuples from the sums, in place."""
         start = self._of_record.start
         count = start[rows + 1] - start[rows]
         begins = np.repeat(start[rows] - np.cumsum(count) + count, count)
@@ -72,19 +72,19 @@ class Gains:
         *,
         share: Floats | float = 1.0,
     ) -> list[tuple[int, float]]:
-        """Return candidates, best first, each with what it adds to those before.
+        """Return candidates, best first, each with the value it adds to those before.
 
-        The largest value of tuples not covered yet over its cost, again and again,
-        until all is covered or the costs reach the budget; the last may go beyond it.
+        Each time it picks the largest value of uncovered tuples over its cost, until
+        all is covered or the costs reach the budget; the last may exceed it.
         ``halflife.queries.known.greedy.choose`` makes the same choice for a whole
         cover; here only the candidates that share a tuple with the one chosen are
-        touched, which is quicker where a turn takes a few of many.
+        updated, which is faster if a turn takes a few of many.
 
         Args:
-            value: What each tuple is worth.
-            cost: What each candidate costs; ``inf`` keeps it out.
-            budget: What may be spent.
-            share: The share of its tuples that a candidate is expected to bring.
+            value: The value of each tuple.
+            cost: The cost of each candidate; ``inf`` excludes it.
+            budget: The sum of costs to spend.
+            share: The share of its tuples that a candidate is expected to return.
 
         """
         left = value.astype(np.float64)

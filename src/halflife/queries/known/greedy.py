@@ -1,10 +1,10 @@
-"""Which queries to send: GreedyProbes, and what refreshes most for each request.
+"""Choose the queries to send: GreedyProbes, and the largest gain for each request.
 
 Yang, Wang, Lim, Wang (SIGMOD 2010), Algorithm 2, picks the query with the largest
 (sum of w F over matches not covered yet) / |R_S(q)|. That ratio is at most the value
-of one record, and a query that finds one record reaches it, so it tends to queries
-that find little. What is paid for is requests, so the better ratio has the pages in
-the denominator. Both are monotone submodular in the set of queries.
+of one record, and a query that finds one record reaches it, so it prefers queries
+with few hits. The cost is in requests, so a better ratio has the pages in the
+denominator. Both are monotone submodular in the set of queries.
 """
 
 import heapq
@@ -25,19 +25,18 @@ UNITS = 1 << 31  # of the largest value: whole numbers add up alike in any order
 
 @dataclass(frozen=True)
 class ProbeOffers:
-    """What each candidate is worth and costs.
+    """The cost of each candidate, and the share of its matches that it shows.
 
-    Results are ranked by something that has nothing to do with the query, so a match
-    is among the first n of R_S with probability n / |R_S|. A query is read in blocks
-    of pages: after t blocks each match was seen with probability
-    min(reach, t share).
+    The rank of results does not depend on the query, so a match is among the first n
+    of R_S with probability n / |R_S|. A query is read in blocks of pages: after t
+    blocks each match was seen with probability min(reach, t share).
 
     Attributes:
         pages: Requests that a block takes.
-        share: How likely a block shows a match.
-        blocks: Blocks there are.
-        reach: How likely a match can be shown at all.
-        cost: What a block counts in the ratio that is maximised.
+        share: The probability that a block shows a match.
+        blocks: The number of blocks.
+        reach: The probability that a match can be shown at all.
+        cost: The cost of a block in the ratio that is maximised.
 
     """
 
@@ -48,7 +47,7 @@ class ProbeOffers:
     cost: Floats
 
     def seen(self, blocks: Ints | int) -> Floats:
-        """Return how likely a match was seen after so many blocks of each query."""
+        """Return the probability that a match was seen after so many blocks."""
         found: Floats = np.minimum(self.reach, self.share * blocks)
         return found
 
@@ -61,7 +60,7 @@ def offers(
     reading: Reading = "all",
     by: Literal["requests", "hits"] = "requests",
 ) -> ProbeOffers:
-    """Return what candidates with so many hits on the server cost and show.
+    """Return the costs and shares of candidates with so many hits on the server.
 
     Args:
         hits: Records on the server that answer each query, |R_S(q)|.
@@ -90,12 +89,12 @@ def offers(
 
 @dataclass(frozen=True)
 class GreedyLimits:
-    """When to stop.
+    """The limits of a greedy choice.
 
     Attributes:
         requests: Requests that may be spent.
         queries: Steps that may be planned.
-        cover: Share of the value within reach at which it is enough.
+        cover: Share of the reachable value to cover.
 
     """
 
@@ -114,11 +113,11 @@ class ProbePlan:
     Attributes:
         queries: Positions in the pool, in the order chosen, each once.
         pages: Requests for each.
-        value: The value that is expected to be refreshed.
-        chance: How likely each local record is refreshed, if every query ranks its
-            results in another way.
-        alike: The same if all queries rank alike, at least: what one query shows on
-            its first page, others do too.
+        value: The expected value of the refreshed records.
+        chance: The probability that each local record is refreshed, if queries rank
+            their results independently.
+        alike: A lower bound of it, if all queries rank alike: the records on the first
+            page of one query are on those of others too.
 
     """
 
@@ -140,7 +139,7 @@ class ProbePlan:
 
 
 def units_of(value: Floats) -> list[int]:
-    """Return values in whole units; what is worth anything is worth at least one."""
+    """Return values in whole units; a positive value has at least one."""
     top = float(value.max(initial=0.0)) or 1.0
     units = np.rint(value / top * UNITS).astype(np.int64)
     found: list[int] = np.where(value > 0.0, np.maximum(units, 1), 0).tolist()
@@ -148,7 +147,7 @@ def units_of(value: Floats) -> list[int]:
 
 
 class _State:
-    """What is still open, and what each candidate would add."""
+    """The uncovered values, and the gain of each candidate."""
 
     def __init__(self, pool: Pool, value: Floats, offered: ProbeOffers) -> None:
         self.offered = offered
@@ -165,7 +164,7 @@ class _State:
         self.spent = 0
 
     def chance(self, j: int) -> float:
-        """Return how likely the next block shows a match that was not shown."""
+        """Return the probability that the next block shows a match not yet shown."""
         read = self.read[j]
         if read >= self._blocks[j]:
             return 0.0
@@ -175,7 +174,7 @@ class _State:
         return found
 
     def score(self, j: int) -> float:
-        """Return the value for its cost of the next block of a candidate."""
+        """Return the value over the cost of a candidate's next block."""
         found: float = self.sums[j] * self.chance(j) / self._cost[j]
         return found
 
@@ -205,14 +204,14 @@ def choose(
     """Return the greedy choice: each time the block with the best ratio.
 
     The gains of all candidates are kept exact as records are covered (an index from
-    record to candidates says whose gains fall) and the heap is put right only where
-    it is looked at, so every step is the first of the best, as if all were scored
-    anew. What does not fit the requests left is passed over.
+    records to candidates finds those whose gains fall), and heap entries are corrected
+    only when they reach the top, so every step takes the first of the best, as if all
+    were scored again. Candidates that exceed the requests left are skipped.
 
     Args:
         pool: The candidates.
-        value: What refreshing each local record is worth, w(r) F(r; t).
-        offered: What the candidates cost and show.
+        value: The value of refreshing each local record, w(r) F(r; t).
+        offered: The costs and shares of the candidates.
         limits: When to stop.
         begin: Candidates that are taken first in any case.
 
@@ -228,11 +227,11 @@ def choose(
     heap = list(zip((-scores).tolist(), range(len(pool)), strict=True))
     heapq.heapify(heap)
     while heap and state.left > enough and len(taken) < limits.queries:
-        told, j = heap[0]
+        stored, j = heap[0]
         score = state.score(j)
         if score <= 0.0 or state.spent + state.pages[j] > limits.requests:
             heapq.heappop(heap)
-        elif -told != score:
+        elif -stored != score:
             heapq.heapreplace(heap, (-score, j))
         else:
             state.take(j)
@@ -242,10 +241,10 @@ def choose(
 
 
 def read(pool: Pool, value: Floats, offered: ProbeOffers, taken: Ints) -> ProbePlan:
-    """Return what reading blocks of candidates refreshes, however they were chosen.
+    """Return the plan of reading given blocks of candidates.
 
     A record is refreshed with probability 1 - prod(1 - seen(q)) over the queries q
-    that it answers, or max(seen(q)) if all rank alike; the value expected is
+    that it answers, or max(seen(q)) if all rank alike; the expected value is
     sum(value * probability).
     """
     queries, first, blocks = np.unique(taken, return_index=True, return_counts=True)
@@ -269,10 +268,10 @@ def knapsack(
 ) -> ProbePlan:
     """Return a choice within so many requests.
 
-    The better of the greedy choice and the best single query (Leskovec et al., KDD
-    2007: at least (1 - 1/e) / 2 of the optimum). With ``depth``, greedy is begun
-    from every set of that many queries or fewer; from 3 on that gives 1 - 1/e
-    (Sviridenko, 2004), in time that grows with the power of the pool.
+    It is the better of the greedy choice and the best single query (Leskovec et al.,
+    KDD 2007: at least (1 - 1/e) / 2 of the optimum). With ``depth``, the greedy choice
+    starts from every set of up to that many queries; from 3 on that gives 1 - 1/e
+    (Sviridenko, 2004), in time that grows with that power of the pool's size.
     """
     limits = GreedyLimits(requests=requests)
     fits = np.flatnonzero(offered.pages <= requests)
@@ -287,7 +286,7 @@ def knapsack(
 def _begins(
     pool: Pool, value: Floats, offered: ProbeOffers, fits: Ints, depth: int
 ) -> Iterator[tuple[int, ...]]:
-    """Return the sets of queries to begin from: the best one, or all up to a size."""
+    """Yield the sets of queries to start from: the best one, or all up to a size."""
     if not depth and fits.size:
         running = np.r_[0.0, np.cumsum(value[pool.matches.item])]
         alone = np.diff(running[pool.matches.start]) * offered.seen(1)
@@ -308,7 +307,7 @@ def greedy_probes(
 
     q = argmax sum(value over matches not covered) / |R_S(q)|, over the subsets of
     the ``k`` most frequent keywords of each attribute among the records not covered
-    (5.3), formed anew for each query; over all keywords if None. Of equals the first
+    (5.3), formed again for each query; over all keywords if None. Of equals the first
     in the pool is taken. Every match of a query counts as covered afterwards.
     """
     by_hits = offers(hits, page_size=1, by="hits")

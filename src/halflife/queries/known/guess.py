@@ -1,10 +1,10 @@
-"""How the hits of queries that were not asked are guessed: section 4.1 of the paper.
+"""Estimate the hits of queries that were not sent: section 4.1 of the paper.
 
 By default the copy itself is the similar relation, with a factor learned from the
-queries of a turn (``coverage.Reported``). Two other ways cost requests at first, and
-what they tell is kept: a factor from queries drawn to be counted (``corpus``), and how
-often terms go together in a random sample of the server (``sample``). The corpus is the
-copy, or one of which the counts of words are known.
+queries of a turn (``coverage.ReportedCoverage``). Two other methods cost requests at
+first, and their results are kept: a factor from random queries that are counted
+(``corpus``), and the co-occurrence of terms in a random sample of the server
+(``sample``). The corpus is the copy, or a collection with known word counts.
 """
 
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ Row: TypeAlias = dict[str, Any]
 
 COUNTED = 5  # queries that the factor is learned from
 DRAWN = 60  # records of a sample
-OLD = 30.0  # days after which all of it is learned anew
-SHARE = 0.5  # of a turn's requests that go into it at most
+OLD = 30.0  # days after which everything is learned again
+SHARE = 0.5  # share of a turn's requests for it, at most
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Guess:
         factor: How many times larger the server is than the copy, or than the corpus;
             0 if unknown.
         error: Its standard error.
-        counted: Queries that tell so.
+        counted: The number of queries that the factor was learned from.
         drawn: The sample.
-        size: Records on the server, as the sample tells.
-        margins: How many records of the server have a term, where that was told.
+        size: Records on the server, as the sample estimates.
+        margins: How many records of the server have a term, where it was reported.
 
     """
 
@@ -66,20 +66,20 @@ class Guess:
         pool: Pool,
         corpus: WordCounts | None = None,
     ) -> Hits | None:
-        """Return how many records answer each candidate; None if it cannot tell."""
+        """Return how many records answer each candidate; None if unknown."""
         if self.factor > 0:
-            known = corpus or Incidence.of(interface, records)
+            reference = corpus or Incidence.of(interface, records)
             factor = Factor(self.factor, self.error, self.counted)
-            return ScaledCorpus(known, factor).hits(pool)
-        some = {key: records[key] for key in self.drawn.keys if key in records}
-        if not some or not self.drawn.complete:
+            return ScaledCorpus(reference, factor).hits(pool)
+        sample = {key: records[key] for key in self.drawn.keys if key in records}
+        if not sample or not self.drawn.complete:
             return None
-        size = max(self.size, float(len(some)), float(len(records)))
-        return Sampled(Incidence.of(interface, some), size, self.margins).hits(pool)
+        size = max(self.size, float(len(sample)), float(len(records)))
+        return Sampled(Incidence.of(interface, sample), size, self.margins).hits(pool)
 
 
 def is_learned(coverage: Coverage, guess: Guess | None, now: float) -> bool:
-    """Say whether all is known that a way to guess goes by."""
+    """Return whether a method has all that it needs to estimate hits."""
     if coverage == "held":
         return True
     if guess is None or now - guess.at > OLD:
@@ -95,15 +95,15 @@ def learn(
     asked: tuple[Ledger, float, Generator],
     corpus: WordCounts | None = None,
 ) -> Guess:
-    """Return what is known after asking, with half of the requests left at most.
+    """Return the estimate after more queries, with at most half of the requests left.
 
     Args:
-        coverage: The way to guess.
-        before: What was known.
+        coverage: The method.
+        before: The estimate so far.
         pool: The candidates.
         records: The copy.
-        asked: The form, the time, and chance.
-        corpus: What is scaled; the copy if None.
+        asked: The ledger, the time, and the source of randomness.
+        corpus: The collection to scale; the copy if None.
 
     """
     ledger, now, rng = asked
@@ -122,7 +122,7 @@ def _counted(
         return replace(known, factor=1.0, counted=1)
     try:
         found = learned(searches, corpus, ledger, COUNTED, rng).factor
-    except ValueError:  # the form keeps its counts back
+    except ValueError:  # the form does not report its counts
         return replace(known, factor=1.0, counted=1)
     error = found.error if found.queries > 1 else found.value
     return replace(known, factor=found.value, error=error, counted=found.queries)
@@ -131,26 +131,27 @@ def _counted(
 def _drawn(
     known: Guess, records: Mapping[str, Attributes], ledger: Ledger, rng: Generator
 ) -> Guess:
-    """Return the sample after some more walks, and the hits that they were told."""
+    """Return the sample after some more walks, and the hits reported on them."""
     most = None if ledger.left is None else SHARE * ledger.left
     drawing = Drawing(ledger, DRAWN, known=records, before=known.drawn)
     before = ledger.requests
-    with suppress(BudgetSpent):  # whoever asks next is told
+    with suppress(BudgetSpent):  # the next request will raise it again
         while not drawing.over and (most is None or ledger.requests - before < most):
             ledger.heed()
             drawing.walk(rng)
-    told = {
+    margins = {
         query.terms[0]: float(total)
         for query, total in ledger.totals.items()
         if len(query) == 1 and total is not None
     }
     drawn = drawing.so_far()
     size = drawn.sum / max(drawn.walks, 1)
-    return replace(known, drawn=drawn, size=size, margins={**known.margins, **told})
+    margins = {**known.margins, **margins}
+    return replace(known, drawn=drawn, size=size, margins=margins)
 
 
 def write_guess(guess: Guess) -> Row:
-    """Return it as JSON can hold it."""
+    """Return an estimate as JSON values."""
     rest = {name: getattr(guess, name) for name in ("at", "factor", "error", "counted")}
     margins = [[t.attribute, t.value, n] for t, n in guess.margins.items()]
     drawn = asdict(guess.drawn)
@@ -158,7 +159,7 @@ def write_guess(guess: Guess) -> Row:
 
 
 def read_guess(row: Row) -> Guess:
-    """Return what was written down."""
+    """Return the estimate stored in a row."""
     drawn = row["drawn"]
     return Guess(
         float(row["at"]),

@@ -1,4 +1,4 @@
-"""The queries that could refresh what is held: conjunctions of terms, and look-ups.
+"""The queries that could refresh the copy: conjunctions of terms, and look-ups.
 
 Yang, Wang, Lim, Wang, "Optimizing content freshness of relations extracted from the
 web using keyword search", SIGMOD 2010: a query is a set of keywords of the local
@@ -18,7 +18,7 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.sets import NONE, Ragged, SetTable, common_sets, joined
 
 TOGETHER = 2  # "all subsets up to size two is already sufficient" (5.1)
-FEWEST = 2  # a set that fewer records share is worth a look-up and no more
+FEWEST = 2  # a set that fewer records share is no better than a look-up
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Pool:
 
     Attributes:
         local: The local records and their terms.
-        parts: The terms of each query, ascending, filled up with -1; a look-up of a
+        parts: The terms of each query, ascending, padded with -1; a look-up of a
             record by its key has none.
         matches: The local records that answer each query, R_L(q).
 
@@ -53,10 +53,10 @@ class Pool:
 
     @cached_property
     def reachable(self) -> Bools:
-        """Which local records some candidate would refresh."""
-        found: Bools = np.zeros(len(self.local), dtype=bool)
-        found[self.matches.item] = True
-        return found
+        """Which local records at least one candidate would refresh."""
+        reachable: Bools = np.zeros(len(self.local), dtype=bool)
+        reachable[self.matches.item] = True
+        return reachable
 
     @cached_property
     def of_record(self) -> Ragged:
@@ -92,7 +92,7 @@ class Pool:
         return f"look-up of {self.key(number)}" if query is None else str(query)
 
     def only(self, keep: Bools) -> "Pool":
-        """Return the pool without some candidates."""
+        """Return the pool with the candidates of a mask."""
         return Pool(self.local, self.parts[keep], self.matches.those(keep))
 
 
@@ -105,9 +105,10 @@ def pool_of(
 ) -> Pool:
     """Return the candidates for a local relation.
 
-    All single terms; the sets of up to ``together`` terms that at least ``fewest``
-    records share; for every record the set of its rarest terms; and with ``lookup``
-    every record by its key. So every record that has a term, or all, can be reached.
+    These are all single terms; the sets of up to ``together`` terms that at least
+    ``fewest`` records share; for every record the set of its rarest terms; and with
+    ``lookup`` every record by its key. So every record with a term can be reached, and
+    with ``lookup`` all.
     """
     singles = np.arange(len(local.terms))[:, None]
     parts, matches = [singles], Ragged(local.begin, local.record)
@@ -121,7 +122,7 @@ def pool_of(
         each = np.arange(len(local))
         parts.append(np.full((each.size, 1), NONE))
         matches = joined(matches, Ragged(np.arange(each.size + 1), each))
-    return Pool(local, np.concatenate([_wide(p, together) for p in parts]), matches)
+    return Pool(local, np.concatenate([_padded(p, together) for p in parts]), matches)
 
 
 def pool_for(
@@ -131,7 +132,7 @@ def pool_for(
     together: int = TOGETHER,
     fewest: int = FEWEST,
 ) -> Pool:
-    """Return the candidates that a form takes for the records held."""
+    """Return the candidates that a form accepts for the records held."""
     return pool_of(
         Incidence.of(interface, records),
         together=min(together, interface.together),
@@ -140,11 +141,11 @@ def pool_for(
     )
 
 
-def _wide(parts: Ints, together: int) -> Ints:
-    """Fill sets up to a common size."""
-    wide = np.full((len(parts), together), NONE, dtype=np.intp)
-    wide[:, : parts.shape[1]] = parts
-    return wide
+def _padded(parts: Ints, together: int) -> Ints:
+    """Return the sets padded to a common size."""
+    padded = np.full((len(parts), together), NONE, dtype=np.intp)
+    padded[:, : parts.shape[1]] = parts
+    return padded
 
 
 def _rarest(local: Incidence, together: int, fewest: int) -> tuple[Ints, Ragged]:
@@ -168,9 +169,9 @@ def most_frequent(
 ) -> Bools:
     """Return which terms are the ``k`` most frequent among records still open.
 
-    The keyword set of GreedyProbes (Algorithm 2, line 4; 5.3); with ``each``, so
-    many of every attribute. Equally frequent terms go in their order; a term that
-    no open record has is never among them.
+    The keyword set of GreedyProbes (Algorithm 2, line 4; 5.3); with ``each``, ``k`` of
+    every attribute. Equally frequent terms keep their order; a term that no open
+    record has is never among them.
     """
     row = np.repeat(open_, np.diff(local.start))
     count = np.bincount(local.term[row], minlength=len(local.terms))

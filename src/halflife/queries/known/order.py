@@ -1,4 +1,4 @@
-"""In which order to send a loop of queries, and how far apart.
+"""Order and interval of a loop of queries.
 
 A loop sends k queries, one every I days. x_i is the slot of query i (0: not sent in
 this loop), and a_i = (1 / |L|) sum(w rate / 2) I**2 over the tuples it brings
@@ -6,9 +6,9 @@ this loop), and a_i = (1 / |L|) sum(w rate / 2) I**2 over the tuples it brings
 
     E F(L; k I) = sum(a_i (k - x_i)**2)                                      (Eq. 4)
 
-which ascending a_i make smallest. That is one moment. Over the whole loop, tuples
-that were last seen unequally long ago go on ageing until their turn comes, and the
-best order is an assignment problem.
+which ascending a_i minimise. That is one moment. Over the whole loop, tuples that were
+last seen at different times continue to age until they are refreshed, and the best
+order is an assignment problem.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def snapshot(a: Floats, slot: NDArray[np.integer]) -> float:
 
 
 def ascending(a: Floats) -> Ints:
-    """Return the slots that make the snapshot smallest: ascending a_i, from 1 on.
+    """Return the slots that minimise the snapshot: ascending a_i, from 1 on.
 
     >>> ascending(np.array([0.875, 0.375]))
     array([2, 1])
@@ -38,7 +38,7 @@ def ascending(a: Floats) -> Ints:
 
 
 def loop_costs(a: Floats, age: Floats) -> Floats:
-    """Return what query i costs over the loop if it is sent in slot j = 1 .. k.
+    """Return the cost of query i over the loop if it is sent in slot j = 1 .. k.
 
     With time in slots and its tuples ``age`` old when the loop begins, the mean of
     a (age + u)**2 until it is sent and of a (u - j)**2 from then on:
@@ -47,8 +47,8 @@ def loop_costs(a: Floats, age: Floats) -> Floats:
     k = a.size
     sent = np.arange(1, k + 1, dtype=np.float64)
     before = (age[:, None] + sent) ** 3 - age[:, None] ** 3
-    found: Floats = a[:, None] * (before + (k - sent) ** 3) / (3.0 * max(k, 1))
-    return found
+    costs: Floats = a[:, None] * (before + (k - sent) ** 3) / (3.0 * max(k, 1))
+    return costs
 
 
 def loop_mean(a: Floats, age: Floats, slot: NDArray[np.integer]) -> float:
@@ -57,10 +57,10 @@ def loop_mean(a: Floats, age: Floats, slot: NDArray[np.integer]) -> float:
 
 
 def best_order(a: Floats, age: Floats) -> Ints:
-    """Return the slots that make the mean staleness over the loop smallest.
+    """Return the slots that minimise the mean staleness over the loop.
 
-    Which query goes into which slot is an assignment problem; the mean is a sum of
-    one cost for each pair.
+    The choice of slots is an assignment problem; the mean is a sum of one cost for
+    each pair of a query and a slot.
 
     >>> best_order(np.array([1.0, 2.0]), np.array([50.0, 0.0]))
     array([1, 2])
@@ -81,13 +81,13 @@ def relative_staleness(a: Floats, interval: float, size: int) -> float:
 
 
 def interval_for(a: Floats, threshold: float, size: int) -> float:
-    """Return the interval at which g(x, I) is just the threshold: alpha / g(x, 1).
+    """Return the interval at which g(x, I) equals the threshold: alpha / g(x, 1).
 
-    The order does not depend on I and g is linear in it, so there is nothing to
-    search for. It is ``inf`` where no interval is too long.
+    The order does not depend on I and g is linear in it, so no search is needed. It is
+    ``inf`` if no interval is too long.
 
     >>> interval_for(np.array([0.375, 0.875]), 0.25, 4)
     5.333333333333333
     """
-    each = relative_staleness(a, 1.0, size) if a.size else 0.0
-    return threshold / each if each > 0 else float("inf")
+    daily = relative_staleness(a, 1.0, size) if a.size else 0.0
+    return threshold / daily if daily > 0 else float("inf")

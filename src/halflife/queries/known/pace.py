@@ -1,4 +1,4 @@
-"""How fast known tuples move, learned from the versions that were seen."""
+"""Estimate how fast known tuples change, from the versions that were seen."""
 
 import numpy as np
 
@@ -14,10 +14,10 @@ _STEPS = 20_000  # latest steps that the usual one is the median of
 class VersionPace:
     """Rates of tuples from the differences between versions.
 
-    A tuple that moved by X usual steps in E days has a rate believed to be
+    The rate of a tuple that moved by X usual steps in E days is estimated as
     Gamma(a + X, b + E); a and b are learned from all tuples by marginal maximum
-    likelihood, and the usual step is the median of those seen, or 1 where steps are
-    updates. Whether a tuple changed at all is left to
+    likelihood. The usual step is the median of those seen, or 1 where steps are
+    updates. Whether a tuple changed at all is estimated by
     ``halflife.models.rates.gamma.GammaPoisson``.
 
     >>> pace = VersionPace(2, "ages")
@@ -42,8 +42,8 @@ class VersionPace:
 
     def add(self, item: Ints, days: Floats, amount: Floats) -> None:
         """Learn that tuples moved by these amounts in these days."""
-        some = days > 0
-        item, days, amount = item[some], days[some], amount[some]
+        later = days > 0
+        item, days, amount = item[later], days[later], amount[later]
         if not item.size:
             return
         n = self._days.size
@@ -69,14 +69,14 @@ class VersionPace:
         return self._days > 0
 
     def rate(self) -> Floats:
-        """Return what each tuple is believed to move a day, or its changes a day."""
+        """Return the estimated movement of each tuple a day, or its changes a day."""
         if self.kind == "changed":
             return self._changes.rate()
         shape, days = self._posterior()
         return self.step * shape / days
 
     def growth(self) -> Growth:
-        """Return how staleness is believed to grow."""
+        """Return the estimated growth of staleness."""
         if self.kind == "changed":
             return Changed(self._changes.survival())
         shape, days = self._posterior()

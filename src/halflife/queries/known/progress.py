@@ -1,7 +1,7 @@
-"""Where a rule that goes round has come to, to be written down.
+"""The progress of a rule that works in rounds, as it is stored.
 
-Within a turn candidates are numbered. Between turns the copy changes, and numbers with
-it: what is kept names the queries themselves, and the keys of records looked up.
+Within a turn candidates have numbers. These change with the copy between turns, so the
+stored progress has the queries themselves, and the keys of records to look up.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ class DueQueries(NamedTuple):
         query: The query; None for a look-up.
         key: The record to look up; empty for a query.
         pages: Requests that it is expected to take.
-        gain: What it was expected to buy when it was chosen.
+        gain: The gain that was expected when it was chosen.
         why: Why it was chosen.
-        firm: Whether it is carried out also if it turns out dearer than expected.
+        firm: Whether it is carried out even if it costs more than expected.
         most: Pages to read at most; all if None.
 
     """
@@ -50,7 +50,7 @@ class Frequent(NamedTuple):
         query: The query; None for a look-up.
         key: The record to look up; empty for a query.
         frequency: Times a day.
-        sent: When it was last sent, or should have been.
+        sent: When it was last sent, or was due.
 
     """
 
@@ -62,17 +62,17 @@ class Frequent(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownRound:
-    """A round of refreshing known records that was cut short.
+    """An interrupted round for known records.
 
     Attributes:
-        due: What is still to be sent, in order.
+        due: The queries still to be sent, in order.
         frequent: How often each query is sent.
         began: When the round began, in days.
         interval: Days between two queries of it.
         sent: Queries of it that were sent.
         turns: Turns so far.
-        last: When the last one was.
-        guess: What is known of the server beside the copy, if that was asked for.
+        last: The time of the last turn.
+        guess: The estimate of the server's hits, if the policy has one.
 
     """
 
@@ -87,17 +87,17 @@ class KnownRound:
 
 
 def so_far(worker: Refresher, unsent: Sequence[Probe]) -> KnownRound | None:
-    """Return where a rule has come to; None if it keeps no place.
+    """Return the progress of a rule; None if it does not work in rounds.
 
-    ``unsent`` was planned and not asked.
+    ``unsent`` are probes that were planned and not sent.
     """
     if not isinstance(worker.rule, RemembersKnown):
         return None
     left = [KnownChoice(probe.number, *probe[3:]) for probe in unsent]
     memory, pool = worker.rule.so_far(left), worker.pool
     return KnownRound(
-        tuple(_due(pool, one) for one in memory.choices),
-        tuple(Frequent(*_named(pool, one.number), *one[1:]) for one in memory.paces),
+        tuple(_due(pool, choice) for choice in memory.choices),
+        tuple(Frequent(*_named(pool, pace.number), *pace[1:]) for pace in memory.paces),
         memory.began,
         memory.interval,
         memory.sent,
@@ -107,19 +107,19 @@ def so_far(worker: Refresher, unsent: Sequence[Probe]) -> KnownRound | None:
 
 
 def go_on(worker: Refresher, before: KnownRound) -> None:
-    """Let a rule begin where it had come to; what cannot be asked now is left out."""
+    """Restore the progress of a rule, without queries that are no longer candidates."""
     if not isinstance(worker.rule, RemembersKnown):
         return
-    found = _Numbers(worker.pool)
+    numbers = _Numbers(worker.pool)
     choices = [
-        KnownChoice(number, *one[2:])
-        for one in before.due
-        if (number := found.of(one.query, one.key)) is not None
+        KnownChoice(number, *due[2:])
+        for due in before.due
+        if (number := numbers.of(due.query, due.key)) is not None
     ]
     paces = [
-        Timed(number, one.frequency, one.sent)
-        for one in before.frequent
-        if (number := found.of(one.query, one.key)) is not None
+        Timed(number, pace.frequency, pace.sent)
+        for pace in before.frequent
+        if (number := numbers.of(pace.query, pace.key)) is not None
     ]
     memory = Memory(
         tuple(choices), tuple(paces), before.began, before.interval, before.sent,
@@ -139,7 +139,7 @@ def _named(pool: Pool, number: int) -> tuple[Query | None, str]:
 
 
 class _Numbers:
-    """The candidates of a pool by what they ask for."""
+    """The numbers of a pool's candidates, by query or key."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -148,40 +148,40 @@ class _Numbers:
         self._lookups = dict(keys) if first.size else {}
 
     def of(self, query: Query | None, key: str) -> int | None:
-        """Return the number of a candidate; None if it is none any more."""
+        """Return the number of a candidate; None if it is no candidate any more."""
         if query is None:
             return self._lookups.get(key)
         fits = 0 < len(query) <= self._pool.parts.shape[1]
         return self._pool.find(query) if fits else None
 
 
-def write_round(one: KnownRound) -> Row:
-    """Return a round as JSON can hold it."""
-    names = "began", "interval", "sent", "turns", "last"
+def write_round(known_round: KnownRound) -> Row:
+    """Return a round as JSON values."""
+    names, guess = ("began", "interval", "sent", "turns", "last"), known_round.guess
     return {
-        **{name: getattr(one, name) for name in names},
-        "guess": None if one.guess is None else write_guess(one.guess),
-        "due": [[_asked(each), *each[2:]] for each in one.due],
-        "frequent": [[_asked(each), *each[2:]] for each in one.frequent],
+        **{name: getattr(known_round, name) for name in names},
+        "guess": None if guess is None else write_guess(guess),
+        "due": [[_target(due), *due[2:]] for due in known_round.due],
+        "frequent": [[_target(pace), *pace[2:]] for pace in known_round.frequent],
     }
 
 
-def _asked(one: DueQueries | Frequent) -> object:
-    return one.key if one.query is None else write_terms(one.query)
+def _target(entry: DueQueries | Frequent) -> object:
+    return entry.key if entry.query is None else write_terms(entry.query)
 
 
 def read_round(row: Row) -> KnownRound:
-    """Return the round that was written down."""
+    """Return the round stored in a row."""
     return KnownRound(
         tuple(
             DueQueries(
-                *_what(what), int(pages), float(gain), str(why), bool(firm),
+                *_read_target(what), int(pages), float(gain), str(why), bool(firm),
                 None if most is None else int(most),
             )
             for what, pages, gain, why, firm, most in row["due"]
         ),
         tuple(
-            Frequent(*_what(what), float(frequency), float(sent))
+            Frequent(*_read_target(what), float(frequency), float(sent))
             for what, frequency, sent in row["frequent"]
         ),
         float(row["began"]),
@@ -193,5 +193,7 @@ def read_round(row: Row) -> KnownRound:
     )  # fmt: skip
 
 
-def _what(said: Any) -> tuple[Query | None, str]:  # noqa: ANN401  (a key, or terms)
-    return (None, said) if isinstance(said, str) else (read_terms(said), "")
+def _read_target(
+    value: Any,  # noqa: ANN401  (a key, or terms)
+) -> tuple[Query | None, str]:
+    return (None, value) if isinstance(value, str) else (read_terms(value), "")

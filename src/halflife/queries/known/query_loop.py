@@ -1,8 +1,8 @@
-"""A loop of queries, one every so often: order and interval of the paper.
+"""A loop of queries at a fixed interval: order and interval of the paper.
 
 Yang, Wang, Lim, Wang (SIGMOD 2010), sections 4.3 and 4.4: the queries of a loop are
-sent in ascending a_i, one every I days, with I so long that the relative staleness
-g(x, I) = F(L; k I) / (k I |L|) is just the threshold alpha. F is the sum over L here:
+sent in ascending a_i, one every I days, where I makes the relative staleness
+g(x, I) = F(L; k I) / (k I |L|) equal to the threshold alpha. F is the sum over L here:
 the paper divides by |L| twice.
 """
 
@@ -15,15 +15,15 @@ from numpy.random import Generator
 from halflife.queries.known.order import interval_for
 from halflife.queries.known.rules import KnownChoice, KnownStanding, Memory, Rounds
 
-ALPHA = 0.1  # staleness a tuple and day of a loop that is allowed, by default
-LONGEST = 365.0  # days that a loop lasts at most: whatever stands still may move again
+ALPHA = 0.1  # default limit of the staleness for each tuple and day of a loop
+LONGEST = 365.0  # days of a loop, at most: static tuples may change again
 
 
 @dataclass
 class Paced:
     """Send the queries of ``Rounds`` one every I days, g(x, I) = ``alpha``.
 
-    Queries that could not be sent in time are sent as soon as there are requests.
+    Late queries are sent as soon as the budget allows.
 
     Attributes:
         alpha: The relative staleness that is allowed.
@@ -38,29 +38,29 @@ class Paced:
     _sent: int = 0
 
     def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
-        """Return what is due of the loop; a new one begins when the last is over."""
+        """Return the due queries of the loop; begin a new loop if it has ended."""
         del rng
         now = standing.now
         if not self._queue and not self._begins(standing):
             return []
         slots = floor((now - self._began) / self._interval) + 1
-        spent, some = 0.0, []
+        spent, due = 0.0, []
         while self._queue and self._sent < slots and spent < standing.budget:
-            some.append(self._queue.pop(0))
+            due.append(self._queue.pop(0))
             self._sent += 1
-            spent += some[-1].pages
-        return some
+            spent += due[-1].pages
+        return due
 
     def _begins(self, standing: KnownStanding) -> bool:
-        """Begin a new loop, unless the last one is not over; say whether it did."""
+        """Begin a new loop if the last one has ended; return whether it began."""
         if self._sent and standing.now < self._began + self._sent * self._interval:
             return False
         self._queue, a = self._rounds.plan(standing)
         if not self._queue:
             return False
         longest = LONGEST / len(self._queue)
-        found = interval_for(a, self.alpha, int((standing.weight > 0).sum()))
-        self._interval = min(found, longest) if isfinite(found) else longest
+        interval = interval_for(a, self.alpha, int((standing.weight > 0).sum()))
+        self._interval = min(interval, longest) if isfinite(interval) else longest
         self._began, self._sent = standing.now, 0
         return True
 
@@ -74,6 +74,6 @@ class Paced:
         )
 
     def go_on(self, memory: Memory) -> None:
-        """Begin with the rest of a loop."""
+        """Restore the rest of a loop."""
         self._queue, self._sent = list(memory.choices), memory.sent
         self._began, self._interval = memory.began, memory.interval

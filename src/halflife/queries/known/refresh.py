@@ -1,8 +1,8 @@
-"""Keeping known tuples fresh through a form: RefreshLocal (Algorithm 1), turn by turn.
+"""Keep known tuples fresh through a form: RefreshLocal (Algorithm 1), turn by turn.
 
-Each turn a rule says what to ask, the answers refresh the copy, and the rule is asked
-again until the requests are spent. Everything an answer shows is taken in, also tuples
-that the query was not sent for; Algorithm 1 does not say so.
+In each turn a rule chooses queries, the answers refresh the copy, and the rule chooses
+again until the requests are spent. All tuples of an answer are refreshed, also those
+that the query was not sent for; Algorithm 1 does not mention that.
 """
 
 from typing import NamedTuple
@@ -22,21 +22,21 @@ from halflife.queries.policies import INDEX, rule_of
 
 DEFAULT = INDEX.name
 DOUBTED = "was missing from an answer"  # why a tuple is looked up first
-_DEARER = 2.0  # a query that takes so many times the pages expected is thought over
-_DOUBT = 0.1  # of a turn's requests may go to tuples that were not where expected
+_DEARER = 2.0  # a query that takes so many times the pages expected is reconsidered
+_DOUBT = 0.1  # share of a turn's requests for tuples missing from answers
 
 
 class Probe(NamedTuple):
-    """One thing to ask.
+    """A query or look-up to send.
 
     Attributes:
         number: Its place in the pool.
         query: The query; None for a look-up.
         key: The tuple to look up; empty for a query.
         pages: Requests that it is expected to take.
-        gain: What it is expected to buy: staleness, times days for index rules.
+        gain: The expected reduction of staleness, times days for index rules.
         why: Why it was chosen.
-        firm: Whether it is carried out also if it turns out dearer than expected.
+        firm: Whether it is carried out even if it costs more than expected.
         most: Pages to read at most; all if None.
 
     """
@@ -55,9 +55,9 @@ class Refresher:
     """A rule at work on a copy.
 
     Args:
-        pool: What can be asked; its records are those of the copy, in order.
+        pool: The candidates; its records are those of the copy, in order.
         interface: What the form can do.
-        rule: What decides.
+        rule: The rule that chooses.
 
     """
 
@@ -67,8 +67,11 @@ class Refresher:
         self.rule = rule
         self.gains = Gains(pool)
         self.reported = ReportedCoverage(pool)
-        self._doubts = np.nan, 0  # the last turn, and tuples looked up in it for doubt
-        self._read = np.full(len(pool), -np.inf)  # when all of it was last read
+        self._doubts = (
+            np.nan,
+            0,
+        )  # the last turn, and the doubted tuples looked up in it
+        self._read = np.full(len(pool), -np.inf)  # when each was last read whole
 
     def next(
         self,
@@ -79,9 +82,9 @@ class Refresher:
         *,
         truth: Floats | None = None,
     ) -> tuple[Probe, ...]:
-        """Return what to ask now with ``budget`` requests; nothing if none is worth it.
+        """Return the next probes for ``budget`` requests; empty if none is worth it.
 
-        Tuples that were missing from an answer they belong in are looked up first.
+        Tuples that were missing from a complete answer are looked up first.
         """
         doubted = self._doubted(copy, now, budget)
         if doubted:
@@ -90,7 +93,7 @@ class Refresher:
         return tuple(self._probe(choice) for choice in self.rule(standing, rng))
 
     def _doubted(self, copy: Copy, now: float, budget: float) -> tuple[Probe, ...]:
-        """Return look-ups of tuples in doubt, for a part of a turn's requests."""
+        """Return look-ups of doubted tuples, for a share of a turn's requests."""
         turn, done = self._doubts
         done = done if turn == now else 0
         most = np.ceil(_DOUBT * (budget + done)) - done  # infinite without a limit
@@ -107,7 +110,7 @@ class Refresher:
     def standing(
         self, copy: Copy, now: float, budget: float, *, truth: Floats | None = None
     ) -> KnownStanding:
-        """Return what is believed now."""
+        """Return the state that the rule decides on."""
         growth, age = copy.growth(), copy.age(now)
         here = ~copy.gone & ~copy.doubted
         return KnownStanding(
@@ -134,7 +137,7 @@ class Refresher:
         return Probe(choice.number, query, key, *choice[1:])
 
     def carry_out(self, probe: Probe, copy: Copy, ledger: Ledger, now: float) -> int:
-        """Ask, take in what is shown, and return how many known tuples it refreshed."""
+        """Send a probe, note its records, and return how many tuples it refreshed."""
         if probe.query is None:
             return self._look_up(probe.key, copy, ledger, now)
         refreshed = 0
@@ -159,7 +162,7 @@ class Refresher:
         return copy.take(found.records, now)
 
     def _miss(self, probe: Probe, copy: Copy, shown: set[str]) -> None:
-        """Doubt what a whole answer lacks; it is gone if it cannot be looked up."""
+        """Doubt tuples that a whole answer lacks; without look-ups they are gone."""
         self.reported.hear(probe.number, len(shown))
         rows = self.gains.brings(probe.number)
         there = np.array([copy.keys[row] in shown for row in rows.tolist()], dtype=bool)
@@ -178,6 +181,6 @@ def refresher(copy: Copy, interface: Interface, name: str = DEFAULT) -> Refreshe
 
 
 def working(copy: Copy, interface: Interface, rule: KnownRule) -> Refresher:
-    """Return a refresher for a copy, with a rule."""
+    """Return a refresher of a copy by a rule."""
     pool = pool_for(interface, dict(zip(copy.keys, copy.held, strict=True)))
     return Refresher(pool, interface, rule)

@@ -1,9 +1,9 @@
-"""Rules for what to ask next, to keep known tuples fresh.
+"""Rules that choose the queries to keep known tuples fresh.
 
-A rule gets what is believed (``KnownStanding``) and returns candidates with what each
-is expected to buy, best first or in the order to be sent. Rules that go round keep
-their place (``RemembersKnown``); nothing else is remembered.
-``halflife.queries.policies`` has the names under which they are chosen.
+A rule gets the present estimates (``KnownStanding``) and returns candidates with their
+expected gains, best first or in the order to be sent. Rules that work in rounds store
+their progress (``RemembersKnown``); other rules have no state.
+``halflife.queries.policies`` has their names in settings.
 """
 
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ from halflife.queries.known.greedy import (
 )
 from halflife.queries.known.keywords import Pool
 
-_LEAST = 1e-12  # what covering a tuple is worth that is not stale at all
-_ROUNDS = 300  # of the solver; by then the value is right to four digits
+_LEAST = 1e-12  # the value of covering a tuple that is not stale
+_ROUNDS = 300  # of the solver: the value then has four correct digits
 
 
 class KnownChoice(NamedTuple):
-    """A candidate that is to be asked.
+    """A candidate that was chosen.
 
     Attributes:
         number: Its place in the pool.
         pages: Requests that it is expected to take.
-        gain: What it is expected to buy.
+        gain: Its expected gain.
         why: Why it was chosen.
-        firm: Whether it is carried out also if it turns out dearer than expected.
+        firm: Whether it is carried out even if it costs more than expected.
         most: Pages to read at most; all if None.
 
     """
@@ -52,7 +52,7 @@ class KnownChoice(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownStanding:
-    """What is believed at one moment; a row a tuple, or a row a candidate.
+    """The estimates at one moment; arrays have a row for each tuple or candidate.
 
     Attributes:
         now: The moment, in days.
@@ -60,12 +60,12 @@ class KnownStanding:
         gains: The candidates.
         weight: How much each tuple matters; 0 if it is gone.
         age: Days since each tuple was seen.
-        rate: What each moves a day.
-        learned: Of which tuples two versions were compared, so that the rate is theirs.
+        rate: How much each changes a day.
+        learned: Which tuples have a rate of their own, from two versions.
         stale: Expected staleness of each, D(age).
-        worth: What a look at each buys, U(age).
-        hits: Records on the server that answer each candidate, as far as is known.
-        open: Which candidates were not asked in this turn.
+        worth: The value of refreshing each, U(age).
+        hits: Records on the server that answer each candidate, as estimated.
+        open: Which candidates were not sent in this turn.
         page_size: Records on a page.
         cap: Results of a query that can be reached.
         power: k of D(t) = b t**k.
@@ -97,17 +97,17 @@ class KnownStanding:
     def costs(self) -> tuple[Floats, Floats]:
         """Return the requests that each candidate takes, and the share it reaches.
 
-        What was asked in this turn would show nothing new at any price.
+        Candidates sent in this turn cost infinitely many: they would show nothing new.
         """
         offered = offers(self.hits, page_size=self.page_size, cap=self.cap)
         return np.where(self.open, offered.pages, np.inf), offered.reach
 
 
 class KnownRule(Protocol):
-    """Says what to ask next."""
+    """Chooses the next candidates."""
 
     def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
-        """Return candidates in the order to be asked; none when nothing is worth it."""
+        """Return candidates in the order to be sent; empty if none is worth it."""
         ...
 
 
@@ -117,7 +117,7 @@ class Timed(NamedTuple):
     Attributes:
         number: Its place in the pool.
         frequency: Times a day.
-        sent: When it was last sent, or should have been.
+        sent: When it was last sent, or was due.
 
     """
 
@@ -128,16 +128,16 @@ class Timed(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """What a rule that goes round keeps between turns.
+    """The state that a rule with rounds keeps between turns.
 
     Attributes:
-        choices: What is still to be sent of the round, in order.
+        choices: The queries of the round still to be sent, in order.
         paces: How often each candidate is sent.
         began: When the round began, in days.
         interval: Days between two queries of it.
         sent: Queries of it that were sent.
         turns: Turns so far.
-        last: When the last one was.
+        last: The time of the last turn.
 
     """
 
@@ -152,24 +152,24 @@ class Memory:
 
 @runtime_checkable
 class RemembersKnown(Protocol):
-    """A rule that goes round, and keeps its place between turns."""
+    """A rule that works in rounds, and keeps its progress between turns."""
 
     def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
-        """Return candidates in the order to be asked."""
+        """Return candidates in the order to be sent."""
         ...
 
     def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
-        """Return what is to be kept; ``unsent`` was returned and not asked."""
+        """Return the state to keep; ``unsent`` was returned and not sent."""
         ...
 
     def go_on(self, memory: Memory) -> None:
-        """Begin with what was kept."""
+        """Restore the state."""
         ...
 
 
 @dataclass
 class Naive:
-    """Look tuples up round and round, unless they are known to move too fast."""
+    """Look up all tuples cyclically, except those known to change too fast."""
 
     below: float = np.inf
 
@@ -185,7 +185,7 @@ class Naive:
 
 @dataclass
 class LookupIndex:
-    """Look up the tuple for which that buys most."""
+    """Look up the tuple with the largest gain."""
 
     def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return look-ups, best first."""
@@ -197,10 +197,10 @@ class LookupIndex:
 
 @dataclass
 class Rounds:
-    """Cover all tuples greedily, send that in ascending a_i, and begin again.
+    """Cover all tuples greedily, send the queries in ascending a_i, and begin again.
 
-    Algorithms 1 and 2 with the order of section 4.3; what does not fit in a turn
-    waits for the next. With ``keywords``, queries are made of so many of the most
+    Algorithms 1 and 2 with the order of section 4.3; queries that do not fit in a turn
+    wait for the next. With ``keywords``, queries are made of so many of the most
     frequent keywords of each attribute among the tuples not covered (5.3).
     """
 
@@ -214,24 +214,24 @@ class Rounds:
         del rng
         if not self._queue:
             self._queue, _ = self.plan(standing)
-        spent, some = 0.0, []
+        spent, chosen = 0.0, []
         while self._queue and spent < standing.budget:
-            some.append(self._queue.pop(0))
-            spent += some[-1].pages
-        return some
+            chosen.append(self._queue.pop(0))
+            spent += chosen[-1].pages
+        return chosen
 
     def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
         """Return the rest of the round."""
         return Memory(choices=(*unsent, *self._queue))
 
     def go_on(self, memory: Memory) -> None:
-        """Begin with the rest of a round."""
+        """Restore the rest of a round."""
         self._queue = list(memory.choices)
 
     def plan(self, standing: KnownStanding) -> tuple[list[KnownChoice], Floats]:
         """Return a round in the order to be sent, and the a_i of its queries."""
         pool = standing.gains.pool
-        # Eq. 2 is never above what a look-up reaches, so look-ups are kept from it.
+        # A look-up reaches the maximum of Eq. 2, so look-ups are excluded from it.
         keep = standing.open & (~pool.lookup | (not self.by_hits))
         numbers = np.flatnonzero(keep)
         offered = offers(
@@ -244,7 +244,7 @@ class Rounds:
         value = standing.weight * standing.stale
         if not value.any() or not keep.any():
             return [], np.zeros(0)
-        # A round covers all tuples, also those that were seen a moment ago.
+        # A round covers all tuples, also those that were just seen.
         value = np.where(standing.weight > 0, np.maximum(value, _LEAST), 0.0)
         sent, pages = self._chosen(pool.only(keep), value, offered)
         gain, a = _own(standing, numbers[sent])
@@ -264,15 +264,15 @@ class Rounds:
         if self.keywords is None:
             sent = choose(pool, value, offered)
             return sent.queries, sent.pages
-        found = greedy_probes(pool, value, offered.cost, k=self.keywords)
-        return found, offered.pages[found]
+        queries = greedy_probes(pool, value, offered.cost, k=self.keywords)
+        return queries, offered.pages[queries]
 
 
 @dataclass
 class Timetable:
     """Send each query at its own best frequency (cube root; square root for drifts).
 
-    Frequencies are solved for anew after 1, 2, 4, 8 ... turns, as rates and costs
+    Frequencies are computed again after 1, 2, 4, 8 ... turns, as rates and costs
     become known.
     """
 
@@ -284,7 +284,7 @@ class Timetable:
     _kept: tuple[Timed, ...] = ()
 
     def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
-        """Return the timetable, and what was due and not asked."""
+        """Return the timetable, and the due queries that were not sent."""
         rows = np.flatnonzero(self._frequency > 0).tolist()
         paces = tuple(
             Timed(row, float(self._frequency[row]), float(self._sent[row]))
@@ -294,17 +294,17 @@ class Timetable:
         return Memory(choices, paces, turns=self._turns, last=max(self._last, 0.0))
 
     def go_on(self, memory: Memory) -> None:
-        """Begin with a timetable that was kept."""
+        """Restore a timetable."""
         self._turns, self._last = memory.turns, memory.last
         self._unsent, self._kept = list(memory.choices), memory.paces
 
     def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
-        """Return what is most overdue."""
+        """Return the most overdue candidates."""
         if self._kept:
             self._restore(len(standing.gains.pool), standing.now)
         if self._unsent:
-            some, self._unsent = self._unsent, []
-            return some
+            unsent, self._unsent = self._unsent, []
+            return unsent
         cost, share = standing.costs()
         if standing.now > self._last:
             self._last, self._turns = standing.now, self._turns + 1
@@ -319,10 +319,10 @@ class Timetable:
         for number in order[due[order] > 0].tolist():
             if left <= 0:
                 break
-            # What it was late by is kept, or frequent queries would be sent too rarely.
+            # The delay is kept, or frequent queries would be sent too rarely.
             every = 1.0 / self._frequency[number]
-            late = max(self._sent[number] + every, standing.now - every)
-            self._sent[number] = min(late, standing.now)
+            due_at = max(self._sent[number] + every, standing.now - every)
+            self._sent[number] = min(due_at, standing.now)
             left -= float(cost[number])
             gain = float(sums[number] * share[number])
             pages = int(cost[number])
@@ -332,7 +332,7 @@ class Timetable:
         return chosen
 
     def _restore(self, n: int, now: float) -> None:
-        """Take over the timetable; what nobody knew then is not sent until it ends."""
+        """Use the stored timetable; new candidates wait until it is computed again."""
         self._frequency, self._sent = np.zeros(n), np.full(n, now)
         for number, frequency, sent in self._kept:
             self._frequency[number], self._sent[number] = frequency, sent
@@ -358,11 +358,11 @@ class Timetable:
 
 @dataclass
 class KnownIndex:
-    """Ask what buys most for each request: sum(w U(age)) / requests.
+    """Send the query with the largest gain for each request: sum(w U(age)) / requests.
 
     Under the best fixed frequencies U(1 / f) / c is the same for all queries
-    (``halflife.queries.known.frequency``); asking where it is largest keeps to that,
-    handles tuples that several queries bring, and takes a look-up where it is cheaper.
+    (``halflife.queries.known.frequency``); sending the largest one keeps it so, handles
+    tuples that several queries return, and uses a look-up where it is cheaper.
     """
 
     def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
@@ -373,13 +373,13 @@ class KnownIndex:
 
 @dataclass
 class KnownOracle:
-    """Ask what reduces the true staleness most for each request."""
+    """Send the query that reduces the true staleness most for each request."""
 
     def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
         """Return candidates, best first."""
         del rng
         if standing.truth is None:
-            raise ValueError("the oracle has to be told the true differences")
+            raise ValueError("the oracle needs the true differences")
         return _best(standing, standing.weight * standing.truth, "is most stale")
 
 
@@ -401,16 +401,14 @@ def _looked_up(standing: KnownStanding, rows: Ints, why: str) -> list[KnownChoic
     if not first.size:
         return []
     gain = standing.weight * standing.stale
-    some = rows[: int(min(standing.budget, rows.size))]
-    return [
-        KnownChoice(int(first[row]), 1, float(gain[row]), why) for row in some.tolist()
-    ]
+    chosen = rows[: int(min(standing.budget, rows.size))].tolist()
+    return [KnownChoice(int(first[row]), 1, float(gain[row]), why) for row in chosen]
 
 
 def _own(standing: KnownStanding, numbers: Ints) -> tuple[Floats, Floats]:
-    """Return sum(w D) and a = sum(w rate) / 2 of the tuples first brought by each.
+    """Return sum(w D) and a = sum(w rate) / 2 of the tuples first returned by each.
 
-    Duplicates are taken off the later groups (section 4.3).
+    Duplicates are removed from the later groups (section 4.3).
     """
     owner = np.full(standing.weight.size, -1, dtype=np.intp)
     for place in range(numbers.size - 1, -1, -1):

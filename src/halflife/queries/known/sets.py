@@ -1,8 +1,8 @@
 """Sets of terms that records have in common, found and counted on arrays.
 
-A set is a row of term numbers, ascending, filled up with -1. Sets are grown, and
-looked up, one term at a time: an occurrence of a set is the place of its last term
-among the terms of a record, and every later term of the record extends it.
+A set is a row of term numbers, ascending, padded with -1. Sets are built and searched
+one term at a time: an occurrence of a set is the place of its last term among the
+terms of a record, and every later term of the record extends it.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from halflife.queries.incidence import Incidence
 
 NONE = -1  # no further term in a set
 UNKNOWN = -2  # a term that no record of the other relation has
-CHUNK = 20_000  # records walked at a time, which bounds the memory
+CHUNK = 20_000  # records processed at a time, to limit the memory
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """Lists of numbers, one after the other; ``start`` is one longer than the lists."""
+    """Lists of numbers in one array; ``start`` is one longer than the lists."""
 
     start: Ints
     item: Ints
@@ -38,7 +38,7 @@ class Ragged:
 
     @property
     def sizes(self) -> Ints:
-        """How long each list is."""
+        """The length of each list."""
         sizes: Ints = np.diff(self.start)
         return sizes
 
@@ -53,12 +53,12 @@ class Ragged:
         return self.item[self.start[number] : self.start[number + 1]]
 
     def lists(self) -> list[list[int]]:
-        """Return the lists as Python's own, for loops that go from one to another."""
+        """Return the lists as Python lists, which are faster in loops."""
         start, item = self.start.tolist(), self.item.tolist()
         return [item[begin:end] for begin, end in pairwise(start)]
 
     def those(self, keep: Bools) -> "Ragged":
-        """Return only some of the lists."""
+        """Return the lists of a mask."""
         sizes = self.sizes
         start = np.zeros(np.count_nonzero(keep) + 1, dtype=np.intp)
         np.cumsum(sizes[keep], out=start[1:])
@@ -70,7 +70,7 @@ class Ragged:
 
 
 def joined(first: Ragged, second: Ragged) -> Ragged:
-    """Return the lists of both, one after the other."""
+    """Return the lists of two arrays, one after the other."""
     start = np.concatenate([first.start, first.start[-1] + second.start[1:]])
     return Ragged(start, np.concatenate([first.item, second.item]))
 
@@ -94,7 +94,7 @@ class _Entries:
         return cls(row, term, np.searchsorted(row, row, side="right"))
 
     def extended(self, at: Ints) -> tuple[Ints, Ints]:
-        """Return, for occurrences ending at ``at``, which is extended, and where."""
+        """Return the extensions of occurrences ending at ``at``: which, and where."""
         more = self.end[at] - 1 - at
         source = np.repeat(np.arange(at.size), more)
         step = np.arange(source.size) - np.repeat(np.cumsum(more) - more, more)
@@ -104,7 +104,7 @@ class _Entries:
 def common_sets(
     local: Incidence, together: int, fewest: int
 ) -> Iterator[tuple[Ints, Ragged]]:
-    """Return the sets of 2, 3 ... ``together`` terms that enough records share.
+    """Yield the sets of 2, 3 ... ``together`` terms that enough records share.
 
     For each size: the sets, one a row, and the records of each. A set can only be
     shared by ``fewest`` records if the set without its last term is (apriori).
@@ -130,10 +130,10 @@ def common_sets(
 
 
 class SetTable:
-    """A table of sets, to find out which records have which.
+    """A table of sets that finds the records of each.
 
     Args:
-        parts: The sets, one a row, as term numbers of the relation to be searched.
+        parts: The sets, one a row, as term numbers of the relation to search.
 
     """
 
@@ -155,7 +155,7 @@ class SetTable:
             self._place.append(prefix)
 
     def _walk(self, incidence: Incidence) -> Iterator[tuple[int, Ints, Ints]]:
-        """Return prefixes found and the records they are in, by size of the prefix."""
+        """Yield the prefixes found and their records, by size of the prefix."""
         used = np.zeros(max(len(incidence.terms), self._base), dtype=bool)
         used[self.parts[self.parts >= 0]] = True
         for begin in range(0, len(incidence), CHUNK):

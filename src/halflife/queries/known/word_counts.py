@@ -1,4 +1,4 @@
-"""A reference corpus of which only the counts of words are known."""
+"""A reference corpus whose word counts alone are known."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from halflife.queries.known.keywords import Pool
 
 @dataclass(frozen=True)
 class WordCounts:
-    """How many records of a collection that lies open have each word.
+    """How many records of an open collection have each word.
 
     Attributes:
-        words: The records that have each word, in small letters.
+        words: The number of records that have each word, in lower case.
         size: Records in all.
 
     """
@@ -25,11 +25,11 @@ class WordCounts:
     def counts(self, pool: Pool) -> Floats:
         """Return how many of its records answer each candidate.
 
-        Words of one query are taken to go together by chance: size times the product
-        of their shares.
+        Words of one query are taken as independent: size times the product of their
+        shares.
         """
-        known = self.words
-        each = [known.get(term.value.lower(), 0.0) for term in pool.local.terms]
-        share = np.append(np.array(each, dtype=np.float64) / self.size, 1.0)
+        words = self.words
+        counts = [words.get(term.value.lower(), 0.0) for term in pool.local.terms]
+        share = np.append(np.array(counts, dtype=np.float64) / self.size, 1.0)
         together: Floats = self.size * share[pool.parts].prod(axis=1)
         return np.where(pool.lookup, 1.0, together)
