@@ -34,8 +34,8 @@ from halflife.models.setquality import forecast as set_forecast
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.ledger import Ledger
 from halflife.queries.random_check import CHECKED, Draws, draw
-from halflife.queries.table_form import Tabled
-from halflife.queries.upkeep import keep
+from halflife.queries.table_form import TableForm
+from halflife.queries.upkeep import maintain
 from halflife.recordings.objects import load_parquet
 from halflife.recordings.relations import Relation
 from halflife.replay.listings import thin
@@ -238,10 +238,10 @@ class _Desk:
         first = rng.random() < 0.5
         if first:
             self._audit(world, day, rng)
-        form = Tabled(self.interface, world.at(day), rng=rng)
+        form = TableForm(self.interface, world.at(day), rng=rng)
         copy = FormCopy.of(self.tracker.register())
         most = None if not copy.records else REQUESTS - CHECKS
-        kept = keep(Ledger(form, most), copy, FormWish(), day, rng)
+        kept = maintain(Ledger(form, most), copy, FormWish(), day, rng)
         note = kept.stop or "asked"
         records = dict(kept.records)
         self._take(day, Listing(day, records, kept.complete, note, kept.absent))
@@ -258,7 +258,7 @@ class _Desk:
         if not copy.records:
             return
         there = world.at(day)
-        ledger = Ledger(Tabled(self.interface, there, rng=rng), 200)
+        ledger = Ledger(TableForm(self.interface, there, rng=rng), 200)
         asked = Audit(self.source, copy, register, FormWish(), day)
         draws = draw(ledger, copy.records, rng, CHECKS, known=False)
         self._score(world, asked, draws, rng)

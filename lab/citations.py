@@ -19,10 +19,10 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.forms import Term
 from halflife.metrics.intervals import mean_interval
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.content import Ages
+from halflife.queries.known.content import SummedAges
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_of
-from halflife.queries.known.rules import KnownStanding
+from halflife.queries.known.rules import KnownEstimates
 from halflife.queries.policies import rule_of
 from halflife.study.axes import Axis, linear
 from halflife.study.marks import LineMark
@@ -45,7 +45,7 @@ def moments(rate: float, t: float, rng: Generator) -> Row:
     ages = rng.random(int(count.sum())) * t
     drawn = np.bincount(np.repeat(np.arange(DRAWS), count), ages, DRAWS)
     off = (drawn - drawn.mean()) ** 2
-    growth, at = Ages(np.array([rate])), np.array([t])
+    growth, at = SummedAges(np.array([rate])), np.array([t])
     return {
         "rate": rate,
         "t": t,
@@ -94,7 +94,7 @@ def kept(papers: Library, name: str, weight: Floats, rng: Generator) -> Floats:
     The rule knows the rates. Citations come at random moments; what counts at the end
     of a day is sum(t - t_i) over those since a paper was last asked for.
     """
-    rule, growth = rule_of(name), Ages(papers.rate)
+    rule, growth = rule_of(name), SummedAges(papers.rate)
     chance = default_rng(0)
     age, missed, summed = np.zeros((3, PAPERS))
     curve = np.zeros(DAYS)
@@ -125,11 +125,15 @@ def _uniforms(count: Ints, rng: Generator) -> Floats:
 
 
 def _standing(
-    papers: Library, growth: Ages, age: Floats, weight: Floats, turn: tuple[int, int]
-) -> KnownStanding:
+    papers: Library,
+    growth: SummedAges,
+    age: Floats,
+    weight: Floats,
+    turn: tuple[int, int],
+) -> KnownEstimates:
     pool: Pool = papers.gains.pool
     day, budget = turn
-    return KnownStanding(
+    return KnownEstimates(
         now=float(day),
         budget=float(budget),
         gains=papers.gains,

@@ -24,7 +24,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, LocalChances
 from halflife.queries.sampling import Sampling, sample
 from halflife.queries.split_crawl import crawl
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from lab import size_panel as panels
 from lab.relation_size import RelationSize, estimate, recapture
 from lab.tables import Table, listed, tables
@@ -42,7 +42,7 @@ METHODS: tuple[Sampling, ...] = ("weighted", "counts", "rejection", "naive")
 class Remembered:
     """A form that works out each answer once; asking it is paid for as ever."""
 
-    def __init__(self, form: Tabled) -> None:
+    def __init__(self, form: TableForm) -> None:
         self.form = form
         self.interface = form.interface
         self.fetch = form.fetch
@@ -108,7 +108,7 @@ class World:
         interface = replace(
             self.interface, counts=counts, cap=k, page_size=k, everything=everything
         )
-        return Remembered(Tabled(interface, self.looks[look], rng=default_rng(0)))
+        return Remembered(TableForm(interface, self.looks[look], rng=default_rng(0)))
 
     def local(self, guide: Guide = "known") -> LocalChances:
         """Return what is known beforehand."""

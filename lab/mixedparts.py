@@ -30,7 +30,7 @@ from halflife.kinds.search.runner import RESERVE
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.sample_resample import WORDS
 from halflife.probing.size import estimate_size
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from halflife.recordings.pages import Recording
 from halflife.recordings.relations import Relation
 from halflife.replay.world import RecordedAnswer, RecordedRequest
@@ -272,7 +272,7 @@ class Desk:
         if look not in self._forms:
             there, rng = self.table.at(at), np.random.default_rng(0)
             places = {key: float(crc32(key.encode())) for key in there}
-            form = Tabled(self.interface, there, rng=rng, places=places)
+            form = TableForm(self.interface, there, rng=rng, places=places)
             self._forms[look] = form
         return self._forms[look]
 

@@ -20,11 +20,11 @@ from numpy.random import Generator
 from halflife.core.forms import Attribute, Form, Interface, Term
 from halflife.core.object_store import Attributes
 from halflife.kinds.form.tables import form_attributes
-from halflife.queries.faulty_form import Troubled, Troubles
-from halflife.queries.form_facts import Measured
+from halflife.queries.faulty_form import FaultyForm, FormFaults
+from halflife.queries.form_facts import FormFacts
 from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.table_form import TableFaults, TableForm
 from halflife.recordings.relations import load_relation
 
 SEEDS = 10
@@ -73,11 +73,11 @@ class Case:
 
     """
 
-    found: Callable[[Measured], bool]
+    found: Callable[[FormFacts], bool]
     truth: Mapping[str, Any] = field(default_factory=dict)
     claim: Mapping[str, Any] = field(default_factory=dict)
-    faults: Faults = Faults()  # noqa: RUF009  (frozen)
-    troubles: Troubles = Troubles()  # noqa: RUF009  (frozen)
+    faults: TableFaults = TableFaults()  # noqa: RUF009  (frozen)
+    troubles: FormFaults = FormFaults()  # noqa: RUF009  (frozen)
     least: int = 0
 
     def form(self, n: int, seed: int) -> Form:
@@ -97,11 +97,11 @@ class Case:
         """Return a form with the fault over these records."""
         claimed = replace(usual, **self.claim)
         true = replace(claimed, everything=True, **self.truth)
-        inner = Tabled(true, records, rng=rng, dates=dates, faults=self.faults)
-        return Troubled(inner, self.troubles, claimed)
+        inner = TableForm(true, records, rng=rng, dates=dates, faults=self.faults)
+        return FaultyForm(inner, self.troubles, claimed)
 
 
-def accused(measured: Measured, claimed: Interface = CLAIM) -> list[str]:
+def accused(measured: FormFacts, claimed: Interface = CLAIM) -> list[str]:
     """Return what an honest form was accused of."""
     after = measured.interface(claimed)
     names = ("counts", "cap", "page_size", "together", "newest", "lookup", "everything")
@@ -122,7 +122,7 @@ HONEST: dict[str, dict[str, Any]] = {
 FAULTS: dict[str, Case] = {
     **{
         f"counts off by up to {factor:g}": Case(
-            lambda m: m.counts == "lying", faults=Faults(lies=factor)
+            lambda m: m.counts == "lying", faults=TableFaults(lies=factor)
         )
         for factor in (1.2, 1.5, 2.0, 5.0)
     },
@@ -143,25 +143,27 @@ FAULTS: dict[str, Case] = {
     "smaller pages": Case(
         lambda m: m.page_size == PAGE, {"page_size": PAGE}, {"page_size": 25}
     ),
-    "unstable order": Case(lambda m: m.stable is False, faults=Faults(unstable=True)),
-    "pages overlap": Case(lambda m: m.stable is False, troubles=Troubles(overlap=2)),
+    "unstable order": Case(
+        lambda m: m.stable is False, faults=TableFaults(unstable=True)
+    ),
+    "pages overlap": Case(lambda m: m.stable is False, troubles=FormFaults(overlap=2)),
     "every page is the first": Case(
-        lambda m: m.paged is False, troubles=Troubles(stuck=True)
+        lambda m: m.paged is False, troubles=FormFaults(stuck=True)
     ),
     "newest ignored": Case(
-        lambda m: m.newest is False, troubles=Troubles(unsorted=True)
+        lambda m: m.newest is False, troubles=FormFaults(unsorted=True)
     ),
     "look-up finds nothing": Case(
-        lambda m: m.lookup is False, troubles=Troubles(lost=True)
+        lambda m: m.lookup is False, troubles=FormFaults(lost=True)
     ),
     "terms joined by or": Case(
-        lambda m: m.conjunctive is False, troubles=Troubles(either=True)
+        lambda m: m.conjunctive is False, troubles=FormFaults(either=True)
     ),
     "an attribute ignored": Case(
-        lambda m: m.ignored == ("make",), troubles=Troubles(deaf=frozenset({"make"}))
+        lambda m: m.ignored == ("make",), troubles=FormFaults(deaf=frozenset({"make"}))
     ),
     "every fifth answer fails": Case(
-        lambda m: m.failures > 0, troubles=Troubles(fails=5)
+        lambda m: m.failures > 0, troubles=FormFaults(fails=5)
     ),
 }  # fmt: skip
 
@@ -173,7 +175,7 @@ REAL = (  # faults that need nothing of the records
 )  # fmt: skip
 
 
-def probed(form: Form, seed: int) -> Measured:
+def probed(form: Form, seed: int) -> FormFacts:
     """Return what some requests find out about a form."""
     seeds = [Term("make", make) for make in MAKES]
     return measure(Ledger(form), seeds, np.random.default_rng(seed), date="day")
@@ -209,7 +211,7 @@ def run(seeds: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def _cost(tried: list[Measured]) -> dict[str, Any]:
+def _cost(tried: list[FormFacts]) -> dict[str, Any]:
     requests = [measured.requests for measured in tried]
     return {"requests": float(np.mean(requests)), "most_requests": max(requests)}
 

@@ -22,11 +22,11 @@ import numpy as np
 from halflife.core.arrays import Floats, Ints
 from halflife.core.forms import Interface
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.association import Sampled
-from halflife.queries.known.coverage import Coverage, Hits, TrueCoverage, counted
+from halflife.queries.known.association import SampledCoverage
+from halflife.queries.known.coverage import Coverage, Hits, TrueCoverage, count_matches
 from halflife.queries.known.form_coverage import (
     HitCounts,
-    learned,
+    learn_factor,
     refresh,
     send,
     settle,
@@ -72,7 +72,7 @@ def speed() -> list[Row]:
     rng = np.random.default_rng(0)
     local, server = made_up(rng)
     pool, pooling = timed(lambda: pool_of(local))
-    count, counting = timed(lambda: counted(pool, server))
+    count, counting = timed(lambda: count_matches(pool, server))
     importance = rng.pareto(2.0, len(local)) + 1.0
     value = 0.125 * importance**2  # w F with F = rate t^2 / 2, rate = w / 4, t = 1
     size = {"candidates": len(pool), "matches": int(pool.matches.item.size)}
@@ -248,7 +248,7 @@ def measured(
 def accuracy(world: World, share: float = SHARE) -> Iterator[Row]:
     """Return how far estimates of |R_S(q)| are from the truth."""
     pool = pool_of(world.held)
-    truth = counted(pool, world.open).astype(np.float64)
+    truth = count_matches(pool, world.open).astype(np.float64)
     pairs = (pool.parts >= 0).all(axis=1)
     for name, coverage, requests in estimators(world, pool, share):
         found = coverage.hits(pool)
@@ -284,13 +284,13 @@ def estimators(
     sample = _part(world, [keys[i] for i in drawn.tolist()])
     size = float(len(keys))
     margins = dict(zip(world.open.terms, world.open.hits.tolist(), strict=True))
-    yield "scaling", Sampled(sample, size, {}, scaling=True), 0
-    yield "li_church", Sampled(sample, size, margins), len(pool.local.terms)
-    yield "li_church, margins scaled", Sampled(sample, size, {}), 0
+    yield "scaling", SampledCoverage(sample, size, {}, scaling=True), 0
+    yield "li_church", SampledCoverage(sample, size, margins), len(pool.local.terms)
+    yield "li_church, margins scaled", SampledCoverage(sample, size, {}), 0
     older = _part(world, sorted(keys)[: len(keys) // 2])
     ledger = Ledger(world.form(rng, 20))
-    yield "reference", learned(pool, older, ledger, COUNTED, rng), ledger.requests
-    yield "none: what is held", Sampled(sample, 1.0, {}, scaling=True), 0
+    yield "reference", learn_factor(pool, older, ledger, COUNTED, rng), ledger.requests
+    yield "none: what is held", SampledCoverage(sample, 1.0, {}, scaling=True), 0
 
 
 def _part(world: World, keys: list[str]) -> Incidence:

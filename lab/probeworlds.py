@@ -13,7 +13,7 @@ from halflife.core.arrays import Ints
 from halflife.core.forms import Attribute, Interface, Term, words_in
 from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from halflife.recordings.relations import load_relation
 from lab.tables import tables
 
@@ -39,10 +39,10 @@ class World:
         """The local relation."""
         return Incidence.of(self.interface, self.local)
 
-    def form(self, rng: Generator, page_size: int) -> Tabled:
+    def form(self, rng: Generator, page_size: int) -> TableForm:
         """Return the server as a form with so many records on a page."""
         shape = Interface(self.interface.attributes, page_size, lookup=True)
-        return Tabled(shape, self.server, rng=rng)
+        return TableForm(shape, self.server, rng=rng)
 
 
 def recorded(

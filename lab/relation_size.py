@@ -16,7 +16,7 @@ from halflife.core.forms import Query
 from halflife.core.object_store import Attributes
 from halflife.probing.capture import LEVEL, SizeInterval, chapman
 from halflife.probing.size import ratio
-from halflife.queries.completeness import AnswerCompleter
+from halflife.queries.completeness import QueryReader
 from halflife.queries.drill_down import Drill, DrillWalk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, LocalChances
@@ -158,7 +158,7 @@ def recapture(
     Chapman's estimate (``halflife.probing.capture.chapman``) of the records that the
     queries can reach.
     """
-    before, reader = ledger.requests, AnswerCompleter(ledger)
+    before, reader = ledger.requests, QueryReader(ledger)
     if not isinstance(known, LocalChances):
         known = LocalChances(ledger.interface, known)
     terms = [term for step in known.levels for term in step.terms]

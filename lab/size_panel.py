@@ -16,8 +16,15 @@ from halflife.core.arrays import Floats
 from halflife.core.forms import Query
 from halflife.core.object_store import Attributes
 from halflife.probing.capture import LEVEL, SizeInterval
-from halflife.queries.completeness import AnswerCompleter
-from halflife.queries.drill_down import Drill, DrillStep, DrillWalk, ended, rested, ways
+from halflife.queries.completeness import QueryReader
+from halflife.queries.drill_down import (
+    Drill,
+    DrillStep,
+    DrillWalk,
+    count_paths,
+    finish_walk,
+    skips_level,
+)
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, LocalChances
 from lab.relation_size import averaged
@@ -105,7 +112,7 @@ def _drawn(drill: Drill, rng: Generator) -> tuple[DrillStep, ...]:
     steps: tuple[DrillStep, ...] = ()
     rows = drill.local.rows
     for level in drill.ordered(rng):
-        if rested(level, steps):
+        if skips_level(level, steps):
             continue
         here = drill.guided(level, _query(steps), rows)
         step = DrillStep(here, *here.draw(rng))
@@ -114,9 +121,7 @@ def _drawn(drill: Drill, rng: Generator) -> tuple[DrillStep, ...]:
     return steps
 
 
-def _followed(
-    reader: AnswerCompleter, steps: tuple[DrillStep, ...], depth: int
-) -> Member:
+def _followed(reader: QueryReader, steps: tuple[DrillStep, ...], depth: int) -> Member:
     """Return a drill-down from a depth on: it goes further where queries overflow.
 
     It never goes back. The ends of the first round stay ends, or are divided, so that
@@ -131,7 +136,7 @@ def _followed(
             break
         query, depth = longer, depth + 1
         read = reader.read(query)
-    walk = ended(read, query, steps[:depth], reader.ledger.requests - before)
+    walk = finish_walk(read, query, steps[:depth], reader.ledger.requests - before)
     return Member(steps, depth, walk)
 
 
@@ -149,7 +154,7 @@ def reissue(
     Both are unbiased, for the chances are those of the same path. Of a drill-down that
     did not see everything at its end, in either round, nothing is said.
     """
-    before, reader = ledger.requests, AnswerCompleter(ledger, panel.most)
+    before, reader = ledger.requests, QueryReader(ledger, panel.most)
     members = tuple(_followed(reader, m.steps, m.depth) for m in panel.members)
     pairs = list(zip(panel.walks, (m.walk for m in members), strict=True))
     good = np.array([old.whole and new.whole for old, new in pairs], dtype=np.float64)
@@ -167,7 +172,9 @@ def _came(old: DrillWalk, new: DrillWalk) -> float:
 
 def _went(old: DrillWalk, new: DrillWalk, ledger: Ledger) -> float:
     gone = [r for key, r in old.records.items() if key not in new.records]
-    here = [ways(r, new.steps) for r in gone if ledger.interface.meets(r, new.query)]
+    here = [
+        count_paths(r, new.steps) for r in gone if ledger.interface.meets(r, new.query)
+    ]
     return sum(1.0 / (new.probability * n) for n in here if n)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.core.forms import Attribute, Interface
 from halflife.core.object_store import Attributes
-from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.table_form import TableFaults, TableForm
 
 WORDS = ("red", "green", "blue", "old", "new", "fast", "slow", "big", "small", "odd")
 CITIES = ("Oslo", "Rome", "Paris", "Lima", "Cairo", "Delhi")
@@ -37,13 +37,13 @@ def behind(
     records: Mapping[str, Attributes],
     *,
     seed: int = 0,
-    faults: Faults | None = None,
+    faults: TableFaults | None = None,
     dates: Mapping[str, float] | None = None,
     **interface: Any,
-) -> Tabled:
+) -> TableForm:
     """Return records behind a form."""
     shape = {"page_size": 5, "attributes": ATTRIBUTES, **interface}
-    return Tabled(
+    return TableForm(
         Interface(**shape),
         records,
         rng=np.random.default_rng(seed),

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from form_worlds import ATTRIBUTES
 from halflife.core.forms import Interface, Query, ResultPage
 from halflife.core.object_store import Attributes
-from halflife.queries.table_form import Tabled, rounded
+from halflife.queries.table_form import TableForm, round_count
 
 CAP = 50
 
@@ -27,7 +27,7 @@ LIES: Mapping[str, Lie] = {
     "off by up to 3": _off(3.0),
     "half of it": lambda _, hits, __, ___: hits // 2,
     "twice as many": lambda _, hits, __, ___: hits * 2,
-    "rounded": lambda _, hits, __, ___: rounded(hits),
+    "rounded": lambda _, hits, __, ___: round_count(hits),
     "always 400": lambda *_: 400,
     "always 37": lambda *_: 37,
     "up to the cap": lambda _, hits, __, ___: min(hits, CAP),
@@ -50,7 +50,7 @@ CHANGING = "another each time"  # off by up to 2, differently at each request
 NAMES = (*LIES, CHANGING)
 
 
-class Lying(Tabled):
+class Lying(TableForm):
     """A table that says of each query what a lie makes of its number of hits."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Lying(Tabled):
 class AsAsked:
     """A form as the client over HTTP sees it: its numbers say where results end."""
 
-    def __init__(self, form: Tabled) -> None:
+    def __init__(self, form: TableForm) -> None:
         self.form, self.interface = form, form.interface
 
     def ask(self, query: Query, page: int = 0, *, newest: bool = False) -> ResultPage:

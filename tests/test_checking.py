@@ -10,7 +10,7 @@ from halflife.core.errors import SourceError
 from halflife.queries.ledger import Ledger
 from halflife.queries.random_check import (
     DrilledRecords,
-    LookedUp,
+    LookupSample,
     by_key,
     counts_all,
     draw,
@@ -91,7 +91,7 @@ def test_sums_are_unbiased_over_all_samples(world):
     each = []
     for some in combinations(keys, 2):
         shown = [{key: there[key]} if key in there else {} for key in some]
-        tally = LookedUp(5, shown, len(there)).tally(copy, same)
+        tally = LookupSample(5, shown, len(there)).tally(copy, same)
         each.append((tally.true, tally.held, tally.lacks))
     true, held, lacks = np.mean(each, axis=0)
     assert true == pytest.approx(2.0)  # car20 and car30 are as they are there

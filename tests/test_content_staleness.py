@@ -9,10 +9,10 @@ from halflife.core.errors import UsageError
 from halflife.models.poisson import Exponential
 from halflife.models.rates.gamma import fit_gamma
 from halflife.queries.known.content import (
-    Ages,
-    Changed,
+    ChangeProbability,
     MissedUpdates,
     SteadyCounter,
+    SummedAges,
     expected_staleness,
     measure,
     staleness,
@@ -26,8 +26,8 @@ ONE = np.array([0.7])
 GROWTHS = {
     "steady": SteadyCounter(np.array([3.0])),
     "counted": MissedUpdates(ONE),
-    "ages": Ages(ONE),
-    "changed": Changed(Exponential(ONE)),
+    "ages": SummedAges(ONE),
+    "changed": ChangeProbability(Exponential(ONE)),
 }
 
 
@@ -56,7 +56,7 @@ def test_moments_of_summed_ages_and_counts_hold_in_simulation(rate, t):
     count = rng.poisson(rate * t, n)
     ages = np.bincount(np.repeat(np.arange(n), count), rng.random(count.sum()) * t, n)
     at = np.array([t])
-    for drawn, growth in ((ages, Ages), (count, MissedUpdates)):
+    for drawn, growth in ((ages, SummedAges), (count, MissedUpdates)):
         model = growth(np.array([rate]))
         off = (drawn - drawn.mean()) ** 2
         assert abs(drawn.mean() - model.mean(at)[0]) < 4 * drawn.std() / n**0.5

@@ -12,7 +12,7 @@ from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.core.object_store import Attributes
-from halflife.queries.completeness import AnswerCompleter
+from halflife.queries.completeness import QueryReader
 from halflife.queries.drill_down import Drill, DrillWalk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import levels
@@ -313,7 +313,7 @@ def test_an_answer_is_whole_if_it_must_be() -> None:
         ("capped", 21, True),
     ]:
         ledger = Ledger(behind(records, counts=counts, cap=cap))
-        assert AnswerCompleter(ledger).read(oslo).whole is whole
+        assert QueryReader(ledger).read(oslo).whole is whole
 
 
 def test_a_count_saves_reading_what_overflows() -> None:
@@ -322,7 +322,7 @@ def test_a_count_saves_reading_what_overflows() -> None:
     spent = {}
     for counts in ("exact", "rounded", "capped", "none"):
         ledger = Ledger(behind(records, counts=counts, cap=100))
-        assert not AnswerCompleter(ledger).read(oslo).whole
+        assert not QueryReader(ledger).read(oslo).whole
         spent[counts] = ledger.requests
     assert spent == {"exact": 1, "rounded": 1, "capped": 1, "none": 20}
 

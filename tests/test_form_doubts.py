@@ -3,9 +3,9 @@
 import numpy as np
 
 from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
-from halflife.queries.doubt import Doubts
+from halflife.queries.doubt import AbsenceTracker
 from halflife.queries.ledger import Ledger
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
 
 FORM = Interface(
@@ -27,7 +27,7 @@ OSLO, FIAT = Term("city", "Oslo"), Term("make", "Fiat")
 
 
 def tabled(form, records):
-    return Tabled(form, records, rng=np.random.default_rng(0))
+    return TableForm(form, records, rng=np.random.default_rng(0))
 
 
 def read(ledger, *terms):
@@ -38,7 +38,7 @@ def read(ledger, *terms):
 
 
 def doubts_of(now, copy=COPY, form=FORM):
-    return Doubts(form, copy), Ledger(tabled(form, now))
+    return AbsenceTracker(form, copy), Ledger(tabled(form, now))
 
 
 def test_what_is_missing_from_one_query_is_doubted_and_from_two_is_gone():
@@ -159,7 +159,7 @@ def test_one_suspect_is_looked_for_by_its_rarest_terms_together():
     assert check.query == Query.of(FIAT, Term("title", "red"), Term("title", "w3"))
     assert (check.pages, check.settles) == (1, 1)
     single = Interface(FORM.attributes, page_size=2, together=1)
-    doubts = Doubts(single, copy)
+    doubts = AbsenceTracker(single, copy)
     doubts.hear(ledger)
     assert doubts.check().query == Query.of(Term("title", "w3"))
 

@@ -29,9 +29,9 @@ from halflife.kinds.form.answers import FormAnswerReader
 from halflife.kinds.form.description import describe_form
 from halflife.kinds.form.tables import form_attributes
 from halflife.kinds.form.web_form import WebForm
-from halflife.queries.faulty_form import Troubled, Troubles
+from halflife.queries.faulty_form import FaultyForm, FormFaults
 from halflife.queries.ledger import Ledger
-from halflife.queries.table_form import Faults, rounded
+from halflife.queries.table_form import TableFaults, round_count
 from halflife.readers.records import RecordReader
 from halflife.recordings.relations import load_relation
 from set_folders import spells, write_parquet
@@ -188,7 +188,7 @@ def test_the_size_of_pages_is_learned(office: Office, url: str) -> None:
 
 
 def test_pages_that_repeat_end_a_walk(office: Office, url: str) -> None:
-    office.form = Troubled(office.form, Troubles(stuck=True))
+    office.form = FaultyForm(office.form, FormFaults(stuck=True))
     how = settings(url, replace(office.form.interface, counts="none"))
     pages = at_desk(how, lambda desk: list(Ledger(desk).pages(OSLO)))
     assert len(pages) == 2
@@ -220,7 +220,7 @@ def test_counts_are_told_as_the_form_tells_them(
     true = len(behind(records).matches(OSLO))
     how = settings(url, office.form.interface, html=html)
     told = at_desk(how, lambda desk: desk.ask(OSLO).total)
-    wanted = {"exact": true, "rounded": rounded(true), "capped": 100, "none": None}
+    wanted = {"exact": true, "rounded": round_count(true), "capped": 100, "none": None}
     assert told == wanted[counts]
 
 
@@ -435,11 +435,11 @@ def test_the_simulator_lies_shuffles_and_overlaps_on_demand(
 ) -> None:
     how = settings(url, office.form.interface)
     first = at_desk(how, lambda desk: desk.ask(OSLO))
-    office.form = behind(RECORDS, faults=Faults(lies=3.0, unstable=True))
+    office.form = behind(RECORDS, faults=TableFaults(lies=3.0, unstable=True))
     other = at_desk(how, lambda desk: desk.ask(OSLO))
     assert list(first.records) != list(other.records)
     assert first.total != other.total
-    office.form = Troubled(behind(RECORDS), Troubles(overlap=2))
+    office.form = FaultyForm(behind(RECORDS), FormFaults(overlap=2))
     pages = at_desk(how, lambda desk: list(Ledger(desk).pages(OSLO, most=2)))
     assert len(pages[0].records.keys() & pages[1].records.keys()) == 2
 

@@ -7,10 +7,10 @@ from hypothesis import given, strategies as st
 from form_worlds import CITIES, behind, cars
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Query, Term
-from halflife.queries.faulty_form import Troubled, Troubles
+from halflife.queries.faulty_form import FaultyForm, FormFaults
 from halflife.queries.form_probe import _between, _Inquiry
 from halflife.queries.ledger import Ledger
-from halflife.queries.notes import End, usual_ends
+from halflife.queries.notes import ResultEnd, usual_ends
 
 OSLO = Query.of(Term("city", "Oslo"))
 SEEDS = tuple(Term("city", city) for city in CITIES)
@@ -19,7 +19,7 @@ SEEDS = tuple(Term("city", city) for city in CITIES)
 def inquiry(n=120, *, most=50, troubles=None, **form):
     made = behind(cars(n), **{"everything": True, "lookup": True, **form})
     if troubles is not None:
-        made = Troubled(made, troubles)
+        made = FaultyForm(made, troubles)
     return _Inquiry(Ledger(made), np.random.default_rng(0), most)
 
 
@@ -41,7 +41,7 @@ def test_the_page_tried_next_lies_between_and_where_sites_end_if_it_can(
 def test_pages_that_were_tried_close_in_on_the_end(n, cap):
     asked = inquiry(n, cap=cap)
     found = asked._ask(Query())
-    asked.notes.ends[Query()] = End(0, len(found.records))
+    asked.notes.ends[Query()] = ResultEnd(0, len(found.records))
     reach = min(n, cap or n)
     last = (reach - 1) // 5
     assert asked._goal(found.total) == last
@@ -64,7 +64,7 @@ def test_pages_that_were_tried_close_in_on_the_end(n, cap):
 def test_the_search_ends_where_the_results_do(n):
     asked = inquiry(n, counts="none", most=40)
     found = asked._ask(Query())
-    asked.notes.ends[Query()] = End(0, len(found.records))
+    asked.notes.ends[Query()] = ResultEnd(0, len(found.records))
     asked._search(Query(), None)
     end = asked.notes.ends[Query()]
     assert end.sharp
@@ -73,12 +73,12 @@ def test_the_search_ends_where_the_results_do(n):
 
 
 def test_an_answer_that_fails_is_asked_for_once_more():
-    asked = inquiry(troubles=Troubles(fails=2))
+    asked = inquiry(troubles=FormFaults(fails=2))
     assert asked._ask(OSLO) is not None  # the first answer comes
     assert asked._ask(OSLO) is not None  # the second fails, the third comes
     assert asked.notes.failures == 1
     assert asked.spent == 3
-    never = inquiry(troubles=Troubles(fails=1))
+    never = inquiry(troubles=FormFaults(fails=1))
     assert never._ask(OSLO) is None
     assert never.notes.failures == never.spent == 2
 
@@ -191,13 +191,13 @@ def test_two_queries_that_end_at_one_page_share_an_end():
     big, other = Query(), OSLO
     for query in (big, other):
         asked._ask(query)
-    asked.notes.ends[big] = End(4, 10, 5)
+    asked.notes.ends[big] = ResultEnd(4, 10, 5)
     asked._compare(big, asked.notes.ends[big])
     assert asked.notes.shared is True
     free = inquiry(400, counts="none", page_size=10)
     for query in (big, other):
         free._ask(query)
-    free._compare(big, End(4, 10, 5))
+    free._compare(big, ResultEnd(4, 10, 5))
     assert free.notes.shared is False
     assert free.spent == 4
 

@@ -11,11 +11,11 @@ from halflife.core.forms import Attribute, Query, Term
 from halflife.core.object_store import Register
 from halflife.kinds.form.value import held_share
 from halflife.queries.count_trust import CountTrust
-from halflife.queries.first_crawl import crawling, first_crawl
+from halflife.queries.first_crawl import first_crawl, start_crawl
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.form_probe import measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.unseen import PossibleLoss, overflowing, unseen
+from halflife.queries.unseen import PossibleLoss, estimate_overflow, estimate_unseen
 from lying_forms import CAP, NAMES, AsAsked, Lying
 
 THERE = 397
@@ -32,7 +32,7 @@ def crawled(form, *, probed=False):
         facts = measure(ledger, seeds, np.random.default_rng(0))
         asked.interface = facts.interface(asked.interface)
         ledger.forget()
-    walk = crawling(ledger, FormCopy.of(Register()))
+    walk = start_crawl(ledger, FormCopy.of(Register()))
     done = first_crawl(walk, 1.0)
     told = done.reported if asked.interface.counts != "none" else None
     copy = replace(
@@ -201,13 +201,13 @@ def test_chao_bounds_hold_for_records_that_are_caught_at_random():
 
 
 def test_a_query_that_overflows_has_half_of_the_time_more_than_twice_what_it_shows():
-    assert overflowing([]) == (0.0, 0.0)
-    assert overflowing([50, 10]) == pytest.approx((60.0, 60.0 * 39.0))
-    both = unseen([PossibleLoss(50, 50, 400)], [50])
+    assert estimate_overflow([]) == (0.0, 0.0)
+    assert estimate_overflow([50, 10]) == pytest.approx((60.0, 60.0 * 39.0))
+    both = estimate_unseen([PossibleLoss(50, 50, 400)], [50])
     assert both.queries == 2
     assert both.likely == pytest.approx(50.0 + 400 * 0.5 / 58.5)
     assert both.words().startswith("2 queries may have more than shown: at most ")
-    assert unseen([], []).words() == ""
+    assert estimate_unseen([], []).words() == ""
 
 
 def test_a_form_of_one_page_needs_no_number():

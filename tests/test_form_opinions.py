@@ -3,9 +3,9 @@
 import pytest
 
 from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
-from halflife.queries.counts import judged_counts
-from halflife.queries.notes import End, Notes
-from halflife.queries.verdicts import judged
+from halflife.queries.counts import judge_counts
+from halflife.queries.notes import ProbeNotes, ResultEnd
+from halflife.queries.verdicts import judge_form
 
 SIZE = 5
 CITY = Attribute("city", "select", ("Oslo", "Rome", "Paris"))
@@ -29,14 +29,14 @@ def found(records, total=None):
 
 def notes_of(*answers, **more):
     """Return notes of (query, page, records, total)."""
-    notes = Notes(FORM, SIZE, **more)
+    notes = ProbeNotes(FORM, SIZE, **more)
     for query, page, records, total in answers:
         notes.pages[query, page] = found(records, total)
     return notes
 
 
 def counts(notes, ignored=(), conjunctive=True):
-    return judged_counts(notes, ignored, conjunctive=conjunctive)[0]
+    return judge_counts(notes, ignored, conjunctive=conjunctive)[0]
 
 
 def one(*terms):
@@ -64,9 +64,9 @@ def test_a_full_page_shows_nothing_about_its_number():
 
 def test_a_last_page_where_it_should_be_is_a_proof():
     notes = notes_of((one(OSLO), 0, rows(SIZE), 12))
-    notes.ends[one(OSLO)] = End(2, 2)  # pages of 5, 5 and 2
+    notes.ends[one(OSLO)] = ResultEnd(2, 2)  # pages of 5, 5 and 2
     assert counts(notes) == "exact"
-    notes.ends[one(OSLO)] = End(1, 5)
+    notes.ends[one(OSLO)] = ResultEnd(1, 5)
     assert counts(notes) == "unknown"
 
 
@@ -120,7 +120,7 @@ def test_the_parts_are_together_no_more_than_the_whole():
 
 def test_results_that_can_be_reached_beyond_what_was_told_are_a_lie():
     notes = notes_of((one(OSLO), 0, rows(5), 12))
-    notes.ends[one(OSLO)] = End(4, 5)
+    notes.ends[one(OSLO)] = ResultEnd(4, 5)
     assert counts(notes) == "lying"
 
 
@@ -154,7 +154,7 @@ def test_large_numbers_of_two_digits_and_zeros_are_rounded():
 
 def test_a_last_page_with_other_records_than_told_shows_rounding():
     notes = notes_of((one(OSLO), 0, rows(5), 100))
-    notes.ends[one(OSLO)] = End(19, 3)  # 98 are there
+    notes.ends[one(OSLO)] = ResultEnd(19, 3)  # 98 are there
     assert counts(notes) == "rounded"
 
 
@@ -163,70 +163,70 @@ def test_a_last_page_with_other_records_than_told_shows_rounding():
 
 def test_the_end_of_results_is_a_cap_if_more_were_told():
     notes = notes_of((one(OSLO), 0, rows(5), 3000), (one(ROME), 0, rows(3, "Rome"), 3))
-    notes.ends[one(OSLO)] = End(19, 5, 20)
-    told = judged(notes, 9)
+    notes.ends[one(OSLO)] = ResultEnd(19, 5, 20)
+    told = judge_form(notes, 9)
     assert (told.cap, told.reached) == (100, 100)
     assert told.requests == 9
-    notes.ends[one(OSLO)] = End(19, 5)  # no page was seen to be empty
-    assert (judged(notes, 9).cap, judged(notes, 9).reached) == (None, 100)
+    notes.ends[one(OSLO)] = ResultEnd(19, 5)  # no page was seen to be empty
+    assert (judge_form(notes, 9).cap, judge_form(notes, 9).reached) == (None, 100)
 
 
 def test_results_that_end_where_they_were_told_to_have_no_cap():
     notes = notes_of((one(OSLO), 0, rows(5), 12))
-    notes.ends[one(OSLO)] = End(2, 2, 3)
-    told = judged(notes, 1)
+    notes.ends[one(OSLO)] = ResultEnd(2, 2, 3)
+    told = judge_form(notes, 1)
     assert (told.cap, told.reached) == (None, 12)
 
 
 def test_two_queries_that_end_at_one_place_share_a_cap():
     notes = notes_of((one(OSLO), 0, rows(5), None))
-    notes.ends[one(OSLO)] = End(9, 5, 10)
-    assert judged(notes, 1).cap is None
+    notes.ends[one(OSLO)] = ResultEnd(9, 5, 10)
+    assert judge_form(notes, 1).cap is None
     notes.shared = True
-    assert judged(notes, 1).cap == 50
+    assert judge_form(notes, 1).cap == 50
 
 
 def test_pages_asked_for_twice_must_be_the_same():
     first = rows(5)
     notes = notes_of((one(OSLO), 0, first, None))
-    assert judged(notes, 1).stable is None
+    assert judge_form(notes, 1).stable is None
     notes.again[one(OSLO)] = found(dict(first))
-    assert judged(notes, 1).stable is True
+    assert judge_form(notes, 1).stable is True
     notes.again[one(OSLO)] = found(dict(reversed(first.items())))
-    assert judged(notes, 1).stable is False
+    assert judge_form(notes, 1).stable is False
     one_new = dict(list(first.items())[:4]) | rows(1, first=9)
     notes.again[one(OSLO)] = found(one_new)  # four of five stayed: records come
-    assert judged(notes, 1).stable is True
+    assert judge_form(notes, 1).stable is True
     two_new = dict(list(first.items())[:3]) | rows(2, first=9)
     notes.again[one(OSLO)] = found(two_new)
-    assert judged(notes, 1).stable is False
+    assert judge_form(notes, 1).stable is False
 
 
 def test_a_record_on_two_pages_shows_an_unstable_order():
     overlap = notes_of(
         (one(OSLO), 0, rows(5), None), (one(OSLO), 1, rows(5, first=4), None)
     )
-    assert judged(overlap, 1).stable is False
+    assert judge_form(overlap, 1).stable is False
     apart = notes_of(
         (one(OSLO), 0, rows(5), None), (one(OSLO), 1, rows(5, first=5), None)
     )
-    assert judged(apart, 1).stable is None
+    assert judge_form(apart, 1).stable is None
 
 
 def test_pages_follow_each_other_if_the_second_shows_others():
     apart = notes_of(
         (one(OSLO), 0, rows(4), None), (one(OSLO), 1, rows(4, first=4), None)
     )
-    told = judged(apart, 1)
+    told = judge_form(apart, 1)
     assert (told.paged, told.page_size) == (True, 4)
     stuck = notes_of((one(OSLO), 0, rows(4), None), (one(OSLO), 1, rows(4), None))
-    told = judged(stuck, 1)
+    told = judge_form(stuck, 1)
     assert (told.paged, told.page_size) == (False, 4)
     none = notes_of((one(OSLO), 0, rows(4), None), (one(OSLO), 1, {}, None))
-    assert judged(none, 1).paged is None
-    fuller = judged(notes_of((one(OSLO), 0, rows(SIZE + 1), None)), 1)
+    assert judge_form(none, 1).paged is None
+    fuller = judge_form(notes_of((one(OSLO), 0, rows(SIZE + 1), None)), 1)
     assert (fuller.paged, fuller.page_size) == (None, SIZE + 1)
-    assert judged(notes_of((one(OSLO), 0, rows(SIZE), None)), 1).page_size is None
+    assert judge_form(notes_of((one(OSLO), 0, rows(SIZE), None)), 1).page_size is None
 
 
 def dated(*days, who="k"):
@@ -236,26 +236,26 @@ def dated(*days, who="k"):
 def test_the_newest_come_first_if_a_date_falls_that_did_not_before():
     notes = notes_of((one(OSLO), 0, dated(2, 5, 1, 4), None))
     notes.newest[one(OSLO)] = found(dated(9, 7, 7, 3, who="n"))
-    assert judged(notes, 1).newest is True
+    assert judge_form(notes, 1).newest is True
     notes.newest[one(OSLO)] = found(dated(7, 9, 7, 3, who="n"))
-    assert judged(notes, 1).newest is None
-    assert judged(notes, 1, date="day").newest is False
+    assert judge_form(notes, 1).newest is None
+    assert judge_form(notes, 1, date="day").newest is False
     notes.newest[one(OSLO)] = found(dated(2, 5, 1, 4))
-    assert judged(notes, 1).newest is False  # sorting made no difference
+    assert judge_form(notes, 1).newest is False  # sorting made no difference
     notes.newest[one(OSLO)] = None
-    assert judged(notes, 1).newest is False
+    assert judge_form(notes, 1).newest is False
     notes.newest.clear()
-    assert judged(notes, 1).newest is None
+    assert judge_form(notes, 1).newest is None
 
 
 def test_a_date_that_always_falls_or_hardly_varies_proves_no_sorting():
     notes = notes_of((one(OSLO), 0, dated(8, 6, 5, 4), None))
     notes.newest[one(OSLO)] = found(dated(9, 7, 7, 3, who="n"))
-    assert judged(notes, 1).newest is None
+    assert judge_form(notes, 1).newest is None
     notes = notes_of((one(OSLO), 0, dated(1, 6, 5, 4), None))
     notes.newest[one(OSLO)] = found(dated(9, 9, 3, 3, who="n"))  # two values only
-    assert judged(notes, 1).newest is None
-    assert judged(notes, 1, date="day").newest is True
+    assert judge_form(notes, 1).newest is None
+    assert judge_form(notes, 1, date="day").newest is True
 
 
 def test_texts_fall_as_iso_dates_do_and_mixtures_do_not():
@@ -267,47 +267,49 @@ def test_texts_fall_as_iso_dates_do_and_mixtures_do_not():
         ((3, None, 1), False),
     ):
         notes.newest[one(OSLO)] = found(dated(*days))
-        assert judged(notes, 1, date="day").newest is falls
+        assert judge_form(notes, 1, date="day").newest is falls
 
 
 def test_a_key_is_looked_up_if_it_is_found_and_nobodys_is_not():
     notes = notes_of((one(OSLO), 0, rows(3), None))
-    assert judged(notes, 1).lookup is None
+    assert judge_form(notes, 1).lookup is None
     notes.looked["Oslo1"] = found(rows(3))
-    assert judged(notes, 1).lookup is True
+    assert judge_form(notes, 1).lookup is True
     notes.absent = True
-    assert judged(notes, 1).lookup is False
+    assert judge_form(notes, 1).lookup is False
     notes.absent = False
     notes.looked = {"Oslo1": found({})}
-    assert judged(notes, 1).lookup is False
+    assert judge_form(notes, 1).lookup is False
     notes.looked = {"Oslo1": None}
-    assert judged(notes, 1).lookup is False
+    assert judge_form(notes, 1).lookup is False
 
 
 def test_terms_hold_together_if_what_is_found_meets_all_of_them():
     red = Term("title", "red")
     both = notes_of((one(OSLO, red), 0, rows(4), None))
-    assert judged(both, 1).conjunctive is True
-    assert judged(notes_of((one(OSLO, red), 0, rows(2), None)), 1).conjunctive is None
+    assert judge_form(both, 1).conjunctive is True
+    assert (
+        judge_form(notes_of((one(OSLO, red), 0, rows(2), None)), 1).conjunctive is None
+    )
     either = rows(2) | rows(3, "Rome")
     some = notes_of((one(OSLO, red), 0, either, None), (one(OSLO), 0, rows(5), None))
-    assert judged(some, 1).conjunctive is False
+    assert judge_form(some, 1).conjunctive is False
 
 
 def test_what_finds_the_same_as_anything_is_ignored():
     same = rows(3) | rows(2, "Rome")
     notes = notes_of((one(PARIS), 0, same, None), (one(ROME), 0, same, None))
-    told = judged(notes, 1)
+    told = judge_form(notes, 1)
     assert told.ignored == ("city",)
     assert [f.what for f in told.findings if "ignored" in f.verdict] == ["attributes"]
     heard = notes_of(
         (one(OSLO), 0, rows(5), None), (one(ROME), 0, rows(5, "Rome"), None)
     )
-    assert judged(heard, 1).ignored == ()
+    assert judge_form(heard, 1).ignored == ()
     as_all = notes_of((ALL, 0, rows(5, first=20), 70), (one(PARIS), 0, same, 70))
-    assert judged(as_all, 1).ignored == ("city",)
+    assert judge_form(as_all, 1).ignored == ("city",)
     fewer = notes_of((ALL, 0, rows(5, first=20), 70), (one(PARIS), 0, same, 20))
-    assert judged(fewer, 1).ignored == ()
+    assert judge_form(fewer, 1).ignored == ()
 
 
 def test_an_attribute_that_is_never_met_where_others_are_is_ignored():
@@ -315,29 +317,29 @@ def test_an_attribute_that_is_never_met_where_others_are_is_ignored():
         (one(PARIS, Term("title", "red")), 0, rows(5), None),
         (one(ROME, Term("title", "red")), 0, rows(5, first=9), None),
     ]
-    assert judged(notes_of(*answers), 1).ignored == ("city",)
-    assert judged(notes_of(answers[0]), 1).ignored == ()  # too few to tell
+    assert judge_form(notes_of(*answers), 1).ignored == ("city",)
+    assert judge_form(notes_of(answers[0]), 1).ignored == ()  # too few to tell
     mostly = [  # four of five are what was asked for
         (one(OSLO, Term("title", "red")), 0, rows(4) | rows(1, "Rome"), None),
         (one(ROME, Term("title", "red")), 0, rows(4, "Rome", 9) | rows(1), None),
     ]
-    assert judged(notes_of(*mostly), 1).ignored == ()
+    assert judge_form(notes_of(*mostly), 1).ignored == ()
     single = (one(OSLO), 0, rows(5, first=30), None)  # heard when asked alone
-    assert judged(notes_of(*answers, single), 1).ignored == ()
+    assert judge_form(notes_of(*answers, single), 1).ignored == ()
 
 
 def test_what_was_said_of_the_empty_query_and_failures_is_told():
     notes = notes_of((one(OSLO), 0, rows(3), None), everything=False)
     notes.fail("no route")
     notes.fail("too slow")
-    told = judged(notes, 4)
+    told = judge_form(notes, 4)
     assert told.everything is False
     assert told.failures == 2
     verdicts = {f.what: (f.verdict, f.why) for f in told.findings}
     assert verdicts["empty query"] == ("not answered", "too slow")
     assert verdicts["answers"] == ("2 failed", "no route")
     notes.everything = True
-    verdicts = {f.what: f.verdict for f in judged(notes, 4).findings}
+    verdicts = {f.what: f.verdict for f in judge_form(notes, 4).findings}
     assert verdicts["empty query"] == "answered"
 
 
@@ -347,13 +349,13 @@ def test_what_was_said_of_the_empty_query_and_failures_is_told():
 @pytest.mark.parametrize(
     ("end", "reach", "usual", "sharp"),
     [
-        (End(9, 5, 10), 50, True, True),  # ten pages
-        (End(19, 5, 20), 100, True, True),  # a hundred results
-        (End(6, 5, 7), 35, False, True),
-        (End(6, 3, 7), 33, False, True),
-        (End(6, 5, 12), 35, True, False),  # somewhere about ten pages
-        (End(6, 5), 35, False, False),
-        (End(9, 5), 50, True, False),
+        (ResultEnd(9, 5, 10), 50, True, True),  # ten pages
+        (ResultEnd(19, 5, 20), 100, True, True),  # a hundred results
+        (ResultEnd(6, 5, 7), 35, False, True),
+        (ResultEnd(6, 3, 7), 33, False, True),
+        (ResultEnd(6, 5, 12), 35, True, False),  # somewhere about ten pages
+        (ResultEnd(6, 5), 35, False, False),
+        (ResultEnd(9, 5), 50, True, False),
     ],
 )
 def test_sites_end_results_at_round_numbers(end, reach, usual, sharp):

@@ -11,7 +11,7 @@ from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Attribute, Interface, Query, Term, within, words_in
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
-from halflife.queries.table_form import Faults, rounded
+from halflife.queries.table_form import TableFaults, round_count
 
 OSLO = Query.of(Term("city", "Oslo"))
 
@@ -97,12 +97,12 @@ def test_counts_are_told_as_the_form_tells_them() -> None:
         for counts in ("exact", "rounded", "capped", "none")
     }
     assert told == {
-        "exact": true, "rounded": rounded(true), "capped": 100, "none": None
+        "exact": true, "rounded": round_count(true), "capped": 100, "none": None
     }  # fmt: skip
 
 
 def test_a_lie_about_a_query_is_always_the_same_lie() -> None:
-    form = behind(cars(2000), faults=Faults(lies=3.0))
+    form = behind(cars(2000), faults=TableFaults(lies=3.0))
     told = [form.ask(Query.of(Term("city", city))).total for city in CITIES]
     again = [form.ask(Query.of(Term("city", city))).total for city in CITIES]
     true = [len(form.matches(Query.of(Term("city", city)))) for city in CITIES]
@@ -114,7 +114,7 @@ def test_a_lie_about_a_query_is_always_the_same_lie() -> None:
 
 
 def test_an_unstable_form_shows_another_page_each_time() -> None:
-    form = behind(cars(200), faults=Faults(unstable=True))
+    form = behind(cars(200), faults=TableFaults(unstable=True))
     pages = {tuple(form.ask(OSLO).records) for _ in range(5)}
     assert len(pages) == 5
 

@@ -7,11 +7,11 @@ from hypothesis import given, strategies as st
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.forms import Interface, Query, Term
 from halflife.queries.fresh import Choice
-from halflife.queries.fresh.expected_gain import Expected
+from halflife.queries.fresh.expected_gain import ExpectedGainRule
 from halflife.queries.fresh.harvest import Harvest, harvest, read
 from halflife.queries.fresh.metrics import requests_to, scores
 from halflife.queries.fresh.outlook import (
-    QueryStanding,
+    QueryState,
     ReadingProgress,
     RoundSetting,
     outlook,
@@ -19,7 +19,7 @@ from halflife.queries.fresh.outlook import (
 from halflife.queries.fresh.simple import Exhaustive
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords, Origin
-from halflife.queries.table_form import Faults
+from halflife.queries.table_form import TableFaults
 
 FORM = Interface(ATTRIBUTES, 5)
 KEYS = st.sets(st.integers(0, 30))
@@ -38,7 +38,7 @@ def test_records_gone_are_found_missing_and_none_that_is_there() -> None:
 
 def test_pages_that_shift_while_read_make_nothing_missing() -> None:
     before = cars(200)
-    form = behind(before, faults=Faults(unstable=True))
+    form = behind(before, faults=TableFaults(unstable=True))
     done = harvest(
         Exhaustive(), LocalRecords(FORM, before), Ledger(form), np.random.default_rng(0)
     )
@@ -49,7 +49,7 @@ def test_a_query_cut_off_says_nothing_of_what_it_does_not_show() -> None:
     before = cars(200)
     form = behind(before, cap=10)
     local = LocalRecords(form.interface, before)
-    done = harvest(Expected(), local, Ledger(form), np.random.default_rng(0))
+    done = harvest(ExpectedGainRule(), local, Ledger(form), np.random.default_rng(0))
     assert done.absent == set()
 
 
@@ -133,7 +133,7 @@ def test_coverage_of_the_copy_is_one_less_what_is_missed_of_the_new(a, b, c) -> 
         assert told.ccr == pytest.approx(1 - missed)
 
 
-def standing(**values: float) -> QueryStanding:
+def standing(**values: float) -> QueryState:
     def one(name: str, usual: float) -> np.ndarray:
         return np.array([values.get(name, usual)])
 
@@ -141,7 +141,7 @@ def standing(**values: float) -> QueryStanding:
         one("told", np.nan), one("pages", 0), one("floor", 0), one("done", 0) > 0
     )
     columns = {"held": 30, "seen": 0, "fresh": 0, "mean": 10, "shape": 4}
-    return QueryStanding(
+    return QueryState(
         **{name: one(name, usual) for name, usual in columns.items()},
         shown=one("shown", 0),
         hidden=one("hidden", 0),

@@ -6,11 +6,11 @@ from hypothesis import given, strategies as st
 
 from halflife.queries.fresh.outlook import (
     UNEVEN,
-    QueryStanding,
+    QueryState,
     ReadingProgress,
     RoundSetting,
     outlook,
-    viewed,
+    viewed_share,
 )
 
 small, share = st.floats(0.0, 30.0), st.floats(0.0, 1.0)
@@ -22,7 +22,7 @@ def standing(*, held, seen, fresh, mean, shape=2.0, shown=0.0, hidden=0.0, told=
         return np.array([float(value)])
 
     progress = ReadingProgress(one(told), one(pages), one(floor), np.array([done]))
-    return QueryStanding(
+    return QueryState(
         one(held), one(seen), one(fresh), one(mean), one(shape), one(shown),
         one(hidden), progress,
     )  # fmt: skip
@@ -120,7 +120,7 @@ def test_what_other_attributes_hide_is_added_for_each_hit_not_read():
 
 
 def test_the_share_open_to_view_is_that_of_old_records_seen():
-    found = viewed(
+    found = viewed_share(
         np.array([3.0, 0.0, 9.0]), np.array([5.0, 0.0, 7.0]), np.array([0.0, 0.4, 1.0])
     )
     assert found == pytest.approx([0.5, 0.4, 1.0])

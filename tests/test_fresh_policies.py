@@ -10,10 +10,10 @@ from form_worlds import behind, cars
 from halflife.core.forms import Query, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.fresh import FreshPolicy
-from halflife.queries.fresh.expected_gain import Expected
+from halflife.queries.fresh.expected_gain import ExpectedGainRule
 from halflife.queries.fresh.harvest import GivenSample, Harvest, harvest
 from halflife.queries.fresh.metrics import scores
-from halflife.queries.fresh.records import ByRecord
+from halflife.queries.fresh.records import SampleGuidedRule
 from halflife.queries.fresh.simple import (
     Exhaustive,
     FreshOracle,
@@ -22,14 +22,14 @@ from halflife.queries.fresh.simple import (
 )
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
-from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.table_form import TableFaults, TableForm
 
 NOW = cars(400)
 BEFORE = {key: NOW[key] for key in list(NOW)[:300]}
 MAKERS: dict[str, Callable[[], FreshPolicy]] = {
-    "default": Expected,
-    "paper": ByRecord,
-    "uniform": lambda: ByRecord(sharp=0.0),
+    "default": ExpectedGainRule,
+    "paper": SampleGuidedRule,
+    "uniform": lambda: SampleGuidedRule(sharp=0.0),
     "exhaustive": Exhaustive,
     "gamma-poisson": GammaPoissonRule,
     "oracle": lambda: FreshOracle(NOW),
@@ -41,7 +41,7 @@ DATES = {key: float(i) for i, key in enumerate(NOW)}
 
 def played(
     policy: FreshPolicy,
-    form: Tabled,
+    form: TableForm,
     before: Mapping[str, Attributes] = BEFORE,
     *,
     most: int | None = None,
@@ -95,7 +95,7 @@ def test_an_empty_copy_or_form_ends_it(name) -> None:
     [
         {"counts": "none"},
         {"counts": "rounded"},
-        {"faults": Faults(lies=2.0)},
+        {"faults": TableFaults(lies=2.0)},
         {"cap": 20},
         {"cap": 20, "counts": "none"},
         {"cap": 20, "counts": "capped"},
@@ -103,13 +103,13 @@ def test_an_empty_copy_or_form_ends_it(name) -> None:
     ids=str,
 )
 def test_the_default_finds_them_whatever_the_form_tells(shape) -> None:
-    done, *_ = played(Expected(), behind(NOW, **shape))
+    done, *_ = played(ExpectedGainRule(), behind(NOW, **shape))
     assert scores(done, BEFORE, NOW).icr > 0.85
 
 
 def test_results_cut_off_are_reached_by_a_second_term() -> None:
     form = behind(NOW, cap=20)
-    _, local, _ = played(Expected(), form)
+    _, local, _ = played(ExpectedGainRule(), form)
     pairs = [query for query in local.reads if len(query) == 2]
     assert pairs
     whole = {query.terms[0] for query in local.reads if len(query) == 1}
@@ -117,7 +117,7 @@ def test_results_cut_off_are_reached_by_a_second_term() -> None:
 
 
 def test_without_a_second_term_what_is_cut_off_stays_hidden() -> None:
-    _, local, _ = played(Expected(), behind(NOW, cap=20, together=1))
+    _, local, _ = played(ExpectedGainRule(), behind(NOW, cap=20, together=1))
     assert all(len(query) == 1 for query in local.reads)
 
 
@@ -125,7 +125,7 @@ def test_a_new_value_is_followed_up() -> None:
     there = dict(BEFORE)
     for i in range(30):
         there[f"new{i}"] = {"city": "Tokyo", "title": "red car", "price": 5.0 + i}
-    done, local, _ = played(Expected(), behind(there))
+    done, local, _ = played(ExpectedGainRule(), behind(there))
     assert scores(done, BEFORE, there).icr == 1.0
     assert local.reads[Query.of(Term("city", "Tokyo"))].pages >= 1
 
@@ -163,9 +163,9 @@ def test_newest_first_needs_a_form_that_can() -> None:
 
 
 def test_ten_issued_queries_without_new_records_end_the_papers_way() -> None:
-    policy = ByRecord(patience=10)
+    policy = SampleGuidedRule(patience=10)
     # Counts that say twice what is there make every query look worth asking.
-    form = behind(BEFORE, faults=Faults(lies=4.0))
+    form = behind(BEFORE, faults=TableFaults(lies=4.0))
     done, local, _ = played(policy, form)
     assert done.new == {}
     assert len(policy._issued) == 10
@@ -175,7 +175,7 @@ def test_ten_issued_queries_without_new_records_end_the_papers_way() -> None:
 def test_a_choice_says_why() -> None:
     form = behind(NOW)
     local = LocalRecords(form.interface, BEFORE)
-    choice = Expected().next(local, Ledger(form), np.random.default_rng(0))
+    choice = ExpectedGainRule().next(local, Ledger(form), np.random.default_rng(0))
     assert choice is not None
     assert "new, page 1" in choice.why
     assert choice.expected > 0

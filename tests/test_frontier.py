@@ -11,10 +11,10 @@ from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.forms import Query, ResultPage, Term
 from halflife.queries.first_crawl import crawl_ahead
 from halflife.queries.form_copy import FormCopy
-from halflife.queries.frontier import CrawlState, restored, written
+from halflife.queries.frontier import CrawlState, read_crawl, write_crawl
 from halflife.queries.ledger import Ledger
-from halflife.queries.split_crawl import Crawling, crawl
-from halflife.queries.table_form import Tabled
+from halflife.queries.split_crawl import CrawlRun, crawl
+from halflife.queries.table_form import TableForm
 
 CITY, TITLE, PRICE = ATTRIBUTES
 SHAPES: tuple[dict[str, Any], ...] = (
@@ -27,10 +27,10 @@ SHAPES: tuple[dict[str, Any], ...] = (
 
 def again(found: CrawlState) -> CrawlState:
     """Return a crawl as it comes back from what was written down."""
-    return restored(json.loads(json.dumps(written(found))), found.records)
+    return read_crawl(json.loads(json.dumps(write_crawl(found))), found.records)
 
 
-def in_turns(form: Tabled, turns: list[int]) -> tuple[CrawlState, int]:
+def in_turns(form: TableForm, turns: list[int]) -> tuple[CrawlState, int]:
     """Return a crawl of so many requests a turn, and how many it took in all."""
     ledger = Ledger(form, most=turns[0])
     found, records, spent = crawl(ledger), dict(ledger.seen), ledger.requests
@@ -38,7 +38,7 @@ def in_turns(form: Tabled, turns: list[int]) -> tuple[CrawlState, int]:
         if not found.left:
             break
         ledger = Ledger(form, most=most)
-        kept = restored(json.loads(json.dumps(written(found))), records)
+        kept = read_crawl(json.loads(json.dumps(write_crawl(found))), records)
         found = crawl(ledger, resume=kept)
         records |= ledger.seen
         spent += ledger.requests
@@ -109,7 +109,7 @@ def test_whatever_is_left_of_a_crawl_there_is_something_to_plan() -> None:
 class Short:
     """A form that has shorter pages than is claimed, as its first answer tells."""
 
-    def __init__(self, form: Tabled, claimed: int) -> None:
+    def __init__(self, form: TableForm, claimed: int) -> None:
         self._form = form
         self.interface = replace(form.interface, page_size=claimed)
 
@@ -141,21 +141,21 @@ def test_what_was_read_is_noted_in_the_middle_of_a_query() -> None:
     class Listening(Ledger):
         """Writes the crawl down after every answer, as soon as it has come."""
 
-        walk: Crawling
+        walk: CrawlRun
 
         def ask(
             self, query: Query, page: int = 0, *, newest: bool = False
         ) -> ResultPage:
             found = super().ask(query, page, newest=newest)
-            rows.append((json.dumps(written(self.walk.so_far())), dict(self.seen)))
+            rows.append((json.dumps(write_crawl(self.walk.so_far())), dict(self.seen)))
             return found
 
     rows: list[tuple[str, dict[str, Any]]] = []
     ledger = Listening(form)
-    ledger.walk = Crawling(ledger)
+    ledger.walk = CrawlRun(ledger)
     ledger.walk.done()
     for row, seen in rows[:: max(len(rows) // 12, 1)]:
-        found = crawl(Ledger(form), resume=restored(json.loads(row), seen))
+        found = crawl(Ledger(form), resume=read_crawl(json.loads(row), seen))
         assert found.complete
         assert found.records == at_once.records
 
@@ -164,7 +164,7 @@ def test_records_that_are_not_there_any_more_are_left_out() -> None:
     form = behind(cars(120), cap=20, page_size=20, everything=True)
     first = crawl(Ledger(form, most=9))
     kept = dict(list(first.records.items())[:-3])
-    back = restored(json.loads(json.dumps(written(first))), kept)
+    back = read_crawl(json.loads(json.dumps(write_crawl(first))), kept)
     assert all(part.keys <= kept.keys() for part in back.left)
     assert back.left[0].query == Query()
     assert back.left[-1].above in back.left

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.forms import Interface, Query, Term
-from halflife.queries.known.coverage import counted
+from halflife.queries.known.coverage import count_matches
 from halflife.queries.known.keywords import (
     attribute_of,
     most_frequent,
@@ -94,7 +94,7 @@ def test_counts_in_another_relation_are_those_of_sets(
     held: list[set[int]], served: list[set[int]], together: int
 ) -> None:
     pool, server = pool_of(relation(held), together=together), relation(served)
-    for j, count in enumerate(counted(pool, server).tolist()):
+    for j, count in enumerate(count_matches(pool, server).tolist()):
         query = pool.query(j)
         assert query is not None
         words = {WORDS.index(term) for term in query}

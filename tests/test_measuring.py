@@ -12,19 +12,19 @@ from form_worlds import CITIES, behind, cars
 from halflife.core.errors import Refused
 from halflife.core.forms import Form, Interface, Query, ResultPage, Term
 from halflife.demo.forms import Hours, Office, serving
-from halflife.queries.faulty_form import Troubled, Troubles
-from halflife.queries.form_facts import FormFinding, Measured
+from halflife.queries.faulty_form import FaultyForm, FormFaults
+from halflife.queries.form_facts import FormFacts, FormFinding
 from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.notes import End, Notes
-from halflife.queries.table_form import Faults
+from halflife.queries.notes import ProbeNotes, ResultEnd
+from halflife.queries.table_form import TableFaults
 from lab.probeforms import CLAIM, FAULTS, HONEST, Case, accused, probed
 
 SEEDS = [Term("city", city) for city in CITIES]
 ALL = {"everything": True, "newest": True, "lookup": True}
 
 
-def measured(form: Form, seed: int = 0, **more: Any) -> Measured:
+def measured(form: Form, seed: int = 0, **more: Any) -> FormFacts:
     return measure(Ledger(form), SEEDS, np.random.default_rng(seed), **more)
 
 
@@ -54,7 +54,7 @@ def test_an_honest_form_is_not_accused(form: str) -> None:
     st.sampled_from([None, 7, 50]),
     st.integers(0, 25),
     st.builds(
-        Troubles,
+        FormFaults,
         either=st.booleans(),
         stuck=st.booleans(),
         overlap=st.integers(0, 3),
@@ -64,9 +64,9 @@ def test_an_honest_form_is_not_accused(form: str) -> None:
     ),
 )
 def test_whatever_a_form_does_the_budget_holds_and_claims_only_shrink(
-    n: int, size: int, counts: str, cap: int | None, most: int, troubles: Troubles
+    n: int, size: int, counts: str, cap: int | None, most: int, troubles: FormFaults
 ) -> None:
-    form = Troubled(
+    form = FaultyForm(
         behind(cars(n), page_size=size, cap=cap, counts=counts, **ALL), troubles
     )
     found = measured(form, most=most)
@@ -80,7 +80,7 @@ def test_whatever_a_form_does_the_budget_holds_and_claims_only_shrink(
 
 
 def test_counts_that_lie_are_no_counts() -> None:
-    found = measured(behind(cars(500), faults=Faults(lies=4.0), **ALL))
+    found = measured(behind(cars(500), faults=TableFaults(lies=4.0), **ALL))
     claimed = Interface((), counts="exact")
     assert found.counts == "lying"
     assert found.interface(claimed).counts == "none"
@@ -90,28 +90,28 @@ def test_counts_that_lie_are_no_counts() -> None:
 
 
 def test_a_cap_comes_down_and_never_up() -> None:
-    found = Measured(cap=100)
+    found = FormFacts(cap=100)
     assert found.interface(Interface((), cap=None)).cap == 100
     assert found.interface(Interface((), cap=50)).cap == 50
-    assert Measured(paged=False).interface(Interface((), page_size=7)).cap == 7
+    assert FormFacts(paged=False).interface(Interface((), page_size=7)).cap == 7
 
 
 def test_counts_that_stop_at_a_cap_tell_where_it_is() -> None:
     form = behind(cars(900), counts="capped", cap=100, **ALL)
     claimed = replace(form.interface, cap=None, counts="exact")
-    found = measured(Troubled(form, Troubles(), claimed))
+    found = measured(FaultyForm(form, FormFaults(), claimed))
     assert found.interface(claimed).cap == 100
     assert (found.counts, found.cap) == ("capped", 100)
 
 
 def test_results_that_end_within_a_page_are_no_cap() -> None:
-    end = End(61, 3, 62)
+    end = ResultEnd(61, 3, 62)
     assert end.sharp
     assert not end.usual(10)
 
 
 def test_what_was_not_looked_into_stays_as_claimed() -> None:
-    assert Measured().interface(CLAIM) == CLAIM
+    assert FormFacts().interface(CLAIM) == CLAIM
 
 
 def test_a_form_in_which_nothing_is_found_is_left_open() -> None:
@@ -160,20 +160,20 @@ def test_the_newest_are_known_by_their_date() -> None:
     form = behind(records, dates=dates, **ALL)
     assert measured(form, date="day").newest is True
     assert measured(form).newest is True
-    assert measured(Troubled(form, Troubles(unsorted=True))).newest is False
+    assert measured(FaultyForm(form, FormFaults(unsorted=True))).newest is False
 
 
 def test_a_last_page_that_others_share_is_a_cap() -> None:
-    end = End(9, 10, 10)
+    end = ResultEnd(9, 10, 10)
     assert end.sharp
     assert end.reach(10) == 100
     assert end.usual(10)
-    assert not End(6, 10, 7).usual(10)
-    assert End(11, 4, 12).reach(8) == 92
+    assert not ResultEnd(6, 10, 7).usual(10)
+    assert ResultEnd(11, 4, 12).reach(8) == 92
 
 
 def test_the_luck_of_counts_falls_with_each_that_agrees() -> None:
-    notes = Notes(CLAIM, 10)
+    notes = ProbeNotes(CLAIM, 10)
     query = [Query.of(Term("make", f"make{i}")) for i in range(3)]
     for i, (told, true) in enumerate([(5, 5), (8, 8), (4, 5)]):
         page = {f"k{j}": {"make": f"make{i}"} for j in range(true)}
@@ -196,13 +196,13 @@ def test_faults_are_found_over_http() -> None:
     office = Office(behind(cars(10)))
     cases: list[tuple[Form, str, object]] = [
         (behind(cars(500), **ALL), "counts", "exact"),
-        (behind(cars(500), faults=Faults(lies=4.0), **ALL), "counts", "lying"),
+        (behind(cars(500), faults=TableFaults(lies=4.0), **ALL), "counts", "lying"),
         (behind(cars(3000), counts="rounded", **ALL), "counts", "rounded"),
         (behind(cars(500), counts="none", **ALL), "counts", "none"),
-        (behind(cars(500), faults=Faults(unstable=True), **ALL), "stable", False),
+        (behind(cars(500), faults=TableFaults(unstable=True), **ALL), "stable", False),
         (behind(cars(2000), cap=50, **ALL), "cap", 50),
-        (Troubled(behind(cars(500), **ALL), Troubles(lost=True)), "lookup", False),
-        (Troubled(behind(cars(500), **ALL), Troubles(stuck=True)), "paged", False),
+        (FaultyForm(behind(cars(500), **ALL), FormFaults(lost=True)), "lookup", False),
+        (FaultyForm(behind(cars(500), **ALL), FormFaults(stuck=True)), "paged", False),
     ]
     claimed = behind({}, **ALL).interface
     with serving(office) as url:

@@ -17,9 +17,9 @@ from halflife.market import stand
 from halflife.market.target_rule import Past
 from halflife.models.bursts import BurstMemory
 from halflife.models.rhythm import BINS, LearnedRhythm
-from halflife.queries.form_facts import FormFinding, Measured
+from halflife.queries.form_facts import FormFacts, FormFinding
 from halflife.queries.fresh.progress import NewRound
-from halflife.queries.known.progress import DueQueries, Frequent, KnownRound
+from halflife.queries.known.progress import DueQuery, KnownRound, StoredPace
 from halflife.queries.local import QueryReading
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.sampling import DrawnSoFar
@@ -71,10 +71,10 @@ NEW_ROUND = NewRound(
 )
 KNOWN_ROUND = KnownRound(
     (
-        DueQueries(QUERY, "", 2, 0.5, "why", firm=True, most=1),
-        DueQueries(None, "k", 1, 0.0, "it"),
+        DueQuery(QUERY, "", 2, 0.5, "why", firm=True, most=1),
+        DueQuery(None, "k", 1, 0.0, "it"),
     ),
-    (Frequent(QUERY, "", 0.5, 3.0), Frequent(None, "k", 2.0, 1.5)),
+    (StoredPace(QUERY, "", 0.5, 3.0), StoredPace(None, "k", 2.0, 1.5)),
     3.0,
     0.25,
     2,
@@ -104,7 +104,7 @@ VALUES = [
     (FOLLOWED_MAPS, ("x",)),
     (FIRST_CRAWL, CrawlNote("claims", CRAWL, "http://h/2")),
     (MISSING_SEARCH, CrawlNote("claims", CRAWL)),
-    (FORM_FACTS, Measured(3, "exact", ignored=("a",), findings=(FINDING,))),
+    (FORM_FACTS, FormFacts(3, "exact", ignored=("a",), findings=(FINDING,))),
     (FORM_QUERIES, [TriedQuery(1.0, "a=b", 2, 3, 1), TriedQuery(0.5, "c", 1, 0, 0, 7)]),
     (FORM_ROUND, FormRound("of", NEW_ROUND, KNOWN_ROUND)),
     (SPENT_UNTIL, 1.5),

@@ -6,9 +6,9 @@ import pytest
 from form_worlds import behind, cars
 from halflife.queries.known.content import measure
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.query_loop import LONGEST, Paced
-from halflife.queries.known.refresh import working
-from halflife.queries.known.rules import Rounds
+from halflife.queries.known.query_loop import LONGEST, PacedLoop
+from halflife.queries.known.refresh import make_refresher
+from halflife.queries.known.rules import GreedyRounds
 
 RNG = np.random.default_rng
 
@@ -19,7 +19,7 @@ def worker_of(rule, n=40):
     copy = Copy(records, measure=measure("price"), now=0.0)
     moves = np.arange(n, dtype=float)
     copy.pace.add(np.arange(n), np.full(n, 10.0), moves)
-    return working(copy, behind(records).interface, rule), copy
+    return make_refresher(copy, behind(records).interface, rule), copy
 
 
 def standing_at(worker, copy, now, budget=1e6):
@@ -45,10 +45,10 @@ def bisected(a, alpha, size):
 
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 1.0])
 def test_the_interval_is_that_of_the_papers_search(alpha):
-    rule = Paced(alpha=alpha)
+    rule = PacedLoop(alpha=alpha)
     worker, copy = worker_of(rule)
     now = standing_at(worker, copy, 5.0)
-    plan, a = Rounds().plan(now)
+    plan, a = GreedyRounds().plan(now)
     assert (np.diff(a) >= 0).all()
     rule(now, RNG(0))
     found = rule.so_far(()).interval
@@ -58,7 +58,7 @@ def test_the_interval_is_that_of_the_papers_search(alpha):
 def test_twice_the_staleness_allows_twice_the_time():
     found = []
     for alpha in (0.001, 0.002):
-        rule = Paced(alpha=alpha)
+        rule = PacedLoop(alpha=alpha)
         worker, copy = worker_of(rule)
         rule(standing_at(worker, copy, 5.0), RNG(0))
         found.append(rule.so_far(()).interval)
@@ -66,9 +66,9 @@ def test_twice_the_staleness_allows_twice_the_time():
 
 
 def test_a_query_is_sent_every_interval_and_the_next_loop_waits_for_the_last_one():
-    rule = Paced(alpha=0.01)
+    rule = PacedLoop(alpha=0.01)
     worker, copy = worker_of(rule)
-    plan, _ = Rounds().plan(standing_at(worker, copy, 5.0))
+    plan, _ = GreedyRounds().plan(standing_at(worker, copy, 5.0))
     sent = [choice.number for choice in rule(standing_at(worker, copy, 5.0), RNG(0))]
     every = rule.so_far(()).interval
     assert rule(standing_at(worker, copy, 5.0 + 0.9 * every), RNG(0)) == []
@@ -85,20 +85,20 @@ def test_a_query_is_sent_every_interval_and_the_next_loop_waits_for_the_last_one
 
 
 def test_a_loop_goes_on_after_a_restart_and_sends_again_what_was_not_asked():
-    rule = Paced(alpha=0.01)
+    rule = PacedLoop(alpha=0.01)
     worker, copy = worker_of(rule)
     (first,) = rule(standing_at(worker, copy, 5.0), RNG(0))
-    again = Paced(alpha=0.01)
+    again = PacedLoop(alpha=0.01)
     again.go_on(rule.so_far([first]))
     assert again(standing_at(worker, copy, 5.0), RNG(0)) == [first]
-    later = Paced(alpha=0.01)
+    later = PacedLoop(alpha=0.01)
     later.go_on(rule.so_far(()))
     assert later(standing_at(worker, copy, 5.0), RNG(0)) == []
     assert later.so_far(()) == rule.so_far(())
 
 
 def test_what_could_not_be_sent_in_time_is_sent_as_requests_allow():
-    rule = Paced(alpha=0.01)
+    rule = PacedLoop(alpha=0.01)
     worker, copy = worker_of(rule)
     rule(standing_at(worker, copy, 5.0), RNG(0))
     late = 5.0 + 5.5 * rule.so_far(()).interval

@@ -10,13 +10,13 @@ from halflife.allocation.signals import SignalRates
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.models.lifetime import LifeStatus, WeibullLifetime
 from halflife.queries.fresh.simple import GammaPoissonRule
-from halflife.queries.known.coverage import TrueCoverage, settled
+from halflife.queries.known.coverage import TrueCoverage, at_least_held
 from halflife.queries.known.form_coverage import HitCounts
 from halflife.queries.known.greedy import _State, offers, units_of
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords, Origin
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from probe_worlds import relation, worlds
 
 
@@ -51,7 +51,7 @@ def test_what_is_worth_anything_is_worth_a_unit():
 def test_counts_are_no_less_than_what_is_held_and_a_look_up_finds_one():
     pool = pool_of(relation([{0}, {0}, {0, 1}]), together=1, lookup=True)
     n = len(pool)
-    found = settled(pool, np.full(n, 1.5), np.full(n, 0.2))
+    found = at_least_held(pool, np.full(n, 1.5), np.full(n, 0.2))
     for j in range(n):
         if pool.lookup[j]:
             assert (found.count[j], found.error[j]) == (1.0, 0.0)
@@ -59,7 +59,7 @@ def test_counts_are_no_less_than_what_is_held_and_a_look_up_finds_one():
             assert (found.count[j], found.error[j]) == (pool.held[j], math.inf)
         else:
             assert (found.count[j], found.error[j]) == (1.5, 0.2)
-    few = settled(pool, np.zeros(n), np.zeros(n))
+    few = at_least_held(pool, np.zeros(n), np.zeros(n))
     assert (few.count >= 1.0).all()
     assert (
         few.count[~pool.lookup].tolist()
@@ -95,7 +95,7 @@ FORM = Interface(
 def test_a_sample_promises_new_records_by_the_mean_of_a_gamma():
     copy = {f"k{i}": {"city": "Oslo", "make": f"m{i % 3}"} for i in range(12)}
     local = LocalRecords(FORM, copy)
-    ledger = Ledger(Tabled(FORM, copy, rng=np.random.default_rng(0)))
+    ledger = Ledger(TableForm(FORM, copy, rng=np.random.default_rng(0)))
     for i in range(4):  # a third of the copy was drawn again, and two new ones
         local.note(f"k{i}", copy[f"k{i}"], Origin.SAMPLED)
         local.sampled.add(f"k{i}")
@@ -127,7 +127,7 @@ def test_a_sample_promises_new_records_by_the_mean_of_a_gamma():
 def test_a_sample_without_new_records_still_promises_half_of_one():
     copy = {f"k{i}": {"city": "Oslo", "make": f"m{i % 3}"} for i in range(6)}
     local = LocalRecords(FORM, copy)
-    ledger = Ledger(Tabled(FORM, copy, rng=np.random.default_rng(0)))
+    ledger = Ledger(TableForm(FORM, copy, rng=np.random.default_rng(0)))
     for key, row in copy.items():
         local.note(key, row, Origin.SAMPLED)
         local.sampled.add(key)
@@ -153,7 +153,7 @@ def test_a_sample_without_new_records_still_promises_half_of_one():
 )
 def test_a_count_that_is_kept_back_says_that_there_is_more(counts, cap, least):
     form = Interface(FORM.attributes, page_size=5, counts=counts, cap=cap)
-    ledger = Ledger(Tabled(form, {}, rng=np.random.default_rng(0)))
+    ledger = Ledger(TableForm(form, {}, rng=np.random.default_rng(0)))
     told = HitCounts(ledger, TrueCoverage(relation([{0}])))
     assert told._least() == least
 

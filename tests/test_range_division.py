@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from form_worlds import behind, cars
 from halflife.core.forms import Attribute, Query, Term, within
-from halflife.queries.completeness import Read
+from halflife.queries.completeness import QueryAnswer
 from halflife.queries.drill_down import Drill
 from halflife.queries.ledger import Ledger
 from halflife.queries.split_crawl import _ranges, crawl
@@ -19,7 +19,9 @@ PRICE = Attribute("price", "range", cuts=(10.0, 20.0))
 
 
 def shown(*numbers):
-    return Read({f"k{i}": {"price": n} for i, n in enumerate(numbers)}, whole=False)
+    return QueryAnswer(
+        {f"k{i}": {"price": n} for i, n in enumerate(numbers)}, whole=False
+    )
 
 
 def divided(read, *fixed):

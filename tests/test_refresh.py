@@ -19,7 +19,7 @@ from halflife.queries.known.rules import KnownIndex, Timetable
 from halflife.queries.known_rounds import KnownPlan, refresh
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import INDEX, KNOWN
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from halflife.recordings.relations import column, load_relation
 from objects_folder import REAL, tables, write
 
@@ -204,7 +204,7 @@ def test_fixed_frequencies_are_kept_to():
         **{f"b{i}": {"city": "Rome", "title": f"b{i}", "price": 1.0} for i in range(4)},
     }
     interface = Interface((Attribute("city"),), page_size=5)
-    form = Tabled(interface, records, rng=RNG(0))
+    form = TableForm(interface, records, rng=RNG(0))
     copy = copy_of(records, weight=lambda r: 4.0 if r["city"] == "Rome" else 1.0)
     worker = Refresher(pool_for(interface, records), interface, Timetable())
     asked = []
@@ -280,7 +280,7 @@ def test_a_served_relation_answers_like_a_table_of_the_day(relation):
     served = ServedRelation(relation, ["maker"], page_size=1, rng=RNG(0))
     for day in relation.looks.tolist():
         served.turn_to(day)
-        table = Tabled(served.interface, relation.at(day), rng=RNG(0))
+        table = TableForm(served.interface, relation.at(day), rng=RNG(0))
         for value in ("x", "y", "xx"):
             query = Query.of(Term("maker", value))
             rows = {table.incidence.keys[i] for i in table.matches(query)}

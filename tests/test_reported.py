@@ -12,15 +12,15 @@ from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Attribute, Query, Term
 from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
-from halflife.queries.doubt import Doubts
+from halflife.queries.doubt import AbsenceTracker
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.fresh.harvest import HarvestRound
 from halflife.queries.fresh.simple import Newest
-from halflife.queries.frontier import restored, written
+from halflife.queries.frontier import read_crawl, write_crawl
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery
-from halflife.queries.reported_total import ReportedTotal, at_least, reported
+from halflife.queries.reported_total import ReportedTotal, at_least, reported_records
 from halflife.queries.turn_result import TurnResult
 from halflife.stores.notes.reported_total import REPORTED_TOTAL
 
@@ -65,11 +65,11 @@ def test_without_a_query_for_everything_the_values_of_a_choice_are_added_up():
     ledger = Ledger(behind(records))
     cities = {record["city"] for record in records.values()}
     held = dict(list(records.items())[:90])
-    assert reported(ledger, held) is None  # nothing was asked for yet
+    assert reported_records(ledger, held) is None  # nothing was asked for yet
     for city in sorted(cities):
         ledger.ask(Query.of(Term("city", city)))
     shown = {**held, **ledger.seen}
-    assert reported(ledger, shown) == 120
+    assert reported_records(ledger, shown) == 120
 
 
 def test_values_that_records_do_not_show_as_they_are_asked_for_prove_nothing():
@@ -77,7 +77,7 @@ def test_values_that_records_do_not_show_as_they_are_asked_for_prove_nothing():
     ledger = Ledger(behind(records))
     ledger.ask(Query.of(Term("city", "Oslo")))
     coded = {key: {**record, "city": 1} for key, record in records.items()}
-    assert reported(ledger, coded) is None
+    assert reported_records(ledger, coded) is None
 
 
 def test_asking_what_is_next_changes_nothing():
@@ -110,7 +110,7 @@ def test_reading_the_newest_ends_where_results_do(cap):
 def test_records_missing_from_all_that_joins_their_attributes_are_asked_for_apart():
     records = {str(i): {"city": "Oslo", "price": 15.0} for i in range(3)}
     form = behind({"0": records["0"]})
-    doubts, ledger = Doubts(form.interface, records), Ledger(form)
+    doubts, ledger = AbsenceTracker(form.interface, records), Ledger(form)
     both = Query.of(Term("city", "Oslo"), Term("price", "10..20"))
     ledger.ask(both)
     doubts.hear(ledger)
@@ -127,7 +127,7 @@ def test_a_check_that_is_cut_off_is_not_asked_for_again():
     records = {str(i): {"city": "Oslo", "price": float(i)} for i in range(40)}
     left = {key: row for key, row in records.items() if key != "3"}
     form = behind(left, cap=5)
-    doubts, ledger = Doubts(form.interface, records), Ledger(form)
+    doubts, ledger = AbsenceTracker(form.interface, records), Ledger(form)
     ledger.ask(Query.of(Term("price", "3..4")))
     for _ in range(10):
         doubts.hear(ledger)
@@ -187,9 +187,9 @@ def test_a_search_that_is_cut_short_goes_on_from_there(most):
     for _ in range(60):
         if search is None:
             break
-        kept, records = json.loads(json.dumps(written(search))), search.records
+        kept, records = json.loads(json.dumps(write_crawl(search))), search.records
         ledger, recovery = recovering(there, most=most)
-        recovery.search = restored(kept, records)
+        recovery.search = read_crawl(kept, records)
         with suppress(BudgetSpent):
             recovery.go_on()
         search = recovery.search

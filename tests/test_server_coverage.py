@@ -10,28 +10,32 @@ from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Interface, Query, Term
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.association import Sampled, together_error, together_mle
+from halflife.queries.known.association import (
+    SampledCoverage,
+    together_error,
+    together_mle,
+)
 from halflife.queries.known.coverage import (
     Hits,
     ReportedCoverage,
     ScaledCorpus,
     TrueCoverage,
-    counted,
+    count_matches,
     ratio,
 )
 from halflife.queries.known.form_coverage import (
     ROUNDED,
     HitCounts,
-    learned,
+    count_hits,
+    learn_factor,
     refresh,
     send,
     settle,
-    told,
 )
 from halflife.queries.known.greedy import GreedyLimits, ProbePlan, choose, offers
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
-from halflife.queries.table_form import Faults
+from halflife.queries.table_form import TableFaults
 
 CARS = cars(600)
 HELD = {key: car for key, car in CARS.items() if car["city"] in {"Rome", "Lima"}}
@@ -89,11 +93,11 @@ def test_a_reference_of_a_fifth_is_scaled_by_about_five() -> None:
     some = rng.choice(list(CARS), 120, replace=False)
     reference = Incidence.of(FORM, {key: CARS[key] for key in some.tolist()})
     ledger = Ledger(behind(CARS))
-    found = learned(candidates, reference, ledger, 15, rng)
+    found = learn_factor(candidates, reference, ledger, 15, rng)
     assert ledger.requests == 15
     low, high = found.factor.interval(0.999)
     assert low < 5.0 < high
-    hits, truth = found.hits(candidates), counted(candidates, server())
+    hits, truth = found.hits(candidates), count_matches(candidates, server())
     often = truth >= 50
     assert np.abs(hits.count[often] / truth[often] - 1.0).mean() < 0.25
     assert (hits.count >= candidates.held).all()
@@ -182,11 +186,12 @@ def test_a_sample_with_margins_beats_scaling() -> None:
     sample = Incidence.of(FORM, {key: CARS[key] for key in some})
     whole = server()
     margins = dict(zip(whole.terms, whole.hits.tolist(), strict=True))
-    truth = counted(candidates, whole).astype(float)
+    truth = count_matches(candidates, whole).astype(float)
     pairs = (candidates.parts >= 0).all(axis=1) & (truth >= 10)
     off = {
         scaling: np.abs(
-            Sampled(sample, 600.0, margins, scaling).hits(candidates).count - truth
+            SampledCoverage(sample, 600.0, margins, scaling).hits(candidates).count
+            - truth
         )[pairs].mean()
         for scaling in (False, True)
     }
@@ -196,8 +201,8 @@ def test_a_sample_with_margins_beats_scaling() -> None:
 def test_single_terms_with_a_margin_are_known() -> None:
     candidates, whole = pool(1), server()
     margins = dict(zip(whole.terms, whole.hits.tolist(), strict=True))
-    hits = Sampled(server(50), 600.0, margins).hits(candidates)
-    assert hits.count == pytest.approx(counted(candidates, whole))
+    hits = SampledCoverage(server(50), 600.0, margins).hits(candidates)
+    assert hits.count == pytest.approx(count_matches(candidates, whole))
 
 
 def test_three_terms_that_have_nothing_to_do_with_each_other_multiply() -> None:
@@ -213,8 +218,8 @@ def test_three_terms_that_have_nothing_to_do_with_each_other_multiply() -> None:
     held = {f"r{i}": words[f"r{i}"] for i in range(100)}
     candidates = pool_of(Incidence.of(FORM, held), together=3)
     sample = Incidence.of(FORM, {f"r{i}": words[f"r{i}"] for i in range(500)})
-    hits = Sampled(sample, 4000.0, margins).hits(candidates)
-    truth = counted(candidates, whole)
+    hits = SampledCoverage(sample, 4000.0, margins).hits(candidates)
+    truth = count_matches(candidates, whole)
     assert hits.count == pytest.approx(truth, rel=0.15)
 
 
@@ -278,7 +283,7 @@ def test_a_query_with_one_page_is_counted_even_if_the_form_tells_nothing() -> No
     candidates = pool()
     query = candidates.query(0)
     assert query is not None
-    assert told(Ledger(table), candidates, 0) == table.matches(query).size
+    assert count_hits(Ledger(table), candidates, 0) == table.matches(query).size
 
 
 def chosen_by(candidates: Pool):
@@ -297,7 +302,7 @@ def test_settling_asks_for_what_is_chosen_and_no_more_than_it_must() -> None:
     probes = settle(candidates, coverage, chosen_by(candidates), rounds=100)
     assert ledger.requests < len(candidates)
     hits = coverage.hits(candidates)
-    truth = counted(candidates, server())
+    truth = count_matches(candidates, server())
     assert hits.count[probes.queries].tolist() == truth[probes.queries].tolist()
 
 
@@ -339,7 +344,7 @@ def test_first_pages_show_as_much_as_expected(unstable: bool) -> None:
     hits = TrueCoverage(server()).hits(candidates).count
     offered = offers(hits, page_size=5, reading="first")
     probes = choose(candidates, np.ones(len(HELD)), offered, GreedyLimits(queries=25))
-    faults = Faults(unstable=unstable)
+    faults = TableFaults(unstable=unstable)
     shown = np.mean(
         [
             send(candidates, probes, Ledger(behind(CARS, seed=s, faults=faults))).sum()

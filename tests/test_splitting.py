@@ -12,7 +12,7 @@ from halflife.core.forms import Attribute, Query, ResultPage
 from halflife.core.object_store import Attributes
 from halflife.queries.ledger import Ledger
 from halflife.queries.split_crawl import CrawlState, crawl
-from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.table_form import TableFaults, TableForm
 
 CITY, TITLE, PRICE = ATTRIBUTES
 X = Attribute("x", "range")
@@ -201,7 +201,7 @@ def test_without_a_cap_pages_are_enough() -> None:
     assert (found.records, found.requests) == (records, 21)
 
 
-def finished(form: Tabled, each: int, **how: Any) -> tuple[CrawlState, int]:
+def finished(form: TableForm, each: int, **how: Any) -> tuple[CrawlState, int]:
     """Return a crawl that is cut short again and again, and how often it was."""
     found, rounds = crawl(Ledger(form, most=each), **how), 1
     while found.left:
@@ -231,7 +231,7 @@ def test_a_crawl_goes_on_where_its_budget_ended(counts: str) -> None:
     assert rounds > 3
 
 
-class Failing(Tabled):
+class Failing(TableForm):
     """A form that gives no answer once."""
 
     failed = False
@@ -255,6 +255,6 @@ def test_a_crawl_goes_on_after_a_failure() -> None:
 
 def test_a_form_that_shuffles_its_pages_is_not_taken_for_complete() -> None:
     records = cars(60)
-    form = behind(records, everything=True, faults=Faults(unstable=True))
+    form = behind(records, everything=True, faults=TableFaults(unstable=True))
     found = crawl(Ledger(form))
     assert found.complete is (found.records == records)

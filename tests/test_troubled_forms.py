@@ -5,7 +5,7 @@ import pytest
 from form_worlds import behind, cars
 from halflife.core.errors import SourceError
 from halflife.core.forms import Query, Term
-from halflife.queries.faulty_form import Troubled, Troubles
+from halflife.queries.faulty_form import FaultyForm, FormFaults
 
 OSLO = Query.of(Term("city", "Oslo"))
 RED = Term("title", "red")
@@ -13,7 +13,7 @@ RED = Term("title", "red")
 
 def form(**troubles):
     plain = behind(cars(80), everything=True, lookup=True)
-    return plain, Troubled(plain, Troubles(**troubles))
+    return plain, FaultyForm(plain, FormFaults(**troubles))
 
 
 def keys(found):

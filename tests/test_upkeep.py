@@ -11,8 +11,8 @@ from halflife.core.tracker import Tracker
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
-from halflife.queries.table_form import Tabled
-from halflife.queries.upkeep import Upkeep, _gap, ahead, keep
+from halflife.queries.table_form import TableForm
+from halflife.queries.upkeep import Upkeep, _gap, maintain, plan_ahead
 
 NOW = 30.0
 
@@ -44,7 +44,7 @@ def world() -> tuple[Register, dict[str, Attributes]]:
 def test_an_empty_copy_is_crawled_whole() -> None:
     records = cars(120)
     ledger = Ledger(behind(records, cap=20, everything=True))
-    done = keep(
+    done = maintain(
         ledger, FormCopy.of(Register()), FormWish(), NOW, np.random.default_rng(0)
     )
     assert done.complete
@@ -74,7 +74,7 @@ def test_a_turn_brings_what_it_is_kept_for(world, purpose) -> None:
     known, now = world
     held = FormCopy.of(known)
     ledger = Ledger(behind(now), most=200)
-    done = keep(ledger, held, FormWish(purpose), NOW, np.random.default_rng(1))
+    done = maintain(ledger, held, FormWish(purpose), NOW, np.random.default_rng(1))
     came = [key for key in now if key not in held.records]
     changed = [key for key in held.records if now.get(key, 0) != held.records[key]]
     changed = [key for key in changed if key in now]
@@ -91,7 +91,7 @@ def test_a_turn_brings_what_it_is_kept_for(world, purpose) -> None:
 def test_what_went_is_told_absent_and_nothing_that_is_there(world) -> None:
     known, now = world
     held = FormCopy.of(known)
-    done = keep(
+    done = maintain(
         Ledger(behind(now)), held, FormWish("both"), NOW, np.random.default_rng(1)
     )
     went = held.records.keys() - now.keys()
@@ -104,7 +104,7 @@ def test_a_turn_ends_with_the_budget_and_keeps_what_it_has(world) -> None:
     ledger = Ledger(behind(now), most=7)
     told: list[object] = []
     rng = np.random.default_rng(0)
-    done = keep(ledger, FormCopy.of(known), FormWish(), NOW, rng, told.append)
+    done = maintain(ledger, FormCopy.of(known), FormWish(), NOW, rng, told.append)
     assert done.stop == "the budget is spent"
     assert ledger.requests == 7
     assert dict(done.records) == ledger.seen
@@ -115,7 +115,9 @@ def test_without_a_look_between_nothing_is_worth_a_request(world) -> None:
     known, _ = world
     held = FormCopy.of(known)
     ledger = Ledger(behind(dict(held.records)))
-    done = keep(ledger, held, FormWish("known"), held.last, np.random.default_rng(0))
+    done = maintain(
+        ledger, held, FormWish("known"), held.last, np.random.default_rng(0)
+    )
     assert (ledger.requests, done.asked) == (0, [])
     assert done.stop == "nothing more is worth a request"
 
@@ -124,12 +126,14 @@ def test_what_would_be_asked_is_told_without_asking(world) -> None:
     known, now = world
     interface = behind(now).interface
     rng = np.random.default_rng(0)
-    plan = ahead(FormCopy.of(known), interface, FormWish(), NOW, rng, 10)
+    plan = plan_ahead(FormCopy.of(known), interface, FormWish(), NOW, rng, 10)
     assert len(plan) == 10
     gains = [step.gain for step in plan]
     assert gains == sorted(gains, reverse=True)
     assert all(step.why and step.requests >= 1 for step in plan)
-    assert ahead(FormCopy.of(Register()), interface, FormWish(), NOW, rng, 10) == []
+    assert (
+        plan_ahead(FormCopy.of(Register()), interface, FormWish(), NOW, rng, 10) == []
+    )
 
 
 def test_look_ups_are_mixed_in_where_they_are_cheaper() -> None:
@@ -160,7 +164,7 @@ def test_whatever_happens_nothing_is_made_up(n, went, most, purpose, seed) -> No
     now = {key: everything[key] for key in keys[min(went, n) :]}
     held = FormCopy.of(register(old, old))
     ledger = Ledger(behind(now, seed=seed), most=most)
-    done = keep(ledger, held, FormWish(purpose), NOW, np.random.default_rng(seed))
+    done = maintain(ledger, held, FormWish(purpose), NOW, np.random.default_rng(seed))
     assert all(now[key] == record for key, record in done.records.items())
     assert not done.absent & now.keys()
     assert ledger.requests <= most
@@ -169,7 +173,9 @@ def test_whatever_happens_nothing_is_made_up(n, went, most, purpose, seed) -> No
 
 def test_an_interface_without_attributes_asks_nothing() -> None:
     held = FormCopy.of(register({"a": {}}, {"a": {}}))
-    plan = ahead(held, Interface(()), FormWish("new"), NOW, np.random.default_rng(0), 5)
+    plan = plan_ahead(
+        held, Interface(()), FormWish("new"), NOW, np.random.default_rng(0), 5
+    )
     assert plan == []
 
 
@@ -178,7 +184,7 @@ def test_a_record_that_only_changed_is_not_taken_for_gone() -> None:
     held = FormCopy.of(register(records, records))
     moved = repriced(records, range(0, 300, 3))
     ledger = Ledger(behind(moved))
-    done = keep(ledger, held, FormWish("both"), NOW, np.random.default_rng(0))
+    done = maintain(ledger, held, FormWish("both"), NOW, np.random.default_rng(0))
     assert done.absent == frozenset()
     lacking = [key for key, r in moved.items() if r != records[key]]
     assert sum(key in done.records for key in lacking) > 0.9 * len(lacking)
@@ -188,7 +194,9 @@ def test_a_record_with_one_attribute_is_gone_if_its_query_lacks_it() -> None:
     old = {f"k{i}": {"city": "Oslo"} for i in range(8)}
     held = FormCopy.of(register(old, old))
     now = {key: old[key] for key in list(old)[2:]}
-    done = keep(Ledger(behind(now)), held, FormWish(), NOW, np.random.default_rng(0))
+    done = maintain(
+        Ledger(behind(now)), held, FormWish(), NOW, np.random.default_rng(0)
+    )
     assert done.absent == {"k0", "k1"}
 
 
@@ -196,7 +204,7 @@ def test_a_cap_hides_records_and_does_not_remove_them() -> None:
     records = cars(200)
     held = FormCopy.of(register(records, records))
     form = behind(records, cap=10, counts="none")
-    done = keep(
+    done = maintain(
         Ledger(form, most=80), held, FormWish("both"), NOW, np.random.default_rng(0)
     )
     assert done.absent == frozenset()
@@ -211,7 +219,7 @@ def test_a_form_that_shows_the_newest_first_is_asked_for_them(world) -> None:
     form = behind(now, dates=dated(now), everything=True, newest=True)
     ledger = Ledger(form)
     held = FormCopy.of(known)
-    done = keep(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
+    done = maintain(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
     came = set(now) - set(held.records)
     assert came <= set(done.records)
     assert ledger.requests <= len(came) // 5 + 6  # pages of five, and a few to try
@@ -222,7 +230,7 @@ def test_dates_that_lie_are_found_out(world) -> None:
     backwards = {key: -day for key, day in dated(now).items()}
     form = behind(now, dates=backwards, everything=True, newest=True)
     held = FormCopy.of(known)
-    done = keep(Ledger(form), held, FormWish("new"), NOW, np.random.default_rng(0))
+    done = maintain(Ledger(form), held, FormWish("new"), NOW, np.random.default_rng(0))
     came = set(now) - set(held.records)
     assert len(came & set(done.records)) > 0.9 * len(came)
 
@@ -235,7 +243,7 @@ def test_a_crawl_that_was_broken_off_is_made_again() -> None:
     held = FormCopy.of(tracker.register())
     assert not held.begun
     ledger = Ledger(behind(records, cap=20, everything=True))
-    done = keep(ledger, held, FormWish(), NOW, np.random.default_rng(0))
+    done = maintain(ledger, held, FormWish(), NOW, np.random.default_rng(0))
     assert dict(done.records) == records
     tracker.take(Listing(2.0, records, complete=False, note=done.stop))
     assert FormCopy.of(tracker.register()).begun
@@ -251,15 +259,15 @@ def in_turns(records, came, turns, most=None):
         page_size=10,
     )
     places = {key: float(i * 7919 % 1009) for i, key in enumerate(records)}
-    form = Tabled(interface, records, rng=np.random.default_rng(0), places=places)
+    form = TableForm(interface, records, rng=np.random.default_rng(0), places=places)
     tracker = Tracker()
     tracker.take(Listing(0.0, {k: r for k, r in records.items() if k not in came}))
     for turn in range(turns):
         now = 10.0 + turn / 24.0
         held, rng = FormCopy.of(tracker.register()), np.random.default_rng(turn)
-        plan = ahead(held, interface, FormWish("new"), now, rng, 1)
+        plan = plan_ahead(held, interface, FormWish("new"), now, rng, 1)
         ledger = Ledger(form, most=most or plan[0].requests)
-        done = keep(ledger, held, FormWish("new"), now, rng)
+        done = maintain(ledger, held, FormWish("new"), now, rng)
         assert not done.absent
         told = dict(done.records), False, done.stop, done.absent
         tracker.take(Listing(now, *told))
@@ -284,7 +292,7 @@ def test_what_was_just_seen_is_not_asked_for_again_before_the_rest() -> None:
     tracker.take(Listing(9.9, lately, complete=False))
     interface = Interface((Attribute("city", "select", tuple(cities)),), page_size=10)
     held, rng = FormCopy.of(tracker.register()), np.random.default_rng(0)
-    plan = ahead(held, interface, FormWish("new"), 10.0, rng, 50)
+    plan = plan_ahead(held, interface, FormWish("new"), 10.0, rng, 50)
     assert [step.what for step in plan][-1] == f"city={cities[0]}"
     assert plan[-1].gain < 0.01 * plan[-2].gain
 
@@ -299,7 +307,7 @@ def test_few_new_records_promise_little_however_many_are_held() -> None:
         first = {key: records[key] for key in keys[: 400 - came]}
         held = FormCopy.of(register(first, records))
         rng = np.random.default_rng(0)
-        plan = ahead(held, interface, FormWish("new"), 20.0, rng, 500)
+        plan = plan_ahead(held, interface, FormWish("new"), 20.0, rng, 500)
         return sum(step.gain * step.requests for step in plan)
 
     assert promised(4) < 0.2 * promised(80)

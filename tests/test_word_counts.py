@@ -12,13 +12,13 @@ from halflife.core.errors import ConfigError
 from halflife.kinds.form import runner
 from halflife.kinds.form.corpus import load_word_counts
 from halflife.queries.form_copy import FormCopy, FormWish
-from halflife.queries.known.coverage import ScaledCorpus, counted, ratio
+from halflife.queries.known.coverage import ScaledCorpus, count_matches, ratio
 from halflife.queries.known.guess import COUNTED, learn
 from halflife.queries.known.keywords import pool_for
 from halflife.queries.known.word_counts import WordCounts
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import METHOD_1_CORPUS
-from halflife.queries.upkeep import keep
+from halflife.queries.upkeep import maintain
 
 RNG = np.random.default_rng
 KEYWORDS = {"attributes": (ATTRIBUTES[1],), "together": 2}
@@ -52,7 +52,7 @@ def written(tmp_path, text):
 def test_a_worked_number_of_two_words_that_go_together_by_chance():
     _, _, pool = world()
     corpus = WordCounts({"red": 40.0, "green": 30.0}, 100.0)
-    found = {pool.name(j): n for j, n in enumerate(counted(pool, corpus))}
+    found = {pool.name(j): n for j, n in enumerate(count_matches(pool, corpus))}
     assert found["title=red"] == pytest.approx(40.0)
     assert found["title=green & title=red"] == pytest.approx(12.0)
     assert found["title=blue"] == 0.0
@@ -66,7 +66,9 @@ def test_the_factor_is_the_ratio_of_hits_to_the_counts_of_the_file():
     assert ledger.requests == COUNTED
     asked = [pool.find(query) for query in ledger.totals]
     hits = sum(ledger.totals.values())
-    assert found.factor == pytest.approx(hits / counted(pool, corpus)[asked].sum())
+    assert found.factor == pytest.approx(
+        hits / count_matches(pool, corpus)[asked].sum()
+    )
 
 
 def test_counts_of_the_server_itself_tell_the_hits_of_every_word():
@@ -77,7 +79,7 @@ def test_counts_of_the_server_itself_tell_the_hits_of_every_word():
     single = np.array([pool.query(j) is not None for j in range(len(pool))])
     single &= np.array([len(pool.query(j) or ()) == 1 for j in range(len(pool))])
     guessed = found.hits(form.interface, local, pool, corpus).count
-    true = counted(pool, corpus)
+    true = count_matches(pool, corpus)
     assert found.factor == pytest.approx(1.0, rel=0.1)
     assert guessed[single] == pytest.approx(true[single] * found.factor)
     by_copy = learn("corpus", None, pool, local, (Ledger(form), 3.0, RNG(1)))
@@ -93,7 +95,7 @@ def test_a_turn_of_upkeep_goes_by_the_corpus():
 
     def asked(corpus):
         wish = FormWish("known", known=METHOD_1_CORPUS, corpus=corpus)
-        return keep(Ledger(form, 30), held, wish, 40.0, RNG(2)).asked
+        return maintain(Ledger(form, 30), held, wish, 40.0, RNG(2)).asked
 
     words = counts_of(form.records.values())
     none = WordCounts(dict.fromkeys(words.words, 1.0), 240.0)
@@ -105,7 +107,7 @@ def test_a_turn_of_upkeep_goes_by_the_corpus():
 def test_counts_never_exceed_those_of_a_single_word(words):
     pool = pool_of_words()
     corpus = WordCounts({w: float(n) for w, n in words.items()}, 90.0)
-    found = counted(pool, corpus)
+    found = count_matches(pool, corpus)
     for j in np.flatnonzero(~pool.lookup).tolist():
         each = [words.get(term.value, 0) for term in pool.query(j)]
         assert 0.0 <= found[j] <= min(each) + 1e-9

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from halflife.core.forms import Attribute, Interface
 from halflife.demo.forms import Office
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 
 LISTED = 150  # records of the listing
 DOCUMENTS = 300
@@ -57,7 +57,7 @@ class World:
         if int(old * 4) != int(now * 4):
             self.office.form = self._form()
 
-    def _form(self) -> Tabled:
+    def _form(self) -> TableForm:
         rng = np.random.default_rng(1)
         turn = int(self.now * 4)
         records = {
@@ -69,7 +69,7 @@ class World:
             for i in range(turn, turn + RECORDS)
         }
         shape = Interface(ATTRIBUTES, page_size=20, everything=True)
-        return Tabled(shape, records, rng=rng)
+        return TableForm(shape, records, rng=rng)
 
     def version(self, name: str) -> int:
         """Return how often a page has changed: from once a month to hourly."""

@@ -7,7 +7,7 @@ from halflife.config import Config
 from halflife.demo.forms import Hours, snippet
 from halflife.engine import bootstrap
 from halflife.kinds.form import client as form_client
-from halflife.queries.table_form import Faults
+from halflife.queries.table_form import TableFaults
 
 ALL = {"everything": True, "newest": True, "lookup": True}
 HEAD = "[budget]\nrequests = 500\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
@@ -63,7 +63,7 @@ def test_claims_that_are_wrong_are_corrected_and_remembered(office, asked, here)
 
 
 def test_counts_that_lie_are_not_used(office, told, here):
-    office.form = form(cars(500), faults=Faults(lies=4.0))
+    office.form = form(cars(500), faults=TableFaults(lies=4.0))
     code, out, _ = told("probe")
     assert code == 0
     assert "number of hits: not to be believed" in out

@@ -12,8 +12,8 @@ from halflife.plugins import load
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import FormPolicy, KnownPolicy, NewPolicy
-from halflife.queries.table_form import Tabled
-from halflife.queries.upkeep import ahead, keep
+from halflife.queries.table_form import TableForm
+from halflife.queries.upkeep import maintain, plan_ahead
 
 GROUP = "halflife.policies.form"
 NAMES = sorted(entry_points(group=GROUP).names)
@@ -58,7 +58,7 @@ def held_of(records, seen=20.0):
 class Watched:
     """A form that notes what it is asked, and complains of what it cannot be asked."""
 
-    form: Tabled
+    form: TableForm
     asked: list[object] = field(default_factory=list)
 
     @property
@@ -105,11 +105,11 @@ def wish_of(policy):
 def turn(policy, held, there, *, most=None, seed=0, shape=SHAPE, kind=Watched):
     """Return what a turn came to, what it asked, and its ledger."""
     dates = {key: float(place) for place, key in enumerate(there)}
-    form = Tabled(shape, there, rng=np.random.default_rng(5), dates=dates)
+    form = TableForm(shape, there, rng=np.random.default_rng(5), dates=dates)
     watched = kind(form)
     ledger = Ledger(watched, most)
     rng = np.random.default_rng(seed)
-    return keep(ledger, held, wish_of(policy), NOW, rng), watched.asked, ledger
+    return maintain(ledger, held, wish_of(policy), NOW, rng), watched.asked, ledger
 
 
 SHAPES = {
@@ -170,7 +170,9 @@ class TestEveryFormPolicy:
         held = held_of(table(30))
         before = deepcopy(held)
         turn(POLICIES[name], held, table(40, price=2), most=25)
-        ahead(held, SHAPE, wish_of(POLICIES[name]), NOW, np.random.default_rng(0), 20)
+        plan_ahead(
+            held, SHAPE, wish_of(POLICIES[name]), NOW, np.random.default_rng(0), 20
+        )
         assert held == before
 
     @pytest.mark.parametrize("counts", ["exact", "none"])
@@ -184,7 +186,7 @@ class TestEveryFormPolicy:
     def test_plans_no_more_than_it_may_and_names_reasons(self, name):
         held, rng = held_of(table(30)), np.random.default_rng(0)
         for most in (0, 1, 7):
-            plan = ahead(held, SHAPE, wish_of(POLICIES[name]), NOW, rng, most)
+            plan = plan_ahead(held, SHAPE, wish_of(POLICIES[name]), NOW, rng, most)
             assert len(plan) <= most
             for step in plan:
                 assert step.requests >= 1
@@ -197,10 +199,12 @@ class TestEveryFormPolicy:
         records, found = table(30), set()
         held, spent = held_of(records), 0
         for day in range(60 if policy.job == "new" else 15):
-            form = Watched(Tabled(SHAPE, there, rng=np.random.default_rng(5),
+            form = Watched(TableForm(SHAPE, there, rng=np.random.default_rng(5),
                                   dates=dict.fromkeys(there, 0.0)))  # fmt: skip
             ledger, now = Ledger(form, 6), NOW + day
-            done = keep(ledger, held, wish_of(policy), now, np.random.default_rng(day))
+            done = maintain(
+                ledger, held, wish_of(policy), now, np.random.default_rng(day)
+            )
             spent += ledger.requests
             shown = ledger.seen.keys() & there.keys()
             found |= shown

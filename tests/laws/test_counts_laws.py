@@ -7,8 +7,8 @@ so far apart.
 import pytest
 
 from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
-from halflife.queries.counts import BELIEVED, _contradictions, judged_counts
-from halflife.queries.notes import End, Notes
+from halflife.queries.counts import BELIEVED, _contradictions, judge_counts
+from halflife.queries.notes import ProbeNotes, ResultEnd
 
 SIZE = 5
 CITIES = ("Oslo", "Rome", "Paris")
@@ -31,7 +31,9 @@ def word(number):
 
 def notes_of(answers, *, cap=None, size=SIZE, ends=(), shared=None):
     """Return notes of first pages, {query: (records, total)}, and of ends."""
-    notes = Notes(Interface(ATTRIBUTES, page_size=SIZE, cap=cap), size, shared=shared)
+    notes = ProbeNotes(
+        Interface(ATTRIBUTES, page_size=SIZE, cap=cap), size, shared=shared
+    )
     for query, (records, total) in answers.items():
         notes.pages[query, 0] = ResultPage(records, total)
     notes.ends.update(ends)
@@ -39,7 +41,7 @@ def notes_of(answers, *, cap=None, size=SIZE, ends=(), shared=None):
 
 
 def judge(answers, *, ignored=(), conjunctive=True, **more):
-    worth, opinion = judged_counts(
+    worth, opinion = judge_counts(
         notes_of(answers, **more), ignored, conjunctive=conjunctive
     )
     return worth, opinion.verdict, opinion.why
@@ -52,7 +54,7 @@ def test_the_words_say_what_was_seen():
     small = {OSLO: (rows(3), 3), ROME: (rows(2, "Rome"), 2)}
     proof = "2 queries that were read whole had as many records as told"
     assert judge(small) == ("exact", "right", proof)
-    last = {OSLO: End(2, 2, 3)}
+    last = {OSLO: ResultEnd(2, 2, 3)}
     more = judge({OSLO: (rows(5), 12)}, ends=last)
     proof = "0 queries that were read whole had as many records as told"
     assert more[2] == proof + ", and a last page was where it should be"
@@ -118,7 +120,7 @@ def test_only_queries_with_the_highest_number_were_cut_off():
 def test_a_number_that_was_cut_off_contradicts_nothing():
     notes = notes_of({OSLO: (rows(5), 100), ROME: (rows(5, "Rome"), 100)})
     notes.pages[OSLO, 1] = ResultPage(rows(200, first=5), 100)
-    assert judged_counts(notes, (), conjunctive=True)[0] == "capped"
+    assert judge_counts(notes, (), conjunctive=True)[0] == "capped"
     whole = {ALL: (rows(5), 100), OSLO: (rows(5), 100), ROME: (rows(5, "Rome"), 100)}
     assert judge(whole)[0] == "capped"
 
@@ -130,7 +132,7 @@ def test_a_number_that_was_cut_off_contradicts_nothing():
 def test_no_more_is_shown_than_told(shown, worth):
     notes = notes_of({OSLO: (rows(5), 50)})
     notes.pages[OSLO, 1] = ResultPage(rows(shown - 5, first=5), 50)
-    found, opinion = judged_counts(notes, (), conjunctive=True)
+    found, opinion = judge_counts(notes, (), conjunctive=True)
     assert found == worth
     if worth == "lying":
         assert opinion.verdict == "not to be believed"
@@ -179,24 +181,24 @@ def test_the_values_of_a_choice_have_no_more_than_everything(paris, worth):
 @pytest.mark.parametrize(("told", "worth"), [(53, "unknown"), (54, "lying")])
 def test_results_that_end_early_where_others_go_on_were_counted_wrong(told, worth):
     # Ten pages are a usual end, so only the comparison with another query tells.
-    answers, ends = {OSLO: (rows(5), told)}, {OSLO: End(9, 5, 12)}
+    answers, ends = {OSLO: (rows(5), told)}, {OSLO: ResultEnd(9, 5, 12)}
     found = judge(answers, ends=ends, shared=False)
     assert found[0] == worth
     if worth == "lying":
         assert found[2] == "city=Oslo: 54 were told, its results end after 50"
     assert judge(answers, ends=ends, shared=True)[0] == "unknown"
     assert judge(answers, ends=ends)[0] == "unknown"
-    unseen = {OSLO: End(9, 5)}
+    unseen = {OSLO: ResultEnd(9, 5)}
     assert judge(answers, ends=unseen, shared=False)[0] == "unknown"
 
 
 @pytest.mark.parametrize(("shown", "worth"), [(3, "unknown"), (4, "lying")])
 def test_no_more_can_be_reached_than_told(shown, worth):
-    found = judge({OSLO: (rows(5), 50)}, ends={OSLO: End(10, shown)})
+    found = judge({OSLO: (rows(5), 50)}, ends={OSLO: ResultEnd(10, shown)})
     assert found[0] == worth
     if worth == "lying":
         assert found[2] == "city=Oslo: 50 were told, 54 can be reached"
-    assert judge({OSLO: (rows(5), None)}, ends={OSLO: End(99, 5)})[0] == "none"
+    assert judge({OSLO: (rows(5), None)}, ends={OSLO: ResultEnd(99, 5)})[0] == "none"
 
 
 def agreeing(number):
@@ -224,30 +226,30 @@ def end_of(end, told=300, small=0, **more):
 
 
 def test_results_that_end_within_a_page_at_no_round_number_were_counted_wrong():
-    assert end_of(End(6, 3, 7), small=4) == "lying"
+    assert end_of(ResultEnd(6, 3, 7), small=4) == "lying"
     # at a round number, at a full page or at no sharp end it may be a cap
     sixes = {OSLO: (rows(6), 300)} | agreeing(4)
     for shown, worth in ((4, "exact"), (5, "lying")):  # 40 or 41 results
-        ends = {OSLO: End(6, shown, 7)}
+        ends = {OSLO: ResultEnd(6, shown, 7)}
         assert judge(sixes, ends=ends, size=6)[0] == worth
-    assert end_of(End(6, 5, 7), small=4) == "exact"
-    assert end_of(End(6, 3, 8), small=4) == "exact"
+    assert end_of(ResultEnd(6, 5, 7), small=4) == "exact"
+    assert end_of(ResultEnd(6, 3, 8), small=4) == "exact"
 
 
 def test_results_that_end_at_a_full_page_were_counted_wrong_if_nothing_vouches():
-    assert end_of(End(6, 5, 7)) == "lying"
-    assert end_of(End(6, 5, 7), small=3) == "lying"
-    assert end_of(End(6, 5, 7), shared=True) == "unknown"
-    assert end_of(End(9, 5, 10)) == "unknown"  # ten pages are a usual end
-    assert end_of(End(6, 5)) == "unknown"  # no page was seen to be empty
-    assert end_of(End(6, 5, 7), told=37) == "rounded"  # 35 * 1.06 is enough
-    assert end_of(End(6, 5, 7), told=38) == "lying"
+    assert end_of(ResultEnd(6, 5, 7)) == "lying"
+    assert end_of(ResultEnd(6, 5, 7), small=3) == "lying"
+    assert end_of(ResultEnd(6, 5, 7), shared=True) == "unknown"
+    assert end_of(ResultEnd(9, 5, 10)) == "unknown"  # ten pages are a usual end
+    assert end_of(ResultEnd(6, 5)) == "unknown"  # no page was seen to be empty
+    assert end_of(ResultEnd(6, 5, 7), told=37) == "rounded"  # 35 * 1.06 is enough
+    assert end_of(ResultEnd(6, 5, 7), told=38) == "lying"
 
 
 def test_one_small_difference_is_enough_to_doubt_a_full_page():
     answers = {OSLO: (rows(5), 300), ROME: (rows(4, "Rome"), 5)} | agreeing(4)
     assert judge(answers)[0] == "exact"
-    found = judge(answers, ends={OSLO: End(6, 5, 7)})
+    found = judge(answers, ends={OSLO: ResultEnd(6, 5, 7)})
     assert found[0] == "lying"
 
 
@@ -282,12 +284,16 @@ def test_the_words_name_three_large_numbers_at_most():
 @pytest.mark.parametrize(
     ("told", "end", "worth"),
     [
-        (50, End(9, 5, 10), "exact"),  # just where it should be
-        (53, End(9, 5, 10), "rounded"),
-        (54, End(9, 5, 10), "unknown"),  # too far away; a usual end
-        (53, End(9, 5, 11), "unknown"),  # what was told may be on the page between
-        (56, End(10, 4, 11), "rounded"),
-        (55, End(10, 4, 11), "rounded"),  # the last page lacks one
+        (50, ResultEnd(9, 5, 10), "exact"),  # just where it should be
+        (53, ResultEnd(9, 5, 10), "rounded"),
+        (54, ResultEnd(9, 5, 10), "unknown"),  # too far away; a usual end
+        (
+            53,
+            ResultEnd(9, 5, 11),
+            "unknown",
+        ),  # what was told may be on the page between
+        (56, ResultEnd(10, 4, 11), "rounded"),
+        (55, ResultEnd(10, 4, 11), "rounded"),  # the last page lacks one
     ],
 )
 def test_an_end_a_little_before_what_was_told_shows_rounding(told, end, worth):
@@ -295,22 +301,22 @@ def test_an_end_a_little_before_what_was_told_shows_rounding(told, end, worth):
 
 
 def test_the_words_say_what_is_not_there():
-    close = judge({OSLO: (rows(5), 53)}, ends={OSLO: End(9, 5, 10)})
+    close = judge({OSLO: (rows(5), 53)}, ends={OSLO: ResultEnd(9, 5, 10)})
     assert close[2] == "city=Oslo: 53 were told, 50 not there"
-    last = judge({OSLO: (rows(5), 55)}, ends={OSLO: End(10, 4)})
+    last = judge({OSLO: (rows(5), 55)}, ends={OSLO: ResultEnd(10, 4)})
     assert last[2] == "city=Oslo: 55 were told, 54 there"
 
 
 def test_a_last_page_proves_nothing_beyond_the_cap_or_on_the_first_page():
-    beyond = judge({OSLO: (rows(5), 55)}, ends={OSLO: End(10, 4)}, cap=54)
+    beyond = judge({OSLO: (rows(5), 55)}, ends={OSLO: ResultEnd(10, 4)}, cap=54)
     assert beyond[0] == "unknown"
-    at_cap = judge({OSLO: (rows(5), 55)}, ends={OSLO: End(10, 5)}, cap=55)
+    at_cap = judge({OSLO: (rows(5), 55)}, ends={OSLO: ResultEnd(10, 5)}, cap=55)
     assert at_cap[0] == "exact"
-    one_page = judge({OSLO: (rows(5), 5)}, ends={OSLO: End(0, 5)})
+    one_page = judge({OSLO: (rows(5), 5)}, ends={OSLO: ResultEnd(0, 5)})
     assert one_page[0] == "unknown"
-    second = judge({OSLO: (rows(5), 6)}, ends={OSLO: End(1, 1)})
+    second = judge({OSLO: (rows(5), 6)}, ends={OSLO: ResultEnd(1, 1)})
     assert second[0] == "exact"
-    full = judge({OSLO: (rows(5), 10)}, ends={OSLO: End(1, 5)})
+    full = judge({OSLO: (rows(5), 10)}, ends={OSLO: ResultEnd(1, 5)})
     assert full[0] == "exact"
 
 

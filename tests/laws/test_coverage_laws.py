@@ -12,7 +12,11 @@ from scipy.stats import t
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.association import Sampled, together_error, together_mle
+from halflife.queries.known.association import (
+    SampledCoverage,
+    together_error,
+    together_mle,
+)
 from halflife.queries.known.coverage import (
     Factor,
     Hits,
@@ -28,15 +32,15 @@ from halflife.queries.known.form_coverage import (
     HitCounts,
     _open_offers,
     _sent,
-    learned,
+    count_hits,
+    learn_factor,
     refresh,
     settle,
-    told,
 )
 from halflife.queries.known.greedy import ProbePlan, offers
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
-from halflife.queries.table_form import Tabled, rounded
+from halflife.queries.table_form import TableForm, round_count
 from probe_worlds import WORDS, relation, rows
 
 # how often words go together
@@ -161,7 +165,7 @@ def test_counts_of_sets_follow_from_those_of_terms_and_pairs(
     sample = relation(served)
     size = float(round(len(held) + times * len(served)))
     margins = {WORDS[w]: float(2 + 3 * w) for w in known}
-    found = Sampled(sample, size, margins, scaling).hits(pool)
+    found = SampledCoverage(sample, size, margins, scaling).hits(pool)
     wanted = list(by_hand(pool, sample, size, margins, scaling=scaling))
     for j, (count, error) in enumerate(wanted):
         if count == pytest.approx(pool.held[j], rel=1e-9):
@@ -176,7 +180,7 @@ def test_three_words_go_together_as_their_pairs_do():
     drawn = [{w for w in range(3) if (7 * i + 3 * w) % 5 < 3} for i in range(40)]
     sample, pool = relation(drawn), pool_of(relation([{0, 1, 2}] * 2), together=3)
     margins = {WORDS[0]: 610.0, WORDS[1]: 580.0, WORDS[2]: 600.0}
-    found = Sampled(sample, 1000.0, margins).hits(pool)
+    found = SampledCoverage(sample, 1000.0, margins).hits(pool)
     wanted = list(by_hand(pool, sample, 1000.0, margins, scaling=False))
     assert found.count == pytest.approx([count for count, _ in wanted], rel=1e-9)
     assert found.error == pytest.approx([error for _, error in wanted], rel=1e-9)
@@ -259,7 +263,7 @@ def served(sizes, **interface):
         for i in range(size)
     }
     shape = Interface(FORM.attributes, **{"page_size": 4, **interface})
-    return Tabled(shape, records, rng=np.random.default_rng(0))
+    return TableForm(shape, records, rng=np.random.default_rng(0))
 
 
 def copy_of(form, each=1, **more):
@@ -273,7 +277,7 @@ def copy_of(form, each=1, **more):
     [
         ("exact", None, [3, 4, 5, 9, 123]),
         ("exact", 9, [3, 4, 5, 9, 123]),
-        ("rounded", None, [3, 4, 5, 9, rounded(123)]),
+        ("rounded", None, [3, 4, 5, 9, round_count(123)]),
         ("capped", 9, [3, 4, 5, None, None]),
         ("capped", None, [3, 4, 5, 9, 123]),
         ("none", None, [3, 4, None, None, None]),
@@ -283,11 +287,11 @@ def test_a_count_that_is_cut_off_or_kept_back_is_none(counts, cap, wanted):
     form = served((3, 4, 5, 9, 123), counts=counts, cap=cap)
     pool = copy_of(form, lookup=True)
     ledger = Ledger(form)
-    assert [told(ledger, pool, j) for j in range(5)] == wanted
+    assert [count_hits(ledger, pool, j) for j in range(5)] == wanted
     assert ledger.requests == 5
-    assert [told(ledger, pool, j) for j in range(5)] == wanted
+    assert [count_hits(ledger, pool, j) for j in range(5)] == wanted
     assert ledger.requests == 5
-    assert told(ledger, pool, 5) == 1
+    assert count_hits(ledger, pool, 5) == 1
     assert ledger.requests == 5
 
 
@@ -323,14 +327,16 @@ def test_queries_are_drawn_to_learn_the_factor_by_how_often_they_are_found():
     form = served((8, 16, 40))
     pool = copy_of(form)
     half = {key: r for key, r in form.records.items() if int(key[1:]) % 2 == 0}
-    table = Tabled(form.interface, half, rng=np.random.default_rng(0))
-    scaled = learned(pool, table.incidence, Ledger(form), 3, np.random.default_rng(0))
+    table = TableForm(form.interface, half, rng=np.random.default_rng(0))
+    scaled = learn_factor(
+        pool, table.incidence, Ledger(form), 3, np.random.default_rng(0)
+    )
     assert scaled.factor.value == pytest.approx(2.0)
     assert scaled.factor.queries == 3
     first = []
     for seed in range(150):
         ledger = Ledger(form)
-        learned(pool, table.incidence, ledger, 1, np.random.default_rng(seed))
+        learn_factor(pool, table.incidence, ledger, 1, np.random.default_rng(seed))
         (query,) = ledger.asked
         first.append(query.terms[0].value)
     for word, part in (("aa", 1 / 8), ("bb", 1 / 4), ("cc", 5 / 8)):
@@ -338,22 +344,24 @@ def test_queries_are_drawn_to_learn_the_factor_by_how_often_they_are_found():
         assert share == pytest.approx(part, abs=0.12)  # three standard errors
     # a word that the reference lacks cannot be drawn, nor more than there are
     lacks = {key: r for key, r in half.items() if key[0] != "a"}
-    table = Tabled(form.interface, lacks, rng=np.random.default_rng(0))
+    table = TableForm(form.interface, lacks, rng=np.random.default_rng(0))
     ledger = Ledger(form)
-    learned(pool, table.incidence, ledger, 9, np.random.default_rng(0))
+    learn_factor(pool, table.incidence, ledger, 9, np.random.default_rng(0))
     assert {q.terms[0].value for q in ledger.asked} == {"bb", "cc"}
     # but one that it has once can
     once = {**lacks, **dict([next(kv for kv in half.items() if kv[0][0] == "a")])}
-    table = Tabled(form.interface, once, rng=np.random.default_rng(0))
+    table = TableForm(form.interface, once, rng=np.random.default_rng(0))
     ledger = Ledger(form)
-    learned(pool, table.incidence, ledger, 9, np.random.default_rng(0))
+    learn_factor(pool, table.incidence, ledger, 9, np.random.default_rng(0))
     assert {q.terms[0].value for q in ledger.asked} == {"aa", "bb", "cc"}
 
 
 def test_counts_that_are_kept_back_teach_no_factor():
     form = served((3, 16, 40), counts="none")
     pool = copy_of(form)
-    scaled = learned(pool, form.incidence, Ledger(form), 3, np.random.default_rng(0))
+    scaled = learn_factor(
+        pool, form.incidence, Ledger(form), 3, np.random.default_rng(0)
+    )
     assert (scaled.factor.value, scaled.factor.queries) == (1.0, 1)
 
 

@@ -5,20 +5,20 @@ import pytest
 
 from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Interface, Query, Term
-from halflife.queries.completeness import Read
+from halflife.queries.completeness import QueryAnswer
 from halflife.queries.drill_down import (
     WORDS,
     Drill,
     DrillStep,
     _halves,
     _narrowed,
-    ended,
-    rested,
-    ways,
+    count_paths,
+    finish_walk,
+    skips_level,
 )
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import DrillLevel, LocalChances, levels
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 
 CITY = Attribute("city", "select", ("Lima", "Oslo", "Rome"))
 MAKE = Attribute("make", "select", ("Audi", "Fiat"))
@@ -36,7 +36,7 @@ def level_of(attribute, *values, chance=None, rest=0.1):
 
 def ledger_of(records, *attributes, **interface):
     shape = Interface(attributes, **{"page_size": 3, **interface})
-    return Ledger(Tabled(shape, records, rng=np.random.default_rng(0)))
+    return Ledger(TableForm(shape, records, rng=np.random.default_rng(0)))
 
 
 def cities(**sizes):
@@ -64,26 +64,26 @@ def town(value):
 
 def test_words_can_be_asked_for_in_any_order():
     three = {"title": "red old big car"}
-    assert ways(three, []) == 1
-    assert ways(three, [word("red")]) == 3
-    assert ways(three, [word("red"), word("old")]) == 6
-    assert ways(three, [word("red"), word("old"), word("big")]) == 6
-    assert ways({"title": "red car"}, [word("red")]) == 1
+    assert count_paths(three, []) == 1
+    assert count_paths(three, [word("red")]) == 3
+    assert count_paths(three, [word("red"), word("old")]) == 6
+    assert count_paths(three, [word("red"), word("old"), word("big")]) == 6
+    assert count_paths({"title": "red car"}, [word("red")]) == 1
     # a word that is found though the record does not show it counts as its own
-    assert ways({"title": "car"}, [word("red")]) == 1
-    assert ways({"title": "old big"}, [word("red")]) == 3
+    assert count_paths({"title": "car"}, [word("red")]) == 1
+    assert count_paths({"title": "old big"}, [word("red")]) == 3
 
 
 def test_a_value_is_one_way_and_the_rest_is_of_those_without():
-    assert ways({"city": "Oslo"}, [town("Oslo")]) == 1
-    assert ways({"city": "Oslo"}, [town(None)]) == 0
-    assert ways({"city": "Bonn"}, [town(None)]) == 1  # not among the conditions
-    assert ways({}, [town(None)]) == 1
-    assert ways({"title": "red"}, [word(None)]) == 0
-    assert ways({"title": "car"}, [word(None)]) == 1
+    assert count_paths({"city": "Oslo"}, [town("Oslo")]) == 1
+    assert count_paths({"city": "Oslo"}, [town(None)]) == 0
+    assert count_paths({"city": "Bonn"}, [town(None)]) == 1  # not among the conditions
+    assert count_paths({}, [town(None)]) == 1
+    assert count_paths({"title": "red"}, [word(None)]) == 0
+    assert count_paths({"title": "car"}, [word(None)]) == 1
     # after red was asked for, no other word is left
-    assert ways({"title": "red"}, [word("red"), word(None)]) == 1
-    assert ways({"title": "red old"}, [word("red"), word(None)]) == 0
+    assert count_paths({"title": "red"}, [word("red"), word(None)]) == 1
+    assert count_paths({"title": "red old"}, [word("red"), word(None)]) == 0
 
 
 def test_a_walk_weighs_each_record_by_its_chance_and_ways():
@@ -94,14 +94,14 @@ def test_a_walk_weighs_each_record_by_its_chance_and_ways():
     }
     steps = (town("Oslo"), word("red"))
     query = Query.of(Term("city", "Oslo"), Term("title", "red"))
-    walk = ended(Read(records, whole=True), query, steps, 7)
+    walk = finish_walk(QueryAnswer(records, whole=True), query, steps, 7)
     assert (walk.probability, walk.requests, walk.whole) == (0.125, 7, True)
     assert list(walk.records) == ["a", "b", "c"]
     assert walk.weight.tolist() == [4.0, 8.0, 8.0 / 3.0]
     assert walk.size == pytest.approx(4.0 + 8.0 + 8.0 / 3.0)
     # the record that has a value is not of the rest
-    rest = ended(Read({"a": {"city": "Oslo"}, "z": {}}, whole=True), Query(),
-                 (town(None),), 1)  # fmt: skip
+    answer = QueryAnswer({"a": {"city": "Oslo"}, "z": {}}, whole=True)
+    rest = finish_walk(answer, Query(), (town(None),), 1)
     assert list(rest.records) == ["z"]
     assert rest.weight.tolist() == [2.0]
 
@@ -109,27 +109,35 @@ def test_a_walk_weighs_each_record_by_its_chance_and_ways():
 def test_counted_hits_stand_for_what_was_not_shown_where_values_divide():
     shown = cities(Oslo=3)
     oslo = Query.of(Term("city", "Oslo"))
-    cut = ended(Read(shown, whole=False, total=12), oslo, (town("Oslo"),), 1)
+    cut = finish_walk(
+        QueryAnswer(shown, whole=False, total=12), oslo, (town("Oslo"),), 1
+    )
     assert cut.weight.tolist() == [8.0] * 3  # 2 each, times 12 / 3
     assert cut.size == 24.0
-    whole = ended(Read(shown, whole=True, total=3), oslo, (town("Oslo"),), 1)
+    whole = finish_walk(
+        QueryAnswer(shown, whole=True, total=3), oslo, (town("Oslo"),), 1
+    )
     assert whole.weight.tolist() == [2.0] * 3
-    silent = ended(Read(shown, whole=False), oslo, (town("Oslo"),), 1)
+    silent = finish_walk(QueryAnswer(shown, whole=False), oslo, (town("Oslo"),), 1)
     assert silent.weight.tolist() == [2.0] * 3
-    rest = ended(Read({"z": {}}, whole=False, total=12), oslo, (town(None),), 1)
+    rest = finish_walk(
+        QueryAnswer({"z": {}}, whole=False, total=12), oslo, (town(None),), 1
+    )
     assert rest.weight.tolist() == [2.0]
     red = {"a": {"title": "red"}}
-    words = ended(Read(red, whole=False, total=12), oslo, (word("red"),), 1)
+    words = finish_walk(
+        QueryAnswer(red, whole=False, total=12), oslo, (word("red"),), 1
+    )
     assert words.weight.tolist() == [4.0]
-    none = ended(Read({}, whole=False, total=12), oslo, (town("Oslo"),), 1)
+    none = finish_walk(QueryAnswer({}, whole=False, total=12), oslo, (town("Oslo"),), 1)
     assert none.size == 0.0
 
 
 def test_a_path_goes_on_without_a_level_only_after_its_rest():
-    assert rested(TOWN, [town(None)])
-    assert not rested(TOWN, [town("Oslo")])
-    assert not rested(TOWN, [word(None)])
-    assert not rested(TOWN, [])
+    assert skips_level(TOWN, [town(None)])
+    assert not skips_level(TOWN, [town("Oslo")])
+    assert not skips_level(TOWN, [word(None)])
+    assert not skips_level(TOWN, [])
 
 
 # the order of conditions
@@ -317,7 +325,9 @@ def test_only_values_of_those_who_know_nothing_are_tracked_back():
 
 
 def prices(*values):
-    return Read({f"k{i}": {"price": v} for i, v in enumerate(values)}, whole=False)
+    return QueryAnswer(
+        {f"k{i}": {"price": v} for i, v in enumerate(values)}, whole=False
+    )
 
 
 def test_a_range_is_halved_at_the_median_of_different_numbers():

@@ -17,7 +17,7 @@ from halflife.queries.form_probe import (
     measure,
 )
 from halflife.queries.ledger import Ledger
-from halflife.queries.notes import End, usual_ends
+from halflife.queries.notes import ResultEnd, usual_ends
 
 ATTRIBUTES = (Attribute("city", "select"), Attribute("title", "keyword"))
 OSLO, ROME = (Query.of(Term("city", city)) for city in ("Oslo", "Rome"))
@@ -70,7 +70,7 @@ def begun(answers, query=ALL, *, last=0, beyond=None, shown=None, **book):
     asked, form = inquiry(answers, **book)
     found = asked._ask(query)
     size = len(found.records) if shown is None else shown
-    asked.notes.ends[query] = End(last, size, beyond)
+    asked.notes.ends[query] = ResultEnd(last, size, beyond)
     form.asked.clear()
     return asked, form
 
@@ -176,7 +176,7 @@ def test_the_last_page_that_is_known_is_the_last_with_records():
     one._ask(OSLO, 3)
     form.asked.clear()
     assert one._promised(ALL) is True
-    assert one.notes.ends[ALL] == End(1, 4)
+    assert one.notes.ends[ALL] == ResultEnd(1, 4)
     assert form.asked == []  # nobody says how many there are
 
 
@@ -372,18 +372,18 @@ def test_pages_are_tried_only_if_they_can_tell_something():
     assert one._try(ALL, 0) is True
     assert form.asked == []
     assert one._try(ALL, 2) is True
-    assert one.notes.ends[ALL] == End(2, 10, None)
+    assert one.notes.ends[ALL] == ResultEnd(2, 10, None)
     assert one._try(ALL, 3) is True
-    assert one.notes.ends[ALL] == End(3, 4, 4)  # less than a page, and no more
+    assert one.notes.ends[ALL] == ResultEnd(3, 4, 4)  # less than a page, and no more
     form.asked.clear()
     assert one._try(ALL, 4) is False
     assert one._try(ALL, 3) is True
     assert form.asked == []
     two, form = begun({ALL: (34, 34)}, everything=True)
     assert two._try(ALL, 6) is False
-    assert two.notes.ends[ALL] == End(0, 10, 6)
+    assert two.notes.ends[ALL] == ResultEnd(0, 10, 6)
     assert two._try(ALL, 1) is True
-    assert two.notes.ends[ALL] == End(1, 10, 6)
+    assert two.notes.ends[ALL] == ResultEnd(1, 10, 6)
     broken, _ = begun({ALL: (34, 34)}, broken={(ALL, 2)}, everything=True)
     with pytest.raises(BudgetSpent, match="could not be read"):
         broken._try(ALL, 2)
@@ -393,19 +393,25 @@ def test_a_page_that_repeats_an_earlier_one_is_none():
     one, form = begun({ALL: (90, 90)}, everything=True)
     form.ask = lambda query, page=0, newest=False: Book.ask(form, query, 0)
     assert one._try(ALL, 3) is False
-    assert one.notes.ends[ALL] == End(0, 10, 3)
+    assert one.notes.ends[ALL] == ResultEnd(0, 10, 3)
 
 
 @pytest.mark.parametrize(
     ("hits", "told", "cap", "pages", "end"),
     [
-        (34, 34, None, [3], End(3, 4, 4)),  # the last page shows that it is the last
-        (40, 40, None, [3, 4], End(3, 10, 4)),  # a full one does not
-        (200, 200, None, [19, 21], End(19, 10, 21)),  # 6 % further on
-        (200, 200, 200, [19], End(19, 10, None)),
-        (200, 200, 50, [4], End(4, 10, None)),
-        (190, 200, None, [19, 18], End(18, 10, 19)),  # two digits: 6 % before
-        (195, 200, None, [19], End(19, 5, 20)),
+        (
+            34,
+            34,
+            None,
+            [3],
+            ResultEnd(3, 4, 4),
+        ),  # the last page shows that it is the last
+        (40, 40, None, [3, 4], ResultEnd(3, 10, 4)),  # a full one does not
+        (200, 200, None, [19, 21], ResultEnd(19, 10, 21)),  # 6 % further on
+        (200, 200, 200, [19], ResultEnd(19, 10, None)),
+        (200, 200, 50, [4], ResultEnd(4, 10, None)),
+        (190, 200, None, [19, 18], ResultEnd(18, 10, 19)),  # two digits: 6 % before
+        (195, 200, None, [19], ResultEnd(19, 5, 20)),
     ],
 )
 def test_a_promised_end_is_looked_for_where_it_is_promised(hits, told, cap, pages, end):
@@ -437,7 +443,7 @@ def test_without_a_number_pages_are_skipped_by_four():
     capped, form = begun({ALL: (10**6, None)}, everything=True, cap=250)
     capped._search(ALL, None)
     assert [page for _, page in form.asked] == [4, 20, 24]
-    assert capped.notes.ends[ALL] == End(24, 10, None)
+    assert capped.notes.ends[ALL] == ResultEnd(24, 10, None)
     odd, form = begun({ALL: (10**6, None)}, everything=True, cap=251)
     odd._search(ALL, None)
     assert [page for _, page in form.asked] == [4, 20, 25]
@@ -488,7 +494,7 @@ def test_another_query_that_should_go_on_is_held_against_an_end(
     for query in (ALL, OSLO):
         one._ask(query)
     form.asked.clear()
-    one._compare(ALL, End(4, 10, 5))
+    one._compare(ALL, ResultEnd(4, 10, 5))
     assert form.asked == [(OSLO, page) for page in asked]
     assert one.notes.shared is shared
 
@@ -499,13 +505,13 @@ def test_one_other_query_is_enough_and_failures_prove_nothing():
     for query in (ALL, OSLO, ROME):
         one._ask(query)
     form.asked.clear()
-    one._compare(ALL, End(4, 10))
+    one._compare(ALL, ResultEnd(4, 10))
     assert form.asked == [(OSLO, 4), (OSLO, 5)]
     for page in (4, 5):
         torn, _ = inquiry(answers, broken={(OSLO, page)}, everything=True)
         for query in (ALL, OSLO):
             torn._ask(query)
-        torn._compare(ALL, End(4, 10, 5))
+        torn._compare(ALL, ResultEnd(4, 10, 5))
         assert torn.notes.shared is None
 
 

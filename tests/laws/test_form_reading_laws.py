@@ -9,25 +9,25 @@ import pytest
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
 from halflife.core.object_store import NEVER, Register, Snapshot, Spell, Version
-from halflife.queries.completeness import AnswerCompleter, Begun, Read
-from halflife.queries.doubt import DoubtCheck, Doubts
-from halflife.queries.faulty_form import Troubled, Troubles
+from halflife.queries.completeness import PartialAnswer, QueryAnswer, QueryReader
+from halflife.queries.doubt import AbsenceCheck, AbsenceTracker
+from halflife.queries.faulty_form import FaultyForm, FormFaults
 from halflife.queries.first_crawl import (
     UNREAD,
     crawl_ahead,
-    crawling,
+    describe_crawl,
     first_crawl,
-    said,
+    start_crawl,
 )
 from halflife.queries.form_copy import FormCopy, FormWish
-from halflife.queries.form_facts import FormFinding, Measured
-from halflife.queries.frontier import CrawlPart, CrawlState, restored, written
+from halflife.queries.form_facts import FormFacts, FormFinding
+from halflife.queries.frontier import CrawlPart, CrawlState, read_crawl, write_crawl
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Counter, LocalRecords, Origin
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import ReportedTotal
-from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.table_form import TableFaults, TableForm
 from halflife.queries.unseen import UnseenRecords
 
 CITY, TITLE = Attribute("city", "select"), Attribute("title", "keyword")
@@ -51,7 +51,7 @@ def records(sizes, **more):
 
 def form_of(held, *attributes, faults=None, **interface):
     shape = Interface(attributes or (CITY,), **{"page_size": 5, **interface})
-    return Tabled(shape, held, rng=np.random.default_rng(0), faults=faults)
+    return TableForm(shape, held, rng=np.random.default_rng(0), faults=faults)
 
 
 # the ledger
@@ -92,7 +92,7 @@ def test_asking_ends_when_somebody_says_so_and_troubles_are_kept():
     for more in (ledger.heed, lambda: ledger.ask(OSLO)):
         with pytest.raises(BudgetSpent, match="stopped"):
             more()
-    failing = Ledger(Troubled(form, Troubles(fails=1)))
+    failing = Ledger(FaultyForm(form, FormFaults(fails=1)))
     assert failing.trouble == ""
     with pytest.raises(SourceError):
         failing.ask(OSLO)
@@ -133,7 +133,7 @@ def test_pages_are_read_to_the_end_the_cap_or_the_limit(
 )
 def test_a_form_that_always_has_more_ends_at_its_cap(most, begin, asked, finished):
     form = form_of(records({"Oslo": 23}), cap=12)
-    ledger = Ledger(Troubled(form, Troubles(stuck=True)))
+    ledger = Ledger(FaultyForm(form, FormFaults(stuck=True)))
     assert len(list(ledger.pages(OSLO, most, begin=begin))) == asked
     assert (OSLO in ledger.finished) is finished
 
@@ -186,7 +186,7 @@ def test_an_answer_is_whole_if_it_ended_before_the_cap_with_all_that_was_counted
     ],
 )
 def test_a_number_alone_says_that_there_is_too_much(counts, cap, most, total, over):
-    reader = AnswerCompleter(Ledger(form_of({}, counts=counts, cap=cap)), most)
+    reader = QueryReader(Ledger(form_of({}, counts=counts, cap=cap)), most)
     assert reader._overflows(ResultPage({}, total)) is over
 
 
@@ -211,7 +211,7 @@ def test_a_query_is_read_as_far_as_it_may_be_whole(form, most, wanted):
     (counts, cap, hits), (whole, requests, shown) = form, wanted
     form = form_of(records({"Oslo": hits}), counts=counts, cap=cap)
     ledger = Ledger(form)
-    reader = AnswerCompleter(ledger, most)
+    reader = QueryReader(ledger, most)
     assert reader.known(OSLO) is None
     found = reader.read(OSLO)
     assert (found.whole, ledger.requests) == (whole, requests)
@@ -222,8 +222,8 @@ def test_a_query_is_read_as_far_as_it_may_be_whole(form, most, wanted):
 
 
 def test_an_answer_with_fewer_records_than_counted_is_not_whole():
-    form = form_of(records({"Oslo": 12}), faults=Faults(unstable=True))
-    found = AnswerCompleter(Ledger(form)).read(OSLO)
+    form = form_of(records({"Oslo": 12}), faults=TableFaults(unstable=True))
+    found = QueryReader(Ledger(form)).read(OSLO)
     assert len(found.records) < 12
     assert (found.whole, found.total) == (False, 12)
 
@@ -231,39 +231,42 @@ def test_an_answer_with_fewer_records_than_counted_is_not_whole():
 def test_what_cannot_be_asked_overflows():
     form = form_of(records({"Oslo": 2}, title="red"), CITY, TITLE, together=1)
     ledger = Ledger(form)
-    reader = AnswerCompleter(ledger)
+    reader = QueryReader(ledger)
     both = Query.of(Term("city", "Oslo"), Term("title", "red"))
     assert [reader.answers(q) for q in (Query(), OSLO, both)] == [False, True, False]
     for query in (Query(), both):
-        assert reader.read(query) == Read({}, whole=False)
-        assert reader.reach(query) == Read({}, whole=False)
+        assert reader.read(query) == QueryAnswer({}, whole=False)
+        assert reader.reach(query) == QueryAnswer({}, whole=False)
     assert ledger.requests == 0
     wide = form_of({}, CITY, TITLE, together=2, everything=True)
-    assert all(AnswerCompleter(Ledger(wide)).answers(q) for q in (Query(), OSLO, both))
+    assert all(QueryReader(Ledger(wide)).answers(q) for q in (Query(), OSLO, both))
 
 
 def test_reading_goes_on_after_the_pages_that_were_read():
     form = form_of(records({"Oslo": 12}))
     pages = [form.ask(OSLO, p).records for p in range(3)]
-    begun = Begun(OSLO, 5, 2, {**pages[0], **pages[1]}, 12)
+    begun = PartialAnswer(OSLO, 5, 2, {**pages[0], **pages[1]}, 12)
     ledger = Ledger(form)
-    found = AnswerCompleter(ledger, begun=begun).read(OSLO)
+    found = QueryReader(ledger, begun=begun).read(OSLO)
     assert (found.whole, len(found.records), ledger.requests) == (True, 12, 1)
     # a page number means something else where pages have another length
-    other = Begun(OSLO, 4, 2, {**pages[0]}, 12)
+    other = PartialAnswer(OSLO, 4, 2, {**pages[0]}, 12)
     ledger = Ledger(form)
-    found = AnswerCompleter(ledger, begun=other).read(OSLO)
+    found = QueryReader(ledger, begun=other).read(OSLO)
     assert (found.whole, ledger.requests) == (True, 3)
     # another query, or none read, is begun anew
-    for begun in (Begun(ROME, 5, 2, dict(pages[0]), 12), Begun(OSLO, 5)):
+    for begun in (
+        PartialAnswer(ROME, 5, 2, dict(pages[0]), 12),
+        PartialAnswer(OSLO, 5),
+    ):
         ledger = Ledger(form)
-        assert AnswerCompleter(ledger, begun=begun).read(OSLO).whole
+        assert QueryReader(ledger, begun=begun).read(OSLO).whole
         assert ledger.requests == 3
 
 
 def test_what_was_begun_tells_how_far_it_came():
     form = form_of(records({"Oslo": 12}))
-    reader = AnswerCompleter(Ledger(form, 2))
+    reader = QueryReader(Ledger(form, 2))
     with pytest.raises(BudgetSpent):
         reader.read(OSLO)
     begun = reader.begun
@@ -278,7 +281,7 @@ def test_what_was_begun_tells_how_far_it_came():
 def test_all_that_can_be_reached_of_a_query_is_read(cap, hits, requests, shown):
     form = form_of(records({"Oslo": hits}), cap=cap)
     ledger = Ledger(form)
-    reader = AnswerCompleter(ledger, 5)
+    reader = QueryReader(ledger, 5)
     assert not reader.read(OSLO).whole
     assert ledger.requests == 1
     found = reader.reach(OSLO)
@@ -290,7 +293,7 @@ def test_all_that_can_be_reached_of_a_query_is_read(cap, hits, requests, shown):
 def test_what_was_reached_to_the_cap_is_not_asked_for_again():
     form = form_of(records({"Oslo": 23}), cap=12, counts="none")
     ledger = Ledger(form)
-    reader = AnswerCompleter(ledger)
+    reader = QueryReader(ledger)
     found = reader.read(OSLO)  # three pages show as many as the cap
     assert (found.whole, len(found.records), ledger.requests) == (False, 12, 3)
     again = reader.reach(OSLO)
@@ -306,29 +309,29 @@ def test_the_check_is_the_query_that_settles_most_for_a_request():
         f"k{i}": {"city": "Oslo", "make": f"m{i % 2}", "title": f"red w{i}"}
         for i in range(5)
     }
-    table = Tabled(form, {"k0": copy["k0"]}, rng=np.random.default_rng(0))
+    table = TableForm(form, {"k0": copy["k0"]}, rng=np.random.default_rng(0))
     ledger = Ledger(table)
-    doubts = Doubts(form, copy)
+    doubts = AbsenceTracker(form, copy)
     list(ledger.pages(OSLO))
     doubts.hear(ledger)
     assert doubts.suspects() == ["k1", "k2", "k3", "k4"]
     # red: 5 records, 3 pages, settles 4; m0: 3 records, 2 pages, settles 2;
     # m1: 2 records, 1 page, settles 2; a word of one record settles it for 1 page
-    assert doubts.check() == DoubtCheck(one("make", "m1"), 1, 2)
+    assert doubts.check() == AbsenceCheck(one("make", "m1"), 1, 2)
     list(ledger.pages(one("make", "m1")))
     doubts.hear(ledger)
     assert doubts.absent() == {"k1", "k3"}
     assert doubts.suspects() == ["k2", "k4"]
     # red still takes three pages for two; of equals the narrowest query is kept
     rare = Query.of(Term("make", "m0"), Term("title", "red"), Term("title", "w2"))
-    assert doubts.check() == DoubtCheck(rare, 1, 1)
+    assert doubts.check() == AbsenceCheck(rare, 1, 1)
 
 
 def missed(form, copy, *queries, now=()):
     """Return doubts after some queries of a form that has only some of the copy."""
     held = {key: copy[key] for key in now}
-    ledger = Ledger(Tabled(form, held, rng=np.random.default_rng(0)))
-    doubts = Doubts(form, copy)
+    ledger = Ledger(TableForm(form, held, rng=np.random.default_rng(0)))
+    doubts = AbsenceTracker(form, copy)
     for query in queries:
         list(ledger.pages(query))
     doubts.hear(ledger)
@@ -341,7 +344,7 @@ def test_what_settles_many_is_worth_more_pages():
     copy |= {f"r{i}": {"city": "Rome", "make": "m"} for i in range(2)}
     doubts, _ = missed(form, copy, OSLO)
     # five records are three pages, and settle all three that are in doubt
-    assert doubts.check() == DoubtCheck(one("make", "m"), 3, 3)
+    assert doubts.check() == AbsenceCheck(one("make", "m"), 3, 3)
 
 
 def test_a_term_tells_if_its_attribute_is_not_in_some_query_that_was_missed():
@@ -354,10 +357,10 @@ def test_a_term_tells_if_its_attribute_is_not_in_some_query_that_was_missed():
     # all attributes were used: each of its terms alone is a beginning
     every, _ = missed(form, copy, Query.of(city, make, red))
     assert len(every._open("a")) == 4
-    assert every.check() == DoubtCheck(Query.of(city), 1, 1)
+    assert every.check() == AbsenceCheck(Query.of(city), 1, 1)
     more = {"b": {"city": "Oslo", "make": "n"}, "a": {"city": "Oslo", "make": "m"}}
     rarest, _ = missed(form, more, Query.of(city, make))
-    assert rarest.check() == DoubtCheck(Query.of(make), 1, 1)
+    assert rarest.check() == AbsenceCheck(Query.of(make), 1, 1)
     # terms of attributes that nothing was missed by are joined, three at most
     single, _ = missed(form, copy, OSLO)
     assert single.check().query == Query.of(make, red, Term("title", "old"))
@@ -393,11 +396,11 @@ def test_a_record_is_gone_if_two_queries_without_a_common_attribute_lack_it():
 def test_a_query_that_was_read_in_vain_is_not_asked_for_again():
     form = Interface((CITY, Attribute("make", "select")), page_size=2, together=1)
     copy = {"a": {"city": "Oslo", "make": "m"}, "b": {"city": "Oslo", "make": "m"}}
-    ledger = Ledger(Tabled(form, {}, rng=np.random.default_rng(0)))
-    doubts = Doubts(form, copy)
+    ledger = Ledger(TableForm(form, {}, rng=np.random.default_rng(0)))
+    doubts = AbsenceTracker(form, copy)
     list(ledger.pages(OSLO))
     doubts.hear(ledger)
-    assert doubts.check() == DoubtCheck(one("make", "m"), 1, 2)
+    assert doubts.check() == AbsenceCheck(one("make", "m"), 1, 2)
     doubts._read.add(one("make", "m"))
     assert doubts.check() is None
     assert doubts.absent() == frozenset()
@@ -520,21 +523,24 @@ def crawl_of(left=(), unresolved=(), unproven=(), **more):
 
 def test_it_is_said_how_far_a_crawl_has_come():
     capped, free = form_of({}, cap=20).interface, form_of({}).interface
-    assert said(crawl_of(complete=True), free) == "everything was read"
+    assert describe_crawl(crawl_of(complete=True), free) == "everything was read"
     left = [CrawlPart(OSLO), CrawlPart(ROME)]
-    assert said(crawl_of(left), capped) == "2 queries left open"
-    assert said(crawl_of(left[:1]), capped) == "1 query left open"
-    assert said(crawl_of(), capped) == "all that it shows was read"
+    assert describe_crawl(crawl_of(left), capped) == "2 queries left open"
+    assert describe_crawl(crawl_of(left[:1]), capped) == "1 query left open"
+    assert describe_crawl(crawl_of(), capped) == "all that it shows was read"
     some = crawl_of(unresolved=(OSLO, ROME), unproven=(OSLO, Query()))
-    assert said(some, free) == "all was asked; 3 queries may have more than shown"
-    assert said(some, capped).endswith(
+    assert (
+        describe_crawl(some, free)
+        == "all was asked; 3 queries may have more than shown"
+    )
+    assert describe_crawl(some, capped).endswith(
         "3 queries may have more than shown (it shows 20 of a query at most)"
     )
 
 
 def test_a_crawl_that_reads_everything_is_a_complete_look():
     form = form_of(records({"Oslo": 12}), everything=True)
-    kept = first_crawl(crawling(Ledger(form), FormCopy.of(Register())), 3.0)
+    kept = first_crawl(start_crawl(Ledger(form), FormCopy.of(Register())), 3.0)
     assert (kept.complete, kept.left, kept.trouble) == (True, None, "")
     assert kept.records == form.records
     assert kept.stop == "everything was read"
@@ -544,21 +550,21 @@ def test_a_crawl_that_reads_everything_is_a_complete_look():
     assert [tuple(tried) for tried in kept.tried] == [("everything", 3, 12, 12, 12)]
     assert kept.reported == ReportedTotal(3.0, 12)
     nothing = form_of({}, everything=True)
-    kept = first_crawl(crawling(Ledger(nothing), FormCopy.of(Register())))
+    kept = first_crawl(start_crawl(Ledger(nothing), FormCopy.of(Register())))
     assert [tuple(tried) for tried in kept.tried] == [("everything", 1, 0, 0, 0)]
     full = form_of(records({"Oslo": 10}), everything=True)
-    kept = first_crawl(crawling(Ledger(full), FormCopy.of(Register())))
+    kept = first_crawl(start_crawl(Ledger(full), FormCopy.of(Register())))
     assert kept.tried[0].requests == 2
 
 
 def test_a_crawl_in_turns_is_no_complete_look():
     form = form_of(records({"Oslo": 12}), everything=True)
-    first = first_crawl(crawling(Ledger(form, 2), FormCopy.of(Register())), 3.0)
+    first = first_crawl(start_crawl(Ledger(form, 2), FormCopy.of(Register())), 3.0)
     assert (first.complete, first.stop) == (False, "1 query left open")
     assert first.left is not None
     assert first.reported == ReportedTotal(3.0, 12)
     held = FormCopy(first.records, {}, {}, (), 3.0, crawl=first.left)
-    second = first_crawl(crawling(Ledger(form, 9), held), 4.0)
+    second = first_crawl(start_crawl(Ledger(form, 9), held), 4.0)
     assert (second.complete, second.left) == (False, None)
     assert second.stop == "everything was read"
     assert {*first.records, *second.records} == form.records.keys()
@@ -567,7 +573,7 @@ def test_a_crawl_in_turns_is_no_complete_look():
 def test_what_is_reported_and_not_shown_is_told_once_all_was_read():
     held = records({"Oslo": 30})
     form = form_of(held, everything=True, cap=20)
-    kept = first_crawl(crawling(Ledger(form), FormCopy.of(Register())), 3.0)
+    kept = first_crawl(start_crawl(Ledger(form), FormCopy.of(Register())), 3.0)
     assert kept.left is None
     assert (kept.reported.total, kept.reported.unfound) == (30, 10)
     assert kept.reported.doubted is False
@@ -582,14 +588,14 @@ def test_numbers_that_were_confirmed_say_how_many_are_not_seen(counts, luck, kno
     form = form_of(records({"Oslo": 30}), everything=True, cap=20, counts=counts)
     ledger = Ledger(form)
     ledger.trust.recall(luck)
-    kept = first_crawl(crawling(ledger, FormCopy.of(Register())))
+    kept = first_crawl(start_crawl(ledger, FormCopy.of(Register())))
     assert kept.left is None
     assert (kept.unseen == UnseenRecords()) is known
 
 
 def test_a_crawl_whose_numbers_are_refuted_begins_anew_and_keeps_what_it_found():
     held = records({"Oslo": 12})
-    walk = crawling(Ledger(form_of(held, everything=True)), FormCopy.of(Register()))
+    walk = start_crawl(Ledger(form_of(held, everything=True)), FormCopy.of(Register()))
     kept = {"old": {"city": "Rome"}}
     walk.records.update(kept)
     walk.words, walk._whole, walk.unproven = True, False, [OSLO]
@@ -602,8 +608,8 @@ def test_a_crawl_whose_numbers_are_refuted_begins_anew_and_keeps_what_it_found()
 
 def test_a_failure_that_cut_a_crawl_short_is_told():
     form = form_of(records({"Oslo": 12}), everything=True)
-    failing = Ledger(Troubled(form, Troubles(fails=2)))
-    kept = first_crawl(crawling(failing, FormCopy.of(Register())))
+    failing = Ledger(FaultyForm(form, FormFaults(fails=2)))
+    kept = first_crawl(start_crawl(failing, FormCopy.of(Register())))
     assert kept.trouble == "the form failed"
     assert kept.left is not None
 
@@ -613,7 +619,7 @@ def test_words_go_on_only_if_a_number_tells_when_they_are_done():
     for counts, goes_on in (("exact", True), ("none", False)):
         form = form_of(held, TITLE, cap=5, counts=counts, everything=True)
         ledger = Ledger(form, 8)
-        kept = first_crawl(crawling(ledger, FormCopy.of(Register())))
+        kept = first_crawl(start_crawl(ledger, FormCopy.of(Register())))
         assert kept.complete is False
         assert (kept.left is not None) is goes_on
 
@@ -643,7 +649,7 @@ def test_the_plan_of_a_crawl_asks_last_parts_first_and_divided_ones_at_last():
     ],
 )
 def test_the_plan_counts_the_pages_that_are_left(query, pages, total, left):
-    begun = Begun(query, 5, pages, {}, total)
+    begun = PartialAnswer(query, 5, pages, {}, total)
     crawl = crawl_of([CrawlPart(OSLO)], begun=begun)
     held = FormCopy({}, {}, {}, (), 1.0, crawl=crawl)
     (step,) = crawl_ahead(held, form_of({}).interface)
@@ -678,11 +684,11 @@ def test_a_crawl_comes_back_as_it_was_written():
         stuck=(CrawlPart(ROME, below, failed=1),),
         words=True,
         total=9,
-        reads={ROME: Read({"Rome0": held["Rome0"]}, whole=True, total=1)},
-        begun=Begun(OSLO, 5, 2, {"Oslo1": held["Oslo1"]}, 4),
+        reads={ROME: QueryAnswer({"Rome0": held["Rome0"]}, whole=True, total=1)},
+        begun=PartialAnswer(OSLO, 5, 2, {"Oslo1": held["Oslo1"]}, 4),
         whole=False,
     )
-    back = restored(json.loads(json.dumps(written(crawl))), held)
+    back = read_crawl(json.loads(json.dumps(write_crawl(crawl))), held)
     assert back.open == crawl.open == (Query(), OSLO)
     assert back.left[1].above is back.left[0]
     assert back.left[0].above is None
@@ -695,12 +701,12 @@ def test_a_crawl_comes_back_as_it_was_written():
     assert (back.words, back.whole, back.total) == (True, False, 9)
     assert back.reads == crawl.reads
     assert back.begun == crawl.begun
-    fresh = restored(json.loads(json.dumps(written(CrawlState.of_nothing()))), {})
+    fresh = read_crawl(json.loads(json.dumps(write_crawl(CrawlState.of_nothing()))), {})
     assert (fresh.begun, fresh.whole, fresh.complete) == (None, True, False)
     assert fresh.open == (Query(),)
-    old = written(crawl)
+    old = write_crawl(crawl)
     del old["whole"]
-    assert restored(old, held).whole is True
+    assert read_crawl(old, held).whole is True
 
 
 # what was found out about a form
@@ -722,7 +728,7 @@ def test_a_crawl_comes_back_as_it_was_written():
 )
 def test_the_weaker_of_claim_and_finding_holds_for_counts(found, claimed, after):
     interface = Interface((CITY,), counts=claimed)
-    assert Measured(counts=found).interface(interface).counts == after
+    assert FormFacts(counts=found).interface(interface).counts == after
 
 
 def test_claims_are_taken_back_where_they_were_found_wrong():
@@ -733,17 +739,17 @@ def test_claims_are_taken_back_where_they_were_found_wrong():
     shy = Interface((CITY, TITLE), page_size=9, together=4)
     for name in ("everything", "newest", "lookup"):
         for verdict, kept in ((True, True), (None, True), (False, False)):
-            found = Measured(**{name: verdict})
+            found = FormFacts(**{name: verdict})
             assert getattr(found.interface(bold), name) is kept
             assert getattr(found.interface(shy), name) is False
-    assert Measured(conjunctive=False).interface(bold).together == 1
-    assert Measured(conjunctive=True).interface(bold).together == 4
-    assert Measured(ignored=("city",)).interface(bold).attributes == (TITLE,)
-    assert Measured(page_size=6).interface(bold).page_size == 6
-    assert Measured(page_size=6, paged=False).interface(shy).cap == 6
-    assert Measured(paged=True).interface(shy).cap is None
-    assert Measured(cap=60).interface(bold).cap == 50
-    row = Measured(requests=3, findings=(FormFinding("a", "b", "c"),)).row()
+    assert FormFacts(conjunctive=False).interface(bold).together == 1
+    assert FormFacts(conjunctive=True).interface(bold).together == 4
+    assert FormFacts(ignored=("city",)).interface(bold).attributes == (TITLE,)
+    assert FormFacts(page_size=6).interface(bold).page_size == 6
+    assert FormFacts(page_size=6, paged=False).interface(shy).cap == 6
+    assert FormFacts(paged=True).interface(shy).cap is None
+    assert FormFacts(cap=60).interface(bold).cap == 50
+    row = FormFacts(requests=3, findings=(FormFinding("a", "b", "c"),)).row()
     assert row["requests"] == 3
     assert row["ignored"] == []
     assert row["findings"] == [{"what": "a", "verdict": "b", "why": "c"}]
@@ -754,29 +760,31 @@ def test_claims_are_taken_back_where_they_were_found_wrong():
 
 def test_pages_overlap_only_where_there_is_a_page_before_and_one_now():
     form = form_of(records({"Oslo": 7}))
-    troubled = Troubled(form, Troubles(overlap=2))
+    troubled = FaultyForm(form, FormFaults(overlap=2))
     first, second = (list(form.ask(OSLO, p).records) for p in range(2))
     assert list(troubled.ask(OSLO, 1).records) == [*first[-2:], *second]
     assert troubled.ask(OSLO, 2).records == {}
     found = troubled.ask(OSLO, 1)
     assert (found.total, found.more, found.requests) == (7, False, 1)
     assert form.ask(OSLO, 2).records == {}
-    plain = Troubled(form, Troubles())
+    plain = FaultyForm(form, FormFaults())
     assert list(plain.ask(OSLO, 1).records) == second
 
 
 def test_newest_first_is_ignored_by_a_form_that_does_not_sort():
     dates = {f"Oslo{i}": float(i) for i in range(7)}
     shape = Interface((CITY,), page_size=5, newest=True, everything=True)
-    form = Tabled(
+    form = TableForm(
         shape, records({"Oslo": 7}), rng=np.random.default_rng(0), dates=dates
     )
     sorted_ = list(form.ask(OSLO, newest=True).records)
-    assert list(Troubled(form, Troubles()).ask(OSLO, newest=True).records) == sorted_
-    deaf = Troubled(form, Troubles(unsorted=True))
+    assert (
+        list(FaultyForm(form, FormFaults()).ask(OSLO, newest=True).records) == sorted_
+    )
+    deaf = FaultyForm(form, FormFaults(unsorted=True))
     assert list(deaf.ask(OSLO, newest=True).records) == list(form.ask(OSLO).records)
     claims = Interface((CITY,), page_size=9)
-    assert Troubled(form, Troubles(), claims).interface is claims
+    assert FaultyForm(form, FormFaults(), claims).interface is claims
 
 
 @pytest.mark.parametrize(("size", "half"), [(1, 1), (2, 1), (5, 2), (6, 3)])
@@ -785,7 +793,7 @@ def test_terms_joined_by_or_take_half_a_page_each(size, half):
         f"b{i}": {"city": "Rome", "title": "blue"} for i in range(9)
     }
     form = form_of(held, CITY, TITLE, page_size=size, counts="none")
-    troubled = Troubled(form, Troubles(either=True))
+    troubled = FaultyForm(form, FormFaults(either=True))
     found = troubled.ask(Query.of(Term("city", "Oslo"), Term("title", "blue")))
     assert sum(key.startswith("Oslo") for key in found.records) == half
     assert sum(key.startswith("b") for key in found.records) == half

@@ -18,7 +18,7 @@ from halflife.queries.levels import DrillLevel, LocalChances
 from halflife.queries.random_check import (
     DrawTally,
     DrilledRecords,
-    LookedUp,
+    LookupSample,
     by_key,
     counts_all,
     draw,
@@ -33,7 +33,7 @@ from halflife.queries.sampling import (
     _wanted,
     sample,
 )
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from lab.relation_size import (
     FormSizeMethod,
     averaged,
@@ -433,7 +433,7 @@ def test_each_record_looked_up_stands_for_as_many_as_it_was_drawn_from(
     each = parts / n if n else float(parts)
     lacks = max(total - each * there, 0.0) if total is not None else 0.0
     looks = inf if n >= parts else n / (1 - n / parts)
-    found = LookedUp(parts, answers, total).tally(held, same)
+    found = LookupSample(parts, answers, total).tally(held, same)
     assert found == DrawTally(
         pytest.approx(each * right),
         float(parts),
@@ -443,13 +443,13 @@ def test_each_record_looked_up_stands_for_as_many_as_it_was_drawn_from(
 
 
 def test_a_copy_that_has_shrunk_since_is_told_of_by_what_is_left():
-    drawn = LookedUp(3, [{"a": {"n": 1}}, {}], 3)
+    drawn = LookupSample(3, [{"a": {"n": 1}}, {}], 3)
     found = drawn.tally({"a": {"n": 1}}, same)  # two of three: each stands for 1.5
     assert found == DrawTally(1.5, 1.0, 1.5, pytest.approx(2 / (1 - 2 / 3) * 2.5))
 
 
 def test_a_copy_of_nothing_lacks_all_there_is():
-    found = LookedUp(0, [], 5).tally({}, same)
+    found = LookupSample(0, [], 5).tally({}, same)
     assert (found.true, found.held, found.lacks) == (0.0, 0.0, 5.0)
     assert found.looks == inf
 
@@ -505,7 +505,7 @@ def test_look_ups_end_with_their_requests_and_are_of_different_records():
     for known, n in ((True, 6), (False, 5)):  # one tells how many there are
         ledger = Ledger(behind(there, **full))
         draws = draw(ledger, there, rng(), 6, known=known)
-        assert isinstance(draws, LookedUp)
+        assert isinstance(draws, LookupSample)
         assert (ledger.requests, len(draws.shown), draws.parts) == (6, n, 20)
         assert len({key for one in draws.shown for key in one}) == n
         assert draws.total == (None if known else 20)
@@ -514,7 +514,7 @@ def test_look_ups_end_with_their_requests_and_are_of_different_records():
         assert [next(iter(one)) for one in draws.shown] == drawn
 
 
-class Mute(Tabled):
+class Mute(TableForm):
     """A form that does not say how many records there are."""
 
     def _told(self, query, hits):
@@ -525,7 +525,7 @@ def test_without_the_number_of_all_nothing_is_said_of_what_is_lacking():
     there = cars(9)
     shape = Interface(ATTRIBUTES, everything=True, lookup=True)
     draws = draw(Ledger(Mute(shape, there, rng=rng())), there, rng(), 6, known=False)
-    assert draws == LookedUp(9)
+    assert draws == LookupSample(9)
     known = draw(Ledger(Mute(shape, there, rng=rng())), there, rng(), 6, known=True)
     assert len(known.shown) == 6
 

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
-from halflife.queries.notes import End, Notes, usual_ends
+from halflife.queries.notes import ProbeNotes, ResultEnd, usual_ends
 from halflife.queries.verdicts import (
     _conjunctive,
     _descends,
     _ignored,
     _shown,
     _unheard,
-    judged,
+    judge_form,
 )
 
 CITY = Attribute("city", "select", ("Oslo", "Rome", "Lima"))
@@ -32,7 +32,7 @@ def rows(n, city="Oslo", first=0, **more):
 
 def notes_of(*answers, size=20, **more):
     """Return notes of (query, page, records, total)."""
-    notes = Notes(FORM, size, **more)
+    notes = ProbeNotes(FORM, size, **more)
     for query, page, records, total in answers:
         notes.pages[query, page] = ResultPage(records=records, total=total)
     return notes
@@ -40,7 +40,7 @@ def notes_of(*answers, size=20, **more):
 
 def told(notes, what, date=""):
     """Return what was found out about something, and why."""
-    for finding in judged(notes, 1, date).findings:
+    for finding in judge_form(notes, 1, date).findings:
         if finding.what == what:
             return finding.verdict, finding.why
     return None
@@ -57,8 +57,8 @@ def test_results_end_early_if_clearly_more_were_told(total, capped):
     notes = notes_of(
         (one(OSLO), 0, rows(20), total), (one(ROME), 0, rows(3, "Rome"), 3)
     )
-    notes.ends[one(OSLO)] = End(4, 20, 5)
-    found = judged(notes, 1)
+    notes.ends[one(OSLO)] = ResultEnd(4, 20, 5)
+    found = judge_form(notes, 1)
     assert (found.cap, found.reached) == (100 if capped else None, 100)
     if capped:
         said = "city=Oslo has no page 6 of the 107 that it was told to have"
@@ -70,7 +70,7 @@ def test_results_end_early_if_clearly_more_were_told(total, capped):
 
 def test_an_end_that_is_known_only_roughly_is_said_to_be_at_least_that():
     notes = notes_of((one(OSLO), 0, rows(20), 999))
-    notes.ends[one(OSLO)] = End(4, 20, 9)
+    notes.ends[one(OSLO)] = ResultEnd(4, 20, 9)
     assert told(notes, "end of results") == (
         "at least 100", "city=Oslo has no page 10 of the 999 that it was told to have"
     )  # fmt: skip
@@ -85,31 +85,31 @@ def test_an_end_that_is_known_only_roughly_is_said_to_be_at_least_that():
 
 def test_a_number_that_lies_proves_no_end_and_one_that_stops_there_does():
     lying = notes_of((one(OSLO), 0, rows(20), 999), (one(ROME), 0, rows(3, "Rome"), 9))
-    lying.ends[one(OSLO)] = End(4, 20, 5)
-    assert judged(lying, 1).counts == "lying"
-    assert judged(lying, 1).cap is None
+    lying.ends[one(OSLO)] = ResultEnd(4, 20, 5)
+    assert judge_form(lying, 1).counts == "lying"
+    assert judge_form(lying, 1).cap is None
     capped = notes_of(
         (one(OSLO), 0, rows(20), 200), (one(ROME), 0, rows(20, "Rome"), 200)
     )
-    capped.ends[one(OSLO)] = End(9, 20, 10)
-    assert judged(capped, 1).counts == "capped"
-    assert judged(capped, 1).cap == 200
-    capped.ends[one(OSLO)] = End(9, 19, 10)  # one less than was told
-    assert judged(capped, 1).cap is None
+    capped.ends[one(OSLO)] = ResultEnd(9, 20, 10)
+    assert judge_form(capped, 1).counts == "capped"
+    assert judge_form(capped, 1).cap == 200
+    capped.ends[one(OSLO)] = ResultEnd(9, 19, 10)  # one less than was told
+    assert judge_form(capped, 1).cap is None
 
 
 def test_a_query_whose_end_was_not_seen_does_not_hide_that_of_another():
     notes = notes_of((one(OSLO), 0, rows(20), 999), (one(ROME), 0, rows(20), 999))
-    notes.ends |= {one(ROME): End(9, 20), one(OSLO): End(4, 20, 5)}
-    assert (judged(notes, 1).cap, judged(notes, 1).reached) == (100, 200)
+    notes.ends |= {one(ROME): ResultEnd(9, 20), one(OSLO): ResultEnd(4, 20, 5)}
+    assert (judge_form(notes, 1).cap, judge_form(notes, 1).reached) == (100, 200)
 
 
 def test_the_furthest_result_of_all_queries_was_reached():
     notes = notes_of((one(OSLO), 0, rows(20), None), (one(ROME), 0, rows(9, "Rome"), 9))
-    assert judged(notes, 1).reached == 0
+    assert judge_form(notes, 1).reached == 0
     assert told(notes, "end of results") is None
-    notes.ends |= {one(OSLO): End(2, 5), one(ROME): End(0, 9, 1)}
-    assert judged(notes, 1).reached == 45
+    notes.ends |= {one(OSLO): ResultEnd(2, 5), one(ROME): ResultEnd(0, 9, 1)}
+    assert judge_form(notes, 1).reached == 45
 
 
 # The order of results
@@ -122,7 +122,7 @@ def test_four_of_five_records_must_be_there_again(kept, stable):
     notes.again[one(OSLO)] = ResultPage(
         dict(list(first.items())[:kept]) | rows(2, first=9)
     )
-    assert judged(notes, 1).stable is stable
+    assert judge_form(notes, 1).stable is stable
     verdict = told(notes, "order of results")
     same = "was the same" if stable else "was not the same"
     word = "stable" if stable else "unstable"
@@ -134,24 +134,24 @@ def test_records_that_came_between_do_not_change_the_order_of_the_others():
     notes = notes_of((one(OSLO), 0, first, None))
     between = dict(list(first.items())[:2]) | rows(1, first=9) | first
     notes.again[one(OSLO)] = ResultPage(between)
-    assert judged(notes, 1).stable is True
+    assert judge_form(notes, 1).stable is True
 
 
 def test_a_record_of_the_page_before_shows_that_pages_shift():
     notes = notes_of((one(OSLO), 0, rows(1), None), (one(OSLO), 1, rows(5), None))
-    assert judged(notes, 1).stable is False
+    assert judge_form(notes, 1).stable is False
     assert told(notes, "order of results") == (
         "unstable", "1 record of a page came on the page before, too"
     )  # fmt: skip
     # a page that is shown again as a whole shows that there are no others
     same = notes_of((one(OSLO), 0, rows(5), None), (one(OSLO), 1, rows(5), None))
-    assert judged(same, 1).stable is None
+    assert judge_form(same, 1).stable is None
     # two pages further on, or of another query, it shows nothing
     apart = notes_of((one(OSLO), 0, rows(5), None), (one(OSLO), 2, rows(6), None))
-    assert judged(apart, 1).stable is None
+    assert judge_form(apart, 1).stable is None
     other = notes_of((one(OSLO), 0, rows(5), None), (one(ROME), 1, rows(6), None))
     other.pages[one(ROME), 0] = ResultPage(rows(6, first=20))
-    assert judged(other, 1).stable is None
+    assert judge_form(other, 1).stable is None
 
 
 # Pages
@@ -161,7 +161,7 @@ def test_pages_follow_if_the_second_has_others():
     notes = notes_of(
         (one(OSLO), 0, rows(4), None), (one(OSLO), 1, rows(3, first=3), None)
     )
-    assert judged(notes, 1).page_size == 4
+    assert judge_form(notes, 1).page_size == 4
     assert told(notes, "pages") == (
         "4 records each", "its second page shows 2 other records"
     )  # fmt: skip
@@ -169,17 +169,17 @@ def test_pages_follow_if_the_second_has_others():
     assert told(same, "pages") == (
         "only the first", "its second page shows the same records as its first"
     )  # fmt: skip
-    assert (judged(same, 1).paged, judged(same, 1).page_size) == (False, 4)
+    assert (judge_form(same, 1).paged, judge_form(same, 1).page_size) == (False, 4)
     third = notes_of((one(OSLO), 0, rows(4), None), (one(OSLO), 2, rows(4), None))
-    assert judged(third, 1).paged is None
+    assert judge_form(third, 1).paged is None
 
 
 def test_a_page_with_more_than_was_claimed_tells_its_size():
     assert told(notes_of((one(OSLO), 0, rows(20), None)), "pages") is None
     full = notes_of((one(OSLO), 0, rows(21), None), (one(ROME), 0, rows(3, "Rome"), 3))
     assert told(full, "pages") == ("21 records", "a page showed as many")
-    assert judged(full, 1).page_size == 21
-    assert judged(notes_of(), 1).page_size is None
+    assert judge_form(full, 1).page_size == 21
+    assert judge_form(notes_of(), 1).page_size is None
 
 
 # The newest
@@ -193,7 +193,7 @@ def newest(usual, found, date=""):
     notes = notes_of((one(OSLO), 0, usual, None))
     notes.newest[one(OSLO)] = found if found is None else ResultPage(found)
     notes.trouble = "no route"
-    return judged(notes, 1, date).newest, told(notes, "newest first", date)
+    return judge_form(notes, 1, date).newest, told(notes, "newest first", date)
 
 
 def test_the_newest_first_are_told_by_what_falls():
@@ -408,7 +408,7 @@ def test_a_term_that_is_heard_alone_is_not_deaf(n, right, heard):
 def test_what_is_ignored_is_named_once():
     same = rows(5)
     notes = notes_of((one(LIMA), 0, same, None), (one(ROME), 0, same, None))
-    assert judged(notes, 1).ignored == ("city",)
+    assert judge_form(notes, 1).ignored == ("city",)
     assert told(notes, "attributes") == (
         "city ignored", "asking for it finds the same as not asking"
     )  # fmt: skip
@@ -443,16 +443,16 @@ def test_results_end_after_round_numbers_of_results_or_pages(size):
 @pytest.mark.parametrize(
     ("end", "usual"),
     [
-        (End(9, 20, 10), True),  # ten pages
-        (End(10, 20, 11), False),
-        (End(10, 20, 20), True),  # somewhere up to twenty
-        (End(10, 20, 19), False),
-        (End(9, 20), True),
-        (End(8, 20), False),
-        (End(9, 19, 10), False),  # the last page is cut short
-        (End(4, 20, 5), True),  # a hundred results
-        (End(33, 6, 34), False),
-        (End(9, 19, 12), True),  # or it is only the last that was seen
+        (ResultEnd(9, 20, 10), True),  # ten pages
+        (ResultEnd(10, 20, 11), False),
+        (ResultEnd(10, 20, 20), True),  # somewhere up to twenty
+        (ResultEnd(10, 20, 19), False),
+        (ResultEnd(9, 20), True),
+        (ResultEnd(8, 20), False),
+        (ResultEnd(9, 19, 10), False),  # the last page is cut short
+        (ResultEnd(4, 20, 5), True),  # a hundred results
+        (ResultEnd(33, 6, 34), False),
+        (ResultEnd(9, 19, 12), True),  # or it is only the last that was seen
     ],
 )
 def test_an_end_is_usual_if_a_round_number_may_lie_there(end, usual):
@@ -460,12 +460,12 @@ def test_an_end_is_usual_if_a_round_number_may_lie_there(end, usual):
 
 
 def test_a_round_number_of_results_is_usual_on_a_page_that_is_cut_short():
-    assert End(33, 2, 34).usual(6)  # 200 results
-    assert not End(33, 3, 34).usual(6)
-    assert End(3, 2).reach(6) == 20
-    assert End(3, 2, 4).sharp
-    assert not End(3, 2, 5).sharp
-    assert not End(3, 2).sharp
+    assert ResultEnd(33, 2, 34).usual(6)  # 200 results
+    assert not ResultEnd(33, 3, 34).usual(6)
+    assert ResultEnd(3, 2).reach(6) == 20
+    assert ResultEnd(3, 2, 4).sharp
+    assert not ResultEnd(3, 2, 5).sharp
+    assert not ResultEnd(3, 2).sharp
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from halflife.queries.fresh.expected_gain import (
     KEPT,
     LEAST,
     WORTH,
-    Expected,
+    ExpectedGainRule,
     _split,
 )
 from halflife.queries.fresh.form_traits import FormTraits, progress_of
@@ -27,12 +27,12 @@ from halflife.queries.fresh.harvest import (
 )
 from halflife.queries.fresh.outlook import (
     QueryOutlook,
-    QueryStanding,
+    QueryState,
     ReadingProgress,
     outlook,
 )
 from halflife.queries.fresh.prior import GROWTH, HIDDEN, LATELY, SHAPE, SURE, UNHEARD
-from halflife.queries.fresh.records import ByRecord, effect
+from halflife.queries.fresh.records import SampleGuidedRule, effectiveness
 from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.fresh.simple import (
     Exhaustive,
@@ -45,7 +45,7 @@ from halflife.queries.fresh.simple import (
 from halflife.queries.graph import selection
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords, Origin
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 
 CITY, TITLE = Attribute("city", "select"), Attribute("title", "keyword")
 RNG = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def records(sizes, first=0, **more):
 
 def form_of(held, *attributes, dates=None, **interface):
     shape = Interface(attributes or (CITY,), **{"page_size": 5, **interface})
-    return Tabled(shape, held, rng=np.random.default_rng(0), dates=dates)
+    return TableForm(shape, held, rng=np.random.default_rng(0), dates=dates)
 
 
 # the default
@@ -83,7 +83,10 @@ def first_page(held, page):
 
 def test_the_first_page_promises_its_part_of_what_is_expected():
     form = form_of(records({"Oslo": 20, "Rome": 2, "Lima": 3}))
-    local, policy = LocalRecords(form.interface, form.records), Expected(least=0.0)
+    local, policy = (
+        LocalRecords(form.interface, form.records),
+        ExpectedGainRule(least=0.0),
+    )
     gain = {c: first_page(n, 5.0) for c, n in (("Oslo", 20), ("Rome", 2), ("Lima", 3))}
     ranked = policy.ranked(local, 9)
     assert [c.query for c in ranked] == [
@@ -97,7 +100,7 @@ def test_the_first_page_promises_its_part_of_what_is_expected():
         assert choice.why == f"about {left:.1f} of {hits:.0f} new, page 1"
         assert (choice.page, choice.pages) == (0, 1)
     assert len(policy.ranked(local, 2)) == 2
-    best = Expected().next(local, Ledger(form), RNG)
+    best = ExpectedGainRule().next(local, Ledger(form), RNG)
     assert best.query == one("city", "Oslo")
     assert best.expected == pytest.approx(6.0 * 5.0 / 23.0)
 
@@ -106,17 +109,17 @@ def test_nothing_is_chosen_below_the_least_that_is_worth_a_request():
     form = form_of(records({"Oslo": 20, "Rome": 2}))
     local = LocalRecords(form.interface, form.records)
     ledger = Ledger(form)
-    promised = Expected().next(local, ledger, RNG).expected
+    promised = ExpectedGainRule().next(local, ledger, RNG).expected
     for least, chosen in ((promised, True), (math.nextafter(promised, 9.0), False)):
-        policy = Expected(least=least)
+        policy = ExpectedGainRule(least=least)
         assert (policy.next(local, ledger, RNG) is not None) is chosen
         assert bool(policy.ranked(local, 5)) is chosen
-    second = Expected(least=0.59).ranked(local, 5)  # Rome promises 0.6
+    second = ExpectedGainRule(least=0.59).ranked(local, 5)  # Rome promises 0.6
     assert len(second) == 2
-    assert len(Expected(least=0.61).ranked(local, 5)) == 1
+    assert len(ExpectedGainRule(least=0.61).ranked(local, 5)) == 1
     empty = LocalRecords(form.interface, {})
-    assert Expected().next(empty, ledger, RNG) is None
-    assert Expected().ranked(empty, 5) == []
+    assert ExpectedGainRule().next(empty, ledger, RNG) is None
+    assert ExpectedGainRule().ranked(empty, 5) == []
     assert LEAST > 0
 
 
@@ -130,12 +133,12 @@ def test_a_page_of_a_word_must_promise_more_than_one_of_a_value(words):
     hidden = max(0.03 * len(held), 1.0) / len(held)
     city = 3.0
     word = 0.3 * words + hidden * 1.15 * words
-    ranked = Expected().ranked(local, 2)
+    ranked = ExpectedGainRule().ranked(local, 2)
     gains = {c.query.terms[0].attribute: c.expected for c in ranked}
     assert gains == pytest.approx({"city": city, "title": word})
     ahead = "title" if WORTH["keyword"] * word > city else "city"
     assert ranked[0].query.terms[0].attribute == ahead
-    chosen = Expected().next(local, Ledger(form), RNG)
+    chosen = ExpectedGainRule().next(local, Ledger(form), RNG)
     assert chosen.query == ranked[0].query
     assert chosen.expected == pytest.approx(gains[ahead])
 
@@ -143,7 +146,7 @@ def test_a_page_of_a_word_must_promise_more_than_one_of_a_value(words):
 def test_the_next_page_of_a_query_follows_those_that_were_read():
     held = records({"Oslo": 30})
     form = form_of(held | records({"Oslo": 20}, first=30), counts="none")
-    local, policy = LocalRecords(form.interface, held), Expected()
+    local, policy = LocalRecords(form.interface, held), ExpectedGainRule()
     turn = HarvestRound(policy, local, Ledger(form))
     pages = []
     while (choice := turn.step(RNG)) is not None:
@@ -194,7 +197,7 @@ def promised(local, since, setting, shown):
                 hidden += left * (1.0 - shown[name]) / len(local)
         columns = (n, seen, fresh, mean, shape, shown[term.attribute], hidden)
         progress = progress_of(local, [Query.of(term)])
-        at = QueryStanding(*(np.array([float(c)]) for c in columns), progress)
+        at = QueryState(*(np.array([float(c)]) for c in columns), progress)
         gains[Query.of(term)] = float(outlook(at, setting).gain[0])
     return gains
 
@@ -204,7 +207,7 @@ def test_after_some_pages_every_term_promises_what_they_taught(since):
     form, _ = world(None)
     came = {f"k{i}": float(i) for i in range(45)}
     local = LocalRecords(form.interface, dict(list(form.records.items())[:45]), came)
-    policy, ledger = Expected(least=0.0, since=since), Ledger(form)
+    policy, ledger = ExpectedGainRule(least=0.0, since=since), Ledger(form)
     policy.ranked(local, 1)  # what is held tells before anything was read
     turn = HarvestRound(policy, local, ledger)
     for query in (one("city", "Oslo"), one("make", "m1"), one("title", "red")):
@@ -239,7 +242,7 @@ def world(cap, *, seed=3):
 
 def harvested(form, local, *queries):
     """Read some queries to their ends."""
-    turn = HarvestRound(Expected(), local, Ledger(form))
+    turn = HarvestRound(ExpectedGainRule(), local, Ledger(form))
     for query in queries:
         turn.carry_out(Choice(query, 0, None))
     learned = FormTraits()
@@ -266,7 +269,7 @@ def best_pair(local, term, density, setting):
             "hidden": 0.0,
         }
         progress = progress_of(local, [query])
-        at = QueryStanding(**{n: np.array([float(v)]) for n, v in columns.items()},
+        at = QueryState(**{n: np.array([float(v)]) for n, v in columns.items()},
                       progress=progress)  # fmt: skip
         ahead = outlook(at, setting)
         if found is None or ahead.gain[0] > found[0] + 1e-12:
@@ -284,7 +287,7 @@ def test_a_query_cut_off_is_joined_with_the_term_that_promises_most(density):
         choice = _split(local, term, density, setting)
         assert (choice.query, choice.page, choice.pages) == (query, page, 1)
         assert choice.expected == pytest.approx(gain)
-        turn = HarvestRound(Expected(), local, Ledger(form))
+        turn = HarvestRound(ExpectedGainRule(), local, Ledger(form))
         turn.carry_out(choice)
     lonely = LocalRecords(form.interface, {"a": {"city": "Bonn"}})
     assert _split(lonely, Term("city", "Bonn"), density, setting) is None
@@ -294,7 +297,7 @@ def test_pairs_are_weighed_again_after_five_pages_or_when_one_was_read():
     form, local = world(10)
     term = Term("city", "Oslo")
     setting = harvested(form, local, Query.of(term))
-    policy = Expected()
+    policy = ExpectedGainRule()
     first = policy._again(local, term, 0.2, setting)
     assert first == _split(local, term, 0.2, setting)
     room = int(KEPT * setting.page)
@@ -323,7 +326,7 @@ def test_three_queries_cut_off_are_looked_into_those_with_most_left_first():
     done[place["city=Oslo"]] = False  # not read to its end: it goes on by itself
     nothing = np.zeros(n)
     progress = ReadingProgress(nothing, nothing, nothing, done)
-    standing = QueryStanding(*[nothing] * 7, progress)
+    standing = QueryState(*[nothing] * 7, progress)
     now = standing, QueryOutlook(left, hits, nothing)
     splits = {
         name: _split(local, local.terms[place[name]], left[place[name]] / 20.0, setting)
@@ -331,15 +334,15 @@ def test_three_queries_cut_off_are_looked_into_those_with_most_left_first():
     }
     looked = [splits[name] for name in ("make=m1", "make=m0", "make=m2")]
     best = max(looked, key=lambda choice: choice.expected)
-    assert Expected(least=0.01)._joined(local, now, setting, None) == best
+    assert ExpectedGainRule(least=0.01)._joined(local, now, setting, None) == best
     # what another page promises more of is not given up for a pair
     better = Choice(Query(), expected=best.expected + 0.01)
-    assert Expected(least=0.01)._joined(local, now, setting, better) is better
+    assert ExpectedGainRule(least=0.01)._joined(local, now, setting, better) is better
     worse = Choice(Query(), expected=best.expected - 0.01)
-    assert Expected(least=0.01)._joined(local, now, setting, worse) == best
-    assert Expected(least=9.0)._joined(local, now, setting, None) is None
+    assert ExpectedGainRule(least=0.01)._joined(local, now, setting, worse) == best
+    assert ExpectedGainRule(least=9.0)._joined(local, now, setting, None) is None
     same = Choice(Query(), expected=best.expected)
-    assert Expected(least=0.01)._joined(local, now, setting, same) is same
+    assert ExpectedGainRule(least=0.01)._joined(local, now, setting, same) is same
 
 
 def test_a_fourth_query_cut_off_has_to_wait():
@@ -354,13 +357,13 @@ def test_a_fourth_query_cut_off_has_to_wait():
     hits[place["make=m3"]] = 4.0  # nearly all that it finds is new
     progress = ReadingProgress(*[np.zeros(n)] * 3, done)
     now = (
-        QueryStanding(*[np.zeros(n)] * 7, progress),
+        QueryState(*[np.zeros(n)] * 7, progress),
         QueryOutlook(left, hits, np.zeros(n)),
     )
-    found = Expected(least=1e-9)._joined(local, now, setting, None)
+    found = ExpectedGainRule(least=1e-9)._joined(local, now, setting, None)
     assert Term("make", "m3") not in found.query.terms
     left[place["make=m0"]] = 3.6
-    found = Expected(least=1e-9)._joined(local, now, setting, None)
+    found = ExpectedGainRule(least=1e-9)._joined(local, now, setting, None)
     assert Term("make", "m3") in found.query.terms
 
 
@@ -369,7 +372,7 @@ def test_a_second_term_is_added_only_where_results_are_cut_off(cap, together):
     form, local = world(10)
     shape = Interface(form.interface.attributes, 5, cap=cap, together=together)
     form.interface = local.interface = shape
-    harvest(Expected(least=0.02), local, Ledger(form), RNG)
+    harvest(ExpectedGainRule(least=0.02), local, Ledger(form), RNG)
     pairs = [query for query in local.reads if len(query) == 2]
     assert bool(pairs) is (cap is not None and together > 1)
 
@@ -612,15 +615,15 @@ def test_a_query_is_effective_by_the_share_that_is_not_held():
     query = one("city", "Oslo")
     reading = local.reading(query)
     reading.told = 10
-    assert effect(local, query) == (0.6, 6.0)
+    assert effectiveness(local, query) == (0.6, 6.0)
     reading.told = 4
-    assert effect(local, query) == (0.0, 0.0)
+    assert effectiveness(local, query) == (0.0, 0.0)
     reading.told = 0
-    assert effect(local, query) == (-4.0, -4.0)
+    assert effectiveness(local, query) == (-4.0, -4.0)
     reading.told, reading.gained = None, 3
-    assert effect(local, query) == (3.0, 3.0)  # nothing shown counts as one
+    assert effectiveness(local, query) == (3.0, 3.0)  # nothing shown counts as one
     reading.keys |= {"Oslo0", "Oslo1", "a", "b", "c"}
-    assert effect(local, query) == (0.6, 3.0)
+    assert effectiveness(local, query) == (0.6, 3.0)
 
 
 def test_records_are_drawn_in_proportion_to_a_power_of_equation_4():
@@ -635,15 +638,15 @@ def test_records_are_drawn_in_proportion_to_a_power_of_equation_4():
     sampled = np.array([key in local.sampled for key in local.keys])
     sel = selection(local.incidence(), history, sampled).sel
     for sharp in (1.0, 8.0):
-        policy = ByRecord(sharp=sharp)
+        policy = SampleGuidedRule(sharp=sharp)
         rows = [policy._row(local, np.random.default_rng(s)) for s in range(400)]
         wanted = np.cumsum(sel**sharp / (sel**sharp).sum())
         drawn = [np.random.default_rng(s).random() for s in range(400)]
         assert rows == [int(np.argmax(wanted > u)) for u in drawn]
-    even = ByRecord(sharp=0.0)
+    even = SampleGuidedRule(sharp=0.0)
     rows = [even._row(local, np.random.default_rng(s)) for s in range(2000)]
     assert set(rows) == set(range(len(local)))
-    first = ByRecord(sharp=1.0, renewed=0.1)
+    first = SampleGuidedRule(sharp=1.0, renewed=0.1)
     first._row(local, RNG)
     chance = first._chance
     for i in range(4):  # 49 records: five more are a tenth
@@ -657,7 +660,7 @@ def test_records_are_drawn_in_proportion_to_a_power_of_equation_4():
 
 def test_issued_queries_without_gain_end_it_only_in_a_row():
     local = LocalRecords(form_of({}).interface, records({"Oslo": 1}))
-    policy = ByRecord(patience=2)
+    policy = SampleGuidedRule(patience=2)
     queries = [one("city", c) for c in ("a", "b", "c")]
     for query, gained in zip(queries, (0, 3, 0), strict=True):
         local.reading(query).gained = gained
@@ -670,7 +673,7 @@ def test_issued_queries_without_gain_end_it_only_in_a_row():
 def test_the_best_of_the_probed_queries_is_read_to_its_end():
     held = {"a": {"city": "Oslo", "title": "red"}}
     form = form_of(held, CITY, TITLE)
-    local, policy = LocalRecords(form.interface, held), ByRecord(sharp=0.0)
+    local, policy = LocalRecords(form.interface, held), SampleGuidedRule(sharp=0.0)
     ledger = Ledger(form)
     oslo, red = one("city", "Oslo"), one("title", "red")
     probes = [policy.next(local, ledger, RNG).query for _ in range(2)]
@@ -691,14 +694,14 @@ def test_the_best_of_the_probed_queries_is_read_to_its_end():
 def test_a_query_that_promises_nothing_settles_its_rivals():
     held = {"a": {"city": "Oslo", "title": "red"}}
     form = form_of(held, CITY, TITLE)
-    local, policy = LocalRecords(form.interface, held), ByRecord(sharp=0.0)
+    local, policy = LocalRecords(form.interface, held), SampleGuidedRule(sharp=0.0)
     for query in (one("city", "Oslo"), one("title", "red")):
         reading = local.reading(query)
         reading.pages, reading.told = 1, 1
     assert policy.next(local, Ledger(form), RNG) is None
     assert len(policy._settled) == 2
     assert policy._issued == []
-    done = ByRecord(sharp=0.0)
+    done = SampleGuidedRule(sharp=0.0)
     local.reads[one("city", "Oslo")].told = 3
     local.reads[one("city", "Oslo")].done = True
     assert done.next(local, Ledger(form), RNG) is None  # nothing is left to read
@@ -780,7 +783,7 @@ def test_what_was_shown_on_the_way_to_a_sample_is_kept_but_not_sampled():
     form = form_of(records({"Oslo": 20, "Rome": 9}))
     held = dict(list(form.records.items())[:6])
     local, ledger = LocalRecords(form.interface, held), Ledger(form)
-    turn = HarvestRound(Expected(), local, ledger)
+    turn = HarvestRound(ExpectedGainRule(), local, ledger)
     turn.sample(DrilledSample(form.records, share=0.2), np.random.default_rng(1))
     assert local.sampled
     assert set(local.keys) == ledger.seen.keys() | held.keys()
@@ -796,7 +799,7 @@ def test_what_was_shown_on_the_way_to_a_sample_is_kept_but_not_sampled():
 def test_a_page_is_noted_with_what_it_gained():
     form = form_of(records({"Oslo": 12}), everything=True, newest=True)
     local = LocalRecords(form.interface, records({"Oslo": 5}))
-    turn = HarvestRound(Expected(), local, Ledger(form))
+    turn = HarvestRound(ExpectedGainRule(), local, Ledger(form))
     query = one("city", "Oslo")
     old = {f"Oslo{i}": {"city": "Oslo"} for i in range(3)}
     new = {"x": {"city": "Oslo"}, "y": {"city": "Oslo"}}
@@ -837,7 +840,7 @@ def test_a_page_is_noted_with_what_it_gained():
 def test_what_a_whole_answer_lacks_is_lost(counts, cap, told, shown, lost):
     shape = form_of({}, counts=counts, cap=cap).interface
     local = LocalRecords(shape, records({"Oslo": 5, "Rome": 1}))
-    turn = HarvestRound(Expected(), local, Ledger(form_of({})))
+    turn = HarvestRound(ExpectedGainRule(), local, Ledger(form_of({})))
     turn._take(
         Choice(one("city", "Oslo")),
         ResultPage(records({"Oslo": shown}), told, more=False),
@@ -848,7 +851,7 @@ def test_what_a_whole_answer_lacks_is_lost(counts, cap, told, shown, lost):
 def test_reading_to_the_cap_is_reading_to_the_end():
     form = form_of(records({"Oslo": 30}), cap=12)
     local, ledger = LocalRecords(form.interface, {}), Ledger(form)
-    turn = HarvestRound(Expected(), local, ledger)
+    turn = HarvestRound(ExpectedGainRule(), local, ledger)
     query = one("city", "Oslo")
     for page in range(3):
         assert query not in ledger.finished
@@ -896,7 +899,7 @@ def test_the_newest_are_asked_for_each_time():
 
 def test_what_somebody_else_was_shown_counts_as_well():
     local = LocalRecords(form_of({}).interface, records({"Oslo": 2}))
-    turn = HarvestRound(Expected(), local, Ledger(form_of({})))
+    turn = HarvestRound(ExpectedGainRule(), local, Ledger(form_of({})))
     turn.overhear({"Oslo1": {"city": "Rome"}, "x": {"city": "Oslo"}})
     assert turn.harvest.new == {"x": {"city": "Oslo"}}
     assert turn.harvest.updated == {"Oslo1"}
@@ -907,17 +910,23 @@ def test_a_round_says_why_it_ended():
     form = form_of(records({"Oslo": 20}))
     held = records({"Oslo": 10})
     spent = harvest(
-        Expected(), LocalRecords(form.interface, held), Ledger(form, 2), RNG
+        ExpectedGainRule(), LocalRecords(form.interface, held), Ledger(form, 2), RNG
     )
     assert (spent.stop, spent.requests) == ("the budget is spent", 2)
     assert spent.curve[-1][0] == 2
-    done = harvest(Expected(), LocalRecords(form.interface, held), Ledger(form), RNG)
+    done = harvest(
+        ExpectedGainRule(), LocalRecords(form.interface, held), Ledger(form), RNG
+    )
     assert done.stop == "nothing more is worth a request"
     assert len(done.new) == 10
     with pytest.raises(BudgetSpent):
         Ledger(form, 0).ask(Query.of(Term("city", "Oslo")))
     sampler = GivenSample(dict(list(form.records.items())[:3]))
     plain = harvest(
-        Expected(), LocalRecords(form.interface, held), Ledger(form), RNG, sampler
+        ExpectedGainRule(),
+        LocalRecords(form.interface, held),
+        Ledger(form),
+        RNG,
+        sampler,
     )
     assert plain.requests == done.requests  # the default wants no sample

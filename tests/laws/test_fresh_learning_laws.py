@@ -10,7 +10,7 @@ from halflife.queries.fresh.form_traits import FormTraits, progress_of
 from halflife.queries.fresh.harvest import Harvest
 from halflife.queries.fresh.metrics import requests_to, scores
 from halflife.queries.fresh.outlook import (
-    QueryStanding,
+    QueryState,
     ReadingProgress,
     RoundSetting,
     outlook,
@@ -196,7 +196,7 @@ def at(n, **columns):
             ("done", 0),
         )
     )
-    return QueryStanding(*values, ReadingProgress(told, pages, floor, done > 0))
+    return QueryState(*values, ReadingProgress(told, pages, floor, done > 0))
 
 
 def test_what_may_be_cut_off_is_what_has_more_hits_than_the_cap():

@@ -36,15 +36,15 @@ from halflife.policies.sampling.sizes import Root, _average, scaled, spread_fact
 from halflife.probing.sample import Document
 from halflife.probing.sample_resample import _inverse
 from halflife.probing.stop_rule import predictive_likelihood
-from halflife.queries.completeness import Begun
+from halflife.queries.completeness import PartialAnswer
 from halflife.queries.first_crawl import _pages_left
-from halflife.queries.fresh.records import effect
+from halflife.queries.fresh.records import effectiveness
 from halflife.queries.frontier import CrawlState
 from halflife.queries.known.content import _words
 from halflife.queries.known.coverage import Factor, ratio
 from halflife.queries.known.order import loop_costs
 from halflife.queries.local import LocalRecords, QueryReading
-from halflife.queries.random_check import DrilledRecords, LookedUp
+from halflife.queries.random_check import DrilledRecords, LookupSample
 from halflife.queries.sampling import _Drawn
 from halflife.selection.lexicon import _mean
 from halflife.selection.samples import SampleIndex
@@ -273,13 +273,13 @@ def test_shares_that_cannot_tell_leave_the_root_alone():
 def test_records_looked_up_stand_for_all_of_the_copy(records, shown, total, wanted):
     held = {f"k{i}": {"x": i} for i in range(records)}
     looked = [{key: held[key]} for key in list(held)[:shown]]
-    drawn = LookedUp(records, looked, total)
+    drawn = LookupSample(records, looked, total)
     found = drawn.tally(held, lambda a, b: a == b)
     assert astuple(found) == pytest.approx(wanted)
 
 
 def test_of_an_empty_copy_all_that_there_is_is_lacking():
-    found = LookedUp(2, [{}], 5).tally({}, lambda a, b: a == b)
+    found = LookupSample(2, [{}], 5).tally({}, lambda a, b: a == b)
     assert astuple(found) == (0.0, 0.0, 5.0, 2.0 * 5.0)
     nothing = DrilledRecords(FORM).tally({}, lambda a, b: a == b)
     assert astuple(nothing) == (0.0, 0.0, 0.0, 0.0)
@@ -299,7 +299,7 @@ def test_of_an_empty_copy_all_that_there_is_is_lacking():
 def test_a_query_is_as_effective_as_the_share_of_it_that_is_missing(reading, wanted):
     local = LocalRecords(FORM, {"k": {"city": "Oslo"}})
     local.reads[OSLO] = reading
-    assert effect(local, OSLO) == wanted
+    assert effectiveness(local, OSLO) == wanted
 
 
 def test_sizes_are_means_over_walks():
@@ -316,7 +316,7 @@ def test_sizes_are_means_over_walks():
     [(None, 0, 1), (None, 1, 1), (None, 3, 3), (35, 1, 3), (35, 3, 1), (35, 9, 1)],
 )
 def test_the_pages_left_are_those_not_read_and_one_at_least(total, pages, left):
-    begun = Begun(OSLO, 10, pages, {}, total)
+    begun = PartialAnswer(OSLO, 10, pages, {}, total)
     crawl = CrawlState({}, False, (), (), 0, begun=begun)
     assert _pages_left(crawl, OSLO, FORM) == left
     assert _pages_left(crawl, Query(), FORM) == 1

@@ -29,7 +29,7 @@ from halflife.queries.known.sets import (
     Ragged,
     SetTable,
     common_sets,
-    joined,
+    concatenate,
 )
 from lab.exact_probes import (
     _mixed,
@@ -64,7 +64,7 @@ def test_ragged_lists_do_what_lists_do(one, two, keep):
     assert first.sizes.tolist() == [len(x) for x in one]
     assert first.group.tolist() == [i for i, x in enumerate(one) for _ in x]
     assert [first.of(i).tolist() for i in range(len(one))] == one
-    assert joined(first, second).lists() == one + two
+    assert concatenate(first, second).lists() == one + two
     kept = np.array(keep[: len(one)], dtype=bool)
     some = [x for x, k in zip(one, keep, strict=False) if k]
     assert first.those(kept).lists() == some

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from halflife.queries.known.order import interval_for
-from halflife.queries.known.query_loop import LONGEST, Paced
-from halflife.queries.known.rules import KnownChoice, Memory
+from halflife.queries.known.query_loop import LONGEST, PacedLoop
+from halflife.queries.known.rules import KnownChoice, RuleMemory
 
 
 class Loop:
@@ -32,7 +32,7 @@ def numbers(choices):
 
 def test_queries_are_due_one_every_interval_from_the_beginning_on():
     loop = Loop([1.0, 2.0, 3.0])
-    rule = Paced(alpha=0.5, _rounds=loop)
+    rule = PacedLoop(alpha=0.5, _rounds=loop)
     assert numbers(rule(at(10.0), None)) == [0]
     every = rule._interval
     assert every == pytest.approx(interval_for(loop.a, 0.5, 8))
@@ -46,7 +46,7 @@ def test_queries_are_due_one_every_interval_from_the_beginning_on():
 
 
 def test_queries_that_are_late_are_sent_while_there_are_requests():
-    rule = Paced(alpha=0.5, _rounds=Loop([1.0, 2.0, 3.0, 4.0], pages=2))
+    rule = PacedLoop(alpha=0.5, _rounds=Loop([1.0, 2.0, 3.0, 4.0], pages=2))
     rule(at(0.0), None)
     late = 3.0 * rule._interval * (1 + 1e-9)
     assert numbers(rule(at(late, budget=2.0), None)) == [1]
@@ -55,8 +55,8 @@ def test_queries_that_are_late_are_sent_while_there_are_requests():
 
 
 def test_nothing_is_sent_without_a_loop_or_a_request():
-    assert Paced(_rounds=Loop([]))(at(0.0), None) == []
-    rule = Paced(_rounds=Loop([1.0]))
+    assert PacedLoop(_rounds=Loop([]))(at(0.0), None) == []
+    rule = PacedLoop(_rounds=Loop([1.0]))
     assert rule(at(0.0, budget=0.0), None) == []
     assert numbers(rule(at(0.0), None)) == [0]
 
@@ -64,21 +64,21 @@ def test_nothing_is_sent_without_a_loop_or_a_request():
 def test_a_loop_lasts_a_year_at_most():
     """What stands still would allow any interval."""
     for a in ([0.0, 0.0], [1e-12, 1e-12]):
-        rule = Paced(_rounds=Loop(a))
+        rule = PacedLoop(_rounds=Loop(a))
         rule(at(5.0), None)
         assert rule._interval == LONGEST / 2
 
 
 def test_a_loop_goes_on_after_a_pause_with_what_was_not_sent():
-    rule = Paced(alpha=0.5, _rounds=Loop([1.0, 2.0, 3.0]))
+    rule = PacedLoop(alpha=0.5, _rounds=Loop([1.0, 2.0, 3.0]))
     first = rule(at(10.0), None)
     kept = rule.so_far(first)
     assert numbers(kept.choices) == [0, 1, 2]
     assert (kept.began, kept.interval, kept.sent) == (10.0, rule._interval, 0)
     assert rule.so_far(()).sent == 1
-    other = Paced(alpha=0.5, _rounds=Loop([9.0]))
+    other = PacedLoop(alpha=0.5, _rounds=Loop([9.0]))
     other.go_on(kept)
     assert numbers(other(at(10.0), None)) == [0]
-    assert other.so_far(()) == Memory(
+    assert other.so_far(()) == RuleMemory(
         rule.so_far(()).choices, began=10.0, interval=rule._interval, sent=1
     )

@@ -18,10 +18,15 @@ from halflife.queries.recovery import (
     choices,
     search_ahead,
 )
-from halflife.queries.reported_total import ReportedTotal, at_least, reported, short
-from halflife.queries.table_form import Tabled
+from halflife.queries.reported_total import (
+    ReportedTotal,
+    at_least,
+    missing_of_value,
+    reported_records,
+)
+from halflife.queries.table_form import TableForm
 from halflife.queries.turn_result import TurnResult
-from halflife.queries.unseen import UnseenRecords, overflowing
+from halflife.queries.unseen import UnseenRecords, estimate_overflow
 
 CITY = Attribute("city", "select", ("Oslo", "Rome", "Lima"))
 SIZE = Attribute("size", "select", ("s", "m"))
@@ -33,7 +38,7 @@ numbers = st.integers(0, 30)
 
 def form_of(records, **interface):
     shape = {"attributes": (CITY,), "page_size": 4, **interface}
-    return Tabled(Interface(**shape), records, rng=np.random.default_rng(0))
+    return TableForm(Interface(**shape), records, rng=np.random.default_rng(0))
 
 
 def rows(**cities):
@@ -94,18 +99,20 @@ def test_a_value_lacks_what_is_reported_and_neither_held_nor_shown():
     there = rows(Oslo=9, Rome=3)
     ledger = Ledger(form_of(there))
     held = {key: there[key] for key in ("Oslo0", "Oslo1", "Rome0", "Rome1", "Rome2")}
-    assert short(ledger, OSLO, held) == 0  # it was not asked for
+    assert missing_of_value(ledger, OSLO, held) == 0  # it was not asked for
     first = ledger.ask(OSLO)
     known = {"Oslo0", "Oslo1"} | set(first.records)
-    assert short(ledger, OSLO, held) == 9 - len(known) > 0
-    assert short(ledger, OSLO, {}) == 0  # no record shows how it is asked for
+    assert missing_of_value(ledger, OSLO, held) == 9 - len(known) > 0
+    assert (
+        missing_of_value(ledger, OSLO, {}) == 0
+    )  # no record shows how it is asked for
     ledger.ask(ROME)
-    assert short(ledger, ROME, held) == 0
+    assert missing_of_value(ledger, ROME, held) == 0
     more = {**held, "gone": {"city": "Rome"}}
-    assert short(ledger, ROME, more) == 0  # more are held than reported
+    assert missing_of_value(ledger, ROME, more) == 0  # more are held than reported
     quiet = Ledger(form_of(there, counts="none"))
     quiet.ask(OSLO)
-    assert short(quiet, OSLO, held) == 0
+    assert missing_of_value(quiet, OSLO, held) == 0
 
 
 def test_the_number_for_everything_is_what_is_reported():
@@ -113,9 +120,9 @@ def test_the_number_for_everything_is_what_is_reported():
     ledger = Ledger(form_of(there, everything=True))
     ledger.ask(OSLO)
     held = {"Oslo0": there["Oslo0"]}
-    assert reported(ledger, held) is None  # it is to be asked for
+    assert reported_records(ledger, held) is None  # it is to be asked for
     ledger.ask(Query())
-    assert reported(ledger, held) == 12
+    assert reported_records(ledger, held) == 12
 
 
 def test_without_it_the_attribute_whose_values_lack_most_tells():
@@ -129,16 +136,18 @@ def test_without_it_the_attribute_whose_values_lack_most_tells():
     for query in (OSLO, ROME, small, Query.of(Term("price", "..10"))):
         ledger.ask(query)
     ledger.ask(Query.of(Term("city", "Oslo"), Term("size", "m")))
-    lacks = {query: short(ledger, query, held) for query in (OSLO, ROME, small)}
+    lacks = {
+        query: missing_of_value(ledger, query, held) for query in (OSLO, ROME, small)
+    }
     assert lacks[OSLO] + lacks[ROME] > lacks[small] > 0
-    assert reported(ledger, held) == 4 + lacks[OSLO] + lacks[ROME]
+    assert reported_records(ledger, held) == 4 + lacks[OSLO] + lacks[ROME]
     one = Ledger(form_of(there, **shape))
     one.ask(small)
-    assert reported(one, held) == 4 + short(one, small, held)
-    assert reported(Ledger(form_of(there, **shape)), held) is None
+    assert reported_records(one, held) == 4 + missing_of_value(one, small, held)
+    assert reported_records(Ledger(form_of(there, **shape)), held) is None
     whole = Ledger(form_of(there, **{**shape, "page_size": 20}))
     whole.ask(OSLO)
-    assert reported(whole, there) is None  # nothing is lacking
+    assert reported_records(whole, there) is None  # nothing is lacking
 
 
 # Values of a choice
@@ -307,7 +316,7 @@ def test_what_is_reported_and_never_shown_is_said_to_be_unfound():
     assert again.stop == done.stop
 
 
-class Shifty(Tabled):
+class Shifty(TableForm):
     """A form that counts one record more than it shows."""
 
     def _told(self, query, hits):
@@ -360,7 +369,7 @@ def test_a_search_goes_on_where_the_form_has_stopped_to_count():
     assert ledger.seen.keys() == there.keys()
 
 
-class Broken(Tabled):
+class Broken(TableForm):
     """A form that answers three times."""
 
     answers = 3
@@ -398,7 +407,7 @@ def test_refuted_numbers_prove_nothing_and_everything_is_looked_for_again(purpos
         assert done.search is None
         assert done.unseen == recovery.unseen
         return
-    likely, most = overflowing([5])
+    likely, most = estimate_overflow([5])
     assert done.unseen == UnseenRecords(likely, most, 1)
     assert done.search.records == there
     before = Recovery(ledger, held_of(there), FormWish(purpose), 5.0, lambda _: None)

@@ -10,10 +10,10 @@ from scipy.stats import norm
 from halflife.core.errors import UsageError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.known.content import (
-    Ages,
-    Changed,
+    ChangeProbability,
     MissedUpdates,
     SteadyCounter,
+    SummedAges,
     expected_staleness,
     measure,
     number,
@@ -28,20 +28,20 @@ from halflife.queries.known.keywords import pool_of
 from halflife.queries.known.pace import VersionPace
 from halflife.queries.known.refresh import Probe, Refresher, refresher
 from halflife.queries.known.rules import (
+    GreedyRounds,
+    KnownEstimates,
     KnownIndex,
     KnownOracle,
-    KnownStanding,
     LookupIndex,
     Naive,
-    Rounds,
-    Timed,
+    QueryPace,
     Timetable,
     _own,
 )
 from halflife.queries.known_rounds import KnownPlan, refresh
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import INDEX
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from probe_worlds import relation
 
 RNG = np.random.default_rng
@@ -70,7 +70,7 @@ def standing(rows, *, lookup=True, **more):
         "open": np.ones(len(pool), dtype=bool),
         "page_size": 10,
     }
-    return KnownStanding(**{**plain, **more})
+    return KnownEstimates(**{**plain, **more})
 
 
 def keys(at, choices):
@@ -207,14 +207,14 @@ def test_a_round_covers_every_tuple_that_counts_in_ascending_order():
         rate=np.array([1.0, 1.0, 0.5, 2.0, 1.0]),
         hits=np.array([2.0, 25.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     )
-    found = Rounds()(at, RNG(0))
+    found = GreedyRounds()(at, RNG(0))
     assert [choice.number for choice in found] == [1, 2, 0]  # a: 0.25, 2, 5
     assert [choice.gain for choice in found] == pytest.approx([3.0, 0.0, 10.0])
     assert [choice.pages for choice in found] == [3, 1, 1]
     assert {(c.why, c.firm, c.most) for c in found} == {
         ("its turn in the round", True, None)
     }
-    first = Rounds(reading="first")(at, RNG(0))
+    first = GreedyRounds(reading="first")(at, RNG(0))
     assert {choice.most for choice in first} == {1}
     assert {choice.pages for choice in first} == {1}
 
@@ -223,21 +223,21 @@ def test_look_ups_take_part_only_if_requests_are_what_is_paid():
     rows = [{0}, {1}]
     hits = np.array([90.0, 90.0, 1.0, 1.0])
     at = standing(rows, hits=hits)
-    assert sorted(c.number for c in Rounds()(at, RNG(0))) == [0, 1]
-    assert sorted(c.number for c in Rounds(by_hits=False)(at, RNG(0))) == [2, 3]
+    assert sorted(c.number for c in GreedyRounds()(at, RNG(0))) == [0, 1]
+    assert sorted(c.number for c in GreedyRounds(by_hits=False)(at, RNG(0))) == [2, 3]
     shut = standing(rows, hits=hits, open=np.array([True, True, False, True]))
-    assert sorted(c.number for c in Rounds(by_hits=False)(shut, RNG(0))) == [0, 3]
+    assert sorted(c.number for c in GreedyRounds(by_hits=False)(shut, RNG(0))) == [0, 3]
     # by hits a query with few is better, by requests one that fills its pages
     many = standing([{0, 1}, {0, 2}, {0, 3}], hits=np.array([20.0] + [1.0] * 6),
                     page_size=20, lookup=True)  # fmt: skip
-    assert len(Rounds()(many, RNG(0))) == 3
-    assert [c.number for c in Rounds(by_hits=False)(many, RNG(0))] == [0]
+    assert len(GreedyRounds()(many, RNG(0))) == 3
+    assert [c.number for c in GreedyRounds(by_hits=False)(many, RNG(0))] == [0]
 
 
 def test_nothing_is_sent_if_nothing_is_stale_or_open():
-    assert Rounds()(standing([{0}], stale=np.zeros(1)), RNG(0)) == []
-    assert Rounds()(standing([{0}], weight=np.zeros(1)), RNG(0)) == []
-    assert Rounds()(standing([{0}], open=np.zeros(2, dtype=bool)), RNG(0)) == []
+    assert GreedyRounds()(standing([{0}], stale=np.zeros(1)), RNG(0)) == []
+    assert GreedyRounds()(standing([{0}], weight=np.zeros(1)), RNG(0)) == []
+    assert GreedyRounds()(standing([{0}], open=np.zeros(2, dtype=bool)), RNG(0)) == []
 
 
 def test_what_does_not_fit_in_a_turn_waits_for_the_next():
@@ -246,7 +246,7 @@ def test_what_does_not_fit_in_a_turn_waits_for_the_next():
         "hits": np.array([15.0, 5.0, 25.0] + [1.0] * 3),
         "rate": np.array([1.0, 2.0, 3.0]),
     }
-    rule = Rounds()
+    rule = GreedyRounds()
     two = rule(standing(rows, budget=2.0, **shape), RNG(0))
     assert [choice.pages for choice in two] == [2]
     more = rule(standing(rows, budget=1.5, **shape), RNG(0))
@@ -426,7 +426,7 @@ def test_growth_is_what_its_definition_says():
     counted = MissedUpdates(np.array([3.0]), 0.5, 7.0)
     assert counted.variance(t) == [7.0 * 3.0 * 2.0 + 0.5 * 4.0]
     assert counted.worth(t) == [6.0]
-    ages = Ages(np.array([3.0]), 0.5)
+    ages = SummedAges(np.array([3.0]), 0.5)
     assert ages.mean(t) == [6.0]
     assert ages.variance(t) == [3.0 * 8.0 / 3.0 + 0.5 * 16.0 / 4.0]
     assert ages.worth(t) == [8.0]
@@ -437,7 +437,7 @@ def test_a_change_or_none_is_a_coin():
         def alive(self, t):
             return np.full(t.shape, 0.25)
 
-    changed = Changed(Half())
+    changed = ChangeProbability(Half())
     assert changed.mean(np.ones(2)).tolist() == [0.75, 0.75]
     assert changed.variance(np.ones(2)).tolist() == [0.1875, 0.1875]
 
@@ -552,8 +552,8 @@ def test_amounts_are_counted_in_usual_steps():
     updates = VersionPace(2, "ages")
     updates.add(np.array([0, 1]), np.ones(2), np.array([2.0, 4.0]))
     assert updates.step == 1.0
-    assert isinstance(updates.growth(), Ages)
-    assert isinstance(VersionPace(2, "changed").growth(), Changed)
+    assert isinstance(updates.growth(), SummedAges)
+    assert isinstance(VersionPace(2, "changed").growth(), ChangeProbability)
 
 
 def test_whether_a_tuple_changed_is_left_to_the_model_of_changes():
@@ -620,7 +620,7 @@ def form_of(sizes, **interface):
         for i in range(size)
     }
     shape = Interface((CITY,), **{"page_size": 5, **interface})
-    return Tabled(shape, records, rng=RNG(0))
+    return TableForm(shape, records, rng=RNG(0))
 
 
 def at_work(form, held, name="index", said="n"):
@@ -765,7 +765,7 @@ def test_the_oracle_is_told_that_what_was_refreshed_is_no_longer_different():
 def test_a_timetable_keeps_the_queries_that_are_sent_at_all():
     rule = Timetable(3, np.array([0.0, 0.5, 2.0]), np.array([7.0, 8.0, 9.0]), 5.0)
     kept = rule.so_far(())
-    assert kept.paces == (Timed(1, 0.5, 8.0), Timed(2, 2.0, 9.0))
+    assert kept.paces == (QueryPace(1, 0.5, 8.0), QueryPace(2, 2.0, 9.0))
     assert (kept.turns, kept.last, kept.choices) == (3, 5.0, ())
     assert Timetable().so_far(()).last == 0.0  # there was no turn yet
     again = Timetable()

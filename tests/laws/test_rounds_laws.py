@@ -11,11 +11,11 @@ from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.harvest import HarvestRound
 from halflife.queries.fresh.progress import NewRound
-from halflife.queries.fresh.rotation import InTurn, Rotation
+from halflife.queries.fresh.rotation import Rotation, RotationRule
 from halflife.queries.known import progress
 from halflife.queries.known.guess import Guess
 from halflife.queries.known.progress import KnownRound
-from halflife.queries.known.refresh import DOUBTED, Probe, Refresher, working
+from halflife.queries.known.refresh import DOUBTED, Probe, Refresher, make_refresher
 from halflife.queries.known_rounds import KnownPlan
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import Origin, QueryReading
@@ -35,7 +35,7 @@ from halflife.queries.policies import (
     SAMPLE_GUIDED,
 )
 from halflife.queries.sampling import DrawnSoFar
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 
 NOW = 30.0
 CITY = Attribute("city", "select", ("Oslo", "Rome", "Lima"))
@@ -57,7 +57,7 @@ def held_of(came, seen, **more):
 
 def ledger_of(records, most=None, **interface):
     shape = Interface((CITY,), **{"page_size": 4, "lookup": True, **interface})
-    return Ledger(Tabled(shape, records, rng=np.random.default_rng(0)), most)
+    return Ledger(TableForm(shape, records, rng=np.random.default_rng(0)), most)
 
 
 class Remembering:
@@ -184,7 +184,7 @@ def cities(oslo, rome):
 def rich_ledger(most):
     rows = [{"city": c, "make": m} for c in CITY.values for m in MAKE.values] * 5
     records = {f"r{i}": row for i, row in enumerate(rows)}
-    return Ledger(Tabled(RICH, records, rng=np.random.default_rng(0)), most)
+    return Ledger(TableForm(RICH, records, rng=np.random.default_rng(0)), most)
 
 
 @pytest.mark.parametrize(("share", "most"), [(0.5, None), (0.5, 12), (0.25, 12)])
@@ -280,7 +280,7 @@ def test_the_sample_ahead_takes_what_is_left(most, pages):
 def in_turn(oslo, rome, now=20.0):
     records = cities(oslo, rome)
     seen = {key: 5.0 if r["city"] == "Oslo" else 8.0 for key, r in records.items()}
-    return InTurn(Rotation(FORM, records, seen, {"r0"}, 10.0), now, 3.0), records
+    return RotationRule(Rotation(FORM, records, seen, {"r0"}, 10.0), now, 3.0), records
 
 
 def test_the_value_that_promises_most_of_those_the_budget_can_read_comes_next():
@@ -316,7 +316,7 @@ def known_of(policy, n=6, now=NOW):
     gaps = [(key, 2.0, r, {**r, "x": 1}) for key, r in records.items()]
     held = FormCopy(records, dict.fromkeys(records, 0.0), seen, gaps, 28.0, 0.0)
     copy = held.copy(FormWish(known=policy), now)
-    worker = working(copy, FORM, policy.make(0.1))
+    worker = make_refresher(copy, FORM, policy.make(0.1))
     return KnownPlan(policy, copy, now), worker, copy
 
 
@@ -411,10 +411,10 @@ def test_a_guess_is_lacking_until_it_was_learned_and_is_kept_with_the_round():
 def test_a_round_goes_on_where_it_was_cut_short(way):
     held = held_of([0.0, 1.0, 2.0], [20.0, 21.0, 22.0])
     copy = held.copy(FormWish("known", known=way), NOW)
-    first = working(copy, FORM, way.make(None))
+    first = make_refresher(copy, FORM, way.make(None))
     planned = first.next(copy, NOW, inf, np.random.default_rng(0))
     place = progress.so_far(first, planned[1:])
-    again = working(copy, FORM, way.make(None))
+    again = make_refresher(copy, FORM, way.make(None))
     if way is NAIVE_1:  # it keeps no place, and is left as it is
         assert place is None
         progress.go_on(again, KnownRound())

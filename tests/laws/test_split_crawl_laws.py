@@ -9,11 +9,11 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Interface, Query, Term, within
-from halflife.queries.completeness import Read
+from halflife.queries.completeness import QueryAnswer
 from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
-from halflife.queries.split_crawl import Crawling, _ranges, crawl
-from halflife.queries.table_form import Tabled
+from halflife.queries.split_crawl import CrawlRun, _ranges, crawl
+from halflife.queries.table_form import TableForm
 
 CITY = Attribute("city", "select", ("Oslo", "Rome"))
 SIZE = Attribute("size", "select", ("s", "m", "l"))
@@ -29,13 +29,13 @@ one = Query.of
 def form_of(records, *attributes, **interface):
     shape = {"page_size": 4, "everything": True, **interface}
     whole = Interface(attributes or (CITY, SIZE, PRICE, TITLE), **shape)
-    return Tabled(whole, records, rng=np.random.default_rng(0))
+    return TableForm(whole, records, rng=np.random.default_rng(0))
 
 
 def crawling(records=(), *attributes, known=(), **options):
     own = {name: options.pop(name) for name in ("sound", "resume") if name in options}
     form = form_of(dict(records), *attributes, **options)
-    return Crawling(Ledger(form), known, **own)
+    return CrawlRun(Ledger(form), known, **own)
 
 
 def row(**values):
@@ -82,7 +82,9 @@ def part_of(*terms, keys=(), total=None, tried=(), failed=0, above=None):
 
 
 def shown(*prices):
-    return Read({f"k{i}": {"price": p} for i, p in enumerate(prices)}, whole=False)
+    return QueryAnswer(
+        {f"k{i}": {"price": p} for i, p in enumerate(prices)}, whole=False
+    )
 
 
 def test_a_choice_is_divided_into_its_values_unless_one_is_fixed():
@@ -177,7 +179,7 @@ def checked(part, *, unresolved=(), known=(), sound=(), records=()):
     """Return a crawl after it came back to a part that was divided."""
     made = crawling({}, CITY, SIZE, TITLE, known=known, sound=sound, cap=4)
     made.records |= dict(records)
-    made.reader.reads[part.query] = Read({}, whole=False, total=part.total)
+    made.reader.reads[part.query] = QueryAnswer({}, whole=False, total=part.total)
     made.unresolved = list(unresolved)
     made.stack = [part]
     made._check(part)
@@ -262,8 +264,8 @@ def test_a_query_is_answered_from_a_single_choice_that_was_whole():
                for s in "sm" for i in range(2)}  # fmt: skip
     made = crawling(records, CITY, SIZE, TITLE, cap=5)
     read = made._read(one(OSLO, SMALL))
-    assert read == Read({k: r for k, r in records.items() if k.startswith("Oslos")},
-                        whole=True, total=2)  # fmt: skip
+    small = {k: r for k, r in records.items() if k.startswith("Oslos")}
+    assert read == QueryAnswer(small, whole=True, total=2)
     assert list(made.ledger.asked) == [one(OSLO)]
     assert len(made.records) == 4  # what the choice has shown is kept
     made._read(one(RED))  # a word is no choice
@@ -290,14 +292,14 @@ def test_only_choices_are_asked_for_alone_before_they_are_joined():
 
 def test_a_record_is_learned_from_once_and_kept_as_last_shown():
     made = crawling({}, CITY)
-    made._keep(Read({"a": row(city="Lima")}, whole=True))
-    made._keep(Read({"a": row(city="Bari"), "b": row()}, whole=True))
+    made._keep(QueryAnswer({"a": row(city="Lima")}, whole=True))
+    made._keep(QueryAnswer({"a": row(city="Bari"), "b": row()}, whole=True))
     assert made._learned == 2
     assert made.records["a"]["city"] == "Bari"
     assert LIMA in made._values["city"]
 
 
-class Silent(Tabled):
+class Silent(TableForm):
     """A form that fails without a word."""
 
     def ask(self, query, page=0, *, newest=False):
@@ -413,10 +415,10 @@ def test_what_cannot_be_divided_is_read_as_far_as_it_is_shown_when_words_are_use
 def test_a_stop_ends_a_crawl_between_two_parts():
     form = form_of({f"k{i}": row() for i in range(6)}, CITY)
     ledger = Ledger(form, stopped=lambda: True)
-    made = Crawling(ledger)
+    made = CrawlRun(ledger)
     with pytest.raises(BudgetSpent):
         made._empty()
-    found = Crawling(Ledger(form, stopped=lambda: True)).done()
+    found = CrawlRun(Ledger(form, stopped=lambda: True)).done()
     assert found.why == "asking was stopped"
     assert found.open == (Query(),)
 

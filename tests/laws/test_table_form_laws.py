@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.forms import Interface, Query, Term
-from halflife.queries.table_form import Faults, Tabled, rounded
+from halflife.queries.table_form import TableFaults, TableForm, round_count
 
 CITY = ATTRIBUTES[0]
 OSLO = Term("city", "Oslo")
@@ -51,7 +51,7 @@ def test_results_come_by_place_or_newest_first():
     dates = {"r0": 1.0, "r1": 3.0, "r2": 2.0, "r4": 3.0}  # the others have none
     places = {"r0": 2.0, "r1": 1.0, "r2": 2.0, "r3": 0.0, "r4": 3.0, "r5": -1.0}
     shape = Interface((CITY,), page_size=6, everything=True, newest=True)
-    form = Tabled(shape, records, rng=rng(1), dates=dates, places=places)
+    form = TableForm(shape, records, rng=rng(1), dates=dates, places=places)
     order = list(form.ask(Query()).records)
     assert [places[key] for key in order] == sorted(places.values())
     newest = list(form.ask(Query(), newest=True).records)
@@ -85,7 +85,7 @@ def test_without_dates_the_newest_come_in_the_usual_order():
     ],
 )
 def test_a_rounded_count_keeps_two_digits(count, said):
-    assert rounded(count) == said
+    assert round_count(count) == said
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_form_says_what_its_counts_are_worth(counts, said):
 
 def test_a_form_that_lies_is_off_by_its_factor_at_most_and_always_by_the_same():
     records = {f"r{i}": {"city": f"c{i % 40}"} for i in range(4000)}
-    lies = behind(records, faults=Faults(lies=2.0))
+    lies = behind(records, faults=TableFaults(lies=2.0))
     off = []
     for i in range(40):
         query = Query.of(Term("city", f"c{i}"))
@@ -113,7 +113,7 @@ def test_a_form_that_lies_is_off_by_its_factor_at_most_and_always_by_the_same():
     assert min(off) < -0.5  # up and down, evenly on the scale of logarithms
     assert max(off) > 0.5
     assert abs(np.mean(off)) < 0.3
-    quiet = behind(records, faults=Faults(lies=2.0), counts="none")
+    quiet = behind(records, faults=TableFaults(lies=2.0), counts="none")
     assert quiet.ask(Query.of(Term("city", "c0"))).total is None
 
 
@@ -141,7 +141,9 @@ def test_numbers_that_are_none_meet_no_range():
 
 def test_an_unstable_form_shows_the_same_records_in_another_order():
     records = {f"r{i}": {"city": "Oslo"} for i in range(30)}
-    form = behind(records, everything=True, page_size=30, faults=Faults(unstable=True))
+    form = behind(
+        records, everything=True, page_size=30, faults=TableFaults(unstable=True)
+    )
     one, two = (list(form.ask(Query()).records) for _ in range(2))
     assert one != two
     assert sorted(one) == sorted(two) == sorted(records)

@@ -2,17 +2,22 @@
 
 import pytest
 
-from halflife.queries.unseen import SURE, UnseenRecords, overflowing, unseen
+from halflife.queries.unseen import (
+    SURE,
+    UnseenRecords,
+    estimate_overflow,
+    estimate_unseen,
+)
 
 
 def test_a_query_that_overflows_hides_as_many_as_it_shows_and_one_at_least():
-    assert overflowing([50])[0] == 50.0
-    assert overflowing([0])[0] == 1.0
-    assert overflowing([0, 1, 7])[0] == 9.0
-    likely, most = overflowing([30, 20])
+    assert estimate_overflow([50])[0] == 50.0
+    assert estimate_overflow([0])[0] == 1.0
+    assert estimate_overflow([0, 1, 7])[0] == 9.0
+    likely, most = estimate_overflow([30, 20])
     assert most == pytest.approx(likely * SURE / (1.0 - SURE))
-    assert unseen([], []) == UnseenRecords()
-    assert unseen([], [30, 20]) == UnseenRecords(50.0, most, 2)
+    assert estimate_unseen([], []) == UnseenRecords()
+    assert estimate_unseen([], [30, 20]) == UnseenRecords(50.0, most, 2)
 
 
 def test_what_may_be_missing_is_said_with_the_number_of_queries():

@@ -8,7 +8,7 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.core.forms import Attribute, Interface, Query, Term
-from halflife.queries.doubt import DoubtCheck
+from halflife.queries.doubt import AbsenceCheck
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.harvest import HarvestRound
@@ -18,9 +18,9 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.local import Origin
 from halflife.queries.policies import LOOKUP_INDEX, METHOD_1, NAIVE_1
 from halflife.queries.reported_total import ReportedTotal
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from halflife.queries.turn_result import TurnResult
-from halflife.queries.upkeep import Upkeep, _ask_all, ahead, keep
+from halflife.queries.upkeep import Upkeep, _ask_all, maintain, plan_ahead
 
 NOW = 30.0
 OSLO, ROME, LIMA = (Term("city", city) for city in ("Oslo", "Rome", "Lima"))
@@ -44,7 +44,7 @@ def upkeep(held, interface=PLAIN, purpose="both", now=NOW):
 
 
 def ledger_of(records, interface=PLAIN, most=None, dates=None):
-    form = Tabled(interface, records, rng=np.random.default_rng(0), dates=dates)
+    form = TableForm(interface, records, rng=np.random.default_rng(0), dates=dates)
     return Ledger(form, most)
 
 
@@ -116,7 +116,7 @@ def test_a_known_record_is_worth_what_its_rule_says_for_each_request():
 
 def test_a_record_that_may_be_gone_is_worth_as_much_as_a_new_one():
     work = upkeep(held_of([20.0, 26.0]))  # 7 days ago in the mean
-    check = DoubtCheck(Query.of(OSLO), 3, 2)
+    check = AbsenceCheck(Query.of(OSLO), 3, 2)
     assert work.worth(check) == pytest.approx(2 * 7.0 / 2 / 3)
     told = work.told(check)
     assert (told.what, told.requests, told.why) == ("city=Oslo", 3, "are 2 gone?")
@@ -236,7 +236,7 @@ def test_dates_are_tried_with_three_other_pages_and_then_believed():
     held = FormCopy(records, {**when, "r00": 12.0}, when, [], 20.0, 10.0)
     dates = {key: float(i) for i, key in enumerate(records)}
     ledger = ledger_of(records, DATED, dates=dates)
-    done = keep(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
+    done = maintain(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
     what = [asked.what for asked in done.asked if not asked.why.startswith("are")]
     assert what[:2] == ["everything"] * 2  # pages without anything new
     assert len(what) == 2 + 3
@@ -253,7 +253,7 @@ def test_dates_that_hid_a_record_are_not_believed():
     dates = {key: float(not key.startswith("new")) for key in more}  # dated back
     shape = Interface((CITY,), page_size=4, everything=True, newest=True, counts="none")
     ledger = ledger_of(more, shape, dates=dates)
-    done = keep(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
+    done = maintain(ledger, held, FormWish("new"), NOW, np.random.default_rng(0))
     assert len([a for a in done.asked if a.what != "everything"]) > 3
     assert more.keys() - records.keys() <= done.records.keys()
 
@@ -416,7 +416,7 @@ def test_what_was_tried_adds_up_to_what_the_ledger_says(seed, most, purpose):
     ledger = Ledger(behind({k: records[k] for k in keys[3:]}, seed=seed), most)
     heard = []
     rng = np.random.default_rng(seed)
-    done = keep(ledger, held, FormWish(purpose), NOW, rng, heard.append)
+    done = maintain(ledger, held, FormWish(purpose), NOW, rng, heard.append)
     tried, asked = done.tried, done.asked
     assert heard == asked
     assert [one.what for one in tried] == [one.what for one in asked]
@@ -441,7 +441,7 @@ def test_a_look_up_is_told_no_number_of_hits():
     form = behind(records, lookup=True, page_size=1, everything=True)
     ledger = Ledger(form, 6)
     ledger.first(Query())
-    done = keep(
+    done = maintain(
         ledger,
         held,
         FormWish("known", known=LOOKUP_INDEX),
@@ -465,7 +465,7 @@ def test_known_records_that_a_new_page_shows_are_refreshed():
     assert set(work.copy.seen.tolist()) == {NOW, 20.0, 21.0}
     # what was taken in before is not counted again
     assert work.carry_out(Choice(Query.of(OSLO), pages=None), turn, ledger) == 0
-    assert work.carry_out(DoubtCheck(Query.of(ROME), 1, 1), turn, ledger) == 3
+    assert work.carry_out(AbsenceCheck(Query.of(ROME), 1, 1), turn, ledger) == 3
 
 
 def test_a_check_is_none_of_the_pages_that_dates_are_tried_with():
@@ -474,7 +474,7 @@ def test_a_check_is_none_of_the_pages_that_dates_are_tried_with():
     ledger = ledger_of(held.records)
     turn = HarvestRound(work.fresh, work.local, ledger)
     work._tries = 3
-    work.carry_out(DoubtCheck(Query.of(ROME), 1, 1), turn, ledger)
+    work.carry_out(AbsenceCheck(Query.of(ROME), 1, 1), turn, ledger)
     assert work._tries == 3
     work.carry_out(Choice(Query.of(OSLO)), turn, ledger)
     assert work._tries == 2
@@ -491,14 +491,16 @@ def test_the_newest_are_foretold_with_the_pages_that_make_it_sure():
     held = FormCopy(
         held.records, dict.fromkeys(held.records, 25.0), held.seen, [], 26.0, 24.0
     )
-    (step,) = ahead(held, DATED, FormWish("new"), NOW, np.random.default_rng(0), 5)
+    (step,) = plan_ahead(held, DATED, FormWish("new"), NOW, np.random.default_rng(0), 5)
     coming = 8.5 / 2.0 * 4.0  # since the last look, 4 days ago
     assert step.what == "everything"
     assert step.requests == 5 + 2 + 3  # 17 records on pages of 4, and five to be sure
     assert step.gain == pytest.approx(coming * 4.0 / 2 / 10)
     assert step.why == "newest first, until nothing is new: about 17.0 are"
     for shape in (PLAIN, Interface((CITY,), page_size=4, newest=True)):
-        either = ahead(held, shape, FormWish("new"), NOW, np.random.default_rng(0), 5)
+        either = plan_ahead(
+            held, shape, FormWish("new"), NOW, np.random.default_rng(0), 5
+        )
         assert either
         assert all(one.what.startswith("city=") for one in either)
 
@@ -508,7 +510,7 @@ def test_what_lies_ahead_is_sorted_and_no_longer_than_asked_for():
     gaps = [(k, 5.0, r, {"city": "Bari"}) for k, r in held.records.items()]
     held = FormCopy(held.records, held.came, held.seen, gaps, 28.0, 10.0)
     rng = np.random.default_rng(0)
-    plans = {p: ahead(held, PLAIN, FormWish(p), NOW, rng, 50) for p in
+    plans = {p: plan_ahead(held, PLAIN, FormWish(p), NOW, rng, 50) for p in
              ("new", "known", "both")}  # fmt: skip
     for plan in plans.values():
         gains = [step.gain for step in plan]
@@ -516,8 +518,8 @@ def test_what_lies_ahead_is_sorted_and_no_longer_than_asked_for():
     assert sorted(plans["both"]) == sorted(plans["new"] + plans["known"])
     assert plans["known"]
     for n in range(4):
-        assert ahead(held, PLAIN, FormWish("new"), NOW, rng, n) == plans["new"][:n]
-        assert len(ahead(held, PLAIN, FormWish("both"), NOW, rng, n)) == n
+        assert plan_ahead(held, PLAIN, FormWish("new"), NOW, rng, n) == plans["new"][:n]
+        assert len(plan_ahead(held, PLAIN, FormWish("both"), NOW, rng, n)) == n
 
 
 def test_a_search_for_what_is_reported_lies_ahead_where_new_records_are_wanted():
@@ -528,28 +530,28 @@ def test_a_search_for_what_is_reported_lies_ahead_where_new_records_are_wanted()
     what = "everything, query by query"
     (search,) = [
         one
-        for one in ahead(short, PLAIN, FormWish("new"), NOW, rng, 50)
+        for one in plan_ahead(short, PLAIN, FormWish("new"), NOW, rng, 50)
         if one.what == what
     ]
     assert search.requests == 6  # 21 records on pages of 4
     assert search.gain == pytest.approx(3 / 6 * 365.0)
     assert search.why == "3 more records are reported than are held"
-    known = ahead(short, PLAIN, FormWish("known"), NOW, rng, 50)
+    known = plan_ahead(short, PLAIN, FormWish("known"), NOW, rng, 50)
     assert what not in [one.what for one in known]
 
 
 def test_a_copy_whose_first_crawl_is_not_over_is_crawled_on():
     held = FormCopy({"a": {"city": "Oslo"}}, {"a": 1.0}, {"a": 1.0}, [], 1.0)
     rng = np.random.default_rng(0)
-    plan = ahead(held, PLAIN, FormWish(), NOW, rng, 5)
+    plan = plan_ahead(held, PLAIN, FormWish(), NOW, rng, 5)
     assert [step.why for step in plan] == [
         "the first crawl goes on; 1 record found so far"
     ]
-    assert ahead(held, PLAIN, FormWish(), NOW, rng, 0) == []
+    assert plan_ahead(held, PLAIN, FormWish(), NOW, rng, 0) == []
     empty = FormCopy({}, {}, {}, [], 1.0, 1.0)
-    assert ahead(empty, PLAIN, FormWish(), NOW, rng, 5) == []
+    assert plan_ahead(empty, PLAIN, FormWish(), NOW, rng, 5) == []
     ledger = ledger_of({"a": {"city": "Oslo"}, "b": {"city": "Rome"}})
-    done = keep(ledger, held, FormWish(), NOW, rng)
+    done = maintain(ledger, held, FormWish(), NOW, rng)
     assert {one.why for one in done.asked} == {"the first crawl"}
     assert done.records.keys() == {"a", "b"}
 
@@ -565,4 +567,4 @@ def test_a_rule_that_goes_round_keeps_its_order_in_what_lies_ahead():
     gains = [step.gain for step in plan]
     assert len(plan) == 3
     assert gains != sorted(gains, reverse=True)  # by gain it would be another order
-    assert ahead(held, PLAIN, wish, NOW, rng(0), 9) == plan
+    assert plan_ahead(held, PLAIN, wish, NOW, rng(0), 9) == plan

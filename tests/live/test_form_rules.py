@@ -15,7 +15,7 @@ from halflife.kinds.form import recorded_source, runner
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.plugins import load
 from halflife.queries.policies import EXPECTED, INDEX, FormPolicy
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from halflife.replay.play import Play, play_recorded
 from replay.worlds import BEGAN, COLORS, lot
 
@@ -49,7 +49,7 @@ def present(now):
 def table(now):
     there = present(now)
     dates = {key: float(place) for place, key in enumerate(there)}
-    return Tabled(SHAPE, there, rng=np.random.default_rng(0), dates=dates)
+    return TableForm(SHAPE, there, rng=np.random.default_rng(0), dates=dates)
 
 
 def settings(*lines):

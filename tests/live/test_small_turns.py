@@ -11,7 +11,7 @@ from halflife.engine.service import ServiceRhythm
 from halflife.kinds.form import recorded_source, runner
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing.recorded_source import listing
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from halflife.replay.play import Play, play_recorded
 from halflife.stores.memory import MemoryStore
 
@@ -31,7 +31,7 @@ def played(requests, per_page, counts, days):
         everything=True,
         counts=counts,
     )
-    table = Tabled(shape, ROWS, rng=np.random.default_rng(0))
+    table = TableForm(shape, ROWS, rng=np.random.default_rng(0))
     text = snippet(URL, shape, name="desk").replace(
         f"per_page = {PAGE}\n", f"per_page = {per_page}\nrobots = false\n"
     )

@@ -4,7 +4,7 @@ Extracted From the Web Using Keyword Search", SIGMOD 2010."""
 import numpy as np
 import pytest
 
-from halflife.queries.known.content import Ages, summed_ages
+from halflife.queries.known.content import SummedAges, summed_ages
 from halflife.queries.known.order import ascending, snapshot
 from lab import citations
 
@@ -25,7 +25,10 @@ def test_table_2():
 
 
 def test_table_3():
-    a = Ages(np.array([1.0, 2.0, 3.0, 4.0])).mean(np.ones(4)).reshape(2, 2).sum(1) / 4
+    a = (
+        SummedAges(np.array([1.0, 2.0, 3.0, 4.0])).mean(np.ones(4)).reshape(2, 2).sum(1)
+        / 4
+    )
     assert a.tolist() == [0.375, 0.875]
     cells = {
         (x1, x2): snapshot(a, np.array([x1, x2]))

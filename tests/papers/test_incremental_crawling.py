@@ -7,12 +7,12 @@ from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.harvest import GivenSample, Harvest, HarvestRound, harvest
 from halflife.queries.fresh.metrics import scores
-from halflife.queries.fresh.records import ByRecord, effect
+from halflife.queries.fresh.records import SampleGuidedRule, effectiveness
 from halflife.queries.graph import distances, selection
 from halflife.queries.incidence import Incidence
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 
 # Fig. 1, as far as the text tells it: r1 has b2 and r2 has a3; asking for b2 brings
 # r5, and asking for a3 brings r4 and r5. History is r1, r2 and r3, which are joined.
@@ -38,8 +38,8 @@ class _Asks:
         return Choice(self.queries.pop(0), pages=None) if self.queries else None
 
 
-def form() -> Tabled:
-    return Tabled(FORM, WDB, rng=np.random.default_rng(0))
+def form() -> TableForm:
+    return TableForm(FORM, WDB, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("key", EDGES)
@@ -87,7 +87,7 @@ def test_equation_5_orders_as_its_finite_twin() -> None:
         local.reading(Query.of(Term("A", value))).told = found.total
     b3 = Query.of(Term("B", "b3"))
     local.reading(b3).told = ledger.first(b3).total
-    r = {q.terms[0].value: effect(local, q)[0] for q in local.reads}
+    r = {q.terms[0].value: effectiveness(local, q)[0] for q in local.reads}
     assert r == pytest.approx({"a1": 0.0, "a3": 2 / 3, "b3": 1.0})
     # Eq. 5 is 0 for a1, (3 - 1) / 1 = r / (1 - r) for a3, and infinite for b3.
     assert r["a3"] / (1 - r["a3"]) == pytest.approx(2.0)
@@ -96,7 +96,7 @@ def test_equation_5_orders_as_its_finite_twin() -> None:
 def test_the_whole_algorithm_finds_both_new_records_of_figure_1() -> None:
     rng = np.random.default_rng(3)
     done = harvest(
-        ByRecord(),
+        SampleGuidedRule(),
         LocalRecords(FORM, HISTORY),
         Ledger(form()),
         rng,

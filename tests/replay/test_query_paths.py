@@ -17,7 +17,7 @@ from halflife.queries.known_rounds import KnownPlan, refresh
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
 from halflife.queries.policies import KNOWN, NEW
-from halflife.queries.upkeep import keep
+from halflife.queries.upkeep import maintain
 
 BEGIN, END = 100.0, 130.0
 NOW = cars(90, seed=4)
@@ -60,7 +60,7 @@ def test_a_replay_for_new_records_asks_what_a_live_form_is_asked(name):
     can = {"everything": True, "newest": True} if name == "newest" else {}
     live, replayed = form(**can), form(**can)
     wish = FormWish("new", new=NEW[name])
-    keep(Ledger(live), held(), wish, END, np.random.default_rng(5))
+    maintain(Ledger(live), held(), wish, END, np.random.default_rng(5))
     work = Task(BEFORE, NOW, held().came, CAME, 2 * BEGIN - END, BEGIN, END)
     rule = policy(name, work, replayed.interface)
     local = LocalRecords(replayed.interface, BEFORE, held().came)
@@ -76,7 +76,7 @@ def test_a_replay_for_new_records_asks_what_a_live_form_is_asked(name):
 def test_a_replay_for_known_records_asks_what_a_live_form_is_asked(name):
     live, replayed = form(lookup=True), form(lookup=True)
     wish = FormWish("known", known=KNOWN[name])
-    keep(Ledger(live, 12), held(), wish, END, np.random.default_rng(5))
+    maintain(Ledger(live, 12), held(), wish, END, np.random.default_rng(5))
     rule = KNOWN[name].make(ALPHA)
     worker = Refresher(pool_for(replayed.interface, BEFORE), replayed.interface, rule)
     plan = KnownPlan(KNOWN[name], held().copy(wish, END), END)

@@ -14,7 +14,7 @@ from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing import recorded_source as listing_recorded
 from halflife.kinds.pages import recorded_source as pages_recorded
 from halflife.kinds.search import recorded_source as search_recorded
-from halflife.queries.table_form import Tabled
+from halflife.queries.table_form import TableForm
 from halflife.recordings.registers import relation_of
 from halflife.replay.world import Responder
 
@@ -87,10 +87,10 @@ def desk() -> Part:
         (Attribute("color", "select", COLORS),), page_size=10, cap=60, lookup=True
     )
 
-    def table(now: float) -> Tabled:
+    def table(now: float) -> TableForm:
         there = present(now)
         places = {key: lot("place", key) for key in there}
-        return Tabled(interface, there, rng=np.random.default_rng(0), places=places)
+        return TableForm(interface, there, rng=np.random.default_rng(0), places=places)
 
     told = snippet("{url}", interface, name="desk")
     head, _, attributes = told.partition("[source.attributes]\n")

@@ -18,7 +18,7 @@ _PART = 0.05  # of the tuples; a word that more have is no topic
 class ServedRelation:
     """The relation as ``halflife.core.forms.Form``, at the day that it was turned to.
 
-    It answers as ``halflife.queries.table_form.Tabled`` over ``Relation.at(day)``
+    It answers as ``halflife.queries.table_form.TableForm`` over ``Relation.at(day)``
     would, without building a table a day. Results come in an order that has nothing
     to do with the records and is the same on all days.
 

@@ -25,9 +25,9 @@ from halflife.queries.fresh.rotation import Rotation
 from halflife.queries.fresh.simple import FreshOracle
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
-from halflife.queries.policies import ALIASES, GROUP, NEW, SHARE, NewPolicy, Outset
+from halflife.queries.policies import ALIASES, GROUP, NEW, SHARE, NewPolicy, RuleContext
 from halflife.queries.sampling import Sampling
-from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.table_form import TableFaults, TableForm
 from halflife.recordings.relations import Relation
 
 POINTS = 40  # of a curve that are told
@@ -132,7 +132,7 @@ def policy(name: str, work: Task, interface: Interface) -> FreshPolicy:
         seen = dict.fromkeys(work.before, work.begin)
         return Rotation(interface, work.before, seen, came, max(gap, 1.0))
 
-    outset = Outset(since=work.since, now=work.end, gap=gap, values=values)
+    outset = RuleContext(since=work.since, now=work.end, gap=gap, values=values)
     return registered.make(outset)
 
 
@@ -199,12 +199,12 @@ def _one(
     work: Task, interface: Interface, name: str, game: Game, seed: int
 ) -> dict[str, Any]:
     form_rng, rng = np.random.default_rng(seed).spawn(2)
-    form = Tabled(
+    form = TableForm(
         interface,
         work.now,
         rng=form_rng,
         dates=work.dates,
-        faults=Faults(lies=game.lies),
+        faults=TableFaults(lies=game.lies),
     )
     sampler: Sampler = sample_of(form, game, rng)
     if game.drilled is not None:
@@ -216,7 +216,7 @@ def _one(
     )
 
 
-def sample_of(form: Tabled, game: Game, rng: Generator) -> Sampler:
+def sample_of(form: TableForm, game: Game, rng: Generator) -> Sampler:
     """Return a random sample of a table, at the price of its pages."""
     keys = form.incidence.keys
     degree = np.diff(form.incidence.start).astype(np.float64)

@@ -22,7 +22,7 @@ from halflife.core.forms import Form, Interface, ResultPage
 from halflife.kinds.form.recorded_pages import KEY, form_page, results, snippet
 from halflife.kinds.form.recorded_source import query_of
 from halflife.kinds.form.tables import form_attributes, parse_day
-from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.table_form import TableFaults, TableForm
 from halflife.recordings.relations import load_relation
 
 
@@ -232,12 +232,12 @@ def office_of(given: argparse.Namespace) -> Office:
         newest=True,
         lookup=True,
     )
-    table = Tabled(
+    table = TableForm(
         interface,
         records,
         rng=np.random.default_rng(given.seed),
         dates=relation.first_seen_times(at),
-        faults=Faults(given.lies, given.unstable),
+        faults=TableFaults(given.lies, given.unstable),
     )
     return Office(table, Hours(given.busy, given.wait, given.fails, given.slow))
 

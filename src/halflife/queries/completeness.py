@@ -1,4 +1,4 @@
-"""Read the answers to queries, and decide whether they are complete."""
+"""QueryAnswer the answers to queries, and decide whether they are complete."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ ROUNDING = 1.06  # a count of two digits is off by less
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class QueryAnswer:
     """What is known of the answer to a query.
 
     Attributes:
@@ -28,7 +28,7 @@ class Read:
 
 
 @dataclass(slots=True)
-class Begun:
+class PartialAnswer:
     """The answer to a query of which some pages were read.
 
     Attributes:
@@ -47,7 +47,7 @@ class Begun:
     total: int | None = None
 
 
-class AnswerCompleter:
+class QueryReader:
     """Reads the answers to queries up to a limit, each once.
 
     Args:
@@ -68,8 +68,8 @@ class AnswerCompleter:
         ledger: Ledger,
         most: float | None = None,
         *,
-        known: Mapping[Query, Read] | None = None,
-        begun: Begun | None = None,
+        known: Mapping[Query, QueryAnswer] | None = None,
+        begun: PartialAnswer | None = None,
     ) -> None:
         self.ledger = ledger
         self._cap = ledger.interface.cap
@@ -84,11 +84,11 @@ class AnswerCompleter:
             query
         ) <= interface.together
 
-    def known(self, query: Query) -> Read | None:
+    def known(self, query: Query) -> QueryAnswer | None:
         """Return the answer read before, if there is one."""
         return self.reads.get(query)
 
-    def read(self, query: Query) -> Read:
+    def read(self, query: Query) -> QueryAnswer:
         """Return the answer to a query; pages are read until it is sure to overflow.
 
         A query that the form does not accept is taken to overflow. So is one of a form
@@ -98,36 +98,38 @@ class AnswerCompleter:
         answer = self.reads.get(query)
         if answer is None:
             accepted = self.answers(query)
-            answer = self._ask(query) if accepted else Read({}, whole=False)
+            answer = self._ask(query) if accepted else QueryAnswer({}, whole=False)
             self.reads[query] = answer
         return answer
 
-    def _ask(self, query: Query) -> Read:
+    def _ask(self, query: Query) -> QueryAnswer:
         self.begun = begun = self._begin(query)
         exact = self.ledger.interface.counts == "exact"
         if not begun.pages:
             first = self.ledger.first(query)
             begun.total = first.total if exact else None
             if self._overflows(first):
-                return Read(first.records, whole=False, total=begun.total)
+                return QueryAnswer(first.records, whole=False, total=begun.total)
         pages = None if self.most == inf else self.ledger.interface.pages(self.most)
         more = self._go_on(begun, pages)
         records, total = begun.records, begun.total
         capped = self._cap is not None and len(records) >= self._cap
         if total is None or self.ledger.trust.refuted:
-            return Read(records, not more and not capped)
+            return QueryAnswer(records, not more and not capped)
         if not more and not capped and self._ends_full(begun):
             more = self._go_on(begun, None)
         whole = not more and len(records) >= total
         # Counting may stop at the cap; a number above it shows that it does not.
-        return Read(records, whole and not (capped and not self._counts_on), total)
+        return QueryAnswer(
+            records, whole and not (capped and not self._counts_on), total
+        )
 
     @property
     def _counts_on(self) -> bool:
         trust = self.ledger.trust
         return trust.past_cap and trust.agrees
 
-    def _ends_full(self, begun: Begun) -> bool:
+    def _ends_full(self, begun: PartialAnswer) -> bool:
         """Return whether only an unconfirmed count shows that this is all.
 
         The next page then decides.
@@ -135,7 +137,7 @@ class AnswerCompleter:
         full = len(begun.records) >= begun.pages * begun.page_size
         return full and bool(begun.records) and not self.ledger.trust.agrees
 
-    def _go_on(self, begun: Begun, pages: int | None) -> bool:
+    def _go_on(self, begun: PartialAnswer, pages: int | None) -> bool:
         """Read the pages after those already read; return whether there are more."""
         more = True
         for page in self.ledger.pages(begun.query, pages, begin=begun.pages):
@@ -145,7 +147,7 @@ class AnswerCompleter:
             more = page.more
         return more
 
-    def reach(self, query: Query) -> Read:
+    def reach(self, query: Query) -> QueryAnswer:
         """Return all reachable records of a query that overflows."""
         answer = self.read(query)
         interface = self.ledger.interface
@@ -155,10 +157,10 @@ class AnswerCompleter:
         if self._cap is None or begun.pages < interface.pages(self._cap):
             self._go_on(begun, None)
         records = {**answer.records, **begun.records}
-        self.reads[query] = extended = Read(records, answer.whole, answer.total)
+        self.reads[query] = extended = QueryAnswer(records, answer.whole, answer.total)
         return extended
 
-    def _begin(self, query: Query) -> Begun:
+    def _begin(self, query: Query) -> PartialAnswer:
         """Return how far a query was read, if its pages still have the same size."""
         begun = self.begun
         if begun is not None and begun.query == query and begun.pages:
@@ -166,7 +168,7 @@ class AnswerCompleter:
                 self.ledger.first(query)  # its answer may show the page size
             if begun.page_size == self.ledger.interface.page_size:
                 return begun
-        return Begun(query, self.ledger.interface.page_size)
+        return PartialAnswer(query, self.ledger.interface.page_size)
 
     def _overflows(self, first: ResultPage) -> bool:
         """Return whether the hit count alone shows that there are too many."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import log10
 
 from halflife.core.forms import Query
-from halflife.queries.form_facts import Worth
-from halflife.queries.notes import SLACK, Notes
+from halflife.queries.form_facts import CountQuality
+from halflife.queries.notes import SLACK, ProbeNotes
 
 CHANCE = -3.0  # log10 of the chance at which honest numbers end in so many zeros
 MANY = 100  # hits: two queries rarely have equal counts this large by chance
@@ -17,16 +17,16 @@ BELIEVED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class Judgement:
     """A verdict and why."""
 
     verdict: str
     why: str
 
 
-def judged_counts(
-    notes: Notes, ignored: tuple[str, ...], *, conjunctive: bool | None
-) -> tuple[Worth, Opinion]:
+def judge_counts(
+    notes: ProbeNotes, ignored: tuple[str, ...], *, conjunctive: bool | None
+) -> tuple[CountQuality, Judgement]:
     """Return how reliable the reported hit counts are, and why."""
     answered = [page for _, page in notes.firsts() if page.records]
     totals = {
@@ -35,36 +35,38 @@ def judged_counts(
         if not any(term.attribute in ignored for term in query)
     }
     if not answered:
-        return "unknown", Opinion("unknown", "no query found anything")
+        return "unknown", Judgement("unknown", "no query found anything")
     if not totals:
-        return "none", Opinion("not reported", f"{len(answered)} answers gave no count")
+        return "none", Judgement(
+            "not reported", f"{len(answered)} answers gave no count"
+        )
     top = _capped(notes, totals)
     contradiction = next(_contradictions(notes, top, conjunctive=conjunctive), "")
     if contradiction:
-        return "lying", Opinion("unreliable", contradiction)
+        return "lying", Judgement("unreliable", contradiction)
     if top:
         same = sum(total == top for total in totals.values())
         why = f"{same} queries report exactly {top} hits, and none more"
-        return "capped", Opinion(f"reported up to {top}", why)
+        return "capped", Judgement(f"reported up to {top}", why)
     rough = _rough(notes, totals)
-    return ("rounded", Opinion("rounded", rough)) if rough else _exact(notes)
+    return ("rounded", Judgement("rounded", rough)) if rough else _exact(notes)
 
 
-def _exact(notes: Notes) -> tuple[Worth, Opinion]:
+def _exact(notes: ProbeNotes) -> tuple[CountQuality, Judgement]:
     """Return that counts are exact if a query that was read whole shows it."""
     agreeing = [query for query, total, shown in notes.whole() if total == shown]
     last = any(_last(notes, query) is not None for query in notes.ends)
     if not agreeing and not last:
         why = "no query was small enough to be counted"
-        return "unknown", Opinion("not checked", why)
+        return "unknown", Judgement("not checked", why)
     proof = (
         f"{len(agreeing)} queries that were read whole had as many records as reported"
     )
     proof += ", and a last page was where it was expected" if last else ""
-    return "exact", Opinion("exact", proof)
+    return "exact", Judgement("exact", proof)
 
 
-def _capped(notes: Notes, totals: dict[Query, int]) -> int:
+def _capped(notes: ProbeNotes, totals: dict[Query, int]) -> int:
     """Return the number at which counting stops; 0 if it does not seem to stop.
 
     Two queries with the same highest count were cut off there if the count is large,
@@ -85,7 +87,7 @@ def _capped(notes: Notes, totals: dict[Query, int]) -> int:
 
 
 def _contradictions(
-    notes: Notes, top: int, *, conjunctive: bool | None
+    notes: ProbeNotes, top: int, *, conjunctive: bool | None
 ) -> Iterator[str]:
     """Yield the observations that contradict the reported hit counts."""
     wrong = notes.lied() or (notes.off() and notes.luck() > BELIEVED) or _odd(notes)
@@ -105,7 +107,7 @@ def _contradictions(
     yield from _promises(notes)
 
 
-def _sums(notes: Notes, totals: dict[Query, int], top: int) -> Iterator[str]:
+def _sums(notes: ProbeNotes, totals: dict[Query, int], top: int) -> Iterator[str]:
     """Yield selections whose values together have more hits than the empty query.
 
     Only attributes with one value a record count: the records shown have just the
@@ -130,7 +132,7 @@ def _sums(notes: Notes, totals: dict[Query, int], top: int) -> Iterator[str]:
                 )
 
 
-def _promises(notes: Notes) -> Iterator[str]:
+def _promises(notes: ProbeNotes) -> Iterator[str]:
     """Yield queries whose results end elsewhere than their hit count says."""
     for query, end in notes.ends.items():
         total = notes.total(query)
@@ -144,7 +146,7 @@ def _promises(notes: Notes) -> Iterator[str]:
             yield f"{query}: {total} reported, {reach} can be reached"
 
 
-def _odd(notes: Notes) -> bool:
+def _odd(notes: ProbeNotes) -> bool:
     """Return whether results end too early at a place where no site would cap them.
 
     Results that end in the middle of a page, at no round number, are complete. If they
@@ -160,7 +162,7 @@ def _odd(notes: Notes) -> bool:
     return False
 
 
-def _last(notes: Notes, query: Query) -> tuple[int, int] | None:
+def _last(notes: ProbeNotes, query: Query) -> tuple[int, int] | None:
     """Return the reported and the true number of hits, if the last page was read."""
     total, end = notes.total(query), notes.ends[query]
     if total is None or total > (notes.claimed.cap or total):
@@ -170,7 +172,7 @@ def _last(notes: Notes, query: Query) -> tuple[int, int] | None:
     return total, end.reach(notes.size)
 
 
-def _rough(notes: Notes, totals: dict[Query, int]) -> str:
+def _rough(notes: ProbeNotes, totals: dict[Query, int]) -> str:
     """Return why the hit counts seem to be rounded; empty if they do not.
 
     A number ends in z zeros by chance with probability 10^-z.

@@ -16,7 +16,7 @@ from halflife.queries.ledger import Ledger
 NARROW = 3  # terms that are joined to find one record
 
 
-class DoubtCheck(NamedTuple):
+class AbsenceCheck(NamedTuple):
     """A query that decides whether some records are gone.
 
     Attributes:
@@ -31,7 +31,7 @@ class DoubtCheck(NamedTuple):
     settles: int
 
 
-class Doubts:
+class AbsenceTracker:
     """Tracks records of the copy that are missing from answers.
 
     Args:
@@ -79,7 +79,7 @@ class Doubts:
         gone = self.absent()
         return [key for key in self._missed if key not in gone]
 
-    def check(self) -> DoubtCheck | None:
+    def check(self) -> AbsenceCheck | None:
         """Return the query that decides most records for a request, if any is open."""
         suspects = self.suspects()
         if not suspects:
@@ -92,7 +92,7 @@ class Doubts:
             if query in self._read:
                 continue
             if best is None or settles * best.pages > best.settles * pages:
-                best = DoubtCheck(query, pages, settles)
+                best = AbsenceCheck(query, pages, settles)
         return best
 
     def _settled(self, key: str, sets: list[frozenset[str]]) -> bool:
@@ -123,7 +123,7 @@ class Doubts:
                 records[number] = records.get(number, 0) + 1
         return records
 
-    def _narrow(self, key: str) -> DoubtCheck | None:
+    def _narrow(self, key: str) -> AbsenceCheck | None:
         """Return a query for one record alone: its rarest terms together.
 
         Terms are preferred whose attribute no query that lacked the record has; else
@@ -137,7 +137,7 @@ class Doubts:
         query = Query.of(*terms[:most])
         if not query or query in self._read:
             return None
-        return DoubtCheck(query, self._interface.pages(len(self._matching(query))), 1)
+        return AbsenceCheck(query, self._interface.pages(len(self._matching(query))), 1)
 
     def _number(self, term: Term) -> int:
         return self._pairs.number[term]

@@ -17,7 +17,7 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
 from halflife.core.forms import Query, Term, within
 from halflife.core.object_store import Attributes
-from halflife.queries.completeness import AnswerCompleter, Read
+from halflife.queries.completeness import QueryAnswer, QueryReader
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import DrillLevel, Guide, LocalChances
 
@@ -64,7 +64,7 @@ class DrillWalk:
         return float(self.weight.sum())
 
 
-def ways(record: Attributes, steps: Iterable[DrillStep]) -> int:
+def count_paths(record: Attributes, steps: Iterable[DrillStep]) -> int:
     """Return how many paths through the levels of a walk lead to a record.
 
     There are d (d - 1) ... (d - j + 1) ways to query j of the d known words of a
@@ -82,12 +82,12 @@ def ways(record: Attributes, steps: Iterable[DrillStep]) -> int:
     return number
 
 
-def ended(
-    read: Read, query: Query, steps: tuple[DrillStep, ...], requests: int
+def finish_walk(
+    read: QueryAnswer, query: Query, steps: tuple[DrillStep, ...], requests: int
 ) -> DrillWalk:
     """Return the walk that ends with an answer; its weights are 1/(chance ways)."""
     chance = float(np.prod([step.chance for step in steps]))
-    number = {key: ways(record, steps) for key, record in read.records.items()}
+    number = {key: count_paths(record, steps) for key, record in read.records.items()}
     mine = {key: read.records[key] for key, n in number.items() if n}
     weight = 1.0 / (chance * np.array([number[key] for key in mine], dtype=np.float64))
     plain = all(step.level.parts and step.term is not None for step in steps)
@@ -96,7 +96,7 @@ def ended(
     return DrillWalk(query, mine, weight, chance, requests, read.whole, steps)
 
 
-def rested(level: DrillLevel, steps: Iterable[DrillStep]) -> bool:
+def skips_level(level: DrillLevel, steps: Iterable[DrillStep]) -> bool:
     """Return whether a path took the rest of a level and so skips its conditions."""
     name = level.attribute.name
     return any(s.term is None and s.level.attribute.name == name for s in steps)
@@ -138,7 +138,7 @@ class Drill:
         self.local, self.levels = known, known.levels
         if most is None and any(level.parts for level in self.levels):
             most = ledger.interface.page_size
-        self.reader = AnswerCompleter(ledger, most)
+        self.reader = QueryReader(ledger, most)
         if not self.levels and not ledger.interface.everything:
             raise UsageError("no query is possible: give values, or records, or words")
         self._counted = known.guide == "counts" and ledger.interface.counts == "exact"
@@ -155,7 +155,7 @@ class Drill:
         rows = self.local.rows
         for level in self.ordered(rng):
             full = len(query) >= self.reader.ledger.interface.together
-            if read.whole or full or rested(level, steps):
+            if read.whole or full or skips_level(level, steps):
                 continue
             step = self._step(query, self.guided(level, query, rows), rng)
             steps = (*steps, step)
@@ -170,7 +170,7 @@ class Drill:
             steps = (*steps, step := DrillStep(halves, *halves.draw(rng)))
             query = _narrowed(query, step.term)
             read = self.reader.read(query)
-        return ended(read, query, steps, self.reader.ledger.requests - before)
+        return finish_walk(read, query, steps, self.reader.ledger.requests - before)
 
     def ordered(self, rng: Generator) -> list[DrillLevel]:
         """Return the levels of a walk in order; keywords last, and more than once.
@@ -247,7 +247,7 @@ class Drill:
 
 
 def _halves(
-    query: Query, read: Read, levels: Iterable[DrillLevel]
+    query: Query, read: QueryAnswer, levels: Iterable[DrillLevel]
 ) -> DrillLevel | None:
     """Return a range of a query cut at the median of its records, if one can be.
 

@@ -8,7 +8,7 @@ from halflife.core.forms import Form, Interface, Query, ResultPage, Term
 
 
 @dataclass(frozen=True, slots=True)
-class Troubles:
+class FormFaults:
     """The faults of a form.
 
     Attributes:
@@ -32,11 +32,11 @@ class Troubles:
     fails: int = 0
 
 
-class Troubled:
+class FaultyForm:
     """A form with faults that claims the interface ``claimed``."""
 
     def __init__(
-        self, form: Form, troubles: Troubles, claimed: Interface | None = None
+        self, form: Form, troubles: FormFaults, claimed: Interface | None = None
     ) -> None:
         self.form = form
         self.troubles = troubles

@@ -8,20 +8,20 @@ from halflife.core.wording import count
 from halflife.queries.form_copy import FormCopy
 from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
-from halflife.queries.reported_total import ReportedTotal, at_least, reported
-from halflife.queries.split_crawl import Crawling
+from halflife.queries.reported_total import ReportedTotal, at_least, reported_records
+from halflife.queries.split_crawl import CrawlRun
 from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
-from halflife.queries.unseen import UnseenRecords, unseen
+from halflife.queries.unseen import UnseenRecords, estimate_unseen
 
 UNREAD = 365.0  # days that an unread record counts as missing, at most
 
 
-def crawling(ledger: Ledger, held: FormCopy) -> Crawling:
+def start_crawl(ledger: Ledger, held: FormCopy) -> CrawlRun:
     """Return the first crawl, from its beginning or from where it was interrupted."""
-    return Crawling(ledger, held.records.values(), resume=held.crawl)
+    return CrawlRun(ledger, held.records.values(), resume=held.crawl)
 
 
-def first_crawl(walk: Crawling, now: float = 0.0) -> TurnResult:
+def first_crawl(walk: CrawlRun, now: float = 0.0) -> TurnResult:
     """Read all records, as far as the budget goes.
 
     A crawl of several turns does not show the database at one moment, so it is not a
@@ -47,7 +47,7 @@ def first_crawl(walk: Crawling, now: float = 0.0) -> TurnResult:
     )
 
 
-def unseen_of(walk: Crawling, done: CrawlState) -> UnseenRecords:
+def unseen_of(walk: CrawlRun, done: CrawlState) -> UnseenRecords:
     """Return how many records a finished crawl may have missed.
 
     Exact counts that were confirmed leave none unknown.
@@ -61,10 +61,10 @@ def unseen_of(walk: Crawling, done: CrawlState) -> UnseenRecords:
     # Parts still to be divided by words overflow, and show as much as a query can.
     least = walk.interface.cap or walk.interface.page_size
     whole += [max(len(part.own), least) for part in done.left if part.above is None]
-    return unseen([*done.losses, *divided], whole)
+    return estimate_unseen([*done.losses, *divided], whole)
 
 
-def explained(done: CrawlState, interface: Interface) -> int:
+def explained_records(done: CrawlState, interface: Interface) -> int:
     """Return how many records are hidden behind the cap of undivided queries."""
     if interface.cap is None:
         return 0
@@ -78,28 +78,28 @@ def _each_once(stuck: Sequence[CrawlPart]) -> list[CrawlPart]:
 
 
 def _report(
-    walk: Crawling, done: CrawlState, now: float, *, over: bool
+    walk: CrawlRun, done: CrawlState, now: float, *, over: bool
 ) -> ReportedTotal | None:
     """Return how many records the form reports, and why some were not found."""
     ledger = walk.ledger
     counts = ledger.interface.counts
-    total = reported(ledger, done.records) or at_least(counts, done.total)
+    total = reported_records(ledger, done.records) or at_least(counts, done.total)
     if total is None:
         return None
     report = ReportedTotal(now, total, rough=ledger.trust.rough)
     if not over:
         return report
-    why = said(done, ledger.interface)
-    hidden = explained(done, ledger.interface)
+    why = describe_crawl(done, ledger.interface)
+    hidden = explained_records(done, ledger.interface)
     return report.settled(len(done.records), why, explained=hidden)
 
 
 def _stop(crawl: CrawlState, report: ReportedTotal | None, ledger: Ledger) -> str:
     short = report.words(len(crawl.records)) if report and not crawl.left else ""
-    return short or said(crawl, ledger.interface)
+    return short or describe_crawl(crawl, ledger.interface)
 
 
-def said(crawl: CrawlState, interface: Interface) -> str:
+def describe_crawl(crawl: CrawlState, interface: Interface) -> str:
     """Return in words how far a crawl has come."""
     if crawl.complete:
         return "everything was read"

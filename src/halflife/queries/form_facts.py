@@ -5,7 +5,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from halflife.core.forms import Counts, Interface
 
-Worth: TypeAlias = Literal["exact", "rounded", "capped", "none", "lying", "unknown"]
+CountQuality: TypeAlias = Literal[
+    "exact", "rounded", "capped", "none", "lying", "unknown"
+]
 
 
 class FormFinding(NamedTuple):
@@ -20,7 +22,7 @@ class FormFinding(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class FormFacts:
     """What a form does, as far as a probe could show; None where it could not.
 
     Attributes:
@@ -42,7 +44,7 @@ class Measured:
     """
 
     requests: int = 0
-    counts: Worth = "unknown"
+    counts: CountQuality = "unknown"
     page_size: int | None = None
     cap: int | None = None
     reached: int = 0

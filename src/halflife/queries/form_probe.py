@@ -14,10 +14,10 @@ from numpy.random import Generator
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Query, ResultPage, Term
 from halflife.queries.counts import BELIEVED
-from halflife.queries.form_facts import Measured
+from halflife.queries.form_facts import FormFacts
 from halflife.queries.ledger import Ledger
-from halflife.queries.notes import SLACK, End, Notes, usual_ends
-from halflife.queries.verdicts import judged
+from halflife.queries.notes import SLACK, ProbeNotes, ResultEnd, usual_ends
+from halflife.queries.verdicts import judge_form
 
 REQUESTS = 20
 SINGLES = 3  # queries of at most one term
@@ -39,7 +39,7 @@ def measure(
     *,
     date: str = "",
     brief: bool = False,
-) -> Measured:
+) -> FormFacts:
     """Return what a form really does, with at most ``most`` requests.
 
     ``seeds`` are terms that may find something; the records that they find lead to
@@ -55,14 +55,14 @@ def measure(
         inquiry.run(tuple(seeds))
     except BudgetSpent as error:
         inquiry.notes.trouble = inquiry.notes.trouble or str(error)
-    return judged(inquiry.notes, inquiry.spent, date)
+    return judge_form(inquiry.notes, inquiry.spent, date)
 
 
 class _Inquiry:
     """The requests of a probe, most informative first."""
 
     def __init__(self, ledger: Ledger, rng: Generator, most: int) -> None:
-        self.notes = Notes(ledger.interface, ledger.interface.page_size)
+        self.notes = ProbeNotes(ledger.interface, ledger.interface.page_size)
         self._ledger, self._rng, self._most = ledger, rng, most
         self._began = ledger.requests
 
@@ -157,7 +157,7 @@ class _Inquiry:
         last, found = max(
             (entry for entry in pages if entry[1].records), default=pages[0]
         )
-        self.notes.ends[big] = End(last, len(found.records))
+        self.notes.ends[big] = ResultEnd(last, len(found.records))
         if self.notes.claimed.walks:  # all pages before it would cost requests
             return True
         total, stuck = self.notes.total(big), last and self.notes.repeats(big, last)
@@ -313,12 +313,12 @@ class _Inquiry:
         if found.records and not self.notes.repeats(query, page):
             is_last = len(found.records) < self.notes.size and not found.more
             beyond = page + 1 if is_last else end.beyond
-            self.notes.ends[query] = End(page, len(found.records), beyond)
+            self.notes.ends[query] = ResultEnd(page, len(found.records), beyond)
             return True
         self.notes.ends[query] = end._replace(beyond=page)
         return False
 
-    def _compare(self, big: Query, end: End) -> None:
+    def _compare(self, big: Query, end: ResultEnd) -> None:
         """Check whether another query, with more results, ends where this one does."""
         reach = end.reach(self.notes.size) * SLACK
         others = [

@@ -1,7 +1,8 @@
 """The state of an interrupted crawl: what it found, and its remaining queries.
 
-``written`` returns plain values that JSON can hold, and ``restored`` makes a crawl of
-these. Records are stored by their keys alone; the store of a crawl keeps the records.
+``write_crawl`` returns plain values that JSON can hold, and ``read_crawl`` makes a
+crawl of these. Records are stored by their keys alone; the store of a crawl keeps the
+records.
 """
 
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import Any, Self, TypeAlias
 
 from halflife.core.forms import Query, Term
 from halflife.core.object_store import Attributes
-from halflife.queries.completeness import Begun, Read
+from halflife.queries.completeness import PartialAnswer, QueryAnswer
 from halflife.queries.unseen import PossibleLoss
 
 Row: TypeAlias = dict[str, Any]
@@ -97,8 +98,8 @@ class CrawlState:
     words: bool = False
     why: str = ""
     total: int | None = None
-    reads: Mapping[Query, Read] = field(default_factory=dict)
-    begun: Begun | None = None
+    reads: Mapping[Query, QueryAnswer] = field(default_factory=dict)
+    begun: PartialAnswer | None = None
     whole: bool = True
     losses: tuple[PossibleLoss, ...] = ()
     luck: float = 1.0
@@ -117,7 +118,7 @@ class CrawlState:
         return tuple(part.query for part in self.left)
 
 
-def written(crawl: CrawlState) -> Row:
+def write_crawl(crawl: CrawlState) -> Row:
     """Return a crawl as plain values."""
     place = {id(part): number for number, part in enumerate(crawl.left)}
     begun = crawl.begun
@@ -145,13 +146,13 @@ def written(crawl: CrawlState) -> Row:
     }
 
 
-def restored(row: Row, records: Mapping[str, Attributes]) -> CrawlState:
+def read_crawl(row: Row, records: Mapping[str, Attributes]) -> CrawlState:
     """Return the crawl stored in plain values, given the records found."""
     left: list[CrawlPart] = []
     for part_row in row["left"]:
         left.append(_part(part_row, left, records))
     reads = {
-        _query(terms): Read(_those(keys, records), whole, total)
+        _query(terms): QueryAnswer(_those(keys, records), whole, total)
         for terms, whole, total, keys in row["reads"]
     }
     stuck = tuple(_part(part_row, (), records) for part_row in row["stuck"])
@@ -204,11 +205,13 @@ def _part(
     )
 
 
-def _begun(row: list[Any] | None, records: Mapping[str, Attributes]) -> Begun | None:
+def _begun(
+    row: list[Any] | None, records: Mapping[str, Attributes]
+) -> PartialAnswer | None:
     if row is None:
         return None
     terms, page_size, pages, keys, total = row
-    return Begun(_query(terms), page_size, pages, _those(keys, records), total)
+    return PartialAnswer(_query(terms), page_size, pages, _those(keys, records), total)
 
 
 def _terms(terms: Iterable[Term]) -> list[tuple[str, str]]:

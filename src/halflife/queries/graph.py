@@ -23,7 +23,7 @@ WORD = 64  # targets that walk together
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class PathLengths:
     """The shortest paths from every record to the other records of a set.
 
     Attributes:
@@ -49,7 +49,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelScores:
     """The scores by which records are chosen for likely new neighbours (Eq. 4).
 
     Attributes:
@@ -58,8 +58,8 @@ class Selection:
 
     """
 
-    history: Paths
-    sample: Paths
+    history: PathLengths
+    sample: PathLengths
 
     @property
     def sel(self) -> Floats:
@@ -73,7 +73,7 @@ class Selection:
         return np.where(np.isfinite(ratio), ratio, 1.0)
 
 
-def selection(incidence: Incidence, history: Bools, sample: Bools) -> Selection:
+def selection(incidence: Incidence, history: Bools, sample: Bools) -> SelScores:
     """Return Eq. 4 for every record, on the graph of all records together.
 
     >>> from halflife.core.forms import Term
@@ -85,20 +85,22 @@ def selection(incidence: Incidence, history: Bools, sample: Bools) -> Selection:
     graph = QueryGraph.of(incidence)
     shared, past = graph.sums(history & sample), graph.sums(history & ~sample)
     drawn = graph.sums(sample & ~history)
-    return Selection(
+    return SelScores(
         _paths(graph, history, shared + past), _paths(graph, sample, shared + drawn)
     )
 
 
-def distances(incidence: Incidence, targets: Bools) -> Paths:
+def distances(incidence: Incidence, targets: Bools) -> PathLengths:
     """Return the shortest paths from every record to the targets."""
     graph = QueryGraph.of(incidence)
     return _paths(graph, targets, graph.sums(targets))
 
 
-def _paths(graph: "QueryGraph", targets: Bools, total: Ints) -> Paths:
+def _paths(graph: "QueryGraph", targets: Bools, total: Ints) -> PathLengths:
     reached = graph.reached(targets) - targets
-    return Paths(total, reached, np.count_nonzero(targets) - targets.astype(np.intp))
+    return PathLengths(
+        total, reached, np.count_nonzero(targets) - targets.astype(np.intp)
+    )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from halflife.queries.fresh.progress import NewRound, RemembersNew, open_reads
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.policies import NewPolicy
-from halflife.queries.sampling import Drawing
+from halflife.queries.sampling import SampleDrawing
 from halflife.queries.turn_result import PlannedQuery
 
 FIRST_PART = 10  # requests of the first part of a round: one walk of a sample
@@ -80,7 +80,7 @@ class NewRounds:
         assert self._policy.sample is not None
         most = inf if ledger.left is None else share * ledger.left
         records = {**self._held.records, **ledger.seen}
-        drawing = Drawing(
+        drawing = SampleDrawing(
             ledger,
             self._policy.share,
             known=records,

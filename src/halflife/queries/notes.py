@@ -15,7 +15,7 @@ PAGES = (10, 20, 50, 100)  # where sites end results
 LUCK = 1.25  # a slightly wrong count of n hits still rounds to n once in n / LUCK
 
 
-class End(NamedTuple):
+class ResultEnd(NamedTuple):
     """Where the results of a query end.
 
     Attributes:
@@ -53,7 +53,7 @@ def usual_ends(size: int) -> set[int]:
 
 
 @dataclass
-class Notes:
+class ProbeNotes:
     """All answers that the judgements need.
 
     Attributes:
@@ -77,7 +77,7 @@ class Notes:
     pages: dict[tuple[Query, int], ResultPage] = field(default_factory=dict)
     again: dict[Query, ResultPage] = field(default_factory=dict)
     newest: dict[Query, ResultPage | None] = field(default_factory=dict)
-    ends: dict[Query, End] = field(default_factory=dict)
+    ends: dict[Query, ResultEnd] = field(default_factory=dict)
     shared: bool | None = None
     looked: dict[str, ResultPage | None] = field(default_factory=dict)
     absent: bool | None = None

@@ -12,19 +12,19 @@ from math import inf
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from halflife.queries.fresh import FreshPolicy
-from halflife.queries.fresh.expected_gain import Expected
-from halflife.queries.fresh.records import ByRecord
-from halflife.queries.fresh.rotation import InTurn, Rotation
+from halflife.queries.fresh.expected_gain import ExpectedGainRule
+from halflife.queries.fresh.records import SampleGuidedRule
+from halflife.queries.fresh.rotation import Rotation, RotationRule
 from halflife.queries.fresh.simple import Exhaustive, GammaPoissonRule, Newest
 from halflife.queries.known.guess import Coverage
-from halflife.queries.known.query_loop import ALPHA, Paced
+from halflife.queries.known.query_loop import ALPHA, PacedLoop
 from halflife.queries.known.rules import (
+    GreedyRounds,
     KnownIndex,
     KnownOracle,
     KnownRule,
     LookupIndex,
     Naive,
-    Rounds,
     Timetable,
 )
 from halflife.queries.sampling import Sampling
@@ -76,7 +76,7 @@ def _no_values() -> Rotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Outset:
+class RuleContext:
     """The input of a rule for new records.
 
     Attributes:
@@ -119,7 +119,7 @@ class NewPolicy:
 
     name: str
     about: str
-    make: Callable[[Outset], FreshPolicy]
+    make: Callable[[RuleContext], FreshPolicy]
     paper: str = ""
     needs: frozenset[Need] = frozenset()
     newest: Literal["first", "only", "no"] = "no"
@@ -164,14 +164,14 @@ LOOKUP: frozenset[Need] = frozenset({"lookup"})
 EXPECTED = NewPolicy(
     "expected",
     "the newest first where a form shows them, else the page that promises most",
-    lambda outset: Expected(since=outset.since),
+    lambda outset: ExpectedGainRule(since=outset.since),
     newest="first",
     in_turn=True,
 )
 SAMPLE_GUIDED = NewPolicy(
     "sample-guided",
     "draw a random sample, choose a record by Sel, ask for its most effective value",
-    lambda _: ByRecord(),
+    lambda _: SampleGuidedRule(),
     paper=f"{LIU}, s. IV",
     sample="rejection",
     rounds=True,
@@ -179,7 +179,7 @@ SAMPLE_GUIDED = NewPolicy(
 UNIFORM = NewPolicy(
     "uniform",
     "as sample-guided, but records are drawn evenly",
-    lambda _: ByRecord(sharp=0.0),
+    lambda _: SampleGuidedRule(sharp=0.0),
     paper=f"{LIU}, s. V",
     sample="rejection",
     rounds=True,
@@ -187,7 +187,7 @@ UNIFORM = NewPolicy(
 SHARPENED = NewPolicy(
     "sharpened",
     "as sample-guided, but records are drawn by a high power of Sel",
-    lambda _: ByRecord(sharp=SHARP),
+    lambda _: SampleGuidedRule(sharp=SHARP),
     sample="rejection",
     rounds=True,
 )
@@ -208,7 +208,7 @@ GAMMA_POISSON = NewPolicy(
 ROTATION = NewPolicy(
     "rotation",
     "read the values of choices one after the other, the most overdue first",
-    lambda outset: InTurn(outset.values(), outset.now, outset.gap),
+    lambda outset: RotationRule(outset.values(), outset.now, outset.gap),
     needs=frozenset({"choices"}),
 )
 NEWEST = NewPolicy(
@@ -221,7 +221,7 @@ NEWEST = NewPolicy(
 UNDATED = NewPolicy(
     "undated",
     "the page that promises most, whatever came lately and however forms are sorted",
-    lambda _: Expected(),
+    lambda _: ExpectedGainRule(),
 )
 
 INDEX = KnownPolicy(
@@ -255,21 +255,21 @@ NAIVE_2 = KnownPolicy(
 GREEDY_PROBES = KnownPolicy(
     "greedy-probes",
     "GreedyProbes over the five most frequent keywords of each attribute, all pages",
-    lambda _: Rounds(keywords=KEYWORDS),
+    lambda _: GreedyRounds(keywords=KEYWORDS),
     paper=f"{YANG}, s. 4.2, 5.3",
     rounds=True,
 )
 METHOD_1 = KnownPolicy(
     "method-1",
     "GreedyProbes over all keywords, all pages of each query, in ascending a_i",
-    lambda _: Rounds(),
+    lambda _: GreedyRounds(),
     paper=f"{YANG}, s. 4.2, 5.1",
     rounds=True,
 )
 METHOD_2 = KnownPolicy(
     "method-2",
     "the same, only the first page of each query",
-    lambda _: Rounds(reading="first"),
+    lambda _: GreedyRounds(reading="first"),
     paper=f"{YANG}, s. 4.2, 5.1",
     rounds=True,
 )
@@ -302,13 +302,13 @@ METHOD_2_SAMPLE = replace(
 PAGE_GREEDY = KnownPolicy(
     "page-greedy",
     "as method-1, by requests in place of hits, look-ups allowed",
-    lambda _: Rounds(by_hits=False),
+    lambda _: GreedyRounds(by_hits=False),
     rounds=True,
 )
 ORDER_INTERVAL = KnownPolicy(
     "order-interval",
     "as method-1, a query every I days, so that relative staleness is max_staleness",
-    lambda alpha: Paced(alpha=alpha),
+    lambda alpha: PacedLoop(alpha=alpha),
     paper=f"{YANG}, s. 4.3, 4.4",
     rounds=True,
 )

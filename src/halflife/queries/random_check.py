@@ -16,7 +16,7 @@ from numpy.random import Generator
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Interface, Query
 from halflife.core.object_store import Attributes
-from halflife.queries.drill_down import Drill, DrillWalk, ways
+from halflife.queries.drill_down import Drill, DrillWalk, count_paths
 from halflife.queries.ledger import Ledger
 
 CHECKED = "drawn to check the copy"  # the note of a snapshot of such records
@@ -44,7 +44,7 @@ class DrawTally:
 
 
 @dataclass(slots=True)
-class LookedUp:
+class LookupSample:
     """Records drawn from a copy and looked up by their keys.
 
     Attributes:
@@ -110,14 +110,14 @@ class DrilledRecords:
     def _on(self, walk: DrillWalk, held: Records) -> list[float]:
         """Return the weight of each record of a copy that lies on a path."""
         paths = [
-            ways(record, walk.steps)
+            count_paths(record, walk.steps)
             for record in held.values()
             if self.interface.meets(record, walk.query)
         ]
         return [1.0 / (walk.probability * n) for n in paths if n]
 
 
-Draws: TypeAlias = LookedUp | DrilledRecords
+Draws: TypeAlias = LookupSample | DrilledRecords
 
 
 def counts_all(interface: Interface) -> bool:
@@ -159,8 +159,8 @@ def draw(
 
 def _looked_up(
     ledger: Ledger, held: Records, rng: Generator, requests: int, *, known: bool
-) -> LookedUp:
-    draws, keys = LookedUp(len(held)), list(held)
+) -> LookupSample:
+    draws, keys = LookupSample(len(held)), list(held)
     with suppress(BudgetSpent, SourceError):
         if not known:
             draws.total = ledger.first(Query()).total
@@ -169,4 +169,4 @@ def _looked_up(
             if ledger.requests >= requests:
                 break
     # Without the number of all records it is unknown how many the copy lacks.
-    return draws if known or draws.total is not None else LookedUp(len(held))
+    return draws if known or draws.total is not None else LookupSample(len(held))

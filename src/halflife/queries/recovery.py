@@ -13,14 +13,23 @@ from math import ceil
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.core.object_store import Attributes
-from halflife.queries.first_crawl import UNREAD, explained, said, unseen_of
+from halflife.queries.first_crawl import (
+    UNREAD,
+    describe_crawl,
+    explained_records,
+    unseen_of,
+)
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
-from halflife.queries.reported_total import ReportedTotal, reported, short
-from halflife.queries.split_crawl import Crawling
+from halflife.queries.reported_total import (
+    ReportedTotal,
+    missing_of_value,
+    reported_records,
+)
+from halflife.queries.split_crawl import CrawlRun
 from halflife.queries.turn_result import PlannedQuery, TurnResult
-from halflife.queries.unseen import UnseenRecords, overflowing
+from halflife.queries.unseen import UnseenRecords, estimate_overflow
 
 NOTHING_MORE = "nothing more is worth a request"
 SPENT = "the budget is spent"
@@ -44,7 +53,7 @@ class Recovery:
         held: FormCopy,
         wish: FormWish,
         now: float,
-        begins: Callable[[Crawling], None],
+        begins: Callable[[CrawlRun], None],
     ) -> None:
         self._ledger, self._held, self._now = ledger, held, now
         self._begins = begins
@@ -83,7 +92,7 @@ class Recovery:
     def hear(self) -> None:
         """Update the report with what the form has reported in this turn."""
         there = self._there
-        total = reported(self._ledger, there)
+        total = reported_records(self._ledger, there)
         if total is not None:
             rough = self._ledger.trust.rough
             before = self.report or ReportedTotal(self._now, total, rough=rough)
@@ -128,14 +137,16 @@ class Recovery:
             queries = [Query.of(term) for term in values]
             for query in queries:
                 ledger.first(query)
-            lacks = {query: short(ledger, query, self._there) for query in queries}
+            lacks = {
+                query: missing_of_value(ledger, query, self._there) for query in queries
+            }
             if sum(lacks.values()) >= self._open():
                 return [query for query in queries if lacks[query]]
         return []
 
     def _crawl(self, begin: CrawlState) -> None:
         """Read all that the form shows, or continue to."""
-        walk = Crawling(self._ledger, self._held.records.values(), resume=begin)
+        walk = CrawlRun(self._ledger, self._held.records.values(), resume=begin)
         self._begins(walk)
         done = walk.done()
         self.search = done if done.left else None
@@ -145,9 +156,9 @@ class Recovery:
         self.hear()
         if self.report is not None and begin.whole:
             interface = self._ledger.interface
-            why, there = said(done, interface), len(self._there)
+            why, there = describe_crawl(done, interface), len(self._there)
             report = self.report.settled(
-                there, why, explained=explained(done, interface)
+                there, why, explained=explained_records(done, interface)
             )
             self.report = replace(report, rough=self._ledger.trust.rough)
         if begin.whole:
@@ -160,7 +171,7 @@ class Recovery:
         """
         self.report = None
         if self._wanted and not self._searched:
-            likely, most = overflowing([len(self._there)])
+            likely, most = estimate_overflow([len(self._there)])
             self.unseen = UnseenRecords(likely, most, 1)
             self.search = self.search or replace(
                 CrawlState.of_nothing(), records=self._there

@@ -113,7 +113,7 @@ def at_least(counts: Counts, total: int | None) -> int | None:
     return int(total / ROUNDING) if counts == "rounded" else total
 
 
-def reported(ledger: Ledger, held: Mapping[str, Attributes]) -> int | None:
+def reported_records(ledger: Ledger, held: Mapping[str, Attributes]) -> int | None:
     """Return how many records the answers of this turn report, at least.
 
     That is the count of the empty query, if the form answers it. Else it is the number
@@ -129,7 +129,7 @@ def reported(ledger: Ledger, held: Mapping[str, Attributes]) -> int | None:
     for query in ledger.totals:
         if len(query) == 1 and _is_choice(interface, query):
             name = query.terms[0].attribute
-            lacks[name] = lacks.get(name, 0) + short(ledger, query, held)
+            lacks[name] = lacks.get(name, 0) + missing_of_value(ledger, query, held)
     return len(held) + max(lacks.values()) if any(lacks.values()) else None
 
 
@@ -137,7 +137,9 @@ def _is_choice(interface: Interface, query: Query) -> bool:
     return interface.attribute(query.terms[0].attribute).kind == "select"
 
 
-def short(ledger: Ledger, query: Query, held: Mapping[str, Attributes]) -> int:
+def missing_of_value(
+    ledger: Ledger, query: Query, held: Mapping[str, Attributes]
+) -> int:
     """Return how many records of one value are reported and neither held nor shown.
 
     Values that no held record shows are not compared: they may be codes behind names,

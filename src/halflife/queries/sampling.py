@@ -138,7 +138,7 @@ _METHODS: Mapping[Sampling, tuple[Guide, bool | None, _Keep]] = {
 }
 
 
-class Drawing:
+class SampleDrawing:
     """A sample that is drawn walk by walk, so that it can be interrupted.
 
     Args:

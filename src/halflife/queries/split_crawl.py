@@ -17,7 +17,7 @@ from halflife.core.arrays import Floats
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Attribute, Query, Term, within
 from halflife.core.object_store import Attributes
-from halflife.queries.completeness import AnswerCompleter, Read
+from halflife.queries.completeness import QueryAnswer, QueryReader
 from halflife.queries.frontier import CrawlPart, CrawlState
 from halflife.queries.ledger import Ledger
 from halflife.queries.unseen import PossibleLoss
@@ -49,10 +49,10 @@ def crawl(
         resume: A crawl that was interrupted.
 
     """
-    return Crawling(ledger, known, sound=sound, resume=resume).done()
+    return CrawlRun(ledger, known, sound=sound, resume=resume).done()
 
 
-class Crawling:
+class CrawlRun:
     """A crawl in progress: a stack holds the parts still to be queried.
 
     Its state changes only when an answer has come, so it may be saved (``so_far``) at
@@ -70,7 +70,7 @@ class Crawling:
     ) -> None:
         before = resume or CrawlState.of_nothing()
         self.ledger, self._since = ledger, ledger.requests
-        self.reader = AnswerCompleter(ledger, known=before.reads, begun=before.begun)
+        self.reader = QueryReader(ledger, known=before.reads, begun=before.begun)
         self.interface = ledger.interface
         self._believed = not ledger.trust.refuted
         ledger.trust.recall(before.luck)
@@ -189,7 +189,7 @@ class Crawling:
         """Restart the crawl: refuted hit counts prove nothing. Records found stay."""
         self._believed, self._total = False, None
         self.interface = self.ledger.interface
-        self.reader = AnswerCompleter(self.ledger)
+        self.reader = QueryReader(self.ledger)
         self.stack, self.unresolved = [CrawlPart(Query())], []
         self.unproven, self.losses = [], []
         self.words, self._whole = False, True
@@ -219,7 +219,7 @@ class Crawling:
             part.failed = len(self.unresolved)
             self._divide(part, read)
 
-    def _read(self, query: Query) -> Read:
+    def _read(self, query: Query) -> QueryAnswer:
         """Return the answer to a query, taken from that to a single term if possible.
 
         Lazy slice-cover: before the terms of two selections are joined, each is
@@ -234,13 +234,13 @@ class Crawling:
                 return self._among(alone, query)
         return self.reader.read(query)
 
-    def _among(self, read: Read, query: Query) -> Read:
+    def _among(self, read: QueryAnswer, query: Query) -> QueryAnswer:
         """Return the records of a complete answer that match a query."""
         rows = read.records.items()
         mine = {key: row for key, row in rows if self.interface.meets(row, query)}
-        return Read(mine, whole=True, total=len(mine))
+        return QueryAnswer(mine, whole=True, total=len(mine))
 
-    def _keep(self, read: Read) -> None:
+    def _keep(self, read: QueryAnswer) -> None:
         for key, record in read.records.items():
             if key not in self.records:
                 self._learn(record)
@@ -318,7 +318,7 @@ class Crawling:
             for key in part.keys
         )
 
-    def _divide(self, part: CrawlPart, read: Read) -> None:
+    def _divide(self, part: CrawlPart, read: QueryAnswer) -> None:
         """Divide a part by the first suitable attribute, or give it up."""
         for attribute in self._attributes():
             late = attribute.kind == "keyword" and not self.words
@@ -347,7 +347,9 @@ class Crawling:
             CrawlPart(Query.of(*kept, term), part) for term in reversed(terms)
         ]
 
-    def _terms(self, attribute: Attribute, part: CrawlPart, read: Read) -> list[Term]:
+    def _terms(
+        self, attribute: Attribute, part: CrawlPart, read: QueryAnswer
+    ) -> list[Term]:
         """Return the terms that divide a part by an attribute, if any do."""
         fixed = [term for term in part.query if term.attribute == attribute.name]
         if attribute.kind == "range" and (fixed or self._joins(part.query)):
@@ -376,7 +378,7 @@ def _offered(attribute: Attribute) -> Iterable[Term]:
     return (term for value in attribute.values for term in attribute.terms(value))
 
 
-def _ranges(attribute: Attribute, fixed: list[Term], read: Read) -> list[Term]:
+def _ranges(attribute: Attribute, fixed: list[Term], read: QueryAnswer) -> list[Term]:
     """Return the two or three ranges that rank-shrink divides a range into.
 
     It is divided at the median v of the numbers shown: below v, and from v on; if more
@@ -401,7 +403,7 @@ def _between(attribute: Attribute, *edges: float) -> list[Term]:
     return [within(attribute.name, *ends) for ends in pairwise(edges)]
 
 
-def _numbers(attribute: Attribute, read: Read) -> Floats:
+def _numbers(attribute: Attribute, read: QueryAnswer) -> Floats:
     values = [record.get(attribute.name) for record in read.records.values()]
     held = [float(v) for v in values if v is not None and attribute.terms(v)]
     return np.sort(np.array(held, dtype=np.float64))

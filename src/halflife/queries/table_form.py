@@ -17,7 +17,7 @@ ROUGH = 2  # digits that a rounded count keeps
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class TableFaults:
     """Faults of a form.
 
     Attributes:
@@ -31,7 +31,7 @@ class Faults:
     unstable: bool = False
 
 
-def rounded(count: int) -> int:
+def round_count(count: int) -> int:
     """Return a count to two digits, as sites print it.
 
     >>> [rounded(n) for n in (7, 96, 1234, 98765)]
@@ -42,7 +42,7 @@ def rounded(count: int) -> int:
     return int(round(count, ROUGH - 1 - floor(log10(count))))
 
 
-class Tabled:
+class TableForm:
     """Records behind an interface, as ``halflife.core.forms.Form``.
 
     Args:
@@ -63,11 +63,11 @@ class Tabled:
         rng: Generator,
         dates: Mapping[str, float] | None = None,
         places: Mapping[str, float] | None = None,
-        faults: Faults | None = None,
+        faults: TableFaults | None = None,
     ) -> None:
         self.interface = interface
         self.records = records
-        self.faults = faults or Faults()
+        self.faults = faults or TableFaults()
         self._rng = rng
         self._dates = dates or {}
         self._rank = rng.permutation(len(records))
@@ -152,7 +152,7 @@ class Tabled:
         """Return the hit count that the form reports."""
         counts: Mapping[str, Callable[[], int | None]] = {
             "exact": lambda: hits,
-            "rounded": lambda: rounded(hits),
+            "rounded": lambda: round_count(hits),
             "capped": lambda: min(hits, self.interface.cap or hits),
             "none": lambda: None,
         }

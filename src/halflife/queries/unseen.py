@@ -113,7 +113,7 @@ class UnseenRecords:
         return f"{which} may have more than shown: at most {self.most:.0f} records"
 
 
-def overflowing(shown: Iterable[int]) -> tuple[float, float]:
+def estimate_overflow(shown: Iterable[int]) -> tuple[float, float]:
     """Return the estimate and bound for queries that overflow and are undivided.
 
     >>> likely, most = overflowing([50])
@@ -124,9 +124,11 @@ def overflowing(shown: Iterable[int]) -> tuple[float, float]:
     return likely, likely * (1.0 / (1.0 - SURE) - 1.0)
 
 
-def unseen(losses: Sequence[PossibleLoss], stuck: Sequence[int]) -> UnseenRecords:
+def estimate_unseen(
+    losses: Sequence[PossibleLoss], stuck: Sequence[int]
+) -> UnseenRecords:
     """Return how many records may be hidden; ``stuck``: shown by undivided queries."""
     bounds = [loss.unseen() for loss in losses]
-    bounds += [overflowing(stuck)] if stuck else []
+    bounds += [estimate_overflow(stuck)] if stuck else []
     likely, most = sum(low for low, _ in bounds), sum(high for _, high in bounds)
     return UnseenRecords(likely, most, len(losses) + len(stuck))

@@ -19,25 +19,25 @@ from numpy.random import Generator
 from halflife.core.errors import BudgetSpent, SourceError
 from halflife.core.forms import Interface, Query
 from halflife.core.object_store import Attributes
-from halflife.queries.doubt import DoubtCheck, Doubts
-from halflife.queries.first_crawl import crawl_ahead, crawling, first_crawl
+from halflife.queries.doubt import AbsenceCheck, AbsenceTracker
+from halflife.queries.first_crawl import crawl_ahead, first_crawl, start_crawl
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.fresh import Choice, Ranks
 from halflife.queries.fresh.harvest import HarvestRound
 from halflife.queries.fresh.prior import GROWTH
-from halflife.queries.fresh.rotation import InTurn, Rotation
+from halflife.queries.fresh.rotation import Rotation, RotationRule
 from halflife.queries.fresh.simple import Newest
 from halflife.queries.known import progress
 from halflife.queries.known.copies import Copy
-from halflife.queries.known.refresh import Probe, Refresher, working
+from halflife.queries.known.refresh import Probe, Refresher, make_refresher
 from halflife.queries.known.rules import RemembersKnown
 from halflife.queries.known_rounds import AHEAD, KnownPlan
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.new_rounds import NewRounds, round_ahead, sample_ahead
-from halflife.queries.policies import EXPECTED, INDEX, SURE, Outset
+from halflife.queries.policies import EXPECTED, INDEX, SURE, RuleContext
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery, search_ahead
-from halflife.queries.split_crawl import Crawling
+from halflife.queries.split_crawl import CrawlRun
 from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
 
 BRIEF = 1e-6  # days
@@ -46,7 +46,7 @@ LONG_AGO = 0.95  # the quantile of ages taken as the longest: some records have 
 TRIES = 3  # pages that check whether newest first showed all new records
 
 
-Step: TypeAlias = Choice | Probe | DoubtCheck
+Step: TypeAlias = Choice | Probe | AbsenceCheck
 Sums: TypeAlias = tuple[int, int, int]  # requests, records returned, new ones
 
 
@@ -93,16 +93,16 @@ class Upkeep:
         self._tries: int | None = None  # pages left that check newest-first order
         self._known = 0
         # Whether values are read one after the other.
-        self._in_turn = isinstance(self.fresh, InTurn)
+        self._in_turn = isinstance(self.fresh, RotationRule)
         self.wants_new = wish.purpose != "known" and (dated or policy.newest != "only")
         self._learned = False  # whether the server was queried to estimate hits
         self._free: set[Step] = set()  # steps that took no request
         self._silent: set[type] = set()  # types of steps that take no request
 
-    def _outset(self) -> Outset:
+    def _outset(self) -> RuleContext:
         held, since = self._held, self._held.last - self.gap
         context = self.now, self.gap, self._wish.date, held.unfound
-        return Outset(since, *context, lambda: self.values)
+        return RuleContext(since, *context, lambda: self.values)
 
     @property
     def records(self) -> Collection[str]:
@@ -110,9 +110,9 @@ class Upkeep:
         return self._held.records.keys()
 
     @cached_property
-    def doubts(self) -> Doubts:
+    def doubts(self) -> AbsenceTracker:
         """The records that may be gone."""
-        return Doubts(self._interface, self._held.records)
+        return AbsenceTracker(self._interface, self._held.records)
 
     @cached_property
     def local(self) -> LocalRecords:
@@ -152,7 +152,7 @@ class Upkeep:
             return None
         wish, before = self._wish, self._held.known_round
         rule = wish.known.make(wish.max_staleness)
-        worker = working(self.copy, self._interface, rule)
+        worker = make_refresher(self.copy, self._interface, rule)
         if before is not None:
             progress.go_on(worker, before)
             self._plan.believe(worker, before.guess)
@@ -255,7 +255,7 @@ class Upkeep:
     def _gain(self, step: Step) -> float:
         if isinstance(step, Probe):
             return self._plan.gain(self.known, step) if self.known else step.gain
-        if isinstance(step, DoubtCheck):
+        if isinstance(step, AbsenceCheck):
             return step.settles * self.gap / 2.0
         if self._round is not None or not isfinite(step.expected):
             # A round may estimate how many records are new, but never since when.
@@ -287,9 +287,11 @@ class Upkeep:
         """Return a step as reports show it."""
         lookup = isinstance(step, Probe) and step.query is None
         what = step.key if isinstance(step, Probe) and lookup else str(step.query)
-        why = f"are {step.settles} gone?" if isinstance(step, DoubtCheck) else step.why
+        why = (
+            f"are {step.settles} gone?" if isinstance(step, AbsenceCheck) else step.why
+        )
         policy = self._wish.known if isinstance(step, Probe) else self._wish.new
-        if not isinstance(step, DoubtCheck) and policy not in (EXPECTED, INDEX):
+        if not isinstance(step, AbsenceCheck) and policy not in (EXPECTED, INDEX):
             why = f"{policy.name}: {why}"
         return PlannedQuery(what, _requests(step), self.worth(step), why)
 
@@ -300,7 +302,7 @@ class Upkeep:
             turn.overhear(self._latest(ledger))
             return refreshed
         choice = step
-        if isinstance(step, DoubtCheck):
+        if isinstance(step, AbsenceCheck):
             choice = Choice(step.query, pages=None)
         assert isinstance(choice, Choice)
         if self._tries and choice is step:
@@ -367,7 +369,7 @@ def _gap(held: FormCopy, now: float, *, whole: bool) -> float:
     return min(max(now - fmean(held.seen.values()), last), now)
 
 
-def keep(  # noqa: PLR0913  (the input of a turn, and two listeners)
+def maintain(  # noqa: PLR0913  (the input of a turn, and two listeners)
     ledger: Ledger,
     held: FormCopy,
     wish: FormWish,
@@ -375,7 +377,7 @@ def keep(  # noqa: PLR0913  (the input of a turn, and two listeners)
     rng: Generator,
     on_query: Callable[[PlannedQuery], None] = lambda _: None,
     *,
-    begins: Callable[[Crawling], None] = lambda _: None,
+    begins: Callable[[CrawlRun], None] = lambda _: None,
 ) -> TurnResult:
     """Send queries until the budget is spent or nothing is worth a request.
 
@@ -383,7 +385,7 @@ def keep(  # noqa: PLR0913  (the input of a turn, and two listeners)
     receives the crawl that does so.
     """
     if not held.records or not held.begun:
-        return first_crawl(crawling(ledger, held), now)
+        return first_crawl(start_crawl(ledger, held), now)
     work = Upkeep(held, ledger.interface, wish, now)
     done = TurnResult(ledger.seen, stop=NOTHING_MORE)
     recovery = Recovery(ledger, held, wish, now, begins)
@@ -460,7 +462,7 @@ def _sums(ledger: Ledger, known: Collection[str]) -> Sums:
     return ledger.requests, ledger.returned, len(ledger.seen.keys() - known)
 
 
-def ahead(
+def plan_ahead(
     held: FormCopy,
     interface: Interface,
     wish: FormWish,

@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from halflife.core.forms import Query, ResultPage, Term
 from halflife.core.object_store import Scalar
 from halflife.core.wording import count
-from halflife.queries.counts import Opinion, judged_counts
-from halflife.queries.form_facts import FormFinding, Measured, Worth
-from halflife.queries.notes import SLACK, Notes
+from halflife.queries.counts import Judgement, judge_counts
+from halflife.queries.form_facts import CountQuality, FormFacts, FormFinding
+from halflife.queries.notes import SLACK, ProbeNotes
 
 FEW = 3  # records that a proof needs
 SEVERAL = 10  # records that an indirect proof needs
 HONOURED = 0.8  # share of the records that must meet a term for it to be honoured
 
 
-def judged(notes: Notes, requests: int, date: str = "") -> Measured:
+def judge_form(notes: ProbeNotes, requests: int, date: str = "") -> FormFacts:
     """Return what the form does, with reasons."""
     ignored = tuple(dict.fromkeys(_ignored(notes)))
     conjunctive, joined = _conjunctive(notes, ignored)
-    counts, counted = judged_counts(notes, ignored, conjunctive=conjunctive)
+    counts, counted = judge_counts(notes, ignored, conjunctive=conjunctive)
     stable, steady = _stable(notes)
     paged, size, page = _paging(notes)
     cap, reached, ended = _cap(notes, counts)
@@ -41,7 +41,7 @@ def judged(notes: Notes, requests: int, date: str = "") -> Measured:
         for what, opinion in opinions.items()
         if opinion
     ]
-    return Measured(
+    return FormFacts(
         requests=requests,
         counts=counts,
         page_size=size,
@@ -59,7 +59,9 @@ def judged(notes: Notes, requests: int, date: str = "") -> Measured:
     )
 
 
-def _cap(notes: Notes, counts: Worth) -> tuple[int | None, int, Opinion | None]:
+def _cap(
+    notes: ProbeNotes, counts: CountQuality
+) -> tuple[int | None, int, Judgement | None]:
     """Return the cap that was found, the furthest result reached, and why."""
     ends = notes.ends.items()
     reached = max((end.reach(notes.size) for _, end in ends), default=0)
@@ -74,14 +76,14 @@ def _cap(notes: Notes, counts: Worth) -> tuple[int | None, int, Opinion | None]:
             why += f", although it reports {total} hits" if short else ""
             why += ", nor has another query" if notes.shared else ""
             about = "" if end.sharp else "at least "
-            return reach, reached, Opinion(f"{about}{reach}", why)
+            return reach, reached, Judgement(f"{about}{reach}", why)
     if not ends:
         return None, reached, None
     why = f"result {reached} of a query was reached"
-    return None, reached, Opinion("none found", why)
+    return None, reached, Judgement("none found", why)
 
 
-def _stable(notes: Notes) -> tuple[bool | None, Opinion | None]:
+def _stable(notes: ProbeNotes) -> tuple[bool | None, Judgement | None]:
     """Return whether the same pages show the same records, each on one page only."""
     for query, again in notes.again.items():
         first = notes.pages[query, 0]
@@ -90,7 +92,7 @@ def _stable(notes: Notes) -> tuple[bool | None, Opinion | None]:
         moved = common != [key for key in new if key in first.records]
         if moved or len(common) < HONOURED * len(old):
             why = "the same page, requested twice, was different"
-            return False, Opinion("unstable", why)
+            return False, Judgement("unstable", why)
     for (query, page), found in notes.pages.items():
         before = notes.pages.get((query, page - 1))
         twice = found.records.keys() & (before.records.keys() if before else set())
@@ -98,14 +100,14 @@ def _stable(notes: Notes) -> tuple[bool | None, Opinion | None]:
             why = (
                 f"{count(len(twice), 'record')} of a page were on the page before, too"
             )
-            return False, Opinion("unstable", why)
+            return False, Judgement("unstable", why)
     if not notes.again:
         return None, None
     why = "the same page, requested twice, was the same"
-    return True, Opinion("stable", why)
+    return True, Judgement("stable", why)
 
 
-def _paging(notes: Notes) -> tuple[bool | None, int | None, Opinion | None]:
+def _paging(notes: ProbeNotes) -> tuple[bool | None, int | None, Judgement | None]:
     """Return whether later pages show other records, and the page size."""
     for (query, page), found in notes.pages.items():
         if page != 1:
@@ -114,34 +116,36 @@ def _paging(notes: Notes) -> tuple[bool | None, int | None, Opinion | None]:
         new = found.records.keys() - first.records.keys()
         if found.records and not new:
             why = "its second page shows the same records as its first"
-            return False, len(first.records), Opinion("only the first", why)
+            return False, len(first.records), Judgement("only the first", why)
         if new:
             size = len(first.records)
             why = f"its second page shows {len(new)} other records"
-            return True, size, Opinion(f"{size} records each", why)
+            return True, size, Judgement(f"{size} records each", why)
     claimed = notes.claimed.page_size
     fullest = max((len(f.records) for _, f in notes.firsts()), default=claimed)
     if fullest > claimed:
-        return None, fullest, Opinion(f"{fullest} records", "a page showed so many")
+        return None, fullest, Judgement(f"{fullest} records", "a page showed so many")
     return None, None, None
 
 
-def _newest(notes: Notes, date: str) -> tuple[bool | None, Opinion | None]:
+def _newest(notes: ProbeNotes, date: str) -> tuple[bool | None, Judgement | None]:
     """Return whether the newest come first: whether some date falls down a page."""
     for query, found in notes.newest.items():
         plain = notes.pages[query, 0]
         if found is None:
-            return False, Opinion("no", f"there was no answer: {notes.trouble}")
+            return False, Judgement("no", f"there was no answer: {notes.trouble}")
         name = date or _falling(found, plain)
         values = [record.get(name) for record in found.records.values()] if name else []
         if _descends(values):
-            return True, Opinion("yes", f"{name} falls from record to record")
+            return True, Judgement("yes", f"{name} falls from record to record")
         if date:
-            return False, Opinion("no", f"{date} does not fall from record to record")
+            return False, Judgement("no", f"{date} does not fall from record to record")
         if list(found.records) == list(plain.records):
-            return False, Opinion("no", "sorting made no difference to the first page")
+            return False, Judgement(
+                "no", "sorting made no difference to the first page"
+            )
         why = "the order differs, but no attribute shown falls down the page"
-        return None, Opinion("not checked", why)
+        return None, Judgement("not checked", why)
     return None, None
 
 
@@ -176,22 +180,22 @@ def _descends(values: list[Scalar]) -> bool:
     return len(numbers) == len(values) and numbers == sorted(numbers, reverse=True)
 
 
-def _lookup(notes: Notes) -> tuple[bool | None, Opinion | None]:
+def _lookup(notes: ProbeNotes) -> tuple[bool | None, Judgement | None]:
     """Return whether existing keys are found, and others are not."""
     for key, found in notes.looked.items():
         if found is None:
-            return False, Opinion("no", f"there was no answer: {notes.trouble}")
+            return False, Judgement("no", f"there was no answer: {notes.trouble}")
         if key not in found.records:
-            return False, Opinion("no", f"{key} was shown, but is not found")
+            return False, Judgement("no", f"{key} was shown, but is not found")
         if notes.absent:
-            return False, Opinion("no", "a key that does not exist is found")
-        return True, Opinion("yes", f"{key} is found, and a made-up key is not")
+            return False, Judgement("no", "a key that does not exist is found")
+        return True, Judgement("yes", f"{key} is found, and a made-up key is not")
     return None, None
 
 
 def _conjunctive(
-    notes: Notes, ignored: tuple[str, ...]
-) -> tuple[bool | None, Opinion | None]:
+    notes: ProbeNotes, ignored: tuple[str, ...]
+) -> tuple[bool | None, Judgement | None]:
     """Return whether results meet all terms as well as they meet single terms."""
     alone: list[bool] = []
     joined: list[bool] = []
@@ -205,17 +209,17 @@ def _conjunctive(
     share = sum(joined) / len(joined)
     why = f"{share:.0%} of {len(joined)} records that they found meet all of them"
     if share < HONOURED * usual:
-        return False, Opinion("not all hold", why)
-    return True, Opinion("all hold", why)
+        return False, Judgement("not all hold", why)
+    return True, Judgement("all hold", why)
 
 
-def _shown(notes: Notes, term: Term) -> bool:
+def _shown(notes: ProbeNotes, term: Term) -> bool:
     """Return whether records show the requested values, not other names for them."""
     single = notes.met(Query.of(term), [term])
     return not single or sum(single) > (1.0 - HONOURED) * len(single)
 
 
-def _ignored(notes: Notes) -> Iterator[str]:
+def _ignored(notes: ProbeNotes) -> Iterator[str]:
     """Yield attributes that the form ignores: querying them changes nothing."""
     plain = notes.first(Query())
     for query, found in notes.firsts():
@@ -233,7 +237,7 @@ def _ignored(notes: Notes) -> Iterator[str]:
     yield from _unheard(notes)
 
 
-def _unheard(notes: Notes) -> Iterator[str]:
+def _unheard(notes: ProbeNotes) -> Iterator[str]:
     """Yield attributes that are not met where all others of a query always are."""
     met: dict[str, list[bool]] = {}
     honoured: set[str] = set()  # attributes that single terms showed to have an effect
@@ -252,22 +256,24 @@ def _unheard(notes: Notes) -> Iterator[str]:
             yield name
 
 
-def _deaf(ignored: tuple[str, ...]) -> Opinion | None:
+def _deaf(ignored: tuple[str, ...]) -> Judgement | None:
     if not ignored:
         return None
     names = ", ".join(ignored)
-    return Opinion(f"{names} ignored", "querying it finds the same as not querying it")
+    return Judgement(
+        f"{names} ignored", "querying it finds the same as not querying it"
+    )
 
 
-def _empty(notes: Notes) -> Opinion | None:
+def _empty(notes: ProbeNotes) -> Judgement | None:
     if notes.everything is None:
         return None
     if notes.everything:
-        return Opinion("answered", "it shows records")
-    return Opinion("not answered", notes.trouble or "it shows nothing")
+        return Judgement("answered", "it shows records")
+    return Judgement("not answered", notes.trouble or "it shows nothing")
 
 
-def _answers(notes: Notes) -> Opinion | None:
+def _answers(notes: ProbeNotes) -> Judgement | None:
     if not notes.failures:
         return None
-    return Opinion(f"{notes.failures} failed", notes.began)
+    return Judgement(f"{notes.failures} failed", notes.began)

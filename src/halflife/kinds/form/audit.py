@@ -34,7 +34,7 @@ from halflife.kinds.pages.audit import (
     part,
 )
 from halflife.models.rhythm import FLAT, Rhythm
-from halflife.queries.doubt import Doubts
+from halflife.queries.doubt import AbsenceTracker
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.known.content import measure
 from halflife.queries.ledger import Ledger
@@ -168,7 +168,7 @@ async def audit(
 def _take(client: FormClient, check: Audit, ledger: Ledger, run: Run) -> None:
     """Save the drawn records in the copy."""
     store, source = client.store, check.source
-    doubts = Doubts(ledger.interface, check.copy.records)
+    doubts = AbsenceTracker(ledger.interface, check.copy.records)
     doubts.hear(ledger)
     absent = doubts.absent()
     if not ledger.seen and not absent:

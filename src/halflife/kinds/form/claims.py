@@ -13,7 +13,7 @@ from halflife.kinds.form import client
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import FormEngine
 from halflife.queries import form_probe
-from halflife.queries.form_facts import FormFinding, Measured
+from halflife.queries.form_facts import FormFacts, FormFinding
 from halflife.queries.form_probe import REQUESTS
 from halflife.queries.ledger import Ledger
 from halflife.stores import Store
@@ -24,7 +24,7 @@ LEAST = 6  # requests; fewer show almost nothing
 COUNTED = "number of hits"  # the name of this finding
 
 
-def _uncut(facts: Measured) -> Measured:
+def _uncut(facts: FormFacts) -> FormFacts:
     """Return the facts about a form that shows all results of every query.
 
     Wrong totals are left to the crawl: those that are too low show when results are
@@ -83,7 +83,7 @@ class FormClaims:
     def refute(self, engine: FormEngine, why: str) -> None:
         """Save that the totals of hits are wrong."""
         engine.claim(replace(engine.interface, counts="none"))
-        facts = self.facts or Measured()
+        facts = self.facts or FormFacts()
         others = [fact for fact in facts.findings if fact.what != COUNTED]
         finding = FormFinding(COUNTED, "not to be believed", why)
         self._save(replace(facts, counts="lying", findings=(finding, *others)))
@@ -96,7 +96,7 @@ class FormClaims:
 
         return submit(left(), self._loop).result()
 
-    def _save(self, facts: Measured) -> None:
+    def _save(self, facts: FormFacts) -> None:
         self.facts = facts
 
         async def save() -> None:

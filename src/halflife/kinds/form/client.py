@@ -22,7 +22,7 @@ from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.web_form import FormEngine, FormSettings, WebForm
 from halflife.kinds.search.dictionary import COMMON
 from halflife.net.gate import Gate
-from halflife.queries.form_facts import Measured
+from halflife.queries.form_facts import FormFacts
 from halflife.queries.form_probe import REQUESTS, measure
 from halflife.queries.ledger import Ledger
 from halflife.readers.records import RecordReader
@@ -112,7 +112,7 @@ def seeds(source: FormConfig, rng: Generator) -> list[Term]:
     return sorted((terms[i] for i in order), key=lambda term: term.attribute in words)
 
 
-def measured_facts(store: NoteBook, source: FormConfig) -> Measured | None:
+def measured_facts(store: NoteBook, source: FormConfig) -> FormFacts | None:
     """Return the last measurement of a form; None if it was never measured."""
     return FORM_FACTS.load(store, source.name)
 
@@ -139,7 +139,7 @@ class ProbeOutcome:
 
     source: str
     claimed: Interface
-    measured: Measured
+    measured: FormFacts
     requests: int
 
     @property
@@ -243,7 +243,7 @@ class FormClient:
         """Measure a form, and save the facts."""
         how = settings(source)
 
-        def work(desk: WebForm, run: Run) -> Measured:
+        def work(desk: WebForm, run: Run) -> FormFacts:
             rng = np.random.default_rng(run.id)
             terms = seeds(source, rng)
             ledger = Ledger(desk)

@@ -11,8 +11,8 @@ from halflife.core.errors import SourceError
 from halflife.core.forms import Form, Interface, Query, Term, within
 from halflife.core.object_store import NEVER, Attributes
 from halflife.kinds.form.recorded_pages import snippet
-from halflife.queries.faulty_form import Troubled, Troubles
-from halflife.queries.table_form import Faults, Tabled
+from halflife.queries.faulty_form import FaultyForm, FormFaults
+from halflife.queries.table_form import TableFaults, TableForm
 from halflife.recordings.pages import Recording
 from halflife.recordings.relations import Relation, items_of
 from halflife.replay.world import RecordedAnswer, RecordedRequest, Responder, as_json
@@ -22,9 +22,9 @@ KEY = "_key"  # the field with the key of a record
 RECORDS = "/api/records"
 LYING, SHUFFLED, FACTOR = "lying-counts", "shuffled-pages", 2.0
 TROUBLES = {
-    "stuck-page": Troubles(stuck=True),
-    "overlapping-pages": Troubles(overlap=3),
-    "joins-by-or": Troubles(either=True),
+    "stuck-page": FormFaults(stuck=True),
+    "overlapping-pages": FormFaults(overlap=3),
+    "joins-by-or": FormFaults(either=True),
 }
 FORM_FAULTS = {
     LYING: "a form's number of hits is off by up to a factor of two",
@@ -105,7 +105,7 @@ class RecordedForm:
     differs_by: str = ""
     kind: str = "form"
     faults: frozenset[str] = frozenset()
-    _forms: dict[float, Tabled] = field(default_factory=dict)
+    _forms: dict[float, TableForm] = field(default_factory=dict)
 
     @property
     def measure(self) -> str:
@@ -125,7 +125,7 @@ class RecordedForm:
         """Return the same form, shifted ``days`` later."""
         return replace(self, relation=self.relation.moved(days), _forms={})
 
-    def table(self, now: float) -> Tabled:
+    def table(self, now: float) -> TableForm:
         """Return the form at a time; results come in an arbitrary order."""
         look = self.relation.last_observation(now)
         if look not in self._forms:
@@ -133,7 +133,7 @@ class RecordedForm:
             there = self.relation.at(look)
             places = {key: float(crc32(key.encode())) for key in there}
             rng, dates = np.random.default_rng(0), self.relation.first_seen_times(look)
-            self._forms[look] = Tabled(
+            self._forms[look] = TableForm(
                 self.interface,
                 there,
                 rng=rng,
@@ -156,14 +156,14 @@ class RecordedForm:
         return replace(self, faults=frozenset(faults) & FORM_FAULTS.keys(), _forms={})
 
     @property
-    def _table_faults(self) -> Faults:
+    def _table_faults(self) -> TableFaults:
         lies = FACTOR if LYING in self.faults else 1.0
-        return Faults(lies, SHUFFLED in self.faults)
+        return TableFaults(lies, SHUFFLED in self.faults)
 
     def _faulty(self, now: float) -> Form:
         served: Form = self.table(now)
         for name in sorted(self.faults & TROUBLES.keys()):
-            served = Troubled(served, TROUBLES[name])
+            served = FaultyForm(served, TROUBLES[name])
         return served
 
     def settings(self, origin: str) -> str:

@@ -30,9 +30,9 @@ from halflife.kinds.listing import (
 from halflife.kinds.listing.runner import ListingOutcome
 from halflife.kinds.listing.schema_drift import TOTAL
 from halflife.models.rhythm import Rhythm
-from halflife.queries.first_crawl import crawling, first_crawl
+from halflife.queries.first_crawl import first_crawl, start_crawl
 from halflife.queries.form_copy import FormCopy, FormWish
-from halflife.queries.frontier import CrawlState, restored, written
+from halflife.queries.frontier import CrawlState, read_crawl, write_crawl
 from halflife.queries.known.content import measure, weigher
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import (
@@ -43,7 +43,7 @@ from halflife.queries.policies import (
 )
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.turn_result import PlannedQuery, TurnResult
-from halflife.queries.upkeep import ahead, keep
+from halflife.queries.upkeep import maintain, plan_ahead
 from halflife.readers.containment import contained
 from halflife.stores import NoteBook, Run, Store
 from halflife.stores.notes import NoteKind
@@ -54,7 +54,7 @@ from halflife.stores.notes.form_unseen import FORM_UNSEEN
 from halflife.stores.notes.reported_total import REPORTED_TOTAL
 
 if TYPE_CHECKING:
-    from halflife.queries.split_crawl import Crawling
+    from halflife.queries.split_crawl import CrawlRun
 
 CRAWL, SEARCH = FIRST_CRAWL, MISSING_SEARCH  # notes on crawls that were cut short
 REMEMBERED = 50  # queries whose results are kept
@@ -195,7 +195,7 @@ def _restored(
     # What was proved by other claims does not hold.
     if kept is None or kept.of != _claims(store, source):
         return None
-    return restored(kept.crawl, copy.records)
+    return read_crawl(kept.crawl, copy.records)
 
 
 def _reported(store: Store, source: FormConfig) -> ReportedTotal | None:
@@ -246,11 +246,11 @@ async def sync(
             if not copy.records and claims.facts is None:
                 claims.measure(ledger, desk.engine, rng)
             if not copy.records or not copy.begun:
-                notes.crawl = crawling(ledger, copy)
+                notes.crawl = start_crawl(ledger, copy)
                 return first_crawl(notes.crawl, client.clock())
             own = rhythms.retimed(copy, rhythm)
             now = float(rhythm.time(np.array(client.clock())))
-            return keep(
+            return maintain(
                 ledger, own, wanted, now, rng, notify, begins=notes.search_begins
             )
 
@@ -291,7 +291,7 @@ def _continue(form: FormEngine, copy: FormCopy, link: str) -> None:
         form.bookmark(begun.query, begun.pages, link)
 
 
-def _broken(ledger: Ledger, crawl: "Crawling | None", why: str) -> TurnResult:
+def _broken(ledger: Ledger, crawl: "CrawlRun | None", why: str) -> TurnResult:
     """Return the result of a turn that failed: what it read until then counts."""
     left = None if crawl is None else crawl.so_far()
     return TurnResult(dict(ledger.seen), stop=BROKEN, trouble=why, left=left)
@@ -312,8 +312,8 @@ class _TurnRecorder:
     ) -> None:
         self.run: Run | None = None
         self.desk: WebForm | None = None
-        self.crawl: Crawling | None = None
-        self._search: Crawling | None = None
+        self.crawl: CrawlRun | None = None
+        self._search: CrawlRun | None = None
         self.looked: ListingOutcome | None = None
         self._client, self._source, self._loop = client, source, loop
         self._copy = copy
@@ -322,7 +322,7 @@ class _TurnRecorder:
         self._before = TrackedChange()
         self._totals = ColumnFill(0, 0)  # answers, and those with the number of hits
 
-    def search_begins(self, crawl: "Crawling") -> None:
+    def search_begins(self, crawl: "CrawlRun") -> None:
         """Note that missing records are searched for from now on."""
         self._search = crawl
 
@@ -399,7 +399,7 @@ class _TurnRecorder:
         begun, link = crawl.begun, ""
         if begun is not None and self.desk is not None:
             link = self.desk.engine.address_of(begun.query, begun.pages)
-        kept = CrawlNote(_claims(store, source), written(crawl), link)
+        kept = CrawlNote(_claims(store, source), write_crawl(crawl), link)
         what.save(store, kept, source.name)
 
     def _save_rounds(self, kept: TurnResult) -> None:
@@ -489,4 +489,4 @@ def planned(
         return [PlannedQuery(first, most, 0.0, "there is no copy yet")]
     rng = np.random.default_rng(0)
     own, moment = rhythms.retimed(copy, rhythm), float(rhythm.time(np.array(now)))
-    return ahead(own, interface, wish(source), moment, rng, most)
+    return plan_ahead(own, interface, wish(source), moment, rng, most)

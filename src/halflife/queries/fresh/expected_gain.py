@@ -18,10 +18,10 @@ from halflife.queries.fresh import Choice
 from halflife.queries.fresh.form_traits import FormTraits, progress_of
 from halflife.queries.fresh.outlook import (
     QueryOutlook,
-    QueryStanding,
+    QueryState,
     RoundSetting,
     outlook,
-    viewed,
+    viewed_share,
 )
 from halflife.queries.fresh.prior import GrowthPrior
 from halflife.queries.ledger import Ledger
@@ -34,7 +34,7 @@ KEPT = 5.0  # pages of newly shown records after which pairs are ranked again
 JOINED = 4.0  # the shape of the share of new records for two terms together
 
 
-class Expected:
+class ExpectedGainRule:
     """Choose the page with the most expected new records.
 
     A record has one company but many words: other words will find the records of a
@@ -101,7 +101,7 @@ class Expected:
         worth: Floats = np.array(by_attribute)[self._prior.group]
         return worth
 
-    def _standing(self, local: LocalRecords, setting: RoundSetting) -> QueryStanding:
+    def _standing(self, local: LocalRecords, setting: RoundSetting) -> QueryState:
         held, seen, fresh = (
             counter.values.astype(np.float64)
             for counter in (local.held, local.seen, local.fresh)
@@ -109,15 +109,15 @@ class Expected:
         by_attribute = self._learned.shown(local, setting.stays)
         shown = np.array(list(by_attribute.values()))[self._prior.group]
         there = seen + setting.stays * np.maximum(held - seen, 0.0)
-        mean = self._prior.mean(fresh, viewed(seen, there, shown))
+        mean = self._prior.mean(fresh, viewed_share(seen, there, shown))
         progress = self._learned.progress()
         shape, hidden = self._prior.shape, self._prior.hidden(local, by_attribute)
-        return QueryStanding(held, seen, fresh, mean, shape, shown, hidden, progress)
+        return QueryState(held, seen, fresh, mean, shape, shown, hidden, progress)
 
     def _joined(
         self,
         local: LocalRecords,
-        now: tuple[QueryStanding, QueryOutlook],
+        now: tuple[QueryState, QueryOutlook],
         setting: RoundSetting,
         best: Choice | None,
     ) -> Choice | None:
@@ -164,7 +164,7 @@ def _split(
     held, seen, fresh = (c[pairs].astype(np.float64) for c in columns)
     mean = fresh + density * (held + 1.0)
     progress, sure = progress_of(local, queries), np.full(len(pairs), JOINED)
-    standing = QueryStanding(
+    standing = QueryState(
         held, seen, fresh, mean, sure, 0.0 * sure, 0.0 * sure, progress
     )
     ahead = outlook(standing, setting)
@@ -173,7 +173,7 @@ def _split(
 
 
 def _choice(
-    query: Query, standing: QueryStanding, ahead: QueryOutlook, best: int
+    query: Query, standing: QueryState, ahead: QueryOutlook, best: int
 ) -> Choice:
     page, gain = int(standing.progress.pages[best]), float(ahead.gain[best])
     why = f"about {ahead.left[best]:.1f} of {ahead.hits[best]:.0f} new, page {page + 1}"

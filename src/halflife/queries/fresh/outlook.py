@@ -34,7 +34,7 @@ class ReadingProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryStanding:
+class QueryState:
     """The state of queries in a round, one value each.
 
     Attributes:
@@ -95,7 +95,7 @@ class QueryOutlook:
     gain: Floats
 
 
-def outlook(standing: QueryStanding, setting: RoundSetting) -> QueryOutlook:
+def outlook(standing: QueryState, setting: RoundSetting) -> QueryOutlook:
     """Return the new records left in every query, and those on its next page.
 
     With n ~ Gamma(k, mean m) new records, of which a share rho was open to view and
@@ -127,9 +127,9 @@ def outlook(standing: QueryStanding, setting: RoundSetting) -> QueryOutlook:
     return QueryOutlook(left, hits, np.where(read.done, 0.0, gain))
 
 
-def _believed(at: QueryStanding, there: Floats) -> tuple[Floats, Floats]:
+def _believed(at: QueryState, there: Floats) -> tuple[Floats, Floats]:
     """Return the mean and variance of the new records left, without the counts."""
-    share = viewed(at.seen, there, at.shown)
+    share = viewed_share(at.seen, there, at.shown)
     post = at.shape + at.fresh
     rate = at.shape / np.maximum(at.mean, 1e-9) + share
     left: Floats = post / rate * (1.0 - share)
@@ -137,7 +137,7 @@ def _believed(at: QueryStanding, there: Floats) -> tuple[Floats, Floats]:
     return left, spread
 
 
-def viewed(seen: Floats, there: Floats, shown: Floats) -> Floats:
+def viewed_share(seen: Floats, there: Floats, shown: Floats) -> Floats:
     """Return the share of queries' records that was open to view."""
     share: Floats = np.minimum((seen + shown) / (there + 1.0), 1.0)
     return share

@@ -16,7 +16,7 @@ RENEWED = 0.05  # growth of the copy after which Eq. 4 is computed again
 TRIES = 200  # draws that may hit records without unsettled queries
 
 
-class ByRecord:
+class SampleGuidedRule:
     """Draw a record, probe its one-term queries, read the most effective one.
 
     The effectiveness of a query is r = (c - h) / c, with c the hits that the form
@@ -114,8 +114,8 @@ class ByRecord:
     def _best(self, local: LocalRecords) -> Choice | None:
         """Return the most effective rival; None if it is useless or read whole."""
         rivals, self._rivals = self._rivals, []
-        best = max(rivals, key=lambda query: effect(local, query))
-        value, missing = effect(local, best)
+        best = max(rivals, key=lambda query: effectiveness(local, query))
+        value, missing = effectiveness(local, best)
         if missing <= 0:
             self._settled.update(rivals)
             return None
@@ -128,7 +128,7 @@ class ByRecord:
         return Choice(best, reading.pages, None, missing, why)
 
 
-def effect(local: LocalRecords, query: Query) -> tuple[float, float]:
+def effectiveness(local: LocalRecords, query: Query) -> tuple[float, float]:
     """Return r = (c - h) / c of a probed query, and c - h to break ties.
 
     Without a count c it is the share of new records on the first page.

@@ -107,7 +107,7 @@ class Rotation:
         return (came + SURE) / (self._watched + SURE / (self._usual * held))
 
 
-class InTurn:
+class RotationRule:
     """Read one value after the other, each whole, and nothing else.
 
     Args:

@@ -13,7 +13,13 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.forms import Term
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.coverage import FEW, Hits, counted, renumbered, settled
+from halflife.queries.known.coverage import (
+    FEW,
+    Hits,
+    at_least_held,
+    count_matches,
+    renumbered,
+)
 from halflife.queries.known.keywords import Pool
 from halflife.queries.known.sets import NONE, SetTable
 
@@ -70,7 +76,7 @@ def together_error(
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledCoverage:
     """A random sample of the server's records, with the frequency of some terms.
 
     The count of a term of unknown frequency is its scaled count in the sample. Pairs
@@ -94,12 +100,14 @@ class Sampled:
         """Return how many records of the server answer each candidate."""
         times = self.size / len(self.sample)
         if self.scaling:
-            shown = np.maximum(counted(pool, self.sample), FEW)
+            shown = np.maximum(count_matches(pool, self.sample), FEW)
             off = np.sqrt(max(times - 1.0, 0.0) / (shown * times))
-            return settled(pool, shown * times, off)
+            return at_least_held(pool, shown * times, off)
         single = self._singles(pool)
         pairs, count, error = self._pairs(pool, single)
-        return settled(pool, *_combined(pool, single, pairs, (count, error), self.size))
+        return at_least_held(
+            pool, *_combined(pool, single, pairs, (count, error), self.size)
+        )
 
     def _singles(self, pool: Pool) -> Floats:
         """Return how many records have each term of the local relation."""

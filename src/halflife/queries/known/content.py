@@ -106,7 +106,7 @@ class MissedUpdates:
 
 
 @dataclass(frozen=True, slots=True)
-class Ages:
+class SummedAges:
     """The ages of the updates missed, summed: F = sum(t - t_i) (section 4.2).
 
     D(t) = rate t**2 / 2 with variance rate t**3 / 3 + doubt t**4 / 4. Both follow from
@@ -135,7 +135,7 @@ class Ages:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangeProbability:
     """Whether a tuple was updated at all: D(t) = 1 - S(t)."""
 
     survival: Survival

@@ -59,14 +59,14 @@ def renumbered(local: Incidence, other: Incidence) -> Ints:
 Reference: TypeAlias = Incidence | WordCounts
 
 
-def counted(pool: Pool, other: Reference) -> Floats:
+def count_matches(pool: Pool, other: Reference) -> Floats:
     """Return how many records of another relation answer each candidate."""
     if isinstance(other, WordCounts):
         return other.counts(pool)
     return SetTable(numbered(pool, other)).counts(other).astype(np.float64)
 
 
-def settled(pool: Pool, count: Floats, error: Floats) -> Hits:
+def at_least_held(pool: Pool, count: Floats, error: Floats) -> Hits:
     """Return hits of at least the records held; a look-up has one."""
     floor = np.maximum(pool.held, 1.0)
     low = count < floor
@@ -84,8 +84,8 @@ class TrueCoverage:
 
     def hits(self, pool: Pool) -> Hits:
         """Return how many records of the server answer each candidate."""
-        count = counted(pool, self.server)
-        return settled(pool, count, np.zeros(len(pool)))
+        count = count_matches(pool, self.server)
+        return at_least_held(pool, count, np.zeros(len(pool)))
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,11 @@ class ScaledCorpus:
 
     def hits(self, pool: Pool) -> Hits:
         """Return how many records of the server answer each candidate."""
-        shown = np.maximum(counted(pool, self.reference), FEW)
+        shown = np.maximum(count_matches(pool, self.reference), FEW)
         off = self.factor.error / self.factor.value
-        return settled(pool, shown * self.factor.value, np.sqrt(1 / shown + off**2))
+        return at_least_held(
+            pool, shown * self.factor.value, np.sqrt(1 / shown + off**2)
+        )
 
 
 class ReportedCoverage:

@@ -16,7 +16,7 @@ from halflife.queries.known.coverage import (
     Reference,
     ReportedCoverage,
     ScaledCorpus,
-    counted,
+    count_matches,
     ratio,
 )
 from halflife.queries.known.greedy import (
@@ -33,7 +33,7 @@ ROUNDED = 0.05 / 3.0**0.5  # relative error of a count rounded to two digits, at
 ROUNDS = 20  # times that a choice is repeated after counting
 
 
-def told(ledger: Ledger, pool: Pool, number: int) -> int | None:
+def count_hits(ledger: Ledger, pool: Pool, number: int) -> int | None:
     """Return the hits of a candidate, for a request; None if they are unknown.
 
     They are unknown if the count is capped, or not reported and there is more than a
@@ -49,7 +49,7 @@ def told(ledger: Ledger, pool: Pool, number: int) -> int | None:
     return None if cut else found.total
 
 
-def learned(
+def learn_factor(
     pool: Pool, reference: Reference, ledger: Ledger, queries: int, rng: Generator
 ) -> ScaledCorpus:
     """Return a scaled reference; its factor is learned from a few counted queries.
@@ -57,11 +57,11 @@ def learned(
     The queries are drawn in proportion to their count in the reference, without
     replacement, since the ratio is of sums; each costs a request.
     """
-    shown = counted(pool, reference)
+    shown = count_matches(pool, reference)
     fit = np.flatnonzero(shown > 0)
     weight = shown[fit] / shown[fit].sum()
     drawn = rng.choice(fit, min(queries, fit.size), replace=False, p=weight)
-    hits = {int(j): told(ledger, pool, int(j)) for j in drawn}
+    hits = {int(j): count_hits(ledger, pool, int(j)) for j in drawn}
     reported = np.array([j for j, count in hits.items() if count is not None], np.intp)
     counts = np.array([hits[int(j)] for j in reported], dtype=np.float64)
     return ScaledCorpus(reference, ratio(counts, shown[reported]))
@@ -92,7 +92,7 @@ class HitCounts:
         rounded = self.ledger.interface.counts == "rounded"
         for query in self.ledger.totals:
             j = pool.find(query)
-            hits = None if j is None else told(self.ledger, pool, j)
+            hits = None if j is None else count_hits(self.ledger, pool, j)
             if j is not None and hits is not None:
                 reported.hear(j, hits, ROUNDED if rounded and hits >= 100 else 0.0)
             elif j is not None:
@@ -104,7 +104,7 @@ class HitCounts:
         sent = self.ledger.totals
         new = [j for j in which if (q := pool.query(j)) is not None and q not in sent]
         for j in new:
-            told(self.ledger, pool, j)
+            count_hits(self.ledger, pool, j)
         return len(new)
 
     def _least(self) -> int:
@@ -218,7 +218,7 @@ def _sent(pool: Pool, number: int, believed: int, ledger: Ledger) -> bool:
         ledger.fetch(pool.key(number))
         return True
     begun = query in ledger.totals
-    count = told(ledger, pool, number)
+    count = count_hits(ledger, pool, number)
     if not begun and count is not None and ledger.interface.pages(count) > believed:
         return False
     for _ in ledger.pages(query):

@@ -18,13 +18,13 @@ from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Interface, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.association import Sampled
+from halflife.queries.known.association import SampledCoverage
 from halflife.queries.known.coverage import Factor, Hits, Reference, ScaledCorpus
-from halflife.queries.known.form_coverage import learned
+from halflife.queries.known.form_coverage import learn_factor
 from halflife.queries.known.keywords import Pool
 from halflife.queries.known.word_counts import WordCounts
 from halflife.queries.ledger import Ledger
-from halflife.queries.sampling import Drawing, DrawnSoFar
+from halflife.queries.sampling import DrawnSoFar, SampleDrawing
 
 Coverage: TypeAlias = Literal["held", "corpus", "sample"]
 Row: TypeAlias = dict[str, Any]
@@ -75,7 +75,9 @@ class Guess:
         if not sample or not self.drawn.complete:
             return None
         size = max(self.size, float(len(sample)), float(len(records)))
-        return Sampled(Incidence.of(interface, sample), size, self.margins).hits(pool)
+        return SampledCoverage(
+            Incidence.of(interface, sample), size, self.margins
+        ).hits(pool)
 
 
 def is_learned(coverage: Coverage, guess: Guess | None, now: float) -> bool:
@@ -121,7 +123,7 @@ def _counted(
     if not len(searches):
         return replace(known, factor=1.0, counted=1)
     try:
-        found = learned(searches, corpus, ledger, COUNTED, rng).factor
+        found = learn_factor(searches, corpus, ledger, COUNTED, rng).factor
     except ValueError:  # the form does not report its counts
         return replace(known, factor=1.0, counted=1)
     error = found.error if found.queries > 1 else found.value
@@ -133,7 +135,7 @@ def _drawn(
 ) -> Guess:
     """Return the sample after some more walks, and the hits reported on them."""
     most = None if ledger.left is None else SHARE * ledger.left
-    drawing = Drawing(ledger, DRAWN, known=records, before=known.drawn)
+    drawing = SampleDrawing(ledger, DRAWN, known=records, before=known.drawn)
     before = ledger.requests
     with suppress(BudgetSpent):  # the next request will raise it again
         while not drawing.over and (most is None or ledger.requests - before < most):

@@ -15,7 +15,7 @@ from halflife.core.arrays import Bools, Ints
 from halflife.core.forms import Interface, Query
 from halflife.core.object_store import Attributes
 from halflife.queries.incidence import Incidence
-from halflife.queries.known.sets import NONE, Ragged, SetTable, common_sets, joined
+from halflife.queries.known.sets import NONE, Ragged, SetTable, common_sets, concatenate
 
 TOGETHER = 2  # "all subsets up to size two is already sufficient" (5.1)
 FEWEST = 2  # a set that fewer records share is no better than a look-up
@@ -114,14 +114,14 @@ def pool_of(
     parts, matches = [singles], Ragged(local.begin, local.record)
     for sets, rows in common_sets(local, together, fewest):
         parts.append(sets)
-        matches = joined(matches, rows)
+        matches = concatenate(matches, rows)
     own, rows = _rarest(local, together, fewest)
     parts.append(own)
-    matches = joined(matches, rows)
+    matches = concatenate(matches, rows)
     if lookup:
         each = np.arange(len(local))
         parts.append(np.full((each.size, 1), NONE))
-        matches = joined(matches, Ragged(np.arange(each.size + 1), each))
+        matches = concatenate(matches, Ragged(np.arange(each.size + 1), each))
     return Pool(local, np.concatenate([_padded(p, together) for p in parts]), matches)
 
 

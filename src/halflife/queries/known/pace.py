@@ -5,7 +5,13 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.gaps import sum_by_item
 from halflife.models.rates.gamma import GammaPoisson, fit_gamma
-from halflife.queries.known.content import Ages, Changed, Growth, Kind, MissedUpdates
+from halflife.queries.known.content import (
+    ChangeProbability,
+    Growth,
+    Kind,
+    MissedUpdates,
+    SummedAges,
+)
 
 _REFIT = 1.25  # learn the prior again when the gaps have grown by this factor
 _STEPS = 20_000  # latest steps that the usual one is the median of
@@ -78,11 +84,11 @@ class VersionPace:
     def growth(self) -> Growth:
         """Return the estimated growth of staleness."""
         if self.kind == "changed":
-            return Changed(self._changes.survival())
+            return ChangeProbability(self._changes.survival())
         shape, days = self._posterior()
         doubt = self.step**2 * shape / days**2
         if self.kind == "ages":
-            return Ages(self.rate(), doubt)
+            return SummedAges(self.rate(), doubt)
         return MissedUpdates(self.rate(), doubt, self.step)
 
     def _posterior(self) -> tuple[Floats, Floats]:

@@ -15,12 +15,17 @@ from halflife.queries.fresh.progress import read_terms, write_terms
 from halflife.queries.known.guess import Guess, read_guess, write_guess
 from halflife.queries.known.keywords import Pool
 from halflife.queries.known.refresh import Probe, Refresher
-from halflife.queries.known.rules import KnownChoice, Memory, RemembersKnown, Timed
+from halflife.queries.known.rules import (
+    KnownChoice,
+    QueryPace,
+    RemembersKnown,
+    RuleMemory,
+)
 
 Row: TypeAlias = dict[str, Any]
 
 
-class DueQueries(NamedTuple):
+class DueQuery(NamedTuple):
     """A query that is still to be sent.
 
     Attributes:
@@ -43,7 +48,7 @@ class DueQueries(NamedTuple):
     most: int | None = None
 
 
-class Frequent(NamedTuple):
+class StoredPace(NamedTuple):
     """How often a query is sent.
 
     Attributes:
@@ -76,8 +81,8 @@ class KnownRound:
 
     """
 
-    due: tuple[DueQueries, ...] = ()
-    frequent: tuple[Frequent, ...] = field(default=(), repr=False)
+    due: tuple[DueQuery, ...] = ()
+    frequent: tuple[StoredPace, ...] = field(default=(), repr=False)
     began: float = 0.0
     interval: float = 0.0
     sent: int = 0
@@ -97,7 +102,9 @@ def so_far(worker: Refresher, unsent: Sequence[Probe]) -> KnownRound | None:
     memory, pool = worker.rule.so_far(left), worker.pool
     return KnownRound(
         tuple(_due(pool, choice) for choice in memory.choices),
-        tuple(Frequent(*_named(pool, pace.number), *pace[1:]) for pace in memory.paces),
+        tuple(
+            StoredPace(*_named(pool, pace.number), *pace[1:]) for pace in memory.paces
+        ),
         memory.began,
         memory.interval,
         memory.sent,
@@ -117,20 +124,20 @@ def go_on(worker: Refresher, before: KnownRound) -> None:
         if (number := numbers.of(due.query, due.key)) is not None
     ]
     paces = [
-        Timed(number, pace.frequency, pace.sent)
+        QueryPace(number, pace.frequency, pace.sent)
         for pace in before.frequent
         if (number := numbers.of(pace.query, pace.key)) is not None
     ]
-    memory = Memory(
+    memory = RuleMemory(
         tuple(choices), tuple(paces), before.began, before.interval, before.sent,
         before.turns, before.last,
     )  # fmt: skip
     worker.rule.go_on(memory)
 
 
-def _due(pool: Pool, choice: KnownChoice) -> DueQueries:
+def _due(pool: Pool, choice: KnownChoice) -> DueQuery:
     query, key = _named(pool, choice.number)
-    return DueQueries(query, key, *choice[1:])
+    return DueQuery(query, key, *choice[1:])
 
 
 def _named(pool: Pool, number: int) -> tuple[Query | None, str]:
@@ -166,7 +173,7 @@ def write_round(known_round: KnownRound) -> Row:
     }
 
 
-def _target(entry: DueQueries | Frequent) -> object:
+def _target(entry: DueQuery | StoredPace) -> object:
     return entry.key if entry.query is None else write_terms(entry.query)
 
 
@@ -174,14 +181,14 @@ def read_round(row: Row) -> KnownRound:
     """Return the round stored in a row."""
     return KnownRound(
         tuple(
-            DueQueries(
+            DueQuery(
                 *_read_target(what), int(pages), float(gain), str(why), bool(firm),
                 None if most is None else int(most),
             )
             for what, pages, gain, why, firm, most in row["due"]
         ),
         tuple(
-            Frequent(*_read_target(what), float(frequency), float(sent))
+            StoredPace(*_read_target(what), float(frequency), float(sent))
             for what, frequency, sent in row["frequent"]
         ),
         float(row["began"]),

@@ -13,15 +13,20 @@ from math import floor, isfinite
 from numpy.random import Generator
 
 from halflife.queries.known.order import interval_for
-from halflife.queries.known.rules import KnownChoice, KnownStanding, Memory, Rounds
+from halflife.queries.known.rules import (
+    GreedyRounds,
+    KnownChoice,
+    KnownEstimates,
+    RuleMemory,
+)
 
 ALPHA = 0.1  # default limit of the staleness for each tuple and day of a loop
 LONGEST = 365.0  # days of a loop, at most: static tuples may change again
 
 
 @dataclass
-class Paced:
-    """Send the queries of ``Rounds`` one every I days, g(x, I) = ``alpha``.
+class PacedLoop:
+    """Send the queries of ``GreedyRounds`` one every I days, g(x, I) = ``alpha``.
 
     Late queries are sent as soon as the budget allows.
 
@@ -31,13 +36,13 @@ class Paced:
     """
 
     alpha: float = ALPHA
-    _rounds: Rounds = field(default_factory=Rounds)
+    _rounds: GreedyRounds = field(default_factory=GreedyRounds)
     _queue: list[KnownChoice] = field(default_factory=list)
     _began: float = 0.0
     _interval: float = 0.0
     _sent: int = 0
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return the due queries of the loop; begin a new loop if it has ended."""
         del rng
         now = standing.now
@@ -51,7 +56,7 @@ class Paced:
             spent += due[-1].pages
         return due
 
-    def _begins(self, standing: KnownStanding) -> bool:
+    def _begins(self, standing: KnownEstimates) -> bool:
         """Begin a new loop if the last one has ended; return whether it began."""
         if self._sent and standing.now < self._began + self._sent * self._interval:
             return False
@@ -64,16 +69,16 @@ class Paced:
         self._began, self._sent = standing.now, 0
         return True
 
-    def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
+    def so_far(self, unsent: Sequence[KnownChoice]) -> RuleMemory:
         """Return the rest of the loop, and when its queries are due."""
-        return Memory(
+        return RuleMemory(
             (*unsent, *self._queue),
             began=self._began,
             interval=self._interval,
             sent=self._sent - len(unsent),
         )
 
-    def go_on(self, memory: Memory) -> None:
+    def go_on(self, memory: RuleMemory) -> None:
         """Restore the rest of a loop."""
         self._queue, self._sent = list(memory.choices), memory.sent
         self._began, self._interval = memory.began, memory.interval

@@ -16,7 +16,7 @@ from halflife.queries.known.copies import Copy
 from halflife.queries.known.coverage import ReportedCoverage
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_for
-from halflife.queries.known.rules import KnownChoice, KnownRule, KnownStanding
+from halflife.queries.known.rules import KnownChoice, KnownEstimates, KnownRule
 from halflife.queries.ledger import Ledger
 from halflife.queries.policies import INDEX, rule_of
 
@@ -109,11 +109,11 @@ class Refresher:
 
     def standing(
         self, copy: Copy, now: float, budget: float, *, truth: Floats | None = None
-    ) -> KnownStanding:
+    ) -> KnownEstimates:
         """Return the state that the rule decides on."""
         growth, age = copy.growth(), copy.age(now)
         here = ~copy.gone & ~copy.doubted
-        return KnownStanding(
+        return KnownEstimates(
             now=now,
             budget=budget,
             gains=self.gains,
@@ -177,10 +177,10 @@ class Refresher:
 
 def refresher(copy: Copy, interface: Interface, name: str = DEFAULT) -> Refresher:
     """Return a refresher for a copy by the name of its rule; see ``policies``."""
-    return working(copy, interface, rule_of(name))
+    return make_refresher(copy, interface, rule_of(name))
 
 
-def working(copy: Copy, interface: Interface, rule: KnownRule) -> Refresher:
+def make_refresher(copy: Copy, interface: Interface, rule: KnownRule) -> Refresher:
     """Return a refresher of a copy by a rule."""
     pool = pool_for(interface, dict(zip(copy.keys, copy.held, strict=True)))
     return Refresher(pool, interface, rule)

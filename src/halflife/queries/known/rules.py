@@ -1,6 +1,6 @@
 """Rules that choose the queries to keep known tuples fresh.
 
-A rule gets the present estimates (``KnownStanding``) and returns candidates with their
+A rule gets the present estimates (``KnownEstimates``) and returns candidates with their
 expected gains, best first or in the order to be sent. Rules that work in rounds store
 their progress (``RemembersKnown``); other rules have no state.
 ``halflife.queries.policies`` has their names in settings.
@@ -51,7 +51,7 @@ class KnownChoice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KnownStanding:
+class KnownEstimates:
     """The estimates at one moment; arrays have a row for each tuple or candidate.
 
     Attributes:
@@ -106,12 +106,12 @@ class KnownStanding:
 class KnownRule(Protocol):
     """Chooses the next candidates."""
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return candidates in the order to be sent; empty if none is worth it."""
         ...
 
 
-class Timed(NamedTuple):
+class QueryPace(NamedTuple):
     """How often a candidate is sent.
 
     Attributes:
@@ -127,7 +127,7 @@ class Timed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Memory:
+class RuleMemory:
     """The state that a rule with rounds keeps between turns.
 
     Attributes:
@@ -142,7 +142,7 @@ class Memory:
     """
 
     choices: tuple[KnownChoice, ...] = ()
-    paces: tuple[Timed, ...] = ()
+    paces: tuple[QueryPace, ...] = ()
     began: float = 0.0
     interval: float = 0.0
     sent: int = 0
@@ -154,15 +154,15 @@ class Memory:
 class RemembersKnown(Protocol):
     """A rule that works in rounds, and keeps its progress between turns."""
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return candidates in the order to be sent."""
         ...
 
-    def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
+    def so_far(self, unsent: Sequence[KnownChoice]) -> RuleMemory:
         """Return the state to keep; ``unsent`` was returned and not sent."""
         ...
 
-    def go_on(self, memory: Memory) -> None:
+    def go_on(self, memory: RuleMemory) -> None:
         """Restore the state."""
         ...
 
@@ -173,7 +173,7 @@ class Naive:
 
     below: float = np.inf
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return look-ups, the tuple seen longest ago first."""
         del rng
         wanted = (standing.rate < self.below) | ~standing.learned
@@ -187,7 +187,7 @@ class Naive:
 class LookupIndex:
     """Look up the tuple with the largest gain."""
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return look-ups, best first."""
         del rng
         value = standing.weight * standing.worth
@@ -196,7 +196,7 @@ class LookupIndex:
 
 
 @dataclass
-class Rounds:
+class GreedyRounds:
     """Cover all tuples greedily, send the queries in ascending a_i, and begin again.
 
     Algorithms 1 and 2 with the order of section 4.3; queries that do not fit in a turn
@@ -209,7 +209,7 @@ class Rounds:
     keywords: int | None = None
     _queue: list[KnownChoice] = field(default_factory=list)
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return the rest of the round, or a new one."""
         del rng
         if not self._queue:
@@ -220,15 +220,15 @@ class Rounds:
             spent += chosen[-1].pages
         return chosen
 
-    def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
+    def so_far(self, unsent: Sequence[KnownChoice]) -> RuleMemory:
         """Return the rest of the round."""
-        return Memory(choices=(*unsent, *self._queue))
+        return RuleMemory(choices=(*unsent, *self._queue))
 
-    def go_on(self, memory: Memory) -> None:
+    def go_on(self, memory: RuleMemory) -> None:
         """Restore the rest of a round."""
         self._queue = list(memory.choices)
 
-    def plan(self, standing: KnownStanding) -> tuple[list[KnownChoice], Floats]:
+    def plan(self, standing: KnownEstimates) -> tuple[list[KnownChoice], Floats]:
         """Return a round in the order to be sent, and the a_i of its queries."""
         pool = standing.gains.pool
         # A look-up reaches the maximum of Eq. 2, so look-ups are excluded from it.
@@ -281,24 +281,24 @@ class Timetable:
     _sent: Floats = field(default_factory=lambda: np.zeros(0))
     _last: float = -np.inf
     _unsent: list[KnownChoice] = field(default_factory=list)
-    _kept: tuple[Timed, ...] = ()
+    _kept: tuple[QueryPace, ...] = ()
 
-    def so_far(self, unsent: Sequence[KnownChoice]) -> Memory:
+    def so_far(self, unsent: Sequence[KnownChoice]) -> RuleMemory:
         """Return the timetable, and the due queries that were not sent."""
         rows = np.flatnonzero(self._frequency > 0).tolist()
         paces = tuple(
-            Timed(row, float(self._frequency[row]), float(self._sent[row]))
+            QueryPace(row, float(self._frequency[row]), float(self._sent[row]))
             for row in rows
         )
         choices = (*unsent, *self._unsent)
-        return Memory(choices, paces, turns=self._turns, last=max(self._last, 0.0))
+        return RuleMemory(choices, paces, turns=self._turns, last=max(self._last, 0.0))
 
-    def go_on(self, memory: Memory) -> None:
+    def go_on(self, memory: RuleMemory) -> None:
         """Restore a timetable."""
         self._turns, self._last = memory.turns, memory.last
         self._unsent, self._kept = list(memory.choices), memory.paces
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return the most overdue candidates."""
         if self._kept:
             self._restore(len(standing.gains.pool), standing.now)
@@ -338,7 +338,7 @@ class Timetable:
             self._frequency[number], self._sent[number] = frequency, sent
         self._kept = ()
 
-    def _solve(self, standing: KnownStanding, cost: Floats, rng: Generator) -> None:
+    def _solve(self, standing: KnownEstimates, cost: Floats, rng: Generator) -> None:
         b = standing.weight * standing.rate
         found = frequencies(
             standing.gains,
@@ -365,7 +365,7 @@ class KnownIndex:
     tuples that several queries return, and uses a look-up where it is cheaper.
     """
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return candidates, best first."""
         del rng
         return _best(standing, standing.weight * standing.worth, "buys most")
@@ -375,7 +375,7 @@ class KnownIndex:
 class KnownOracle:
     """Send the query that reduces the true staleness most for each request."""
 
-    def __call__(self, standing: KnownStanding, rng: Generator) -> list[KnownChoice]:
+    def __call__(self, standing: KnownEstimates, rng: Generator) -> list[KnownChoice]:
         """Return candidates, best first."""
         del rng
         if standing.truth is None:
@@ -383,7 +383,7 @@ class KnownOracle:
         return _best(standing, standing.weight * standing.truth, "is most stale")
 
 
-def _best(standing: KnownStanding, value: Floats, why: str) -> list[KnownChoice]:
+def _best(standing: KnownEstimates, value: Floats, why: str) -> list[KnownChoice]:
     cost, share = standing.costs()
     found = standing.gains.picked(value, cost, standing.budget, share=share)
     sizes = standing.gains.pool.held
@@ -395,7 +395,7 @@ def _best(standing: KnownStanding, value: Floats, why: str) -> list[KnownChoice]
     ]
 
 
-def _looked_up(standing: KnownStanding, rows: Ints, why: str) -> list[KnownChoice]:
+def _looked_up(standing: KnownEstimates, rows: Ints, why: str) -> list[KnownChoice]:
     """Return look-ups of some tuples, as many as there are requests."""
     first = np.flatnonzero(standing.lookup)
     if not first.size:
@@ -405,7 +405,7 @@ def _looked_up(standing: KnownStanding, rows: Ints, why: str) -> list[KnownChoic
     return [KnownChoice(int(first[row]), 1, float(gain[row]), why) for row in chosen]
 
 
-def _own(standing: KnownStanding, numbers: Ints) -> tuple[Floats, Floats]:
+def _own(standing: KnownEstimates, numbers: Ints) -> tuple[Floats, Floats]:
     """Return sum(w D) and a = sum(w rate) / 2 of the tuples first returned by each.
 
     Duplicates are removed from the later groups (section 4.3).

@@ -69,7 +69,7 @@ class Ragged:
         return Ragged.grouped(self.item, self.group, n)
 
 
-def joined(first: Ragged, second: Ragged) -> Ragged:
+def concatenate(first: Ragged, second: Ragged) -> Ragged:
     """Return the lists of two arrays, one after the other."""
     start = np.concatenate([first.start, first.start[-1] + second.start[1:]])
     return Ragged(start, np.concatenate([first.item, second.item]))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from halflife.queries.frontier import restored
+from halflife.queries.frontier import read_crawl
 from halflife.stores.notes import NoteKind, text
 
 
@@ -26,7 +26,7 @@ class CrawlNote:
 
 def _read(row: Mapping[str, Any]) -> CrawlNote:
     crawl = dict(row["crawl"])
-    restored(crawl, {})  # raises if it cannot be continued
+    read_crawl(crawl, {})  # raises if it cannot be continued
     return CrawlNote(text(row["of"]), crawl, text(row.get("link", "")))
 
 
