@@ -84,7 +84,7 @@ def library(rng: Generator) -> Library:
     seats = np.repeat(np.arange(GROUPS), LARGEST)
     group = rng.permutation(seats)[:PAPERS].tolist()
     terms = [(Term("group", f"{number:03}"),) for number in group]
-    local = Incidence.joining(map(str, range(PAPERS)), terms)
+    local = Incidence.from_terms(map(str, range(PAPERS)), terms)
     return Library(citations, Gains(pool_of(local, together=1, lookup=True)))
 
 

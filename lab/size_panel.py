@@ -111,10 +111,10 @@ def start(
 def _drawn(drill: Drill, rng: Generator) -> tuple[DrillStep, ...]:
     steps: tuple[DrillStep, ...] = ()
     rows = drill.local.rows
-    for level in drill.ordered(rng):
+    for level in drill.order_levels(rng):
         if skips_level(level, steps):
             continue
-        here = drill.guided(level, _query(steps), rows)
+        here = drill.guide_level(level, _query(steps), rows)
         step = DrillStep(here, *here.draw(rng))
         steps = (*steps, step)
         rows = drill.local.among(level, step.term, rows)

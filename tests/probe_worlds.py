@@ -14,7 +14,7 @@ WORDS = tuple(Term("word", letter) for letter in "abcdefgh")
 def relation(rows: list[set[int]]) -> Incidence:
     """Return records r0, r1 ... with words given by number."""
     names = [f"r{i}" for i in range(len(rows))]
-    return Incidence.joining(names, [tuple(WORDS[w] for w in row) for row in rows])
+    return Incidence.from_terms(names, [tuple(WORDS[w] for w in row) for row in rows])
 
 
 rows = st.lists(

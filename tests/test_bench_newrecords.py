@@ -118,7 +118,7 @@ def test_the_graph_s_time_is_told_beside_networkx() -> None:
 
 def test_new_neighbours_are_counted_once() -> None:
     a, b = Term("x", "a"), Term("x", "b")
-    incidence = Incidence.joining("pqr", [(a, b), (a, b), (b,)])
+    incidence = Incidence.from_terms("pqr", [(a, b), (a, b), (b,)])
     share, number = neighbours(incidence, np.array([False, True, True]))
     assert number.tolist() == [2.0, 1.0, 1.0]
     assert share.tolist() == [1.0, 0.5, 0.5]

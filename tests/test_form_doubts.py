@@ -45,11 +45,11 @@ def test_what_is_missing_from_one_query_is_doubted_and_from_two_is_gone():
     now = {key: row for key, row in COPY.items() if key != "b"}
     doubts, ledger = doubts_of(now)
     read(ledger, OSLO)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.suspects() == ["b"]
     assert doubts.absent() == frozenset()
     read(ledger, FIAT)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.absent() == {"b"}
     assert doubts.suspects() == []
     assert doubts.check() is None
@@ -60,7 +60,7 @@ def test_two_queries_that_share_an_attribute_prove_nothing():
     doubts, ledger = doubts_of(now)
     read(ledger, OSLO)
     read(ledger, OSLO, FIAT)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.absent() == frozenset()
     assert doubts.suspects() == ["b"]
 
@@ -69,10 +69,10 @@ def test_a_record_that_only_moved_is_found_elsewhere_and_no_longer_doubted():
     now = {**COPY, "b": {**COPY["b"], "city": "Rome"}}
     doubts, ledger = doubts_of(now)
     read(ledger, OSLO)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.suspects() == ["b"]
     read(ledger, FIAT)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.suspects() == []
     assert doubts.absent() == frozenset()
 
@@ -82,7 +82,7 @@ def test_a_query_that_was_cut_short_proves_nothing():
     form = Interface(FORM.attributes, page_size=2, cap=2)
     doubts, ledger = doubts_of(now, form=form)
     list(ledger.pages(Query.of(OSLO)))
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.suspects() == []
 
 
@@ -90,7 +90,7 @@ def test_a_record_of_one_attribute_is_gone_at_once():
     copy = {"a": {"city": "Oslo"}, "b": {"city": "Oslo"}}
     doubts, ledger = doubts_of({"a": {"city": "Oslo"}}, copy)
     read(ledger, OSLO)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.absent() == {"b"}
 
 
@@ -99,7 +99,7 @@ def test_a_key_that_was_looked_up_in_vain_is_gone_if_it_was_held():
     doubts, ledger = doubts_of({"a": COPY["a"]}, form=form)
     for key in ("a", "c", "nobody"):
         ledger.fetch(key)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.absent() == {"c"}
 
 
@@ -107,7 +107,7 @@ def test_a_range_that_nobody_asked_for_before_is_understood():
     now = {key: row for key, row in COPY.items() if key != "b"}
     doubts, ledger = doubts_of(now)
     read(ledger, Term("price", "12..18"))
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.suspects() == ["b"]
 
 
@@ -117,7 +117,7 @@ def test_the_check_settles_most_suspects_for_a_request():
     now = {"a": COPY["a"], "d": COPY["d"]}
     doubts, ledger = doubts_of(now)
     read(ledger, OSLO)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert set(doubts.suspects()) == {"b", "c"}
     check = doubts.check()
     assert check.settles >= 1
@@ -136,13 +136,13 @@ def test_many_suspects_are_settled_together():
     copy = {f"k{i}": {"city": "Oslo", "make": "Fiat"} for i in range(4)}
     doubts, ledger = doubts_of({}, copy)
     read(ledger, OSLO)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     check = doubts.check()
     assert check.query == Query.of(FIAT)
     assert check.pages == 2
     assert check.settles in {1, 4}
     read(ledger, FIAT)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.absent() == copy.keys()
 
 
@@ -154,13 +154,13 @@ def test_one_suspect_is_looked_for_by_its_rarest_terms_together():
     now = {key: row for key, row in copy.items() if key != "k3"}
     doubts, ledger = doubts_of(now, copy)
     read(ledger, OSLO)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     check = doubts.check()
     assert check.query == Query.of(FIAT, Term("title", "red"), Term("title", "w3"))
     assert (check.pages, check.settles) == (1, 1)
     single = Interface(FORM.attributes, page_size=2, together=1)
     doubts = AbsenceTracker(single, copy)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.check().query == Query.of(Term("title", "w3"))
 
 
@@ -171,11 +171,11 @@ def test_what_was_heard_is_not_asked_again():
     }
     doubts, ledger = doubts_of({"b": copy["b"]}, copy)
     read(ledger, OSLO)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     check = doubts.check()
     assert check.query == Query.of(FIAT)
     read(ledger, FIAT)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.check() is None
 
 
@@ -186,7 +186,7 @@ def test_what_a_turn_came_to_begins_empty():
     kept.tried.append(QueryOutcome("city=Oslo", 2, 3, 1))
     assert other.asked == other.tried == []
     assert not kept.complete
-    assert kept.tried[0].told is None
+    assert kept.tried[0].total is None
 
 
 # the ledger that all of it is read from

@@ -138,7 +138,7 @@ def test_the_second_page_tells_the_size_of_pages():
     asked._pages(OSLO)
     assert asked.notes.size == 7
     assert (OSLO, 1) in asked.notes.pages
-    assert OSLO in asked.notes.again
+    assert OSLO in asked.notes.repeated
     assert asked.spent == 3
 
 
@@ -162,8 +162,8 @@ def test_small_queries_are_read_until_their_numbers_are_believed():
     asked._begin(SEEDS)
     asked._pages(asked.notes.biggest())
     asked._small(7)
-    assert not asked.notes.off()
-    small = list(asked.notes.whole())
+    assert not asked.notes.wrong_counts()
+    small = list(asked.notes.one_page_answers())
     assert small
     assert asked.notes.luck() <= 0.02 or asked.spent >= 7
     for query, told, shown in small:
@@ -175,13 +175,13 @@ def test_a_key_that_nobody_has_is_looked_up_too():
     asked = inquiry()
     asked._ask(OSLO)
     asked._lookups()
-    ((key, found),) = asked.notes.looked.items()
+    ((key, found),) = asked.notes.lookups.items()
     assert key in found.records
     assert asked.notes.absent is False
     silent = inquiry(lookup=False)
     silent._ask(OSLO)
     silent._lookups()
-    assert silent.notes.looked == {}
+    assert silent.notes.lookups == {}
     assert silent.spent == 1
 
 
@@ -206,9 +206,11 @@ def test_attributes_and_pairs_that_were_not_asked_for_are_at_last():
     asked = inquiry()
     asked._ask(OSLO)
     asked._rest()
-    singles = {t.attribute for q, _ in asked.notes.firsts() if len(q) == 1 for t in q}
+    singles = {
+        t.attribute for q, _ in asked.notes.first_pages() if len(q) == 1 for t in q
+    }
     assert singles == {"city", "title", "price"}
-    assert sum(len(q) == 2 for q, _ in asked.notes.firsts()) == 1
+    assert sum(len(q) == 2 for q, _ in asked.notes.first_pages()) == 1
     before = asked.spent
     asked._rest()
     assert asked.spent == before  # nothing is left to ask

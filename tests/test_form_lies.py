@@ -104,7 +104,9 @@ def heard(*answers, counts="exact", cap=None):
         keys = {f"{query}{i}": {} for i in range(first, first + records)}
         before.update(keys)
         answer = behind({}).ask(OSLO)
-        trust.hear(query, page, replace(answer, records=keys, total=told), before, cap)
+        trust.note_answer(
+            query, page, replace(answer, records=keys, total=told), before, cap
+        )
     return trust
 
 
@@ -117,7 +119,7 @@ def test_numbers_that_are_met_are_believed_and_two_that_are_not_refute_them():
     assert not once.agrees
     assert not once.refuted
     twice = heard(fine, (OSLO, 0, 9, 12), (ROME, 0, 8, 11), **cap)
-    assert twice.refuted == "city=Rome: 11 were told, 8 there"
+    assert twice.refuted == "city=Rome: 11 reported, 8 found"
     assert heard(fine, (OSLO, 0, 9, 30), **cap).refuted  # off by far: once is enough
     assert not heard(fine, (OSLO, 0, 9, 10), **cap).refuted  # one may be unreadable
     assert not heard(fine, (OSLO, 0, 9, 30), counts="none", **cap).refuted
@@ -126,7 +128,7 @@ def test_numbers_that_are_met_are_believed_and_two_that_are_not_refute_them():
 
 
 def test_more_shown_than_told_and_narrower_ones_with_more_are_contradictions():
-    assert heard((OSLO, 0, 10, 3)).refuted == "city=Oslo: 3 were told, 10 shown"
+    assert heard((OSLO, 0, 10, 3)).refuted == "city=Oslo: 3 reported, 10 shown"
     both = Query.of(*OSLO.terms, Term("title", "red"))
     narrow = heard((OSLO, 0, 10, 40), (both, 0, 10, 60), (both, 0, 0, 90))
     assert narrow.refuted == "" or "city=Oslo & title=red" in narrow.refuted

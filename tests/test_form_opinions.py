@@ -190,15 +190,15 @@ def test_pages_asked_for_twice_must_be_the_same():
     first = rows(5)
     notes = notes_of((one(OSLO), 0, first, None))
     assert judge_form(notes, 1).stable is None
-    notes.again[one(OSLO)] = found(dict(first))
+    notes.repeated[one(OSLO)] = found(dict(first))
     assert judge_form(notes, 1).stable is True
-    notes.again[one(OSLO)] = found(dict(reversed(first.items())))
+    notes.repeated[one(OSLO)] = found(dict(reversed(first.items())))
     assert judge_form(notes, 1).stable is False
     one_new = dict(list(first.items())[:4]) | rows(1, first=9)
-    notes.again[one(OSLO)] = found(one_new)  # four of five stayed: records come
+    notes.repeated[one(OSLO)] = found(one_new)  # four of five stayed: records come
     assert judge_form(notes, 1).stable is True
     two_new = dict(list(first.items())[:3]) | rows(2, first=9)
-    notes.again[one(OSLO)] = found(two_new)
+    notes.repeated[one(OSLO)] = found(two_new)
     assert judge_form(notes, 1).stable is False
 
 
@@ -273,14 +273,14 @@ def test_texts_fall_as_iso_dates_do_and_mixtures_do_not():
 def test_a_key_is_looked_up_if_it_is_found_and_nobodys_is_not():
     notes = notes_of((one(OSLO), 0, rows(3), None))
     assert judge_form(notes, 1).lookup is None
-    notes.looked["Oslo1"] = found(rows(3))
+    notes.lookups["Oslo1"] = found(rows(3))
     assert judge_form(notes, 1).lookup is True
     notes.absent = True
     assert judge_form(notes, 1).lookup is False
     notes.absent = False
-    notes.looked = {"Oslo1": found({})}
+    notes.lookups = {"Oslo1": found({})}
     assert judge_form(notes, 1).lookup is False
-    notes.looked = {"Oslo1": None}
+    notes.lookups = {"Oslo1": None}
     assert judge_form(notes, 1).lookup is False
 
 
@@ -330,8 +330,8 @@ def test_an_attribute_that_is_never_met_where_others_are_is_ignored():
 
 def test_what_was_said_of_the_empty_query_and_failures_is_told():
     notes = notes_of((one(OSLO), 0, rows(3), None), everything=False)
-    notes.fail("no route")
-    notes.fail("too slow")
+    notes.note_failure("no route")
+    notes.note_failure("too slow")
     told = judge_form(notes, 4)
     assert told.everything is False
     assert told.failures == 2
@@ -374,8 +374,8 @@ def test_notes_are_read_back_by_query():
     assert notes.keys(one(OSLO)) == {f"Oslo{i}" for i in range(8)}
     assert notes.totals() == {one(OSLO): 8, one(ROME): 2}
     assert notes.total(one(PARIS)) is None
-    assert [q for q, _ in notes.firsts()] == [one(OSLO), one(ROME), one(PARIS)]
-    assert list(notes.whole()) == [(one(ROME), 2, 2)]
+    assert [q for q, _ in notes.first_pages()] == [one(OSLO), one(ROME), one(PARIS)]
+    assert list(notes.one_page_answers()) == [(one(ROME), 2, 2)]
     assert notes.biggest() == one(OSLO)
     assert notes.shares()[OSLO] == pytest.approx(8 / 10)
     assert notes.shares()[ROME] == pytest.approx(2 / 10)
@@ -393,9 +393,9 @@ def test_luck_shrinks_with_every_number_that_agrees():
     assert notes.luck() == pytest.approx((1.25 / 4) ** 2)  # one hit is no proof
     notes.pages[one(terms[2]), 0] = found(rows(2), 3)
     assert notes.luck() == pytest.approx((1.25 / 4) ** 2)
-    assert notes.off() == [(one(terms[2]), 3, 2)]
+    assert notes.wrong_counts() == [(one(terms[2]), 3, 2)]
 
 
 @pytest.mark.parametrize(("told", "lied"), [(5, False), (6, True), (2, True)])
 def test_a_small_number_may_be_one_too_high_but_no_more(told, lied):
-    assert notes_of((one(OSLO), 0, rows(4), told)).lied() is lied
+    assert notes_of((one(OSLO), 0, rows(4), told)).counts_lie() is lied

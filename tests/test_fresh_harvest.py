@@ -67,7 +67,7 @@ def test_a_record_with_other_values_is_updated_and_counts_where_it_is() -> None:
 
 def test_a_record_found_missing_that_turns_up_is_back() -> None:
     local = LocalRecords(FORM, {"a": {"city": "Oslo"}})
-    local.lost("a")
+    local.note_missing("a")
     assert local.count.tolist() == [0]
     local.note("a", {"city": "Oslo"}, Origin.HARVESTED)
     assert local.gone == set()
@@ -81,7 +81,7 @@ def test_counts_are_those_of_counting_again(events) -> None:
     for i, event in events:
         key = f"car{i}"
         if event == "l" and key in local:
-            local.lost(key)
+            local.note_missing(key)
         elif event == "n":
             local.note(key, records[key], Origin.HARVESTED)
         elif event == "a":
@@ -138,7 +138,7 @@ def standing(**values: float) -> QueryState:
         return np.array([values.get(name, usual)])
 
     progress = ReadingProgress(
-        one("told", np.nan), one("pages", 0), one("floor", 0), one("done", 0) > 0
+        one("total", np.nan), one("pages", 0), one("floor", 0), one("done", 0) > 0
     )
     columns = {"held": 30, "seen": 0, "fresh": 0, "mean": 10, "shape": 4}
     return QueryState(
@@ -160,19 +160,19 @@ def test_before_anything_is_seen_the_mean_is_expected() -> None:
 
 
 def test_an_honest_count_with_all_old_records_seen_is_believed() -> None:
-    ahead = outlook(standing(told=37, seen=30, fresh=3, shown=0.0), USUAL)
+    ahead = outlook(standing(total=37, seen=30, fresh=3, shown=0.0), USUAL)
     assert ahead.left[0] == pytest.approx(4.0, abs=0.1)
 
 
 def test_a_count_in_doubt_moves_little() -> None:
     doubtful = RoundSetting(page=20.0, cap=np.inf, stays=1.0, doubt=5.0)
-    assert outlook(standing(told=100), doubtful).left[0] == pytest.approx(
+    assert outlook(standing(total=100), doubtful).left[0] == pytest.approx(
         10.0, rel=0.01
     )
 
 
 def test_a_query_read_whole_has_nothing_left_unless_it_was_cut_off() -> None:
-    whole = standing(done=1, pages=2, floor=40, told=40, seen=30, fresh=5)
+    whole = standing(done=1, pages=2, floor=40, total=40, seen=30, fresh=5)
     assert outlook(whole, USUAL).left.tolist() == [0.0]
     cut = RoundSetting(page=20.0, cap=20.0, stays=1.0, doubt=0.0)
     assert outlook(whole, cut).left[0] > 0
@@ -190,7 +190,7 @@ def test_a_query_read_whole_has_nothing_left_unless_it_was_cut_off() -> None:
 def test_no_page_brings_more_than_it_holds(
     held, part, fresh, mean, stays, told
 ) -> None:
-    at = standing(held=held, seen=int(part * held), fresh=fresh, mean=mean, told=told)
+    at = standing(held=held, seen=int(part * held), fresh=fresh, mean=mean, total=told)
     ahead = outlook(at, RoundSetting(20.0, np.inf, stays, 0.05))
     assert 0 <= ahead.gain[0] <= 20.0 + 1e-9
     assert ahead.left[0] >= 0

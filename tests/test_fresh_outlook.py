@@ -66,11 +66,11 @@ def test_without_a_count_what_is_left_is_the_gammas_mean(
 
 
 @given(
-    held=small, part=share, fresh=small, mean=st.floats(0.1, 20), told=st.floats(0, 99)
+    held=small, part=share, fresh=small, mean=st.floats(0.1, 20), total=st.floats(0, 99)
 )
 def test_a_count_is_weighed_by_what_it_is_off(held, part, fresh, mean, told):
     seen = held * part
-    at = standing(held=held, seen=seen, fresh=fresh, mean=mean, told=told)
+    at = standing(held=held, seen=seen, fresh=fresh, mean=mean, total=told)
     found = outlook(at, SETTING)
     there, left, spread = believed(held, seen, fresh, mean, 2.0, 0.0)
     unseen = held - seen
@@ -87,7 +87,7 @@ def test_a_count_is_weighed_by_what_it_is_off(held, part, fresh, mean, told):
 
 def test_an_exact_count_of_a_copy_that_was_all_seen_leaves_the_rest():
     exact = RoundSetting(page=10.0, cap=np.inf, stays=1.0, doubt=0.0)
-    at = standing(held=4, seen=4, fresh=2, mean=50.0, shape=1.0, told=9)
+    at = standing(held=4, seen=4, fresh=2, mean=50.0, shape=1.0, total=9)
     found = outlook(at, exact)
     assert found.left[0] == pytest.approx(3.0, rel=1e-3)
     assert found.hits[0] == pytest.approx(9.0, rel=1e-6)

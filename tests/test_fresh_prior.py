@@ -127,12 +127,12 @@ def test_new_records_of_unheard_values_hide_from_the_other_attributes():
 
 
 def columns(progress):
-    return progress.told, progress.pages, progress.floor, progress.done
+    return progress.total, progress.pages, progress.floor, progress.done
 
 
 def read(local, query, keys, *, pages=1, told=None, done=True):
     reading = local.reading(query)
-    reading.pages, reading.told, reading.done = pages, told, done
+    reading.pages, reading.total, reading.done = pages, told, done
     reading.keys |= set(keys)
     for key in keys:
         local.note(key, COPY.get(key, {"city": "Lima"}), Origin.HARVESTED)
@@ -148,7 +148,7 @@ def test_what_stays_is_learned_from_queries_read_whole():
     assert before.cap == math.inf
     assert before.doubt == pytest.approx(DOUBT["exact"])
     read(local, Query.of(OSLO), ["a"])
-    local.lost("b")
+    local.note_missing("b")
     learned.catch_up(local)
     after = learned.setting(local)
     assert after.stays == pytest.approx((STAYS[0] + 1) / (STAYS[1] + 2))
@@ -157,7 +157,7 @@ def test_what_stays_is_learned_from_queries_read_whole():
 def test_a_query_that_was_not_finished_teaches_nothing_of_what_stays():
     local = LocalRecords(FORM, COPY)
     learned = FormTraits()
-    read(local, Query.of(OSLO), ["a"], told=2, done=False)
+    read(local, Query.of(OSLO), ["a"], total=2, done=False)
     learned.catch_up(local)
     found = learned.setting(local)
     assert found.stays == pytest.approx(STAYS[0] / STAYS[1])
@@ -167,8 +167,8 @@ def test_a_query_that_was_not_finished_teaches_nothing_of_what_stays():
 def test_counts_are_doubted_as_far_as_they_were_off():
     local = LocalRecords(FORM, COPY)
     learned = FormTraits()
-    read(local, Query.of(OSLO), ["a", "b"], told=4)
-    read(local, Query.of(ROME), ["c"], told=1)
+    read(local, Query.of(OSLO), ["a", "b"], total=4)
+    read(local, Query.of(ROME), ["c"], total=1)
     learned.catch_up(local)
     off = math.log(4 / 2) ** 2
     by_hand = math.sqrt((DOUBT["exact"] ** 2 * TRIED + off) / (TRIED + 2))
@@ -193,8 +193,8 @@ def test_the_share_shown_without_asking_for_an_attribute():
 def test_progress_tells_how_far_each_term_was_read():
     local = LocalRecords(FORM, COPY)
     learned = FormTraits()
-    read(local, Query.of(OSLO), ["a", "b"], pages=1, told=3, done=False)
-    read(local, Query.of(BLUE), ["b", "c"], pages=1, told=2)
+    read(local, Query.of(OSLO), ["a", "b"], pages=1, total=3, done=False)
+    read(local, Query.of(BLUE), ["b", "c"], pages=1, total=2)
     learned.catch_up(local)
     progress = learned.progress()
     place = {term: i for i, term in enumerate(local.terms)}
@@ -212,7 +212,7 @@ def test_progress_tells_how_far_each_term_was_read():
 def test_a_count_at_the_cap_says_nothing_and_what_is_cut_may_have_more():
     capped = Interface(FORM.attributes, page_size=2, cap=2, counts="capped")
     local = LocalRecords(capped, COPY)
-    read(local, Query.of(OSLO), ["a", "b"], told=2)
+    read(local, Query.of(OSLO), ["a", "b"], total=2)
     told, _, floor, done = columns(progress_of(local, [Query.of(OSLO)]))
     assert np.isnan(told[0])
     assert floor[0] == 3.0  # two were shown, and one more may be there
@@ -222,7 +222,7 @@ def test_a_count_at_the_cap_says_nothing_and_what_is_cut_may_have_more():
     assert learned.setting(local).stays == pytest.approx(STAYS[0] / STAYS[1])
     assert learned.setting(local).cap == 2.0
     below = LocalRecords(capped, COPY)
-    read(below, Query.of(ROME), ["c"], told=1)
+    read(below, Query.of(ROME), ["c"], total=1)
     told, _, floor, _ = columns(progress_of(below, [Query.of(ROME)]))
     assert (told[0], floor[0]) == (1.0, 1.0)
 
@@ -247,8 +247,8 @@ def test_within_a_query_terms_are_counted_among_its_records_alone():
 
 def test_what_is_lost_changed_and_found_again_is_counted_where_it_is():
     local = LocalRecords(FORM, COPY, came={"a": 3.0, "b": 5.0})
-    local.lost("b")
-    local.lost("b")
+    local.note_missing("b")
+    local.note_missing("b")
     assert local.gone == {"b"}
     assert by_term(local, local.held.values) == {OSLO: 1, RED: 1, BLUE: 1, ROME: 1}
     assert local.matching(Query.of(OSLO)) == {"a"}
@@ -263,7 +263,7 @@ def test_what_is_lost_changed_and_found_again_is_counted_where_it_is():
     assert by_term(local, local.seen.values) == {OSLO: 1, RED: 2, BLUE: 1, ROME: 1}
     assert local.matching(Query.of(ROME)) == {"a", "c"}
     assert by_term(local, local.recent(4.0)) == {OSLO: 1, RED: 1, BLUE: 1, ROME: 0}
-    local.lost("a")  # it was shown, and stays
+    local.note_missing("a")  # it was shown, and stays
     assert "a" not in local.gone
 
 

@@ -130,5 +130,5 @@ def test_turning_lists_twice_gives_them_back_sorted(lists: list[list[int]]) -> N
     sizes = [len(set(x)) for x in lists]
     item = np.array([i for x in lists for i in sorted(set(x))], dtype=np.intp)
     ragged = Ragged(np.r_[0, np.cumsum(sizes)].astype(np.intp), item)
-    again = ragged.turned(7).turned(len(lists))
+    again = ragged.inverted(7).inverted(len(lists))
     assert again.lists() == ragged.lists()

@@ -85,8 +85,8 @@ def test_counts_that_lie_are_no_counts() -> None:
     assert found.counts == "lying"
     assert found.interface(claimed).counts == "none"
     (why,) = [f for f in found.findings if f.what == "number of hits"]
-    assert why.verdict == "not to be believed"
-    assert "were told" in why.why
+    assert why.verdict == "unreliable"
+    assert "reported" in why.why
 
 
 def test_a_cap_comes_down_and_never_up() -> None:
@@ -179,8 +179,8 @@ def test_the_luck_of_counts_falls_with_each_that_agrees() -> None:
         page = {f"k{j}": {"make": f"make{i}"} for j in range(true)}
         notes.pages[query[i], 0] = ResultPage(page, told)
     assert notes.luck() == pytest.approx(1.25 / 5 * 1.25 / 8)
-    assert notes.off() == [(query[2], 4, 5)]
-    assert not notes.lied()
+    assert notes.wrong_counts() == [(query[2], 4, 5)]
+    assert not notes.counts_lie()
 
 
 def test_findings_read_as_sentences() -> None:

@@ -16,7 +16,7 @@ from halflife.queries.known.keywords import pool_of
 def gains_of(rows, *, lookup=False):
     """Return the pool of tuples that have these words."""
     terms = [tuple(Term("word", word) for word in row.split()) for row in rows]
-    local = Incidence.joining(map(str, range(len(rows))), terms)
+    local = Incidence.from_terms(map(str, range(len(rows))), terms)
     return Gains(pool_of(local, together=1, lookup=lookup))
 
 
@@ -125,7 +125,7 @@ def test_a_turn_picks_what_a_whole_cover_would_pick_first(seed):
     hits = gains.pool.held * rng.integers(1, 30, len(gains))
     offered = offers(hits.astype(float), page_size=10)
     whole = choose(gains.pool, value, offered, GreedyLimits())
-    picked = gains.picked(value, offered.cost, np.inf)
+    picked = gains.pick(value, offered.cost, np.inf)
     assert [number for number, _ in picked] == whole.queries.tolist()
     assert sum(gain for _, gain in picked) == pytest.approx(value.sum())
 
@@ -134,7 +134,7 @@ def test_sums_fall_by_what_is_covered():
     gains, value, _ = overlapping(3)
     sums = gains.sums(value)
     rows = np.array([1, 4, 7])
-    gains.less(sums, rows, value)
+    gains.subtract(sums, rows, value)
     left = value.copy()
     left[rows] = 0.0
     assert sums == pytest.approx(gains.sums(left))

@@ -18,7 +18,7 @@ TABLES = st.lists(
 
 def joined(rows: list[set[tuple[str, int]]]) -> Incidence:
     terms = [tuple(Term(a, str(v)) for a, v in row) for row in rows]
-    return Incidence.joining([f"r{i}" for i in range(len(rows))], terms)
+    return Incidence.from_terms([f"r{i}" for i in range(len(rows))], terms)
 
 
 def written_down(incidence: Incidence) -> nx.Graph:

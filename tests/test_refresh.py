@@ -110,7 +110,7 @@ def test_a_search_is_preferred_where_it_brings_many_and_a_look_up_where_it_is_de
     for number, name in enumerate(map(worker.pool.name, range(len(worker.pool)))):
         if worker.pool.query(number):
             dear = any(word in name for word in ("Rome", "red", "price"))
-            worker.reported.hear(number, 61 if dear else 5)
+            worker.reported.note_hits(number, 61 if dear else 5)
     done = turn(worker, copy, Ledger(form, 2), 1.0, RNG(0)).probes
     assert [str(p.query or p.key) for p in done] == ["city=Oslo", "x"]
 

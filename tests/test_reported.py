@@ -35,18 +35,20 @@ def test_sixty_of_three_hundred_and_fifteen_are_missing():
 
 
 def test_what_could_not_be_found_is_not_looked_for_again_until_more_is_missing():
-    report = ReportedTotal(0.0, 315).settled(255, "it shows no more", explained=60)
+    report = ReportedTotal(0.0, 315).after_full_read(
+        255, "it shows no more", explained=60
+    )
     assert report.open(255) == 0
     assert report.words(255).endswith("255 are held: it shows no more")
-    assert report.heard(1.0, 320, 255).open(255) == 5
-    assert report.heard(1.0, 255, 255) == ReportedTotal(1.0, 255)
+    assert report.with_total(1.0, 320, 255).open(255) == 5
+    assert report.with_total(1.0, 255, 255) == ReportedTotal(1.0, 255)
 
 
 @given(numbers, numbers, numbers, numbers)
 def test_missing_records_are_open_or_unfound(total, held, later, explained):
-    report = ReportedTotal(0.0, total).settled(held, "why", explained=explained)
+    report = ReportedTotal(0.0, total).after_full_read(held, "why", explained=explained)
     assert report.open(held) == 0
-    again = report.heard(1.0, later, held)
+    again = report.with_total(1.0, later, held)
     assert again.missing(held) == max(later - held, 0)
     assert again.open(held) + again.unfound == again.missing(held)
     assert REPORTED_TOTAL.read(again.row()) == again
@@ -113,13 +115,13 @@ def test_records_missing_from_all_that_joins_their_attributes_are_asked_for_apar
     doubts, ledger = AbsenceTracker(form.interface, records), Ledger(form)
     both = Query.of(Term("city", "Oslo"), Term("price", "10..20"))
     ledger.ask(both)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     asked = {both}
     while (check := doubts.check()) is not None:
         assert check.query not in asked
         asked.add(check.query)
         ledger.ask(check.query)
-        doubts.hear(ledger)
+        doubts.update(ledger)
     assert doubts.absent() == {"1", "2"}
 
 
@@ -130,7 +132,7 @@ def test_a_check_that_is_cut_off_is_not_asked_for_again():
     doubts, ledger = AbsenceTracker(form.interface, records), Ledger(form)
     ledger.ask(Query.of(Term("price", "3..4")))
     for _ in range(10):
-        doubts.hear(ledger)
+        doubts.update(ledger)
         check = doubts.check()
         if check is None:
             return

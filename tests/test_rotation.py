@@ -42,7 +42,7 @@ def test_words_are_not_rotated_and_values_without_records_are():
         Query.of(Term("city", "Oslo")), Query.of(Term("city", "Rome"))
     }  # fmt: skip
     assert Query.of(Term("title", "job")) not in values
-    assert values.waited(Query.of(Term("city", "Rome")), 10.0, 4.0) == 4.0
+    assert values.days_since_read(Query.of(Term("city", "Rome")), 10.0, 4.0) == 4.0
     words = Interface((Attribute("title", "keyword"),))
     assert not Rotation(words, records, seen, (), 10.0)
 

@@ -255,8 +255,8 @@ def test_what_was_not_reported_is_what_is_held_times_the_factor_of_what_was() ->
     reported, held = ReportedCoverage(candidates), candidates.held
     assert reported.hits().count.tolist() == held.tolist()
     assert np.all(reported.hits().error[~candidates.lookup] == np.inf)
-    reported.hear(0, 16 * held[0])
-    reported.hear(1, 2 * held[1])
+    reported.note_hits(0, 16 * held[0])
+    reported.note_hits(1, 2 * held[1])
     assert reported.factor == pytest.approx(32 ** (1 / 3))  # of 16, 2 and 1
     hits = reported.hits()
     assert hits.count[2] == pytest.approx(held[2] * 32 ** (1 / 3))
@@ -271,9 +271,9 @@ def test_a_report_may_be_less_than_what_is_held_and_a_guess_may_not() -> None:
     candidates = pool()
     guess = Hits(np.full(len(candidates), 50.0), np.full(len(candidates), 0.2))
     reported = ReportedCoverage(candidates, guess)
-    reported.hear(0, 3)
-    reported.hear_least(1, 60)
-    reported.hear_least(2, 10)
+    reported.note_hits(0, 3)
+    reported.note_least(1, 60)
+    reported.note_least(2, 10)
     assert reported.hits().count[:4].tolist() == [3, 60, 50, 50]
     assert reported.hits().error[:4].tolist() == [0.0, 0.2, 0.2, 0.2]
 

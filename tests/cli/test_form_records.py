@@ -107,7 +107,7 @@ def test_a_reported_total_that_cannot_be_met_is_said_and_counts(
 ):
     things = table(Table(rows(0, 255), cap=60), more=DATED + COUNTED + "cap = 60\n")
     row = sync()
-    said = "it reports 255 records, 180 are held: all was asked; "
+    said = "it reports 255 records, 180 are held: all queries were sent; "
     assert row["stop"].startswith(said), row["stop"]
     assert "60 of a query at most" in row["stop"]
     before = len(things.log)

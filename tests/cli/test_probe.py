@@ -66,7 +66,7 @@ def test_counts_that_lie_are_not_used(office, told, here):
     office.form = form(cars(500), faults=TableFaults(lies=4.0))
     code, out, _ = told("probe")
     assert code == 0
-    assert "number of hits: not to be believed" in out
+    assert "number of hits: unreliable" in out
     assert "plans go by: counts = none" in out
     assert known(here)[1].counts == "none"
 

@@ -21,7 +21,7 @@ def heard(*answers, counts="exact", cap=None):
         mine = shown.setdefault(query, set())
         found = page(n, total, len(mine))
         mine.update(found.records)
-        trust.hear(query, number, found, mine, cap)
+        trust.note_answer(query, number, found, mine, cap)
     return trust
 
 
@@ -98,17 +98,17 @@ def test_more_shown_than_told_speaks_against_a_number():
     one = heard((ALL, 0, 11, 10))
     assert (one.refuted, one._against) == ("", {})
     two = heard((ALL, 0, 12, 10))
-    assert two._against == {ALL: "everything: 10 were told, 12 shown"}
+    assert two._against == {ALL: "everything: 10 reported, 12 shown"}
     assert two.refuted == ""  # once may be chance
     again = heard((ALL, 0, 12, 10), (RED, 0, 12, 10))
-    assert again.refuted == f"{RED}: 10 were told, 12 shown"
+    assert again.refuted == f"{RED}: 10 reported, 12 shown"
     same = heard((ALL, 0, 12, 10), (ALL, 1, 1, None))
     assert same.refuted == ""  # the same query is one witness
 
 
 def test_a_number_that_is_grossly_wrong_is_refuted_at_once():
     """Off by more than a quarter, and by more than five records."""
-    assert heard((ALL, 0, 20, 14)).refuted == "everything: 14 were told, 20 shown"
+    assert heard((ALL, 0, 20, 14)).refuted == "everything: 14 reported, 20 shown"
     assert heard((ALL, 0, 20, 15)).refuted == ""
     assert heard((ALL, 0, 40, 30)).refuted == ""
     assert heard((ALL, 0, 40, 29)).refuted != ""
@@ -119,7 +119,7 @@ def test_fewer_there_than_told_speak_against_where_answers_are_cut_off():
     answers = [(ALL, 0, 50, 70), (ALL, 1, 10, 70)]
     assert heard(*answers, cap=90).refuted == ""
     assert heard(*answers, cap=90)._against == {
-        ALL: "everything: 70 were told, 60 there"
+        ALL: "everything: 70 reported, 60 found"
     }
     assert heard(*answers)._against == {}
     assert heard(*answers, cap=60)._against == {}
@@ -127,7 +127,7 @@ def test_fewer_there_than_told_speak_against_where_answers_are_cut_off():
 
 def test_numbers_of_one_query_stay_about_the_same():
     trust = heard((ALL, 0, 5, 100), (ALL, 0, 5, 111))
-    assert trust._against == {ALL: "everything: 100 were told, then 111"}
+    assert trust._against == {ALL: "everything: 100 reported, then 111"}
     assert heard((ALL, 0, 5, 100), (ALL, 0, 5, 110))._against == {}
     rounded = heard((ALL, 0, 5, 100), (ALL, 0, 5, 125), counts="rounded")
     assert rounded._against == {}
@@ -138,7 +138,7 @@ def test_numbers_of_one_query_stay_about_the_same():
 def test_a_narrower_query_has_no_more_hits_than_a_wider_one():
     for query, wide in ((RED, ALL), (BOTH, RED), (BOTH, BIG)):
         trust = heard((wide, 0, 5, 100), (query, 0, 5, 111))
-        assert trust._against == {query: f"{query}: 111 were told, but 100 for {wide}"}
+        assert trust._against == {query: f"{query}: 111 reported, but 100 for {wide}"}
         assert heard((wide, 0, 5, 100), (query, 0, 5, 110))._against == {}
         assert heard((wide, 0, 5, 100), (query, 0, 5, 20))._against == {}
     assert heard((ALL, 0, 5, 100), (BOTH, 0, 5, 300))._against == {}  # a step apart
@@ -146,7 +146,7 @@ def test_a_narrower_query_has_no_more_hits_than_a_wider_one():
 
 def test_what_is_refuted_stays_so_for_the_first_reason():
     trust = heard((ALL, 0, 20, 10), (RED, 0, 20, 10))
-    assert trust.refuted == "everything: 10 were told, 20 shown"
+    assert trust.refuted == "everything: 10 reported, 20 shown"
     assert trust._against.keys() == {ALL}
 
 

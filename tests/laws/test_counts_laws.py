@@ -50,14 +50,14 @@ def judge(answers, *, ignored=(), conjunctive=True, **more):
 def test_the_words_say_what_was_seen():
     assert judge({OSLO: ({}, 4)}) == ("unknown", "unknown", "no query found anything")
     silent = {OSLO: (rows(3), None), ROME: (rows(2, "Rome"), None), PARIS: ({}, None)}
-    assert judge(silent) == ("none", "not told", "2 answers did not say")
+    assert judge(silent) == ("none", "not reported", "2 answers gave no count")
     small = {OSLO: (rows(3), 3), ROME: (rows(2, "Rome"), 2)}
-    proof = "2 queries that were read whole had as many records as told"
-    assert judge(small) == ("exact", "right", proof)
+    proof = "2 queries that were read whole had as many records as reported"
+    assert judge(small) == ("exact", "exact", proof)
     last = {OSLO: ResultEnd(2, 2, 3)}
     more = judge({OSLO: (rows(5), 12)}, ends=last)
-    proof = "0 queries that were read whole had as many records as told"
-    assert more[2] == proof + ", and a last page was where it should be"
+    proof = "0 queries that were read whole had as many records as reported"
+    assert more[2] == proof + ", and a last page was where it was expected"
     unseen = judge({OSLO: (rows(5), 37)})
     why = "no query was small enough to be counted"
     assert unseen == ("unknown", "not checked", why)
@@ -82,8 +82,8 @@ def test_two_queries_share_a_number_by_chance_below_a_hundred(total, worth):
     assert found[0] == worth
     if worth == "capped":
         assert found[1:] == (
-            "told up to 100",
-            "2 queries were told to have just 100, and none more",
+            "reported up to 100",
+            "2 queries report exactly 100 hits, and none more",
         )
 
 
@@ -114,7 +114,7 @@ def test_only_queries_with_the_highest_number_were_cut_off():
     }
     assert judge(told)[0] == "unknown"
     third = told | {PARIS: (rows(5, "Paris"), 200)}
-    assert judge(third)[2].startswith("3 queries were told to have just 200")
+    assert judge(third)[2].startswith("3 queries report exactly 200 hits")
 
 
 def test_a_number_that_was_cut_off_contradicts_nothing():
@@ -135,8 +135,8 @@ def test_no_more_is_shown_than_told(shown, worth):
     found, opinion = judge_counts(notes, (), conjunctive=True)
     assert found == worth
     if worth == "lying":
-        assert opinion.verdict == "not to be believed"
-        assert opinion.why == "city=Oslo: 50 were told, 54 shown"
+        assert opinion.verdict == "unreliable"
+        assert opinion.why == "city=Oslo: 50 reported, 54 shown"
 
 
 @pytest.mark.parametrize(("total", "worth"), [(54, "unknown"), (55, "lying")])
@@ -147,7 +147,7 @@ def test_a_narrower_query_has_no_more_than_a_wider_one(total, worth):
     assert judge(told, conjunctive=None)[0] == worth
     assert judge(told, conjunctive=False)[0] == "unknown"
     if worth == "lying":
-        why = "city=Oslo & title=red: 55 were told, but 50 for city=Oslo"
+        why = "city=Oslo & title=red: 55 reported, but 50 for city=Oslo"
         assert judge(told)[2] == why
     # of queries that are not within each other nothing follows
     apart = {OSLO: (rows(5), 50), ROME: (rows(5, "Rome"), total)}
@@ -165,7 +165,7 @@ def test_the_values_of_a_choice_have_no_more_than_everything(paris, worth):
     found = judge(told)  # 50 * 1.06 + 3 = 56
     assert found[0] == worth
     if worth == "lying":
-        assert found[2] == "3 values of city have 57 hits, but everything has 50"
+        assert found[2] == "3 values of city have 57 hits, but the empty query has 50"
     assert judge(parts)[0] == "unknown"
     # other values among the records shown: they may have several
     several = told | {ROME: (rows(5), 11)}
@@ -185,7 +185,7 @@ def test_results_that_end_early_where_others_go_on_were_counted_wrong(told, wort
     found = judge(answers, ends=ends, shared=False)
     assert found[0] == worth
     if worth == "lying":
-        assert found[2] == "city=Oslo: 54 were told, its results end after 50"
+        assert found[2] == "city=Oslo: 54 reported, its results end after 50"
     assert judge(answers, ends=ends, shared=True)[0] == "unknown"
     assert judge(answers, ends=ends)[0] == "unknown"
     unseen = {OSLO: ResultEnd(9, 5)}
@@ -197,7 +197,7 @@ def test_no_more_can_be_reached_than_told(shown, worth):
     found = judge({OSLO: (rows(5), 50)}, ends={OSLO: ResultEnd(10, shown)})
     assert found[0] == worth
     if worth == "lying":
-        assert found[2] == "city=Oslo: 50 were told, 54 can be reached"
+        assert found[2] == "city=Oslo: 50 reported, 54 can be reached"
     assert judge({OSLO: (rows(5), None)}, ends={OSLO: ResultEnd(99, 5)})[0] == "none"
 
 
@@ -212,7 +212,7 @@ def test_one_small_difference_is_forgiven_from_the_agreement_on_that_is_believed
     off = {ROME: (rows(4, "Rome"), 5)}
     found = judge(agreeing(3) | off)
     assert found[0] == "lying"
-    assert found[2] == "city=Rome: 5 were told, 4 there"
+    assert found[2] == "city=Rome: 5 reported, 4 found"
     assert judge(agreeing(4) | off)[0] == "exact"
     assert judge(agreeing(4) | {ROME: (rows(4, "Rome"), 6)})[0] == "lying"
 
@@ -277,7 +277,7 @@ def test_numbers_without_digits_are_rounded_if_chance_does_not_make_them(totals,
 
 def test_the_words_name_three_large_numbers_at_most():
     told = {word(i): (rows(5), 100 * (9 - i)) for i in range(5)}
-    why = "none of 5 large numbers has more than two digits: 500, 600, 700"
+    why = "none of 5 large counts has more than two digits: 500, 600, 700"
     assert judge(told) == ("rounded", "rounded", why)
 
 
@@ -302,9 +302,9 @@ def test_an_end_a_little_before_what_was_told_shows_rounding(told, end, worth):
 
 def test_the_words_say_what_is_not_there():
     close = judge({OSLO: (rows(5), 53)}, ends={OSLO: ResultEnd(9, 5, 10)})
-    assert close[2] == "city=Oslo: 53 were told, 50 not there"
+    assert close[2] == "city=Oslo: 53 reported, fewer than 50 found"
     last = judge({OSLO: (rows(5), 55)}, ends={OSLO: ResultEnd(10, 4)})
-    assert last[2] == "city=Oslo: 55 were told, 54 there"
+    assert last[2] == "city=Oslo: 55 reported, 54 found"
 
 
 def test_a_last_page_proves_nothing_beyond_the_cap_or_on_the_first_page():
@@ -326,6 +326,6 @@ def test_every_number_below_what_was_shown_is_named_where_words_are_joined_by_or
     notes = notes_of(low)
     found = list(_contradictions(notes, 40, conjunctive=False))
     assert [line.partition(":")[2] for line in found if "shown" in line] == [
-        " 3 were told, 5 shown",
-        " 2 were told, 5 shown",
+        " 3 reported, 5 shown",
+        " 2 reported, 5 shown",
     ]

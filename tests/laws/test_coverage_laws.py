@@ -237,14 +237,14 @@ def test_the_factor_of_reports_leaves_out_look_ups_and_queries_without_hits():
     pool = pool_of(relation([{0}, {0}, {0, 1}, {2}]), together=1, lookup=True)
     reported = ReportedCoverage(pool)
     assert reported.factor == 1.0
-    reported.hear(0, 24)  # eight times the three held
-    reported.hear(1, 0)
+    reported.note_hits(0, 24)  # eight times the three held
+    reported.note_hits(1, 0)
     assert reported.factor == pytest.approx(math.sqrt(8.0))
     hits = reported.hits()
     assert hits.count[:3] == pytest.approx([24.0, 0.0, math.sqrt(8.0)])
     assert hits.error[2] == pytest.approx(math.log(8.0) / 2.0)
     fewer = ReportedCoverage(pool)
-    fewer.hear(0, 1, 0.25)
+    fewer.note_hits(0, 1, 0.25)
     assert fewer.factor == pytest.approx(math.sqrt(1 / 3))
     assert fewer.hits().count[1:3].tolist() == [1.0, 1.0]  # a guess is what is held
     assert fewer.hits().error[0] == 0.25
@@ -434,7 +434,7 @@ def test_a_candidate_dearer_than_believed_goes_back_once():
     assert _sent(pool, 0, 4, ledger) is True  # just as many as believed
     assert ledger.requests == 9
     assert _sent(pool, 2, 1, ledger) is True
-    assert (ledger.requests, ledger.sought) == (10, {"a0"})
+    assert (ledger.requests, ledger.looked_up) == (10, {"a0"})
     silent = served((16, 17), counts="none")
     ledger = Ledger(silent)
     assert _sent(pool, 1, 1, ledger) is True  # nobody says that it is dearer

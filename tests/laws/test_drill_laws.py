@@ -147,18 +147,20 @@ def test_values_come_before_words_which_come_twice():
     ledger = ledger_of({}, TITLE, CITY, PRICE, MAKE)
     known = [{"title": "red", "city": "Oslo", "price": 5, "make": "Audi"}]
     made = Drill(ledger, known, order=["title", "make", "city", "nothing"])
-    names = [level.attribute.name for level in made.ordered(np.random.default_rng(0))]
+    names = [
+        level.attribute.name for level in made.order_levels(np.random.default_rng(0))
+    ]
     assert names == ["make", "city", *["title"] * WORDS]
     # in a random order those come first that fewer known records lack
     some = [*known, {"city": "Oslo"}, {"city": "Rome", "make": "Fiat"}]
     made = Drill(ledger, some)
     seen = set()
     for seed in range(12):
-        levels_ = made.ordered(np.random.default_rng(seed))
+        levels_ = made.order_levels(np.random.default_rng(seed))
         names = [level.attribute.name for level in levels_]
         assert names == ["city", "make", "price", "title", "title"]
     for seed in range(12):
-        levels_ = Drill(ledger, known).ordered(np.random.default_rng(seed))
+        levels_ = Drill(ledger, known).order_levels(np.random.default_rng(seed))
         seen.add(tuple(level.attribute.name for level in levels_[:3]))
     assert len(seen) > 2
 
@@ -168,7 +170,7 @@ def test_a_drill_reads_a_page_or_what_the_form_shows_of_words():
     assert Drill(ledger_of({}, CITY, TITLE), known).reader.most == 3
     assert Drill(ledger_of({}, TITLE, cap=9), known).reader.most == 9
     assert Drill(ledger_of({}, CITY, TITLE), known, most=8).reader.most == 8
-    with pytest.raises(UsageError, match="nothing can be asked"):
+    with pytest.raises(UsageError, match="no query is possible"):
         Drill(ledger_of({}, TITLE))
     assert Drill(ledger_of({}, TITLE, everything=True)).levels == ()
 
@@ -188,10 +190,10 @@ def test_a_second_word_is_not_the_first():
     city, title = made.levels
     asked = Query.of(Term("title", "red"), Term("city", "Oslo"))
     rows = made.local.rows
-    left = made.guided(title, asked, rows)
+    left = made.guide_level(title, asked, rows)
     assert left.chance[left.place[Term("title", "red")]] == 0.0
     assert left.chance[left.place[Term("title", "old")]] > 0.0
-    assert (made.guided(city, asked, rows).chance > 0).all()
+    assert (made.guide_level(city, asked, rows).chance > 0).all()
 
 
 # chances like the hits

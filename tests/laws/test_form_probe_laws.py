@@ -153,7 +153,7 @@ def test_a_second_page_tells_how_long_pages_are(hits, claimed, asked, size):
     one._pages(ALL)
     assert form.asked == asked
     assert one.notes.size == size
-    assert ALL in one.notes.again
+    assert ALL in one.notes.repeated
 
 
 def test_a_second_page_like_the_first_tells_nothing():
@@ -166,7 +166,7 @@ def test_a_second_page_like_the_first_tells_nothing():
     failing._ask(ALL)
     failing._pages(ALL)
     assert failing.notes.failures == 2
-    assert ALL in failing.notes.again
+    assert ALL in failing.notes.repeated
 
 
 def test_the_last_page_that_is_known_is_the_last_with_records():
@@ -532,7 +532,7 @@ def test_the_end_is_looked_for_where_there_may_be_one(case, looks):
                       everything=True)  # fmt: skip
     if case.get("lies"):
         one._ask(OSLO)
-        assert one.notes.lied()
+        assert one.notes.counts_lie()
     if case.get("stuck"):
         one.notes.pages[ALL, 1] = one.notes.pages[ALL, 0]
     form.asked.clear()
@@ -603,7 +603,7 @@ def test_the_newest_and_keys_are_asked_for_only_where_they_are_claimed():
     one._lookups()
     key = form.asked[1]
     assert form.asked[2] == f"{key}-none"
-    assert (list(one.notes.looked), one.notes.absent) == ([key], False)
+    assert (list(one.notes.lookups), one.notes.absent) == ([key], False)
     assert one.spent == 4
     plain, form = begun({ALL: (9, 9)}, everything=True)
     plain._newest(ALL)

@@ -75,7 +75,7 @@ def test_a_ledger_writes_down_what_it_asked():
     assert len(ledger.shown[OSLO]) == 7
     assert len(ledger.seen) == 9
     ledger.fetch("nobody")
-    assert (ledger.sought, ledger.left) == ({"nobody"}, 0)
+    assert (ledger.looked_up, ledger.left) == ({"nobody"}, 0)
     for more in (lambda: ledger.ask(OSLO), lambda: ledger.fetch("Oslo0")):
         with pytest.raises(BudgetSpent, match="all 5 requests are spent"):
             more()
@@ -86,10 +86,10 @@ def test_asking_ends_when_somebody_says_so_and_troubles_are_kept():
     stop = []
     form = form_of(records({"Oslo": 7}))
     ledger = Ledger(form, stopped=lambda: bool(stop))
-    ledger.heed()
+    ledger.check_stop()
     ledger.ask(OSLO)
     stop.append(True)
-    for more in (ledger.heed, lambda: ledger.ask(OSLO)):
+    for more in (ledger.check_stop, lambda: ledger.ask(OSLO)):
         with pytest.raises(BudgetSpent, match="stopped"):
             more()
     failing = Ledger(FaultyForm(form, FormFaults(fails=1)))
@@ -313,13 +313,13 @@ def test_the_check_is_the_query_that_settles_most_for_a_request():
     ledger = Ledger(table)
     doubts = AbsenceTracker(form, copy)
     list(ledger.pages(OSLO))
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.suspects() == ["k1", "k2", "k3", "k4"]
     # red: 5 records, 3 pages, settles 4; m0: 3 records, 2 pages, settles 2;
     # m1: 2 records, 1 page, settles 2; a word of one record settles it for 1 page
     assert doubts.check() == AbsenceCheck(one("make", "m1"), 1, 2)
     list(ledger.pages(one("make", "m1")))
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.absent() == {"k1", "k3"}
     assert doubts.suspects() == ["k2", "k4"]
     # red still takes three pages for two; of equals the narrowest query is kept
@@ -334,7 +334,7 @@ def missed(form, copy, *queries, now=()):
     doubts = AbsenceTracker(form, copy)
     for query in queries:
         list(ledger.pages(query))
-    doubts.hear(ledger)
+    doubts.update(ledger)
     return doubts, ledger
 
 
@@ -383,7 +383,7 @@ def test_a_record_is_gone_if_two_queries_without_a_common_attribute_lack_it():
     doubts, ledger = missed(form, copy, now=["b"])
     for key in ("a", "b", "nobody"):
         ledger.fetch(key)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.absent() == {"a"}
     ranged = Interface((PRICE, CITY), page_size=2)
     priced = {f"k{i}": {"price": 6.0 * i, "city": "Oslo"} for i in range(4)}
@@ -399,13 +399,13 @@ def test_a_query_that_was_read_in_vain_is_not_asked_for_again():
     ledger = Ledger(TableForm(form, {}, rng=np.random.default_rng(0)))
     doubts = AbsenceTracker(form, copy)
     list(ledger.pages(OSLO))
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.check() == AbsenceCheck(one("make", "m"), 1, 2)
     doubts._read.add(one("make", "m"))
     assert doubts.check() is None
     assert doubts.absent() == frozenset()
     list(ledger.pages(one("make", "m")))
-    doubts.hear(ledger)
+    doubts.update(ledger)
     assert doubts.absent() == {"a", "b"}
 
 
@@ -531,7 +531,7 @@ def test_it_is_said_how_far_a_crawl_has_come():
     some = crawl_of(unresolved=(OSLO, ROME), unproven=(OSLO, Query()))
     assert (
         describe_crawl(some, free)
-        == "all was asked; 3 queries may have more than shown"
+        == "all queries were sent; 3 queries may have more than shown"
     )
     assert describe_crawl(some, capped).endswith(
         "3 queries may have more than shown (it shows 20 of a query at most)"
@@ -577,7 +577,9 @@ def test_what_is_reported_and_not_shown_is_told_once_all_was_read():
     assert kept.left is None
     assert (kept.reported.total, kept.reported.unfound) == (30, 10)
     assert kept.reported.doubted is False
-    assert kept.stop.startswith("it reports 30 records, 20 are held: all was asked")
+    assert kept.stop.startswith(
+        "it reports 30 records, 20 are held: all queries were sent"
+    )
 
 
 @pytest.mark.parametrize(
@@ -809,7 +811,7 @@ def test_ranges_that_nobody_indexed_are_met_by_their_numbers():
     assert local.matching(one("price", "4..16")) == {"k1", "k2", "k3"}
     assert local.matching(one("price", "10..20")) == {"k2", "k3"}
     both = Query.of(Term("price", "4..16"), Term("city", "Oslo"))
-    local.lost("k2")
+    local.note_missing("k2")
     assert local.matching(both) == {"k1", "k3"}
     assert local.matching(Query()) == set(held) - {"k2"}
     assert local.matching(ROME) == set()
@@ -836,7 +838,7 @@ def test_records_are_known_by_where_they_came_from():
     local.note("Oslo0", local["Oslo0"], Origin.HARVESTED)
     local.note("Oslo0", local["Oslo0"], Origin.HARVESTED)
     assert local.again == 1
-    local.lost("s")
+    local.note_missing("s")
     assert local.gone == set()
 
 

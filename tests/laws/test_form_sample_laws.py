@@ -517,7 +517,7 @@ def test_look_ups_end_with_their_requests_and_are_of_different_records():
 class Mute(TableForm):
     """A form that does not say how many records there are."""
 
-    def _told(self, query, hits):
+    def _count(self, query, hits):
         return None
 
 

@@ -61,7 +61,7 @@ def test_results_end_early_if_clearly_more_were_told(total, capped):
     found = judge_form(notes, 1)
     assert (found.cap, found.reached) == (100 if capped else None, 100)
     if capped:
-        said = "city=Oslo has no page 6 of the 107 that it was told to have"
+        said = "city=Oslo has no page 6, although it reports 107 hits"
         assert told(notes, "end of results") == ("100", said)
     else:
         said = "result 100 of a query was reached"
@@ -72,7 +72,7 @@ def test_an_end_that_is_known_only_roughly_is_said_to_be_at_least_that():
     notes = notes_of((one(OSLO), 0, rows(20), 999))
     notes.ends[one(OSLO)] = ResultEnd(4, 20, 9)
     assert told(notes, "end of results") == (
-        "at least 100", "city=Oslo has no page 10 of the 999 that it was told to have"
+        "at least 100", "city=Oslo has no page 10, although it reports 999 hits"
     )  # fmt: skip
     notes.shared = True
     assert told(notes, "end of results")[1].endswith(
@@ -119,7 +119,7 @@ def test_the_furthest_result_of_all_queries_was_reached():
 def test_four_of_five_records_must_be_there_again(kept, stable):
     first = rows(5)
     notes = notes_of((one(OSLO), 0, first, None))
-    notes.again[one(OSLO)] = ResultPage(
+    notes.repeated[one(OSLO)] = ResultPage(
         dict(list(first.items())[:kept]) | rows(2, first=9)
     )
     assert judge_form(notes, 1).stable is stable
@@ -133,7 +133,7 @@ def test_records_that_came_between_do_not_change_the_order_of_the_others():
     first = rows(5)
     notes = notes_of((one(OSLO), 0, first, None))
     between = dict(list(first.items())[:2]) | rows(1, first=9) | first
-    notes.again[one(OSLO)] = ResultPage(between)
+    notes.repeated[one(OSLO)] = ResultPage(between)
     assert judge_form(notes, 1).stable is True
 
 
@@ -141,7 +141,7 @@ def test_a_record_of_the_page_before_shows_that_pages_shift():
     notes = notes_of((one(OSLO), 0, rows(1), None), (one(OSLO), 1, rows(5), None))
     assert judge_form(notes, 1).stable is False
     assert told(notes, "order of results") == (
-        "unstable", "1 record of a page came on the page before, too"
+        "unstable", "1 record of a page also came on the previous page"
     )  # fmt: skip
     # a page that is shown again as a whole shows that there are no others
     same = notes_of((one(OSLO), 0, rows(5), None), (one(OSLO), 1, rows(5), None))
@@ -177,7 +177,7 @@ def test_pages_follow_if_the_second_has_others():
 def test_a_page_with_more_than_was_claimed_tells_its_size():
     assert told(notes_of((one(OSLO), 0, rows(20), None)), "pages") is None
     full = notes_of((one(OSLO), 0, rows(21), None), (one(ROME), 0, rows(3, "Rome"), 3))
-    assert told(full, "pages") == ("21 records", "a page showed as many")
+    assert told(full, "pages") == ("21 records", "a page showed so many")
     assert judge_form(full, 1).page_size == 21
     assert judge_form(notes_of(), 1).page_size is None
 
@@ -205,11 +205,14 @@ def test_the_newest_first_are_told_by_what_falls():
         False, ("no", "day does not fall from record to record")
     )  # fmt: skip
     assert newest(usual, dated(2, 5, 1)) == (
-        False, ("no", "sorting makes no difference, as far as shown")
+        False, ("no", "sorting made no difference to the first page")
     )  # fmt: skip
     assert newest(usual, dated(9, 3, 7, who="n")) == (
         None,
-        ("not checked", "the order differs, but nothing that is shown falls with it"),
+        (
+            "not checked",
+            "the order differs, but no attribute shown falls down the page",
+        ),
     )
     assert newest(usual, None) == (False, ("no", "there was no answer: no route"))
 
@@ -251,14 +254,14 @@ def test_values_fall_if_none_rises_and_all_are_of_one_kind(values, falls):
 def test_a_key_is_looked_up_and_nobodys_key_is_not_found():
     notes = notes_of((one(OSLO), 0, rows(3), None))
     notes.trouble = "no route"
-    notes.looked["Oslo1"] = ResultPage(rows(3))
-    yes = ("yes", "Oslo1 is found, and what nobody has is not")
+    notes.lookups["Oslo1"] = ResultPage(rows(3))
+    yes = ("yes", "Oslo1 is found, and a made-up key is not")
     assert told(notes, "look-up by key") == yes
     notes.absent = True
-    assert told(notes, "look-up by key") == ("no", "a key that nobody has is found")
-    notes.looked = {"Oslo7": ResultPage(rows(3))}
-    assert told(notes, "look-up by key") == ("no", "Oslo7 was shown, and is not found")
-    notes.looked = {"Oslo1": None}
+    assert told(notes, "look-up by key") == ("no", "a key that does not exist is found")
+    notes.lookups = {"Oslo7": ResultPage(rows(3))}
+    assert told(notes, "look-up by key") == ("no", "Oslo7 was shown, but is not found")
+    notes.lookups = {"Oslo1": None}
     assert told(notes, "look-up by key") == ("no", "there was no answer: no route")
 
 
@@ -410,7 +413,7 @@ def test_what_is_ignored_is_named_once():
     notes = notes_of((one(LIMA), 0, same, None), (one(ROME), 0, same, None))
     assert judge_form(notes, 1).ignored == ("city",)
     assert told(notes, "attributes") == (
-        "city ignored", "asking for it finds the same as not asking"
+        "city ignored", "querying it finds the same as not querying it"
     )  # fmt: skip
     assert told(notes_of((one(OSLO), 0, rows(5), None)), "attributes") is None
 
@@ -423,8 +426,8 @@ def test_the_empty_query_and_failures_are_told_if_they_were_tried():
     assert told(notes, "empty query") == ("answered", "it shows records")
     notes.everything = False
     assert told(notes, "empty query") == ("not answered", "it shows nothing")
-    notes.fail("no route")
-    notes.fail("too slow")
+    notes.note_failure("no route")
+    notes.note_failure("too slow")
     assert told(notes, "empty query") == ("not answered", "too slow")
     assert told(notes, "answers") == ("2 failed", "no route")
 
@@ -482,10 +485,10 @@ def test_a_round_number_of_results_is_usual_on_a_page_that_is_cut_short():
 )
 def test_one_small_number_may_be_off_by_one_or_a_tenth(shown, total, lied):
     notes = notes_of((one(OSLO), 0, rows(shown), total), size=30)
-    assert notes.lied() is lied
+    assert notes.counts_lie() is lied
     again = (one(ROME), 0, rows(5, "Rome"), 6)
     twice = notes_of((one(OSLO), 0, rows(shown), total), again, size=30)
-    assert twice.lied() is (lied or shown != total)
+    assert twice.counts_lie() is (lied or shown != total)
 
 
 def test_queries_that_one_page_answers_are_those_that_do_not_fill_it():
@@ -494,8 +497,8 @@ def test_queries_that_one_page_answers_are_those_that_do_not_fill_it():
         (one(LIMA), 0, {}, 0), (ALL, 0, rows(1), 1), (one(RED), 0, rows(2), None),
         (one(NEW), 0, rows(1), 4),
     )  # fmt: skip
-    assert list(notes.whole()) == [(one(OSLO), 19, 19), (one(NEW), 4, 1)]
-    assert notes.off() == [(one(NEW), 4, 1)]
+    assert list(notes.one_page_answers()) == [(one(OSLO), 19, 19), (one(NEW), 4, 1)]
+    assert notes.wrong_counts() == [(one(NEW), 4, 1)]
     assert notes.luck() == pytest.approx(1.25 / 19)
     assert notes_of((one(OSLO), 0, rows(1), 1)).luck() == 1.0
     assert notes_of().luck() == 1.0
@@ -534,16 +537,22 @@ def test_records_are_read_back_by_query_and_term():
     )  # fmt: skip
     assert notes.keys(one(OSLO)) == {"Oslo0", "Oslo1", "Oslo2", "Oslo3"}
     assert notes.keys(one(LIMA)) == set()
-    assert [query for query, _ in notes.firsts()] == [one(OSLO), one(ROME), one(LIMA)]
+    assert [query for query, _ in notes.first_pages()] == [
+        one(OSLO),
+        one(ROME),
+        one(LIMA),
+    ]
     assert notes.totals() == {one(OSLO): 8, one(ROME): 2}
     assert notes.total(one(OSLO)) == 8
     assert notes.total(one(LIMA)) is notes.total(one(RED)) is None
     assert notes.shares() == {OSLO: 4 / 5, ROME: 1 / 5, RED: 1.0, NEW: 1 / 5}
-    assert notes.met(one(OSLO), [OSLO]) == [True] * 4
-    assert notes.met(one(ROME), [OSLO, RED]) == [False]
-    assert notes.met(one(ROME), [ROME, NEW]) == [True]
-    assert notes.met(one(OSLO), [OSLO, NEW]) == []  # they do not show their kind
+    assert notes.meets_terms(one(OSLO), [OSLO]) == [True] * 4
+    assert notes.meets_terms(one(ROME), [OSLO, RED]) == [False]
+    assert notes.meets_terms(one(ROME), [ROME, NEW]) == [True]
+    assert (
+        notes.meets_terms(one(OSLO), [OSLO, NEW]) == []
+    )  # they do not show their kind
     blank = notes_of((one(OSLO), 0, {"a": {"city": ""}, "b": {"city": "Oslo"}}, None))
-    assert blank.met(one(OSLO), [OSLO]) == [True]
+    assert blank.meets_terms(one(OSLO), [OSLO]) == [True]
     changed = notes_of((one(OSLO), 0, rows(1), 1), (ALL, 0, rows(1, title="blue"), 1))
     assert changed.records()["Oslo0"]["title"] == "red"  # as first shown

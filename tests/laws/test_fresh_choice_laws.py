@@ -388,7 +388,7 @@ def states(data, held, extra):
         if event == "shown":
             local.note(key, held[key], Origin.HARVESTED)
         elif event == "lost":
-            local.lost(key)
+            local.note_missing(key)
     for key in list(extra)[: data["new"]]:
         local.note(key, extra[key], Origin.HARVESTED)
     for number in data["read"]:
@@ -445,7 +445,7 @@ def test_new_terms_are_asked_for_when_all_that_was_held_was_shown_or_missed():
     form = form_of({}, CITY, TITLE, page_size=2)
     local = LocalRecords(form.interface, {"a": {"city": "Oslo"}, "b": {"city": "Rome"}})
     local.note("a", {"city": "Oslo"}, Origin.HARVESTED)
-    local.lost("b")
+    local.note_missing("b")
     # nothing held has the terms of these; red has two pages and green one
     for i in range(3):
         local.note(f"n{i}", {"title": "red"}, Origin.HARVESTED)
@@ -550,7 +550,7 @@ def test_only_terms_asked_for_alone_were_asked():
 
 def newest(local, *, told=None, barren=0, done=False, shown=(), **policy):
     reading = local.newest
-    reading.told, reading.barren, reading.done = told, barren, done
+    reading.total, reading.barren, reading.done = told, barren, done
     reading.shown = list(shown)
     return Newest(**policy).next(local, Ledger(form_of({})), RNG)
 
@@ -586,7 +586,7 @@ def test_newest_first_goes_on_while_more_are_reported_than_held():
     assert newest(local, told=8, barren=2, unfound=2) is None
     assert newest(local, told=8, barren=2, unfound=1).expected == 1.0
     assert newest(local, told=7, barren=2, done=True) is None
-    local.lost("k0")
+    local.note_missing("k0")
     assert newest(local, told=6, barren=2).expected == 1.0
     early = newest(local, told=6, barren=1)
     assert (early.why, early.expected) == ("newest first, until nothing is new", 1.0)
@@ -614,13 +614,13 @@ def test_a_query_is_effective_by_the_share_that_is_not_held():
     local = LocalRecords(form.interface, records({"Oslo": 4}))
     query = one("city", "Oslo")
     reading = local.reading(query)
-    reading.told = 10
+    reading.total = 10
     assert effectiveness(local, query) == (0.6, 6.0)
-    reading.told = 4
+    reading.total = 4
     assert effectiveness(local, query) == (0.0, 0.0)
-    reading.told = 0
+    reading.total = 0
     assert effectiveness(local, query) == (-4.0, -4.0)
-    reading.told, reading.gained = None, 3
+    reading.total, reading.gained = None, 3
     assert effectiveness(local, query) == (3.0, 3.0)  # nothing shown counts as one
     reading.keys |= {"Oslo0", "Oslo1", "a", "b", "c"}
     assert effectiveness(local, query) == (0.6, 3.0)
@@ -680,7 +680,7 @@ def test_the_best_of_the_probed_queries_is_read_to_its_end():
     assert sorted(probes) == [oslo, red]
     for query, told in ((oslo, 5), (red, 2)):
         reading = local.reading(query)
-        reading.pages, reading.told = 1, told
+        reading.pages, reading.total = 1, told
     choice = policy.next(local, ledger, RNG)
     assert (choice.query, choice.page, choice.pages) == (oslo, 1, None)
     assert choice.expected == 4.0
@@ -697,12 +697,12 @@ def test_a_query_that_promises_nothing_settles_its_rivals():
     local, policy = LocalRecords(form.interface, held), SampleGuidedRule(sharp=0.0)
     for query in (one("city", "Oslo"), one("title", "red")):
         reading = local.reading(query)
-        reading.pages, reading.told = 1, 1
+        reading.pages, reading.total = 1, 1
     assert policy.next(local, Ledger(form), RNG) is None
     assert len(policy._settled) == 2
     assert policy._issued == []
     done = SampleGuidedRule(sharp=0.0)
-    local.reads[one("city", "Oslo")].told = 3
+    local.reads[one("city", "Oslo")].total = 3
     local.reads[one("city", "Oslo")].done = True
     assert done.next(local, Ledger(form), RNG) is None  # nothing is left to read
     assert done._issued == [one("city", "Oslo")]
@@ -730,7 +730,9 @@ def test_values_are_ranked_by_records_times_days_for_a_request():
         pace = (fresh + 1.0) / (20.0 + 1.0 / (usual * max(n, 0.5)))
         pages = max(math.ceil((n + pace * days) / 10), 1)
         wanted.append((pace * days * days / pages, city, pages, pace * days, days, n))
-        assert values.waited(one("city", city), now, 3.0) == pytest.approx(days)
+        assert values.days_since_read(one("city", city), now, 3.0) == pytest.approx(
+            days
+        )
     found = values.ranked(now, 3.0)
     assert len(found) == 4
     for choice, row in zip(found, sorted(wanted, reverse=True), strict=True):
@@ -753,8 +755,8 @@ def test_a_value_that_was_read_just_now_promises_nothing():
     seen = {key: 5.0 if row["city"] == "Oslo" else 4.0 for key, row in held.items()}
     values = Rotation(form, held, seen, (), 10.0)
     assert [c.query for c in values.ranked(5.0, 1.0)] == [one("city", "Rome")]
-    assert values.waited(one("city", "Oslo"), 4.0, 1.0) == 0.0
-    assert values.waited(one("city", "Bonn"), 4.0, -1.0) == 0.0
+    assert values.days_since_read(one("city", "Oslo"), 4.0, 1.0) == 0.0
+    assert values.days_since_read(one("city", "Bonn"), 4.0, -1.0) == 0.0
     nothing = Rotation(form, {}, {}, (), 10.0)
     assert not nothing
     assert nothing.pages() == 0
@@ -812,7 +814,7 @@ def test_a_page_is_noted_with_what_it_gained():
         page = pages[i]
         turn._take(Choice(query), page)
         reading = local.reads[query]
-        assert (reading.pages, reading.told) == (i + 1, page.total)
+        assert (reading.pages, reading.total) == (i + 1, page.total)
         assert (reading.barren, reading.gained) == (barren, gained)
         assert reading.done is (i == 2)
         assert reading.shown == []
@@ -900,7 +902,7 @@ def test_the_newest_are_asked_for_each_time():
 def test_what_somebody_else_was_shown_counts_as_well():
     local = LocalRecords(form_of({}).interface, records({"Oslo": 2}))
     turn = HarvestRound(ExpectedGainRule(), local, Ledger(form_of({})))
-    turn.overhear({"Oslo1": {"city": "Rome"}, "x": {"city": "Oslo"}})
+    turn.note_shown({"Oslo1": {"city": "Rome"}, "x": {"city": "Oslo"}})
     assert turn.harvest.new == {"x": {"city": "Oslo"}}
     assert turn.harvest.updated == {"Oslo1"}
     assert turn.harvest.curve == [(0, 1)]

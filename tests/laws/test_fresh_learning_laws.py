@@ -30,7 +30,7 @@ def local_of(n, *attributes, **interface):
 
 def heard(local, query, *, keys=0, pages=1, told=None, done=False):
     reading = local.reading(query)
-    reading.pages, reading.told, reading.done = pages, told, done
+    reading.pages, reading.total, reading.done = pages, told, done
     reading.keys |= {f"k{i}" for i in range(keys)}
 
 
@@ -60,7 +60,7 @@ def test_a_row_says_what_is_told_read_and_there_at_least(form, reading, row):
     for progress in (learned.progress(), progress_of(local, [OSLO])):
         found = [
             float(column[0])
-            for column in (progress.told, progress.pages, progress.floor)
+            for column in (progress.total, progress.pages, progress.floor)
         ]
         np.testing.assert_array_equal(found, row[:3])
         assert progress.done.tolist() == [row[3]]
@@ -87,8 +87,8 @@ def test_terms_that_came_later_have_rows_of_their_own():
     local.note("n", {"city": "Rome"}, Origin.HARVESTED)
     learned.catch_up(local)
     progress = learned.progress()
-    assert progress.told[0] == 5.0
-    assert math.isnan(progress.told[1])
+    assert progress.total[0] == 5.0
+    assert math.isnan(progress.total[1])
     assert progress.pages.tolist() == [1.0, 0.0]
     heard(local, OSLO, told=5, pages=2)
     learned.catch_up(local)

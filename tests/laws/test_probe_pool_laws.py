@@ -67,13 +67,13 @@ def test_ragged_lists_do_what_lists_do(one, two, keep):
     assert concatenate(first, second).lists() == one + two
     kept = np.array(keep[: len(one)], dtype=bool)
     some = [x for x, k in zip(one, keep, strict=False) if k]
-    assert first.those(kept).lists() == some
+    assert first.select(kept).lists() == some
     turned = [[i for i, x in enumerate(one) for y in x if y == j] for j in range(6)]
-    assert first.turned(6).lists() == turned
+    assert first.inverted(6).lists() == turned
     pairs = [(y, i) for i, x in enumerate(one) for y in x]
     group = np.array([y for y, _ in pairs], dtype=np.intp)
     item = np.array([i for _, i in pairs], dtype=np.intp)
-    assert Ragged.grouped(group, item, 6).lists() == turned
+    assert Ragged.from_groups(group, item, 6).lists() == turned
 
 
 # sets
@@ -177,7 +177,7 @@ def test_candidates_are_terms_shared_sets_rare_sets_and_keys(
 def test_the_most_frequent_terms_come_first_in_their_attribute(held, open_, k, each):
     kind = {c: "first" if c < "m" else "second" for c in "abcxyz"}
     terms = [tuple(Term(kind[c], c) for c in row) for row in held]
-    local = Incidence.joining(map(str, range(len(held))), terms)
+    local = Incidence.from_terms(map(str, range(len(held))), terms)
     mask = np.array(open_[: len(held)])
     count = Counter(t for row, o in zip(terms, mask, strict=True) if o for t in row)
     groups = [["first"], ["second"]] if each else [["first", "second"]]
@@ -526,7 +526,7 @@ def test_a_search_that_may_stop_early_tells_how_far_it_may_be_from_the_best():
         {tuple(sorted((a, b, a ^ b))) for a in range(1, 16) for b in range(1, a)}
     )
     terms = [tuple(Term("point", f"{p:02}") for p in line) for line in lines]
-    pool = pool_of(Incidence.joining(map(str, lines), terms), together=1)
+    pool = pool_of(Incidence.from_terms(map(str, lines), terms), together=1)
     offered = offers(np.ones(15), page_size=1)
     early = full_cover(pool, offered, gap=0.99, tries=1)
     assert 5.0 <= early.bound < early.cost

@@ -61,7 +61,7 @@ def test_a_report_counts_what_is_missing_and_what_is_open(
     missing = total - held if total > held else 0
     assert report.missing(held) == missing
     assert report.open(held) == (missing - unfound if missing > unfound else 0)
-    settled = report.settled(held, "cut off", explained=known)
+    settled = report.after_full_read(held, "cut off", explained=known)
     if missing:
         some = min(known, missing)
         doubt = {"doubted": some < missing, "explained": some}
@@ -69,7 +69,7 @@ def test_a_report_counts_what_is_missing_and_what_is_open(
         assert settled.span(held) == (some, missing)
     else:
         assert settled == ReportedTotal(1.0, total)
-    heard = report.heard(2.0, later, held)
+    heard = report.with_total(2.0, later, held)
     left = min(unfound, max(later - held, 0))
     if left:
         assert heard == ReportedTotal(2.0, later, left, "why", doubted=True)
@@ -319,7 +319,7 @@ def test_what_is_reported_and_never_shown_is_said_to_be_unfound():
 class Shifty(TableForm):
     """A form that counts one record more than it shows."""
 
-    def _told(self, query, hits):
+    def _count(self, query, hits):
         return hits + 1
 
 

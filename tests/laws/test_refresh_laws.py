@@ -354,12 +354,12 @@ def test_a_tuple_that_a_candidate_does_not_bring_is_dropped_from_it_alone():
     assert gains.sums(value).tolist() == [3.0, 6.0, 1.0, 2.0, 4.0]
     assert gains.shares(np.arange(1.0, 6.0)).tolist() == [4.0, 7.0, 7.0]
     gains.drop(1, np.array([0, 1]))
-    assert gains.brings(1).tolist() == [2]
-    assert gains.brings(0).tolist() == [0, 1]
+    assert gains.tuples_of(1).tolist() == [2]
+    assert gains.tuples_of(0).tolist() == [0, 1]
     assert gains.sums(value).tolist() == [3.0, 4.0, 1.0, 2.0, 4.0]
     assert gains.shares(np.arange(1.0, 6.0)).tolist() == [4.0, 5.0, 7.0]
     sums = gains.sums(value)
-    gains.less(sums, np.array([1, 2]), value)
+    gains.subtract(sums, np.array([1, 2]), value)
     assert sums.tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
     assert len(gains) == 5
 
@@ -369,16 +369,15 @@ def test_picking_ends_with_the_budget_or_when_all_is_covered():
     gains, value = Gains(pool), np.array([4.0, 2.0, 1.0])
     cost = np.array([1.0, 1.0, 2.0])
     for budget, size in ((0.0, 0), (0.5, 1), (1.0, 1), (1.5, 2), (2.0, 2), (9.0, 3)):
-        found = gains.picked(value, cost, budget)
+        found = gains.pick(value, cost, budget)
         assert found == [(0, 4.0), (1, 2.0), (2, 1.0)][:size]
-    shared = gains.picked(value, cost, 9.0, share=np.array([0.25, 1.0, 1.0]))
+    shared = gains.pick(value, cost, 9.0, share=np.array([0.25, 1.0, 1.0]))
     assert shared == [(1, 2.0), (0, 1.0), (2, 1.0)]
-    shut = gains.picked(value, np.array([np.inf, 1.0, 2.0]), 9.0)
+    shut = gains.pick(value, np.array([np.inf, 1.0, 2.0]), 9.0)
     assert [j for j, _ in shut] == [1, 2]
-    assert gains.picked(np.zeros(3), cost, 9.0) == []
+    assert gains.pick(np.zeros(3), cost, 9.0) == []
     assert (
-        Gains(pool_of(relation([]), together=1)).picked(np.zeros(0), np.zeros(0), 9)
-        == []
+        Gains(pool_of(relation([]), together=1)).pick(np.zeros(0), np.zeros(0), 9) == []
     )
 
 
@@ -664,7 +663,7 @@ def test_a_tuple_that_a_whole_answer_lacks_is_doubted_or_gone(
     probe = probe_of(worker, "Oslo")
     assert worker.carry_out(probe, copy, Ledger(form), 1.0) == 5
     assert (copy.gone.sum(), copy.doubted.sum()) == (gone, doubted)
-    brought = worker.gains.brings(probe.number).size
+    brought = worker.gains.tuples_of(probe.number).size
     assert brought == (7 if cap == 5 else 5)
 
 

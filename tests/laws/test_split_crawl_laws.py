@@ -419,7 +419,7 @@ def test_a_stop_ends_a_crawl_between_two_parts():
     with pytest.raises(BudgetSpent):
         made._empty()
     found = CrawlRun(Ledger(form, stopped=lambda: True)).done()
-    assert found.why == "asking was stopped"
+    assert found.why == "queries were stopped"
     assert found.open == (Query(),)
 
 

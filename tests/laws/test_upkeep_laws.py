@@ -109,16 +109,16 @@ def test_a_known_record_is_worth_what_its_rule_says_for_each_request():
     work = upkeep(held_of([20.0]))
     assert work.worth(probe(pages=2)) == 1.5
     assert work.worth(probe(pages=0)) == 3.0  # it takes one request at least
-    assert work.told(probe()) == ("k0", 1, 3.0, "why")
+    assert work.describe(probe()) == ("k0", 1, 3.0, "why")
     query = Query.of(OSLO)
-    assert work.told(probe(2, query=query)) == ("city=Oslo", 2, 1.5, "why")
+    assert work.describe(probe(2, query=query)) == ("city=Oslo", 2, 1.5, "why")
 
 
 def test_a_record_that_may_be_gone_is_worth_as_much_as_a_new_one():
     work = upkeep(held_of([20.0, 26.0]))  # 7 days ago in the mean
     check = AbsenceCheck(Query.of(OSLO), 3, 2)
     assert work.worth(check) == pytest.approx(2 * 7.0 / 2 / 3)
-    told = work.told(check)
+    told = work.describe(check)
     assert (told.what, told.requests, told.why) == ("city=Oslo", 3, "are 2 gone?")
     assert told.gain == work.worth(check)
 
@@ -134,9 +134,9 @@ def test_new_records_are_missed_for_half_of_the_time_since_the_last_look():
 def test_a_value_in_turn_is_worth_by_the_days_since_it_was_read():
     seen = [16.0, 20.0, 22.0, 26.0, 28.0]  # a quarter of them was seen 4 days ago
     work = upkeep(held_of(seen))
-    assert work.looked_for(2)  # from here on values are asked for in turn
+    assert work.next_choices(2)  # from here on values are asked for in turn
     days = float(np.quantile(NOW - np.array(seen), 0.25))
-    assert work.values.waited(Query.of(OSLO), NOW, work.gap) == days
+    assert work.values.days_since_read(Query.of(OSLO), NOW, work.gap) == days
     choice = Choice(Query.of(OSLO), 0, 2, 5.0)
     assert work.worth(choice) == pytest.approx(5.0 * days / 2 / 2)
     # two conditions are none of the values that are asked for in turn
@@ -300,11 +300,11 @@ def test_who_began_to_ask_in_turn_goes_on_so():
 
 def test_where_values_can_be_chosen_they_are_ranked_for_what_lies_ahead():
     work = upkeep(values_of(6))
-    assert work.looked_for(2) == work.values.ranked(NOW, work.gap)[:2]
+    assert work.next_choices(2) == work.values.ranked(NOW, work.gap)[:2]
     words = Interface((Attribute("city", "keyword"),), page_size=4)
     other = upkeep(values_of(6), words)
-    assert other.looked_for(2) == other.fresh.ranked(other.local, 2)
-    assert len(other.looked_for(2)) <= 2
+    assert other.next_choices(2) == other.fresh.ranked(other.local, 2)
+    assert len(other.next_choices(2)) <= 2
 
 
 class Watched(Refresher):
@@ -373,11 +373,11 @@ def test_a_step_that_took_no_request_is_never_taken_again():
     ledger = ledger_of(work._held.records)
     first = work.next(ledger, np.random.default_rng(0))
     assert isinstance(first, Probe)
-    work.took_nothing(first)
+    work.note_free(first)
     assert work.next(ledger, np.random.default_rng(0)) is None
     both = upkeep(held_of([20.0, 26.0], came={"k1": 12.0, "k0": 12.0}))
     probe_ = next(iter(both.known.next(both.copy, NOW, 20.0, np.random.default_rng(0))))
-    both.took_nothing(probe_)
+    both.note_free(probe_)
     step = both.next(ledger, np.random.default_rng(0))
     assert isinstance(step, Choice)  # other kinds of steps are still taken
 
@@ -430,7 +430,7 @@ def test_what_was_tried_adds_up_to_what_the_ledger_says(seed, most, purpose):
         assert 0 <= one.new <= one.shown
         assert one.requests >= 1 or one is tried[-1]
         if one.what in told:
-            assert one.told == told[one.what]
+            assert one.total == told[one.what]
 
 
 def test_a_look_up_is_told_no_number_of_hits():
@@ -450,7 +450,7 @@ def test_a_look_up_is_told_no_number_of_hits():
     )
     looked_up = [one for one in done.tried if one.what in records]
     assert looked_up
-    assert {one.told for one in looked_up} == {None}
+    assert {one.total for one in looked_up} == {None}
     assert {(one.requests, one.shown, one.new) for one in looked_up[:-1]} == {(1, 1, 0)}
     assert done.refreshed == 5
 
@@ -496,7 +496,7 @@ def test_the_newest_are_foretold_with_the_pages_that_make_it_sure():
     assert step.what == "everything"
     assert step.requests == 5 + 2 + 3  # 17 records on pages of 4, and five to be sure
     assert step.gain == pytest.approx(coming * 4.0 / 2 / 10)
-    assert step.why == "newest first, until nothing is new: about 17.0 are"
+    assert step.why == "newest first, until nothing is new: about 17.0 records"
     for shape in (PLAIN, Interface((CITY,), page_size=4, newest=True)):
         either = plan_ahead(
             held, shape, FormWish("new"), NOW, np.random.default_rng(0), 5
@@ -563,7 +563,7 @@ def test_a_rule_that_goes_round_keeps_its_order_in_what_lies_ahead():
     held = FormCopy(records, first, last, [], 28.0, 0.0)
     wish, rng = FormWish("known", known=METHOD_1), np.random.default_rng
     work = Upkeep(held, PLAIN, wish, NOW)
-    plan = [work.told(one) for one in work.known.next(work.copy, NOW, 9.0, rng(0))]
+    plan = [work.describe(one) for one in work.known.next(work.copy, NOW, 9.0, rng(0))]
     gains = [step.gain for step in plan]
     assert len(plan) == 3
     assert gains != sorted(gains, reverse=True)  # by gain it would be another order

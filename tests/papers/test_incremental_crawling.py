@@ -84,9 +84,9 @@ def test_equation_5_orders_as_its_finite_twin() -> None:
     local, ledger = LocalRecords(FORM, HISTORY), Ledger(form())
     for value in ("a1", "a3"):
         found = ledger.first(Query.of(Term("A", value)))
-        local.reading(Query.of(Term("A", value))).told = found.total
+        local.reading(Query.of(Term("A", value))).total = found.total
     b3 = Query.of(Term("B", "b3"))
-    local.reading(b3).told = ledger.first(b3).total
+    local.reading(b3).total = ledger.first(b3).total
     r = {q.terms[0].value: effectiveness(local, q)[0] for q in local.reads}
     assert r == pytest.approx({"a1": 0.0, "a3": 2 / 3, "b3": 1.0})
     # Eq. 5 is 0 for a1, (3 - 1) / 1 = r / (1 - r) for a3, and infinite for b3.

@@ -68,7 +68,7 @@ class CountTrust:
         if luck < 1.0:
             self.luck, self._past_page = self.luck * luck, True
 
-    def hear(
+    def note_answer(
         self,
         query: Query,
         page: int,

@@ -28,7 +28,7 @@ def judge_counts(
     notes: ProbeNotes, ignored: tuple[str, ...], *, conjunctive: bool | None
 ) -> tuple[CountQuality, Judgement]:
     """Return how reliable the reported hit counts are, and why."""
-    answered = [page for _, page in notes.firsts() if page.records]
+    answered = [page for _, page in notes.first_pages() if page.records]
     totals = {
         query: total
         for query, total in notes.totals().items()
@@ -54,7 +54,9 @@ def judge_counts(
 
 def _exact(notes: ProbeNotes) -> tuple[CountQuality, Judgement]:
     """Return that counts are exact if a query that was read whole shows it."""
-    agreeing = [query for query, total, shown in notes.whole() if total == shown]
+    agreeing = [
+        query for query, total, shown in notes.one_page_answers() if total == shown
+    ]
     last = any(_last(notes, query) is not None for query in notes.ends)
     if not agreeing and not last:
         why = "no query was small enough to be counted"
@@ -80,7 +82,7 @@ def _capped(notes: ProbeNotes, totals: dict[Query, int]) -> int:
         for second in at[i + 1 :]:
             nested = set(first) <= set(second) or set(second) <= set(first)
             broader, narrower = sorted((first, second), key=len)
-            differ = not all(notes.met(broader, narrower.terms))
+            differ = not all(notes.meets_terms(broader, narrower.terms))
             if differ and top > notes.size and (nested or top >= MANY):
                 return top
     return 0
@@ -90,8 +92,12 @@ def _contradictions(
     notes: ProbeNotes, top: int, *, conjunctive: bool | None
 ) -> Iterator[str]:
     """Yield the observations that contradict the reported hit counts."""
-    wrong = notes.lied() or (notes.off() and notes.luck() > BELIEVED) or _odd(notes)
-    for query, total, true in notes.off() if wrong else ():
+    wrong = (
+        notes.counts_lie()
+        or (notes.wrong_counts() and notes.luck() > BELIEVED)
+        or _odd(notes)
+    )
+    for query, total, true in notes.wrong_counts() if wrong else ():
         yield f"{query}: {total} reported, {true} found"
     totals = notes.totals()
     for query, total in totals.items():
@@ -122,7 +128,7 @@ def _sums(notes: ProbeNotes, totals: dict[Query, int], top: int) -> Iterator[str
             for query, total in totals.items()
             if len(query) == 1 and query.terms[0].attribute == attribute.name
         }
-        single = all(all(notes.met(query, query.terms)) for query in mine)
+        single = all(all(notes.meets_terms(query, query.terms)) for query in mine)
         if attribute.kind == "select" and single:
             together = sum(mine.values())
             if together > whole * SLACK + len(mine):
@@ -152,7 +158,7 @@ def _odd(notes: ProbeNotes) -> bool:
     Results that end in the middle of a page, at no round number, are complete. If they
     end at a full page, the count is wrong unless small queries confirmed the counts.
     """
-    unsure = bool(notes.off()) or notes.luck() > BELIEVED
+    unsure = bool(notes.wrong_counts()) or notes.luck() > BELIEVED
     for query, end in notes.ends.items():
         total, reach = notes.total(query), end.reach(notes.size)
         short = total is not None and end.beyond is not None and reach * SLACK < total

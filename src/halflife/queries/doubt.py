@@ -49,7 +49,7 @@ class AbsenceTracker:
         self._read: set[Query] = set()  # to their ends, whole or not
         self._gone: set[str] = set()
 
-    def hear(self, ledger: Ledger) -> None:
+    def update(self, ledger: Ledger) -> None:
         """Note the queries that were read whole since the last call."""
         for query in ledger.asked:
             if query and query not in self._heard and ledger.whole(query):
@@ -58,7 +58,7 @@ class AbsenceTracker:
                 # Sorted, or the next query would depend on the order of a set.
                 for key in sorted(self._matching(query) - ledger.seen.keys()):
                     self._missed.setdefault(key, []).append(which)
-        self._gone |= ledger.sought - ledger.seen.keys()
+        self._gone |= ledger.looked_up - ledger.seen.keys()
         for key in self._missed.keys() & ledger.seen.keys():
             del self._missed[key]
         self._read |= ledger.finished

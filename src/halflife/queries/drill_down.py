@@ -153,11 +153,11 @@ class Drill:
         query, read = Query(), self.reader.read(Query())
         steps: tuple[DrillStep, ...] = ()
         rows = self.local.rows
-        for level in self.ordered(rng):
+        for level in self.order_levels(rng):
             full = len(query) >= self.reader.ledger.interface.together
             if read.whole or full or skips_level(level, steps):
                 continue
-            step = self._step(query, self.guided(level, query, rows), rng)
+            step = self._step(query, self.guide_level(level, query, rows), rng)
             steps = (*steps, step)
             rows = self.local.among(level, step.term, rows)
             if step.term is not None:
@@ -172,7 +172,7 @@ class Drill:
             read = self.reader.read(query)
         return finish_walk(read, query, steps, self.reader.ledger.requests - before)
 
-    def ordered(self, rng: Generator) -> list[DrillLevel]:
+    def order_levels(self, rng: Generator) -> list[DrillLevel]:
         """Return the levels of a walk in order; keywords last, and more than once.
 
         If the order is random, attributes that fewer known records lack come first.
@@ -186,7 +186,7 @@ class Drill:
         parts = [level for level in found if level.parts]
         return parts + [level for level in found if not level.parts] * WORDS
 
-    def guided(self, level: DrillLevel, query: Query, rows: Ints) -> DrillLevel:
+    def guide_level(self, level: DrillLevel, query: Query, rows: Ints) -> DrillLevel:
         """Return a level with the chances given by known records that meet a query."""
         level = self.local.given(level, rows)
         # A second word is not the first.

@@ -91,7 +91,7 @@ def _report(
         return report
     why = describe_crawl(done, ledger.interface)
     hidden = explained_records(done, ledger.interface)
-    return report.settled(len(done.records), why, explained=hidden)
+    return report.after_full_read(len(done.records), why, explained=hidden)
 
 
 def _stop(crawl: CrawlState, report: ReportedTotal | None, ledger: Ledger) -> str:

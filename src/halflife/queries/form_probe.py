@@ -95,7 +95,7 @@ class _Inquiry:
             try:
                 found = self._ledger.ask(query, page, newest=newest)
             except SourceError as error:
-                self.notes.fail(str(error))
+                self.notes.note_failure(str(error))
                 continue
             if not newest:
                 self.notes.pages.setdefault((query, page), found)
@@ -149,7 +149,7 @@ class _Inquiry:
                 self.notes.size = len(first.records)
         again = self._ask(big)
         if again is not None:
-            self.notes.again[big] = again
+            self.notes.repeated[big] = again
 
     def _promised(self, big: Query) -> bool:
         """Read the last page that the count implies; return whether it exists."""
@@ -171,8 +171,8 @@ class _Inquiry:
         """Send a few queries that one page answers, to check their counts."""
         scale, counted = 1.0, bool(self.notes.totals())
         for _ in range(most if counted else UNCOUNTED):
-            agreed = not self.notes.off() and self.notes.luck() <= BELIEVED
-            settled = counted and (agreed or self.notes.lied())
+            agreed = not self.notes.wrong_counts() and self.notes.luck() <= BELIEVED
+            settled = counted and (agreed or self.notes.counts_lie())
             query = None if settled else self._narrow(scale)
             if query is None:
                 return
@@ -192,7 +192,7 @@ class _Inquiry:
         until it should be narrow enough, as if terms were independent.
         """
         notes, shares = self.notes, self.notes.shares()
-        broad = [(q, f) for q, f in notes.firsts() if f.records and len(q) < 2]
+        broad = [(q, f) for q, f in notes.first_pages() if f.records and len(q) < 2]
         broad = [(q, f) for q, f in broad if len(f.records) >= notes.size] or broad
         together = notes.claimed.together
         for _ in range(SMALL):
@@ -204,20 +204,22 @@ class _Inquiry:
                 room = len(query) < together and hits > notes.size * FILLED
                 if room and shares[terms[i]] < 1.0 and terms[i] not in query.terms:
                     query, hits = query & terms[i], hits * shares[terms[i]]
-            if query and notes.first(query) is None:
+            if query and notes.first_page(query) is None:
                 return query
         return None
 
     def _rest(self) -> None:
         """Query attributes, and two terms at once, that were not queried yet."""
         notes = self.notes
-        queried = {t.attribute for q, _ in notes.firsts() if len(q) == 1 for t in q}
+        queried = {
+            t.attribute for q, _ in notes.first_pages() if len(q) == 1 for t in q
+        }
         shares = notes.shares()
         for attribute in notes.claimed.attributes:
             terms = [t for t in shares if t.attribute == attribute.name]
             if attribute.name not in queried and terms:
                 self._ask(Query.of(max(terms, key=lambda t: (shares[t], t))))
-        joined = any(len(q) > 1 and f.records for q, f in notes.firsts())
+        joined = any(len(q) > 1 and f.records for q, f in notes.first_pages())
         if not joined and notes.claimed.together > 1:
             common = sorted(shares, key=lambda t: (-shares[t], t))
             pairs = (
@@ -246,7 +248,7 @@ class _Inquiry:
             return
         keys = list(self.notes.records())
         key = keys[int(self._rng.integers(len(keys)))]
-        self.notes.looked[key] = self._fetch(key)
+        self.notes.lookups[key] = self._fetch(key)
         missing = self._fetch(f"{key[:50]}-none")
         self.notes.absent = bool(missing and missing.records)
 
@@ -256,20 +258,25 @@ class _Inquiry:
         try:
             return self._ledger.fetch(key)
         except SourceError as error:
-            self.notes.fail(str(error))
+            self.notes.note_failure(str(error))
             return None
 
     def _end(self, big: Query) -> None:
         """Find the end of the results, and check whether another query ends there."""
         first, total = self.notes.pages[big, 0], self.notes.total(big)
         stuck = (big, 1) in self.notes.pages and self.notes.repeats(big, 1)
-        last, lies = self.notes.ends[big].last, self.notes.lied()
+        last, lies = self.notes.ends[big].last, self.notes.counts_lie()
         if self.notes.claimed.walks or lies or stuck or (not first.more and last == 0):
             return
         self._search(big, total)
         end = self.notes.ends[big]
         short = total is None or end.reach(self.notes.size) * SLACK < total
-        if end.sharp and short and end.last > 0 and not list(self.notes.whole()):
+        if (
+            end.sharp
+            and short
+            and end.last > 0
+            and not list(self.notes.one_page_answers())
+        ):
             self._compare(big, end)
 
     def _search(self, query: Query, total: int | None) -> None:
@@ -323,7 +330,7 @@ class _Inquiry:
         reach = end.reach(self.notes.size) * SLACK
         others = [
             query
-            for query, found in self.notes.firsts()
+            for query, found in self.notes.first_pages()
             if query != big
             and len(found.records) >= self.notes.size
             and (found.total is None or found.total > reach)

@@ -32,12 +32,12 @@ class Incidence:
     @classmethod
     def of(cls, interface: Interface, records: Mapping[str, Attributes]) -> Self:
         """Return which records meet which terms of an interface."""
-        return cls.joining(
+        return cls.from_terms(
             records, [interface.terms(record) for record in records.values()]
         )
 
     @classmethod
-    def joining(cls, keys: Iterable[str], terms: Iterable[tuple[Term, ...]]) -> Self:
+    def from_terms(cls, keys: Iterable[str], terms: Iterable[tuple[Term, ...]]) -> Self:
         """Return the incidence of records, given the terms of each."""
         rows = [sorted(set(row)) for row in terms]
         known = sorted({term for row in rows for term in row})

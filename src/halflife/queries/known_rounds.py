@@ -117,7 +117,7 @@ class KnownPlan:
         """Return the gain of a probe in records times days, for any policy."""
         if self._policy.weighs:
             return probe.gain
-        rows, copy = known.gains.brings(probe.number), self._copy
+        rows, copy = known.gains.tuples_of(probe.number), self._copy
         here = ~copy.gone[rows] & ~copy.doubted[rows]
         worth = copy.growth().worth(copy.age(self._now))[rows]
         return float(np.sum(np.where(here, copy.weight[rows] * worth, 0.0)))

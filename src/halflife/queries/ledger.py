@@ -54,7 +54,7 @@ class Ledger:
         self.finished: set[Query] = set()
         self.asked: dict[Query, None] = {}
         self.shown: dict[Query, set[str]] = {}
-        self.sought: set[str] = set()
+        self.looked_up: set[str] = set()
         self.trouble = ""
         self._form = form
         self._most = most
@@ -73,7 +73,7 @@ class Ledger:
         """Requests that may still be sent; None if there is no limit."""
         return None if self._most is None else self._most - self.requests
 
-    def heed(self) -> None:
+    def check_stop(self) -> None:
         """Raise ``BudgetSpent`` if a stop was requested.
 
         A loop that may send no request calls this, so that a signal ends it too.
@@ -105,7 +105,7 @@ class Ledger:
     def _weigh(self, query: Query, page: int, found: ResultPage) -> None:
         """Compare an answer with the hit counts."""
         believed, shown = not self.trust.refuted, self.shown[query]
-        self.trust.hear(query, page, found, shown, self.interface.cap)
+        self.trust.note_answer(query, page, found, shown, self.interface.cap)
         if believed and self.trust.refuted:
             self.distrust()
 
@@ -124,7 +124,7 @@ class Ledger:
         """Look up the record of a key and record the answer."""
         self._check()
         found = self._form.fetch(key)
-        self.sought.add(key)
+        self.looked_up.add(key)
         self._note(found)
         return found
 
@@ -167,7 +167,7 @@ class Ledger:
         return interface.counts != "exact" or shown >= (self.totals.get(query) or 0)
 
     def _check(self) -> None:
-        self.heed()
+        self.check_stop()
         if self._most is not None and self.requests >= self._most:
             raise BudgetSpent(f"all {self._most} requests are spent")
 

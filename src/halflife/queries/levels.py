@@ -167,7 +167,7 @@ class LocalChances:
         self.rows: Ints = np.arange(len(guides))
         keys = tuple(map(str, self.rows.tolist()))
         self._held = {
-            level.attribute.name: Incidence.joining(
+            level.attribute.name: Incidence.from_terms(
                 keys, [tuple(level.held(record)) for record in guides]
             )
             for level in self.levels

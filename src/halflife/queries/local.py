@@ -210,7 +210,7 @@ class LocalRecords:
                 self.again += 1
         return False
 
-    def lost(self, key: str) -> None:
+    def note_missing(self, key: str) -> None:
         """Note that a record is missing from a complete answer."""
         if key not in self.shown and key not in self.gone:
             self.gone.add(key)

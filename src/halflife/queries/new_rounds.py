@@ -93,7 +93,7 @@ class NewRounds:
             before = ledger.requests
             try:
                 while not drawing.over and ledger.requests - before < most:
-                    ledger.heed()
+                    ledger.check_stop()
                     drawing.walk(rng)
             except (BudgetSpent, SourceError) as error:
                 errors.append(error)

@@ -75,38 +75,38 @@ class ProbeNotes:
     claimed: Interface
     size: int
     pages: dict[tuple[Query, int], ResultPage] = field(default_factory=dict)
-    again: dict[Query, ResultPage] = field(default_factory=dict)
+    repeated: dict[Query, ResultPage] = field(default_factory=dict)
     newest: dict[Query, ResultPage | None] = field(default_factory=dict)
     ends: dict[Query, ResultEnd] = field(default_factory=dict)
     shared: bool | None = None
-    looked: dict[str, ResultPage | None] = field(default_factory=dict)
+    lookups: dict[str, ResultPage | None] = field(default_factory=dict)
     absent: bool | None = None
     everything: bool | None = None
     failures: int = 0
     trouble: str = ""
-    began: str = ""
+    first_trouble: str = ""
 
-    def fail(self, why: str) -> None:
+    def note_failure(self, why: str) -> None:
         """Note that a request had no readable answer."""
         self.failures += 1
-        self.trouble, self.began = why, self.began or why
+        self.trouble, self.first_trouble = why, self.first_trouble or why
 
-    def firsts(self) -> Iterator[tuple[Query, ResultPage]]:
+    def first_pages(self) -> Iterator[tuple[Query, ResultPage]]:
         """Return the first pages of all queries, in the order requested."""
         return ((query, f) for (query, page), f in self.pages.items() if not page)
 
-    def first(self, query: Query) -> ResultPage | None:
+    def first_page(self, query: Query) -> ResultPage | None:
         """Return the first page of a query, if it was requested."""
         return self.pages.get((query, 0))
 
     def total(self, query: Query) -> int | None:
         """Return the hit count that the form reports for a query."""
-        found = self.first(query)
+        found = self.first_page(query)
         return found.total if found else None
 
     def totals(self) -> dict[Query, int]:
         """Return all reported hit counts, by query."""
-        return {q: f.total for q, f in self.firsts() if f.total is not None}
+        return {q: f.total for q, f in self.first_pages() if f.total is not None}
 
     def keys(self, query: Query) -> set[str]:
         """Return the records that a query has shown."""
@@ -121,36 +121,36 @@ class ProbeNotes:
                 found.setdefault(key, record)
         return found
 
-    def whole(self) -> Iterator[tuple[Query, int, int]]:
+    def one_page_answers(self) -> Iterator[tuple[Query, int, int]]:
         """Yield queries that one page answers, with the hits reported and shown.
 
         A page that is not full is the last one.
         """
-        for query, found in self.firsts():
+        for query, found in self.first_pages():
             if query and found.total is not None and 0 < len(found.records) < self.size:
                 yield query, found.total, len(found.records)
 
-    def off(self) -> list[tuple[Query, int, int]]:
-        """Return the queries of ``whole`` whose reported count is wrong."""
-        return [entry for entry in self.whole() if entry[1] != entry[2]]
+    def wrong_counts(self) -> list[tuple[Query, int, int]]:
+        """Return the queries of ``one_page_answers`` whose reported count is wrong."""
+        return [entry for entry in self.one_page_answers() if entry[1] != entry[2]]
 
-    def lied(self) -> bool:
+    def counts_lie(self) -> bool:
         """Return whether counts of small queries are wrong, more than slightly once.
 
         An unreadable record may make one count one too high.
         """
-        off = self.off()
+        off = self.wrong_counts()
         far = any(abs(total - n) > max(1.0, 0.1 * n) for _, total, n in off)
         return far or len(off) > 1
 
     def luck(self) -> float:
         """Return the chance that slightly wrong counts agree where these do."""
-        agreed = [true for _, total, true in self.whole() if total == true]
+        agreed = [true for _, total, true in self.one_page_answers() if total == true]
         return prod(min(LUCK / true, 1.0) for true in agreed)
 
     def biggest(self) -> Query | None:
         """Return the query with most results, as far as known."""
-        best = max(self.firsts(), key=lambda entry: _weight(*entry), default=None)
+        best = max(self.first_pages(), key=lambda entry: _weight(*entry), default=None)
         return best[0] if best and best[1].records else None
 
     def repeats(self, query: Query, page: int) -> bool:
@@ -170,7 +170,7 @@ class ProbeNotes:
         )
         return {term: count / len(records) for term, count in meeting.items()}
 
-    def met(self, query: Query, terms: Sequence[Term]) -> list[bool]:
+    def meets_terms(self, query: Query, terms: Sequence[Term]) -> list[bool]:
         """Return, for each record that a query showed, whether it meets all terms.
 
         Records that do not show the attributes are left out.

@@ -74,7 +74,7 @@ class Recovery:
         try:
             if over and self._asks_for_total():
                 self._ledger.first(Query())
-            self.hear()
+            self.update_report()
             if over:
                 self._look()
         except BudgetSpent:
@@ -89,14 +89,14 @@ class Recovery:
         records = {**self._held.records, **self._ledger.seen}
         return {key: row for key, row in records.items() if key not in self._absent}
 
-    def hear(self) -> None:
+    def update_report(self) -> None:
         """Update the report with what the form has reported in this turn."""
         there = self._there
         total = reported_records(self._ledger, there)
         if total is not None:
             rough = self._ledger.trust.rough
             before = self.report or ReportedTotal(self._now, total, rough=rough)
-            self.report = before.heard(self._now, total, len(there))
+            self.report = before.with_total(self._now, total, len(there))
 
     def _asks_for_total(self) -> bool:
         """Return whether to request the number of all records."""
@@ -153,11 +153,11 @@ class Recovery:
         if done.left:
             failed = done.why == self._ledger.trouble
             raise SourceError(done.why) if failed else BudgetSpent(SPENT)
-        self.hear()
+        self.update_report()
         if self.report is not None and begin.whole:
             interface = self._ledger.interface
             why, there = describe_crawl(done, interface), len(self._there)
-            report = self.report.settled(
+            report = self.report.after_full_read(
                 there, why, explained=explained_records(done, interface)
             )
             self.report = replace(report, rough=self._ledger.trust.rough)

@@ -69,7 +69,9 @@ class ReportedTotal:
         doubtful = max(unfound - self.explained, 0) if self.doubted else 0
         return max(least - doubtful, 0.0), most
 
-    def settled(self, held: int, why: str, *, explained: int) -> "ReportedTotal":
+    def after_full_read(
+        self, held: int, why: str, *, explained: int
+    ) -> "ReportedTotal":
         """Return the report after all that the form shows was read.
 
         ``explained`` records are counted by queries that cannot be divided and exceed
@@ -83,7 +85,7 @@ class ReportedTotal:
     def _complete(self) -> "ReportedTotal":
         return ReportedTotal(self.at, self.total, rough=self.rough)
 
-    def heard(self, at: float, total: int, held: int) -> "ReportedTotal":
+    def with_total(self, at: float, total: int, held: int) -> "ReportedTotal":
         """Return the report after the form has reported another total.
 
         The number of unfound records does not grow: further ones may be found.

@@ -196,7 +196,7 @@ class CrawlRun:
 
     def _empty(self) -> None:
         while self.stack or self._misled:
-            self.ledger.heed()
+            self.ledger.check_stop()
             if self._misled:
                 self._begin_anew()
             part = self.stack[-1]  # it stays there if the crawl is interrupted

@@ -92,8 +92,7 @@ class Upkeep:
         self._dated = newest if dated else None
         self._tries: int | None = None  # pages left that check newest-first order
         self._known = 0
-        # Whether values are read one after the other.
-        self._in_turn = isinstance(self.fresh, RotationRule)
+        self._in_turn = isinstance(self.fresh, RotationRule)  # one value at a time
         self.wants_new = wish.purpose != "known" and (dated or policy.newest != "only")
         self._learned = False  # whether the server was queried to estimate hits
         self._free: set[Step] = set()  # steps that took no request
@@ -160,7 +159,7 @@ class Upkeep:
 
     def next(self, ledger: Ledger, rng: Generator) -> Step | None:
         """Return the next step; None if nothing is worth a request."""
-        self.doubts.hear(ledger)
+        self.doubts.update(ledger)
         left = float(ledger.left) if ledger.left is not None else np.inf
         steps: list[Step | None] = [self.doubts.check()]
         if self.wants_new:
@@ -176,7 +175,7 @@ class Upkeep:
         useful = [s for s in steps if s is not None and type(s) not in self._silent]
         return max(useful, key=self.worth, default=None)
 
-    def took_nothing(self, step: Step) -> None:
+    def note_free(self, step: Step) -> None:
         """Note that a step took no request: it must not be taken again."""
         self._free.add(step)
 
@@ -206,7 +205,7 @@ class Upkeep:
                 return None
         return self._next_value(ledger) or self.fresh.next(self.local, ledger, rng)
 
-    def looked_for(self, most: int) -> list[Choice]:
+    def next_choices(self, most: int) -> list[Choice]:
         """Return the next queries for new records, best first."""
         if self._wish.new.in_turn:
             self._in_turn = bool(self.values)
@@ -218,7 +217,7 @@ class Upkeep:
         return []
 
     @property
-    def foresees(self) -> bool:
+    def ranks_ahead(self) -> bool:
         """Whether the rule for new records can rank its queries in advance."""
         return self._round is None and isinstance(self.fresh, Ranks)
 
@@ -263,7 +262,7 @@ class Upkeep:
         if step.newest:
             return step.expected * self.gap / 2.0
         if self._in_turn and step.query in self.values:
-            days = self.values.waited(step.query, self.now, self.gap)
+            days = self.values.days_since_read(step.query, self.now, self.gap)
             return step.expected * days / 2.0
         days = self._waited(step.query)
         return step.expected * self._credible() * days**2 / max(self.gap, BRIEF) / 2.0
@@ -299,11 +298,10 @@ class Upkeep:
         """Carry out a step; return how many known records it refreshed."""
         if isinstance(step, Probe) and self.known is not None:
             refreshed = self._plan.carry_out(self.known, step, ledger)
-            turn.overhear(self._latest(ledger))
+            turn.note_shown(self._latest(ledger))
             return refreshed
-        choice = step
-        if isinstance(step, AbsenceCheck):
-            choice = Choice(step.query, pages=None)
+        checks = isinstance(step, AbsenceCheck)
+        choice = Choice(step.query or Query(), pages=None) if checks else step
         assert isinstance(choice, Choice)
         if self._tries and choice is step:
             self._tries -= 1
@@ -339,7 +337,7 @@ class Upkeep:
             refreshed = self.copy.take(self._latest(ledger), self.now)
         return refreshed
 
-    def leave_off(self, done: TurnResult) -> None:
+    def save_rounds(self, done: TurnResult) -> None:
         """Save the progress of unfinished rounds in the result."""
         if self._round is not None and self.wants_new:
             done.new_round = self._round.so_far(self.local)
@@ -396,11 +394,11 @@ def maintain(  # noqa: PLR0913  (the input of a turn, and two listeners)
         done.stop = SPENT
     except SourceError as error:  # what was shown until then is true all the same
         done.stop = done.trouble = str(error)
-    work.leave_off(done)
-    work.doubts.hear(ledger)
+    work.save_rounds(done)
+    work.doubts.update(ledger)
     done.absent = work.doubts.absent()
     recovery.finish(done)
-    work.doubts.hear(ledger)
+    work.doubts.update(ledger)
     done.absent = work.doubts.absent()
     return done
 
@@ -417,7 +415,7 @@ def _ask_all(
     if work.lacks_sample:
         _draw(work, done, turn, ledger, rng, on_query)
     while (chosen := work.next(ledger, rng)) is not None:
-        ledger.heed()
+        ledger.check_stop()
         done.asked.append(work.describe(chosen))
         on_query(done.asked[-1])
         before, query = _sums(ledger, known), chosen.query
@@ -426,11 +424,9 @@ def _ask_all(
         finally:
             after, what = _sums(ledger, known), done.asked[-1].what
             total = None if query is None else ledger.totals.get(query)
-            done.tried.append(
-                QueryOutcome(what, *_difference(before, after), total=total)
-            )
+            done.tried.append(QueryOutcome(what, *_change(before, after), total))
         if ledger.requests == before[0]:
-            work.took_nothing(chosen)
+            work.note_free(chosen)
 
 
 def _draw(
@@ -449,11 +445,11 @@ def _draw(
     try:
         done.refreshed += work.draw(turn, ledger, rng)
     finally:
-        difference = _difference(before, _sums(ledger, work.records))
-        done.tried.append(QueryOutcome(planned.what, *difference))
+        change = _change(before, _sums(ledger, work.records))
+        done.tried.append(QueryOutcome(planned.what, *change))
 
 
-def _difference(before: Sums, after: Sums) -> Sums:
+def _change(before: Sums, after: Sums) -> Sums:
     return after[0] - before[0], after[1] - before[1], after[2] - before[2]
 
 
@@ -485,7 +481,7 @@ def plan_ahead(
         why = f"newest first, until nothing is new: about {work.coming:.1f} records"
         choices.append(Choice(Query(), 0, pages, work.coming, why, newest=True))
     elif work.wants_new:
-        choices += work.looked_for(most)
+        choices += work.next_choices(most)
     steps = [work.describe(chosen) for chosen in choices]
     ranks = [step.gain for step in steps]
     if work.known is not None:
@@ -497,7 +493,7 @@ def plan_ahead(
         ranks += accumulate(gains, min) if ordered else gains
     if work.wants_new:
         rest = search_ahead(held, interface)
-        if not (work.dated or work.foresees):
+        if not (work.dated or work.ranks_ahead):
             rest += work.round_ahead(most)
         steps, ranks = steps + rest, ranks + [step.gain for step in rest]
     order = sorted(range(len(steps)), key=lambda place: -ranks[place])

@@ -37,9 +37,7 @@ def judge_form(notes: ProbeNotes, requests: int, date: str = "") -> FormFacts:
         "answers": _answers(notes),
     }
     findings = [
-        FormFinding(what, opinion.verdict, opinion.why)
-        for what, opinion in opinions.items()
-        if opinion
+        FormFinding(what, o.verdict, o.why) for what, o in opinions.items() if o
     ]
     return FormFacts(
         requests=requests,
@@ -85,7 +83,7 @@ def _cap(
 
 def _stable(notes: ProbeNotes) -> tuple[bool | None, Judgement | None]:
     """Return whether the same pages show the same records, each on one page only."""
-    for query, again in notes.again.items():
+    for query, again in notes.repeated.items():
         first = notes.pages[query, 0]
         old, new = list(first.records), list(again.records)
         common = [key for key in old if key in again.records]
@@ -97,11 +95,10 @@ def _stable(notes: ProbeNotes) -> tuple[bool | None, Judgement | None]:
         before = notes.pages.get((query, page - 1))
         twice = found.records.keys() & (before.records.keys() if before else set())
         if twice and len(twice) < len(found.records):
-            why = (
-                f"{count(len(twice), 'record')} of a page were on the page before, too"
-            )
+            repeated = count(len(twice), "record")
+            why = f"{repeated} of a page also came on the previous page"
             return False, Judgement("unstable", why)
-    if not notes.again:
+    if not notes.repeated:
         return None, None
     why = "the same page, requested twice, was the same"
     return True, Judgement("stable", why)
@@ -122,7 +119,7 @@ def _paging(notes: ProbeNotes) -> tuple[bool | None, int | None, Judgement | Non
             why = f"its second page shows {len(new)} other records"
             return True, size, Judgement(f"{size} records each", why)
     claimed = notes.claimed.page_size
-    fullest = max((len(f.records) for _, f in notes.firsts()), default=claimed)
+    fullest = max((len(f.records) for _, f in notes.first_pages()), default=claimed)
     if fullest > claimed:
         return None, fullest, Judgement(f"{fullest} records", "a page showed so many")
     return None, None, None
@@ -182,7 +179,7 @@ def _descends(values: list[Scalar]) -> bool:
 
 def _lookup(notes: ProbeNotes) -> tuple[bool | None, Judgement | None]:
     """Return whether existing keys are found, and others are not."""
-    for key, found in notes.looked.items():
+    for key, found in notes.lookups.items():
         if found is None:
             return False, Judgement("no", f"there was no answer: {notes.trouble}")
         if key not in found.records:
@@ -199,10 +196,12 @@ def _conjunctive(
     """Return whether results meet all terms as well as they meet single terms."""
     alone: list[bool] = []
     joined: list[bool] = []
-    for query, _ in notes.firsts():
+    for query, _ in notes.first_pages():
         terms = [t for t in query if t.attribute not in ignored and _shown(notes, t)]
         if terms and len(terms) == len(query):
-            (joined if len(query) > 1 else alone).extend(notes.met(query, terms))
+            (joined if len(query) > 1 else alone).extend(
+                notes.meets_terms(query, terms)
+            )
     if len(joined) < FEW:
         return None, None
     usual = sum(alone) / len(alone) if len(alone) >= FEW else 1.0
@@ -215,20 +214,20 @@ def _conjunctive(
 
 def _shown(notes: ProbeNotes, term: Term) -> bool:
     """Return whether records show the requested values, not other names for them."""
-    single = notes.met(Query.of(term), [term])
+    single = notes.meets_terms(Query.of(term), [term])
     return not single or sum(single) > (1.0 - HONOURED) * len(single)
 
 
 def _ignored(notes: ProbeNotes) -> Iterator[str]:
     """Yield attributes that the form ignores: querying them changes nothing."""
-    plain = notes.first(Query())
-    for query, found in notes.firsts():
-        met = notes.met(query, query.terms)
+    plain = notes.first_page(Query())
+    for query, found in notes.first_pages():
+        met = notes.meets_terms(query, query.terms)
         if len(query) != 1 or len(met) < FEW or sum(met) >= HONOURED * len(met):
             continue
         alike = [
             other
-            for other_query, other in notes.firsts()
+            for other_query, other in notes.first_pages()
             if other_query != query and list(other.records) == list(found.records)
         ]
         same = plain is not None and None not in (found.total, plain.total)
@@ -241,9 +240,9 @@ def _unheard(notes: ProbeNotes) -> Iterator[str]:
     """Yield attributes that are not met where all others of a query always are."""
     met: dict[str, list[bool]] = {}
     honoured: set[str] = set()  # attributes that single terms showed to have an effect
-    for query, _ in notes.firsts():
+    for query, _ in notes.first_pages():
         for term in query:
-            meets = notes.met(query, [term])
+            meets = notes.meets_terms(query, [term])
             if len(query) > 1:
                 met.setdefault(term.attribute, []).extend(meets)
             elif sum(meets) >= HONOURED * max(len(meets), FEW):
@@ -276,4 +275,4 @@ def _empty(notes: ProbeNotes) -> Judgement | None:
 def _answers(notes: ProbeNotes) -> Judgement | None:
     if not notes.failures:
         return None
-    return Judgement(f"{notes.failures} failed", notes.began)
+    return Judgement(f"{notes.failures} failed", notes.first_trouble)

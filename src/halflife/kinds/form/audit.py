@@ -169,7 +169,7 @@ def _take(client: FormClient, check: Audit, ledger: Ledger, run: Run) -> None:
     """Save the drawn records in the copy."""
     store, source = client.store, check.source
     doubts = AbsenceTracker(ledger.interface, check.copy.records)
-    doubts.hear(ledger)
+    doubts.update(ledger)
     absent = doubts.absent()
     if not ledger.seen and not absent:
         return

@@ -85,7 +85,7 @@ class FormClaims:
         engine.claim(replace(engine.interface, counts="none"))
         facts = self.facts or FormFacts()
         others = [fact for fact in facts.findings if fact.what != COUNTED]
-        finding = FormFinding(COUNTED, "not to be believed", why)
+        finding = FormFinding(COUNTED, "unreliable", why)
         self._save(replace(facts, counts="lying", findings=(finding, *others)))
 
     def _paid_for(self, engine: FormEngine) -> float:

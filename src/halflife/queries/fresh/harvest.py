@@ -139,7 +139,7 @@ class HarvestRound:
         finally:
             self._count()
 
-    def overhear(self, records: Mapping[str, Attributes]) -> None:
+    def note_shown(self, records: Mapping[str, Attributes]) -> None:
         """Note records that another step of the turn has shown."""
         for key, record in records.items():
             self._note(key, record, Origin.HARVESTED)
@@ -181,7 +181,7 @@ class HarvestRound:
         if interface.counts == "exact" and len(reading.keys) < (reading.total or 0):
             return
         for key in self.local.matching(choice.query) - reading.keys:
-            self.local.lost(key)
+            self.local.note_missing(key)
 
     def _count(self) -> None:
         done, ledger = self.harvest, self._ledger

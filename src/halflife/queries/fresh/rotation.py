@@ -78,7 +78,7 @@ class Rotation:
             requests[term.attribute] = requests.get(term.attribute, 0) + pages
         return max(requests.values(), default=0)
 
-    def waited(self, query: Query, now: float, usual: float) -> float:
+    def days_since_read(self, query: Query, now: float, usual: float) -> float:
         """Return the days since a value was read; ``usual`` without records."""
         seen = self._seen.get(query.terms[0], ())
         if not len(seen):
@@ -90,7 +90,7 @@ class Rotation:
         ranking = []
         for term in self._seen:
             query = Query.of(term)
-            days = self.waited(query, now, usual)
+            days = self.days_since_read(query, now, usual)
             expected = self._pace(term) * days
             held = len(self._seen[term])
             pages = max(ceil((held + expected) / self._interface.page_size), 1)

@@ -167,11 +167,11 @@ class ReportedCoverage:
         self._least = np.zeros(len(pool))
         self.total = np.where(pool.lookup, 1.0, np.nan)
 
-    def hear(self, number: int, hits: float, error: float = 0.0) -> None:
+    def note_hits(self, number: int, hits: float, error: float = 0.0) -> None:
         """Note how many records answer a candidate, with the relative error."""
         self.total[number], self._error[number] = hits, error
 
-    def hear_least(self, number: int, hits: float) -> None:
+    def note_least(self, number: int, hits: float) -> None:
         """Note that at least so many records do, if the form gives no count."""
         self._least[number] = hits
 

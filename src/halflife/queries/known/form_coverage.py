@@ -94,9 +94,9 @@ class HitCounts:
             j = pool.find(query)
             hits = None if j is None else count_hits(self.ledger, pool, j)
             if j is not None and hits is not None:
-                reported.hear(j, hits, ROUNDED if rounded and hits >= 100 else 0.0)
+                reported.note_hits(j, hits, ROUNDED if rounded and hits >= 100 else 0.0)
             elif j is not None:
-                reported.hear_least(j, self._least())
+                reported.note_least(j, self._least())
         return reported.hits()
 
     def ask(self, pool: Pool, which: Iterable[int]) -> int:

@@ -44,7 +44,7 @@ class Gains:
         )
         return sums.astype(np.float64)
 
-    def brings(self, number: int) -> Ints:
+    def tuples_of(self, number: int) -> Ints:
         """Return the tuples that a candidate is expected to return."""
         start, end = self.pool.matches.start[number : number + 2]
         found: Ints = self.pool.matches.item[start:end][self._live[start:end] > 0]
@@ -55,7 +55,7 @@ class Gains:
         start, end = self.pool.matches.start[number : number + 2]
         self._live[start:end][np.isin(self.pool.matches.item[start:end], rows)] = 0.0
 
-    def less(self, sums: Floats, rows: Ints, value: Floats) -> None:
+    def subtract(self, sums: Floats, rows: Ints, value: Floats) -> None:
         """Subtract the values of some tuples from the sums, in place."""
         start = self._of_record.start
         count = start[rows + 1] - start[rows]
@@ -64,7 +64,7 @@ class Gains:
         gone = np.repeat(value[rows], count) * self._live[self._turned[entries]]
         np.subtract.at(sums, self._of_record.item[entries], gone)
 
-    def picked(
+    def pick(
         self,
         value: Floats,
         cost: Floats,
@@ -97,9 +97,9 @@ class Gains:
             if sums[best] <= enough or per[best] <= 0:
                 break
             chosen.append((best, float(sums[best] * per[best] * cost[best])))
-            rows = self.brings(best)
+            rows = self.tuples_of(best)
             rows = rows[left[rows] > 0]
-            self.less(sums, rows, left)
+            self.subtract(sums, rows, left)
             left[rows] = 0.0
             sums[best] = 0.0
             budget -= float(cost[best])

@@ -139,7 +139,7 @@ def _drawn(
     before = ledger.requests
     with suppress(BudgetSpent):  # the next request will raise it again
         while not drawing.over and (most is None or ledger.requests - before < most):
-            ledger.heed()
+            ledger.check_stop()
             drawing.walk(rng)
     margins = {
         query.terms[0]: float(total)

@@ -61,7 +61,7 @@ class Pool:
     @cached_property
     def of_record(self) -> Ragged:
         """The candidates that each local record answers."""
-        return self.matches.turned(len(self.local))
+        return self.matches.inverted(len(self.local))
 
     def query(self, number: int) -> Query | None:
         """Return a candidate as a query; None if it is a look-up."""
@@ -93,7 +93,7 @@ class Pool:
 
     def only(self, keep: Bools) -> "Pool":
         """Return the pool with the candidates of a mask."""
-        return Pool(self.local, self.parts[keep], self.matches.those(keep))
+        return Pool(self.local, self.parts[keep], self.matches.select(keep))
 
 
 def pool_of(
@@ -161,7 +161,7 @@ def _rarest(local: Incidence, together: int, fewest: int) -> tuple[Ints, Ragged]
     parts = np.unique(parts, axis=0)
     matches = SetTable(parts).records(local)
     new = (np.count_nonzero(parts != NONE, axis=1) > 1) & (matches.sizes < fewest)
-    return parts[new], matches.those(new)
+    return parts[new], matches.select(new)
 
 
 def most_frequent(

@@ -146,7 +146,7 @@ class Refresher:
             refreshed += copy.take(found.records, now)
             shown.update(found.records)
             if found.total is not None:
-                self.reported.hear(probe.number, found.total)
+                self.reported.note_hits(probe.number, found.total)
                 needs = self.interface.pages(found.total)
                 if not probe.firm and needs > _DEARER * probe.pages + 1:
                     return refreshed
@@ -163,8 +163,8 @@ class Refresher:
 
     def _miss(self, probe: Probe, copy: Copy, shown: set[str]) -> None:
         """Doubt tuples that a whole answer lacks; without look-ups they are gone."""
-        self.reported.hear(probe.number, len(shown))
-        rows = self.gains.brings(probe.number)
+        self.reported.note_hits(probe.number, len(shown))
+        rows = self.gains.tuples_of(probe.number)
         there = np.array([copy.keys[row] in shown for row in rows.tolist()], dtype=bool)
         missing = rows[~there] if rows.size else rows
         self.gains.drop(probe.number, missing)

@@ -385,7 +385,7 @@ class KnownOracle:
 
 def _best(standing: KnownEstimates, value: Floats, why: str) -> list[KnownChoice]:
     cost, share = standing.costs()
-    found = standing.gains.picked(value, cost, standing.budget, share=share)
+    found = standing.gains.pick(value, cost, standing.budget, share=share)
     sizes = standing.gains.pool.held
     return [
         KnownChoice(

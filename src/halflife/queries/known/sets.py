@@ -27,7 +27,7 @@ class Ragged:
     item: Ints
 
     @classmethod
-    def grouped(cls, group: Ints, item: Ints, n: int) -> "Ragged":
+    def from_groups(cls, group: Ints, item: Ints, n: int) -> "Ragged":
         """Return the items of each of ``n`` groups, in the order given."""
         start = np.zeros(n + 1, dtype=np.intp)
         np.cumsum(np.bincount(group, minlength=n), out=start[1:])
@@ -57,16 +57,16 @@ class Ragged:
         start, item = self.start.tolist(), self.item.tolist()
         return [item[begin:end] for begin, end in pairwise(start)]
 
-    def those(self, keep: Bools) -> "Ragged":
+    def select(self, keep: Bools) -> "Ragged":
         """Return the lists of a mask."""
         sizes = self.sizes
         start = np.zeros(np.count_nonzero(keep) + 1, dtype=np.intp)
         np.cumsum(sizes[keep], out=start[1:])
         return Ragged(start, self.item[np.repeat(keep, sizes)])
 
-    def turned(self, n: int) -> "Ragged":
+    def inverted(self, n: int) -> "Ragged":
         """Return the lists that each of ``n`` items is in."""
-        return Ragged.grouped(self.item, self.group, n)
+        return Ragged.from_groups(self.item, self.group, n)
 
 
 def concatenate(first: Ragged, second: Ragged) -> Ragged:
@@ -192,7 +192,7 @@ class SetTable:
         sets, rows = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
         for size, prefix, row in self._walk(incidence):
             whole = np.flatnonzero(self._length == size + 1)
-            having = Ragged.grouped(
+            having = Ragged.from_groups(
                 self._place[size][whole], whole, self._codes[size].size
             )
             sizes = having.sizes[prefix]
@@ -200,6 +200,6 @@ class SetTable:
             step = np.arange(source.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
             sets.append(having.item[having.start[prefix[source]] + step])
             rows.append(row[source])
-        return Ragged.grouped(
+        return Ragged.from_groups(
             np.concatenate(sets), np.concatenate(rows), len(self.parts)
         )
