@@ -1,7 +1,7 @@
-"""How long the best schedule for many pages takes to compute, and how exact it is.
+"""The time to compute the best schedule for many pages, and its exactness.
 
-The rivals run in the same process, on fewer pages, and are scaled by the page.
-Ratios are of processor seconds, so that other work on the machine does not count.
+The rivals run in the same process, on fewer pages, and are scaled to the same number.
+Ratios are of processor seconds, so that other work on the machine does not matter.
 """
 
 import os
@@ -22,12 +22,12 @@ from halflife.core.arrays import Floats
 _REPEATS = 3
 _BUDGET = 0.2  # requests a page and day
 _NESTED_ITEMS, _BENT_ITEMS, _CRAWL_ITEMS, _MIXED_ITEMS = 1000, 200, 50_000, 1000
-_ANNOUNCED = 0.04  # of the pages announce their changes; as on the web, says the paper
+_ANNOUNCED = 0.04  # share of pages that announce changes, from the paper
 SHAPES = (0.5, 2.0)
 
 
 class Cost(NamedTuple):
-    """Seconds of the clock and of the processor."""
+    """Wall-clock and processor seconds."""
 
     wall: float
     processor: float
@@ -37,21 +37,21 @@ def run(items: int, seed: int = 0) -> dict[str, float]:
     """Return the time, the exactness and the value of one allocation, and of rivals.
 
     The nested root finder solves the same problem, on 1000 pages. LambdaCrawl
-    minimises the harmonic loss of looks at random moments; its published algorithm,
-    page by page on 50 000 pages and at its own tolerance of the price, stands beside
-    our solver of the same problem (``lambdacrawl_ratio``) and beside our schedule at
+    minimises the harmonic loss of fetches at random moments; its published algorithm,
+    page by page on 50 000 pages and at its own tolerance of the price, is compared with
+    our solver of the same problem (``lambdacrawl_ratio``) and with our schedule at
     even spacing, which loses less (``lambdacrawl_even_ratio``). The same bisection
     over whole columns is ``lambdacrawl_vectorised_ratio``. With 4 % of the pages
-    announcing their changes, its search over splits of the budget, on 1000 pages,
-    stands beside our one price for both kinds (``lambdacrawl_mixed_ratio``).
-    ``harmonic_saved`` is by how much even spacing lowers the loss.
+    announcing their changes, its search over splits of the budget, on 1000 pages, is
+    compared with our one price for both kinds (``lambdacrawl_mixed_ratio``).
+    ``harmonic_saved`` is the reduction of the loss by even spacing.
     """
     rate, weight = rates_and_weights(items, seed)
     row = _timed(rate, weight, None)
-    some = min(items, _NESTED_ITEMS)
-    few = rates_and_weights(some, seed)
-    nested = cost(partial(nested_brentq, *few, _BUDGET * some), 1)
-    row |= _beside("rival", nested, some, row)
+    n = min(items, _NESTED_ITEMS)
+    few = rates_and_weights(n, seed)
+    nested = cost(partial(nested_brentq, *few, _BUDGET * n), 1)
+    row |= _beside("rival", nested, n, row)
     return row | _crawling(rate, weight, seed)
 
 
@@ -69,7 +69,7 @@ def weibull(items: int = 100_000, seed: int = 0) -> dict[str, float]:
 
 
 def cost(work: Callable[[], object], repeats: int = _REPEATS) -> Cost:
-    """Return what the quickest of some runs took."""
+    """Return the cost of the fastest of some runs."""
     wall = processor = np.inf
     for _ in range(repeats):
         began, spent = perf_counter(), process_time()
@@ -98,10 +98,10 @@ def _timed(rate: Floats, weight: Floats, shape: Floats | None) -> dict[str, floa
 def _beside(
     name: str, rival: Cost, items: int, ours: dict[str, float]
 ) -> dict[str, float]:
-    """Return what a rival takes a page, and how many times as long as we take."""
-    each = rival.processor / items
-    ratio = each * ours["items"] / ours["processor_seconds"]
-    return {f"{name}_seconds_per_item": each, f"{name}_ratio": ratio}
+    """Return a rival's time for each page, and the ratio to ours."""
+    per_item = rival.processor / items
+    ratio = per_item * ours["items"] / ours["processor_seconds"]
+    return {f"{name}_seconds_per_item": per_item, f"{name}_ratio": ratio}
 
 
 def _crawling(rate: Floats, weight: Floats, seed: int) -> dict[str, float]:
@@ -110,37 +110,36 @@ def _crawling(rate: Floats, weight: Floats, seed: int) -> dict[str, float]:
     evenly = partial(allocate, rate, budget, weight=weight, objective="harmonic")
     random = partial(lambdacrawl, rate, budget, weight=weight)
     even, same = cost(evenly).processor, cost(random).processor
-    some = min(n, _CRAWL_ITEMS)
-    few = rates_and_weights(some, seed)
-    pages = partial(published.by_bisection, *few, _BUDGET * some)
-    each = cost(pages, 1).processor / some
+    sample = min(n, _CRAWL_ITEMS)
+    few = rates_and_weights(sample, seed)
+    pages = partial(published.by_bisection, *few, _BUDGET * sample)
+    per_item = cost(pages, 1).processor / sample
     whole = partial(published.bisection, rate, weight, budget, published.at_once)
     return {
         "harmonic_processor_seconds": even,
         "harmonic_saved": 1.0 - evenly().value / random().value,
-        "lambdacrawl_seconds_per_item": each,
-        "lambdacrawl_ratio": each * n / same,
-        "lambdacrawl_even_ratio": each * n / even,
+        "lambdacrawl_seconds_per_item": per_item,
+        "lambdacrawl_ratio": per_item * n / same,
+        "lambdacrawl_even_ratio": per_item * n / even,
         "lambdacrawl_vectorised_ratio": cost(whole, 1).processor / same,
         "lambdacrawl_mixed_ratio": _mixed(rate, weight, seed),
     }
 
 
 def _mixed(rate: Floats, weight: Floats, seed: int) -> float:
-    """Return how many times as long the published search over splits takes."""
-    told = np.random.default_rng(seed).random(rate.size) < _ANNOUNCED
-    told[0] = True
-    ours = cost(
-        partial(lambdacrawl, rate, _BUDGET * rate.size, weight=weight, complete=told)
-    )
-    some = min(rate.size, _MIXED_ITEMS)
-    few = (*rates_and_weights(some, seed), told[:some])
-    theirs = cost(partial(published.mixed, *few, _BUDGET * some), 1)
-    return theirs.processor / some * rate.size / ours.processor
+    """Return the time of the published search over splits, relative to ours."""
+    complete = np.random.default_rng(seed).random(rate.size) < _ANNOUNCED
+    complete[0] = True
+    budget = _BUDGET * rate.size
+    ours = cost(partial(lambdacrawl, rate, budget, weight=weight, complete=complete))
+    sample = min(rate.size, _MIXED_ITEMS)
+    few = (*rates_and_weights(sample, seed), complete[:sample])
+    theirs = cost(partial(published.mixed, *few, _BUDGET * sample), 1)
+    return theirs.processor / sample * rate.size / ours.processor
 
 
 def nested_brentq(rate: Floats, weight: Floats, budget: float) -> Floats:
-    """Return the same schedule, page by page with a root finder off the shelf."""
+    """Return the same schedule, page by page with a standard root finder."""
     pages = list(zip(rate.tolist(), weight.tolist(), strict=True))
 
     def looks(price: float) -> list[float]:
@@ -152,7 +151,7 @@ def nested_brentq(rate: Floats, weight: Floats, budget: float) -> Floats:
 def nested_weibull(
     rate: Floats, weight: Floats, shape: Floats, budget: float
 ) -> Floats:
-    """Return the same for Weibull lifetimes: a root of Eq. 4 a page and price."""
+    """Return the schedule for Weibull lifetimes: a root of Eq. 4 a page and price."""
     a = 1.0 / shape
     worth = weight * special.gamma(1.0 + a) * rate**-a
     pages = list(zip(rate.tolist(), worth.tolist(), a.tolist(), strict=True))

@@ -1,8 +1,8 @@
-"""Known tuples kept fresh through keyword search, on recorded relations.
+"""Replay of rules that keep known tuples fresh through keyword search.
 
-Each day every rule may send the same number of requests, answers show what the day's
-table held, and what is left of the difference between copy and table is its content
-staleness. A rule plans as a live form does (``KnownPlan``).
+Each day every rule may send the same number of requests, answers show the recorded
+relation of that day, and the remaining difference between copy and relation is the
+content staleness. A rule plans as for a live form (``KnownPlan``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,18 +43,18 @@ ORACLE = KnownPolicy(
     "knows the truth and takes the largest difference",
     lambda _: KnownOracle(),
 )
-PAPER = "greedy"  # what the other rules are held against
-BLOCKS = 5  # stretches of time whose means are taken as independent
-FEWEST = 3  # days worth replaying
+PAPER = "greedy"  # the rule that the others are compared with
+BLOCKS = 5  # periods whose means are taken as independent
+FEWEST = 3  # days that a replay needs
 
 
 @dataclass(frozen=True)
 class ContentStudy:
-    """What is replayed.
+    """The setting of a replay.
 
     Attributes:
         keywords: The columns that can be searched.
-        measure: How versions differ; what is called ``changed`` looks at all columns.
+        measure: How versions differ; ``changed`` compares all columns.
         weight: How much tuples matter; see ``weigher``.
         page_size: Records on a page.
         share: The share of the tuples that is known at the start.
@@ -74,7 +74,7 @@ class ContentStudy:
 
 @dataclass(frozen=True)
 class _World:
-    """One draw of what is served and what is known of it at the start."""
+    """One random draw of the served relation and of the tuples known at the start."""
 
     served: ServedRelation
     differences: Differences
@@ -92,7 +92,7 @@ class _World:
 
 
 def days_of(relation: Relation, begin: float | None, end: float | None) -> Floats:
-    """Return the last look of each day from ``begin`` on until ``end``."""
+    """Return the last snapshot of each day from ``begin`` until ``end``."""
     looks = relation.looks
     last = np.r_[np.floor(looks[1:]) != np.floor(looks[:-1]), True]
     daily = looks[last[: looks.size]]
@@ -112,7 +112,7 @@ def _world(relation: Relation, setting: ContentStudy, rng: Generator) -> _World:
     keywords = [column(relation, name) for name in setting.keywords]
     served = ServedRelation(relation, keywords, page_size=setting.page_size, rng=rng)
     columns = tuple(relation.columns)
-    said = measure(_named(relation, setting.measure), columns)
+    differs = measure(_named(relation, setting.measure), columns)
     weight = setting.weight and _named(relation, setting.weight)
     days = days_of(relation, setting.begin, setting.end)
     served.turn_to(float(days[0]))
@@ -126,29 +126,29 @@ def _world(relation: Relation, setting: ContentStudy, rng: Generator) -> _World:
     places = np.array([served.place[key] for key in local], dtype=np.intp)
     return _World(
         served=served,
-        differences=Differences(served, said),
+        differences=Differences(served, differs),
         pool=pool_for(served.interface, local),
         local=local,
         places=places,
         days=days,
-        measure=said,
+        measure=differs,
         weigh=weigher(weight, columns),
     )
 
 
-def _named(relation: Relation, said: str) -> str:
-    """Return a measure or weight with the name of its column put right."""
-    plain = ":" not in said and said != "changed"
-    return column(relation, said) if plain else said
+def _named(relation: Relation, name: str) -> str:
+    """Return the name of a measure or weight with its column resolved."""
+    plain = ":" not in name and name != "changed"
+    return column(relation, name) if plain else name
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What came of one rule in one world.
+    """The result of one rule in one world.
 
     Attributes:
         curve: Content staleness from each day to the next.
-        coverage: The share of tuples still there that was ever refreshed.
+        coverage: The share of existing tuples that was ever refreshed.
         refreshed: Known tuples refreshed, each once a day.
         requests: Requests sent.
 
@@ -198,12 +198,12 @@ def _played(world: _World, policy: str, budget: float, seed: int) -> _Run:
 
 
 def _mean(off: Floats, weight: Floats, there: Ints) -> float:
-    """Return the content staleness of the tuples that are still there."""
+    """Return the content staleness of the tuples that still exist."""
     here = there >= 0
     return float(np.mean((weight * off)[here])) if here.any() else 0.0
 
 
-def replay(  # noqa: PLR0913  (an experiment, told whole)
+def replay(  # noqa: PLR0913  (all settings of an experiment)
     relation: Relation,
     keywords: Sequence[str],
     *,
@@ -217,11 +217,11 @@ def replay(  # noqa: PLR0913  (an experiment, told whole)
     share: float = 1.0,
     seeds: Sequence[int] = (0,),
 ) -> list[Row]:
-    """Return what each rule makes of ``budget`` requests a day; a row a rule.
+    """Return the result of each rule with ``budget`` requests a day, in a row each.
 
     ``policies`` are names of rules and ``keywords`` of columns (see ``column``);
-    the rest is as in ``ContentStudy``. Each of the ``seeds`` draws what is known, the
-    order of results and the chance in rules.
+    the rest is as in ``ContentStudy``. Each of the ``seeds`` draws the known tuples,
+    the order of results and the random choices of rules.
     """
     _check(policies)
     setting = ContentStudy(
@@ -243,14 +243,14 @@ def _check(policies: Sequence[str]) -> None:
 
 
 def _policy(name: str) -> KnownPolicy:
-    """Return a registered policy, or the oracle, which has to be told the truth."""
+    """Return a registered policy, or the oracle, which needs the truth."""
     if name == ORACLE.name:
         return ORACLE
     try:
         return plugins.load(GROUP, ALIASES.get(name, name), KnownPolicy)
     except UsageError:
-        there = ", ".join([*POLICIES, *KNOWN])
-        raise UsageError(f"there is no rule {name!r}; there is {there}") from None
+        names = ", ".join([*POLICIES, *KNOWN])
+        raise UsageError(f"there is no rule {name!r}; choose one of {names}") from None
 
 
 def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) -> Row:
@@ -260,7 +260,7 @@ def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) ->
         "policy": name,
         "coverage": float(np.mean([run.coverage for run in runs])),
         "tuples_per_request": sum(run.refreshed for run in runs) / max(requests, 1),
-        "staleness": _not_below_nothing(mean_interval(means)),
+        "staleness": _not_negative(mean_interval(means)),
         "requests": requests / len(runs),
         "curve": [
             [float(day), float(value)]
@@ -272,19 +272,20 @@ def _row(name: str, runs: list[_Run], paper: list[_Run] | None, days: Floats) ->
     if paper:
         rival = np.concatenate([_blocks(run.curve) for run in paper])
         row["less_" + PAPER] = mean_interval(means - rival)._asdict()
-        some = rival > 0
-        if some.any():
-            row["over_" + PAPER] = mean_interval(means[some] / rival[some])._asdict()
+        positive = rival > 0
+        if positive.any():
+            ratio = mean_interval(means[positive] / rival[positive])
+            row["over_" + PAPER] = ratio._asdict()
     return row
 
 
-def _not_below_nothing(found: Interval) -> Row:
-    """Return an interval of something that cannot be negative."""
+def _not_negative(found: Interval) -> Row:
+    """Return the interval of a quantity that cannot be negative."""
     return {**found._asdict(), "low": max(found.low, 0.0)}
 
 
 def _blocks(curve: Floats) -> Floats:
-    """Return the means of stretches of time, which are nearly independent."""
+    """Return the means of periods, which are nearly independent."""
     return np.array(
         [part.mean() for part in np.array_split(curve, BLOCKS) if part.size]
     )

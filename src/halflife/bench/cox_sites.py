@@ -1,4 +1,4 @@
-"""How recorded text databases drift: coefficients, tests, and databases left out.
+"""The drift of recorded text databases: coefficients, tests, cross-validation.
 
 Two views of each database: all of its documents, and those of the last 13 weeks. The
 covariates are the paper's: ln|D| and the threshold tau at the start of a spell, and
@@ -23,8 +23,8 @@ from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import Weekly
 
 TAUS = {"all": (0.001, 0.0025, 0.005, 0.01), "recent": (0.01, 0.02, 0.05, 0.1)}
-_COLUMNS = ("ln_size", "kl_1", "tau")  # ALL, as the summaries call them
-_TINY = 1e-6  # of divergence, so that none at all has a logarithm
+_COLUMNS = ("ln_size", "kl_1", "tau")  # ALL, by the names of summary features
+_TINY = 1e-6  # added to a divergence, so that 0 has a logarithm
 
 
 class SummarySpells(NamedTuple):
@@ -37,10 +37,10 @@ class SummarySpells(NamedTuple):
 
 
 def run(folder: Path, sites: int | None = None) -> list[dict[str, Any]]:
-    """Return what was found in each view, on all sites or the first few."""
+    """Return the results of each view, on all sites or the first few."""
     whole = load(folder)
-    some = whole if sites is None else whole.select(whole.sites[:sites])
-    views = {"all": some, "recent": some.recent()}
+    weekly = whole if sites is None else whole.select(whole.sites[:sites])
+    views = {"all": weekly, "recent": weekly.recent()}
     return [
         {"view": name} | study(seen(view, TAUS[name])) for name, view in views.items()
     ]
@@ -50,18 +50,18 @@ def seen(view: Weekly, taus: tuple[float, ...]) -> SummarySpells:
     """Return the spells of all summaries whose covariates are known."""
     found = drifts(view)
     lives = lifetimes(found, taus)
-    told = features(found, lives, training=2)
-    known = told.known(_COLUMNS)
-    x = np.column_stack([told.column(name) for name in _COLUMNS])[known]
+    covariates = features(found, lives, training=2)
+    known = covariates.known(_COLUMNS)
+    x = np.column_stack([covariates.column(name) for name in _COLUMNS])[known]
     length, gone = lives.length[known], lives.event[known]
     lower, upper = np.where(gone, length - 1, length), np.where(gone, length, np.inf)
-    domain = np.array(told.stratum, np.str_)[known]
+    domain = np.array(covariates.stratum, np.str_)[known]
     spells = Spells.of(np.zeros(length.size), lower, upper)
     return SummarySpells(spells, x, domain, lives.database[known])
 
 
 def study(data: SummarySpells) -> dict[str, Any]:
-    """Return the model with its errors and tests, and how it does when validated."""
+    """Return the model with its errors and tests, and its cross-validation."""
     spells, x, domain, database = data
     model = DriftModel().fit(spells, x, domain=domain, database=database)
     cox = model.learned_.cox
@@ -86,7 +86,7 @@ def study(data: SummarySpells) -> dict[str, Any]:
 
 
 def _proportional(data: SummarySpells, *, clustered: bool) -> dict[str, Any]:
-    """Return the chances of proportional hazards, with dummies for the domains."""
+    """Return the p-values of proportional hazards, with dummies for the domains."""
     kinds = np.unique(data.domain)[1:]
     x = np.column_stack((data.x, data.domain[:, None] == kinds))
     spells = data.spells
@@ -97,21 +97,21 @@ def _proportional(data: SummarySpells, *, clustered: bool) -> dict[str, Any]:
         cluster=data.database if clustered else None,
         names=(*ALL, *(f"domain={kind}" for kind in kinds)),
     )
-    told = found.proportionality()
-    return _by(told.names, told.p_value) | {"proposed": found.propose_strata()}
+    test = found.proportionality()
+    return _by(test.names, test.p_value) | {"proposed": found.propose_strata()}
 
 
 def _validated(model: DriftModel, data: SummarySpells) -> dict[str, float]:
-    told: Validation = validate(
+    result: Validation = validate(
         model, data.spells, data.x, domain=data.domain, database=data.database
     )
-    spells = np.where(told.predictable, told.spells, 0.0)
+    spells = np.where(result.predictable, result.spells, 0.0)
     return {
-        "brier": float(told.brier @ spells / spells.sum()),
-        "plain": float(told.plain @ spells / spells.sum()),
-        "skill": told.skill,
-        "off": float(told.off @ spells / spells.sum()),
-        "concordance": told.overall.value,
+        "brier": float(result.brier @ spells / spells.sum()),
+        "plain": float(result.plain @ spells / spells.sum()),
+        "skill": result.skill,
+        "off": float(result.off @ spells / spells.sum()),
+        "concordance": result.overall.value,
     }
 
 

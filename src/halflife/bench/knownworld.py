@@ -1,4 +1,4 @@
-"""A recorded relation behind a form, day by day, and the truth about a copy of it."""
+"""A recorded relation behind a form, day by day, and the true staleness of a copy."""
 
 from collections.abc import Sequence
 
@@ -12,18 +12,18 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import Measure, number
 from halflife.recordings.relations import KEY, Relation
 
-_PART = 0.05  # of the tuples; a word that more have is no topic
+_PART = 0.05  # share of the tuples; a word that more have is no topic
 
 
 class ServedRelation:
-    """The relation as ``halflife.core.forms.Form``, at the day that it was turned to.
+    """The relation as ``halflife.core.forms.Form``, at a day that can be set.
 
     It answers as ``halflife.queries.table_form.TableForm`` over ``Relation.at(day)``
-    would, without building a table a day. Results come in an order that has nothing
-    to do with the records and is the same on all days.
+    would, without building a table each day. The order of results does not depend on
+    the records and is the same on all days.
 
     Args:
-        relation: What is served.
+        relation: The relation to serve.
         keywords: The columns that are searched by word.
         page_size: Records on a page.
         rng: Decides the order of results.
@@ -50,14 +50,14 @@ class ServedRelation:
         self._face, first = _faces(relation, keywords)
         shown = [self.record(version) for version in first.tolist()]
         terms = [self.interface.terms(record) for record in shown]
-        self.incidence = Incidence.joining(map(str, range(first.size)), terms)
+        self.incidence = Incidence.from_terms(map(str, range(first.size)), terms)
         self._rank = rng.permutation(len(self.keys))
         self.version = np.full(len(self.keys), -1, dtype=np.intp)
         self._of_face = np.full(first.size, -1, dtype=np.intp)
         self._days: dict[float, Ints] = {}
 
     def turn_to(self, day: float) -> None:
-        """Serve what the last look until ``day`` showed."""
+        """Serve the last snapshot until ``day``."""
         if day not in self._days:
             self._days[day] = self.relation.rows(day)
         versions = self._days[day]
@@ -111,9 +111,9 @@ class ServedRelation:
 
 
 def _faces(relation: Relation, keywords: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return what each version shows to searches, numbered, and its first version.
+    """Return a number for the searchable values of each version, and first versions.
 
-    Versions of a spell that only differ in other columns show the same face.
+    Versions of a spell that only differ in other columns have the same number.
     """
     spell = relation.spell
     fresh = np.r_[True, spell[1:] != spell[:-1]][: spell.size]
@@ -127,7 +127,7 @@ def _faces(relation: Relation, keywords: Sequence[str]) -> tuple[Ints, Ints]:
 
 
 class Differences:
-    """How far versions of a relation are apart by a measure, over many at once.
+    """The differences between many versions of a relation, by a measure.
 
     Args:
         served: The relation.
@@ -147,17 +147,17 @@ class Differences:
             self._codes = [_coded(column) for column in columns]
 
     def __call__(self, held: Ints, there: Ints) -> Floats:
-        """Return the difference of each pair of versions; 0 where none is there."""
+        """Return the difference of each pair of versions; 0 where one is missing."""
         found = np.zeros(held.size)
         rows = np.flatnonzero((there >= 0) & (held != there))
-        one, two = held[rows], there[rows]
+        old, new = held[rows], there[rows]
         if self._numbers:
-            found[rows] = sum(np.abs(n[two] - n[one]) for n in self._numbers)
+            found[rows] = sum(np.abs(n[new] - n[old]) for n in self._numbers)
         elif self._codes:
-            found[rows] = np.any([c[two] != c[one] for c in self._codes], axis=0)
+            found[rows] = np.any([c[new] != c[old] for c in self._codes], axis=0)
         else:
             record, differ = self._served.record, self._measure.differ
-            pairs = zip(one.tolist(), two.tolist(), strict=True)
+            pairs = zip(old.tolist(), new.tolist(), strict=True)
             found[rows] = [differ(record(a), record(b)) for a, b in pairs]
         return found
 
@@ -169,7 +169,7 @@ def _coded(values: np.ndarray[tuple[int, ...], np.dtype[np.object_]]) -> Ints:
 
 
 def topical(incidence: Incidence, share: float, rng: Generator) -> Bools:
-    """Return which records are known: all about some words drawn at random.
+    """Return which records are known: all records of some random words.
 
     Words are drawn until so large a share is known; words that more than a twentieth
     of the records have are no topics.

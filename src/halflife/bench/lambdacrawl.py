@@ -1,9 +1,9 @@
-"""LambdaCrawl as its paper gives it, page after page: a rival for the benches.
+"""LambdaCrawl as in its paper, page after page: a rival for the benchmarks.
 
 Kolobov et al., "Staying up to date with online content changes using reinforcement
 learning for scheduling", NeurIPS 2019, algorithms 1 to 3, written from the paper in the
 form of the code published with it: loops over pages, a bisection on the price to a
-tolerance in the price's own units, and a scalar minimisation over how to split the
+tolerance in the price's own units, and a scalar minimisation over the split of the
 budget between pages that announce their changes and pages that do not.
 """
 
@@ -16,7 +16,7 @@ from scipy import optimize
 from halflife.core.arrays import Bools, Floats
 
 _LOOSE = 0.1  # the published tolerance of the price
-_SPLIT = 0.005  # of the budget; the published tolerance of the split
+_SPLIT = 0.005  # share of the budget; the published tolerance of the split
 
 
 def bisection(
@@ -40,7 +40,7 @@ def bisection(
 
 
 def by_bisection(rate: Floats, weight: Floats, budget: float) -> Floats:
-    """Return LambdaCrawl's looks a day, page after page as in the published code."""
+    """Return LambdaCrawl's fetches a day, page after page as in the published code."""
     price = bisection(rate, weight, budget, by_page)
     looks = np.zeros(rate.size)
     for i in range(rate.size):
@@ -49,7 +49,7 @@ def by_bisection(rate: Floats, weight: Floats, budget: float) -> Floats:
 
 
 def by_page(rate: Floats, weight: Floats, price: float) -> float:
-    """Return the looks a day at a price, page after page as in the published code."""
+    """Return the fetches a day at a price, page after page as in the published code."""
     total = 0.0
     for i in range(len(rate)):
         root = sqrt(rate[i] ** 2 + 4 * weight[i] * rate[i] / price)
@@ -58,15 +58,15 @@ def by_page(rate: Floats, weight: Floats, price: float) -> float:
 
 
 def at_once(rate: Floats, weight: Floats, price: float) -> float:
-    """Return the same in one pass over columns."""
+    """Return the fetches a day at a price, in one pass over columns."""
     return float(((np.sqrt(rate**2 + 4 * weight * rate / price) - rate) / 2).sum())
 
 
 def saturating(rate: Floats, weight: Floats, budget: float) -> Floats:
-    """Return the chances of a look after an announced change (algorithm 2).
+    """Return the chances of a fetch after an announced change (algorithm 2).
 
-    Chances go by weight / rate; those that would exceed 1 are set to it, and what is
-    left is shared anew among the others until none exceeds 1.
+    Chances are proportional to weight / rate; those that would exceed 1 are set to 1,
+    and the rest is divided again among the others until none exceeds 1.
     """
     chance, left = np.zeros(rate.size), budget
     while True:
@@ -88,19 +88,19 @@ def saturating(rate: Floats, weight: Floats, budget: float) -> Floats:
 def mixed(
     rate: Floats, weight: Floats, complete: Bools, budget: float
 ) -> tuple[Floats, Floats]:
-    """Return rates of looks, and chances after announcements (algorithm 3)."""
-    told = (rate[complete], weight[complete])
-    blind = (rate[~complete], weight[~complete])
+    """Return rates of fetches, and chances after announcements (algorithm 3)."""
+    announced = (rate[complete], weight[complete])
+    silent = (rate[~complete], weight[~complete])
 
     def lost(split: float) -> float:
-        looks = by_bisection(*blind, budget - split)
-        chance = saturating(*told, split)
-        quiet = sum(w * log(1 + r / f) for r, w, f in zip(*blind, looks, strict=True))
-        heard = sum(w * log(p) for w, p in zip(told[1], chance, strict=True))
-        return float(quiet - heard)
+        looks = by_bisection(*silent, budget - split)
+        chance = saturating(*announced, split)
+        unseen = sum(w * log(1 + r / f) for r, w, f in zip(*silent, looks, strict=True))
+        seen = sum(w * log(p) for w, p in zip(announced[1], chance, strict=True))
+        return float(unseen - seen)
 
-    most = min(budget, float(told[0].sum()))
+    most = min(budget, float(announced[0].sum()))
     best = optimize.minimize_scalar(
         lost, bounds=(0, most), method="bounded", options={"xatol": _SPLIT * budget}
     ).x
-    return by_bisection(*blind, budget - best), saturating(*told, best)
+    return by_bisection(*silent, budget - best), saturating(*announced, best)

@@ -1,4 +1,4 @@
-"""Every policy on the same page histories, under the same budgets."""
+"""The league: all policies on the same page histories, with the same budgets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ from halflife.recordings.histories import RecordedSpan
 from halflife.replay.pages import Replay, StrategyScore
 
 ORACLE = "oracle"
-FEWEST_CHANGES = 0.3  # that the oracle takes a page to have, also if it had none
+FEWEST_CHANGES = 0.3  # that the oracle assumes of a page without changes
 DAYS, WARM, TICKS = 360.0, 60.0, 1
 SHARES = (0.002, 0.005, 0.01, 0.02, 0.05)
 
-_ORDER = 20031  # the seed of the order in which pages are dealt to every policy
+_ORDER = 20031  # the seed of the order of pages, the same for every policy
 
 Job: TypeAlias = tuple[str, float]  # a policy and a budget
 Advance: TypeAlias = Callable[[int, str], None]
@@ -31,14 +31,14 @@ Resolve: TypeAlias = Callable[[str, Replay], Strategy]
 
 @dataclass(frozen=True, slots=True)
 class LeagueRules:
-    """The same for every policy.
+    """The rules of a league, the same for every policy.
 
     Attributes:
-        shares: Budgets to try, in looks a day as shares of the items.
-        seeds: Repetitions; only policies that leave things to chance need them.
+        shares: Budgets to try, in fetches a day as shares of the items.
+        seeds: Repetitions; only policies with random choices need them.
         ticks: Moments a day at which requests are spent.
         warm: Days at the beginning that are not scored.
-        executor: Who plays; the result is the same.
+        executor: The executor that runs the replays; the result is the same.
 
     """
 
@@ -85,7 +85,7 @@ def standing(
     advance: Advance,
     resolve: Resolve = named,
 ) -> list[standings.Row]:
-    """Return the rows of ``compare``, of strategies that ``resolve`` knows by name."""
+    """Return the rows of ``compare``, of strategies that ``resolve`` finds by name."""
     if recorded.begin + rules.warm >= recorded.end:
         raise UsageError(
             f"the history has {recorded.end - recorded.begin:g} days, of which "
@@ -103,10 +103,10 @@ def standing(
 
 
 def dealt(recorded: RecordedSpan) -> RecordedSpan:
-    """Return the same items in an order left to chance, and the same every time.
+    """Return the same items in a random order, the same every time.
 
-    Files list a site's pages together, and many policies break ties by order: they
-    would sweep the web site by site, which no crawler does and which costs them.
+    Files list the pages of a site together, and many policies break ties by order:
+    they would crawl site after site, as no real crawler does, and score too low.
     """
     rng = np.random.default_rng(_ORDER)
     rows = rng.permutation(len(recorded.recording))
@@ -133,7 +133,7 @@ def play(
     advance: Advance,
     resolve: Resolve = named,
 ) -> dict[Job, list[StrategyScore]]:
-    """Return the scores of every policy at every budget, one a seed that matters."""
+    """Return the scores of every policy at every budget, one for each seed needed."""
     jobs = [(name, share) for share in rules.shares for name in names]
     found: dict[Job, list[StrategyScore]] = {}
     work = partial(_play, recorded, rules, resolve)
@@ -147,7 +147,7 @@ def play(
 def _play(
     recorded: RecordedSpan, rules: LeagueRules, resolve: Resolve, job: Job
 ) -> list[StrategyScore]:
-    """Return a policy's score for each seed; one is enough if it draws nothing."""
+    """Return a policy's score for each seed; one if it has no random choices."""
     name, share = job
     replay = rules.replay(recorded, share)
     strategy = resolve(name, replay)
@@ -167,14 +167,14 @@ def oracle(replay: Replay) -> Strategy:
     return Strategy(
         Index("freshness"),
         partial(KnownRates, rate),
-        "The index rule with every page's true mean rate, which nobody can know.",
+        "The index rule with every page's true mean rate, which no crawler can know.",
     )
 
 
 def report(
     recorded: RecordedSpan, rules: LeagueRules, rows: Sequence[standings.Row]
 ) -> dict[str, object]:
-    """Return the league as one answer: what was played, and the rows."""
+    """Return the league as one answer: its setting, and the rows."""
     return {
         "items": len(recorded.recording),
         "groups": len(set(recorded.recording.group)),

@@ -1,4 +1,4 @@
-"""Play one task of finding new records: a table behind a form, an old copy of it."""
+"""Replay the search for new records: a table behind a form, and an old copy of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -30,21 +30,21 @@ from halflife.queries.sampling import Sampling
 from halflife.queries.table_form import TableFaults, TableForm
 from halflife.recordings.relations import Relation
 
-POINTS = 40  # of a curve that are told
-OFTEN = 20.0  # records that share a value make it one to select
+POINTS = 40  # of a curve in the result
+OFTEN = 20.0  # records for each value, from which on values are selected
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A copy that has grown old, and what there is now.
+    """An old copy, and the present records.
 
     Attributes:
         before: The copy.
-        now: What there is.
+        now: The present records.
         came: When the records of the copy were first seen, in days.
-        dates: When the records that are there now were first seen.
-        since: What came after this day came lately.
+        dates: When the present records were first seen.
+        since: Records that came after this day are recent.
         begin: The day of the copy.
         end: The day of the form.
 
@@ -61,20 +61,20 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """How a task is played.
+    """The setting of a replay.
 
     Attributes:
         page_size: Records on a page.
         cap: Results of a query that can be reached; None if all can.
-        counts: What the form's counts are worth.
-        share: Of the records are in the sample of those that want one.
-        biased: Sample records by how many terms they meet, not evenly.
-        drilled: Draw the sample through the form, by this method; else it is simply
-            there, at the price of its pages.
-        lies: The factor by which counts are off.
+        counts: How exact the form's counts are.
+        share: Share of the records in the sample of policies that need one.
+        biased: Sample records by the number of terms they meet, not evenly.
+        drilled: Draw the sample through the form, by this method; else it is given, at
+            the cost of its pages.
+        lies: The factor by which counts are wrong.
         most: Requests at most.
-        seeds: Of the order of results, the sample and the policy's own chance.
-        insert_only: Leave out of the copy what is gone by now, as if nothing went.
+        seeds: Seeds of the order of results, the sample and the policy's choices.
+        insert_only: Leave deleted records out of the copy, as if none were deleted.
 
     """
 
@@ -96,11 +96,10 @@ def task(
     """Return the task to bring the copy of a day to a later one.
 
     Args:
-        relation: What the table held when.
+        relation: The history of the table.
         begin: The day of the copy.
         end: The day of the form.
-        insert_only: Leave out of the copy what is gone by then, as if nothing ever
-            went.
+        insert_only: Leave deleted records out of the copy, as if none were deleted.
 
     """
     before, now = relation.at(begin), relation.at(end)
@@ -117,10 +116,10 @@ POLICIES = (
 
 
 def policy(name: str, work: Task, interface: Interface) -> FreshPolicy:
-    """Return a rule for new records by its name; raise ``UsageError`` if none is.
+    """Return a rule for new records by its name; raise ``UsageError`` if unknown.
 
-    All are registered but the oracle, which has to be told the truth. A rule plays by
-    itself here: a live form joins ``expected`` with others where it can.
+    All are registered but the oracle, which needs the truth. Each rule runs alone here,
+    while a live form combines ``expected`` with others.
     """
     if name == "oracle":
         return FreshOracle(work.now)
@@ -132,8 +131,8 @@ def policy(name: str, work: Task, interface: Interface) -> FreshPolicy:
         seen = dict.fromkeys(work.before, work.begin)
         return Rotation(interface, work.before, seen, came, max(gap, 1.0))
 
-    outset = RuleContext(since=work.since, now=work.end, gap=gap, values=values)
-    return registered.make(outset)
+    context = RuleContext(since=work.since, now=work.end, gap=gap, values=values)
+    return registered.make(context)
 
 
 def check(names: Sequence[str]) -> None:
@@ -147,9 +146,9 @@ def _registered(name: str) -> NewPolicy:
     try:
         return plugins.load(GROUP, ALIASES.get(name, name), NewPolicy)
     except UsageError:
-        there = ", ".join(dict.fromkeys([*POLICIES, *NEW]))
+        names = ", ".join(dict.fromkeys([*POLICIES, *NEW]))
         raise UsageError(
-            f"--policies: no policy is named {name!r}; {there} are"
+            f"--policies: no policy is named {name!r}; choose one of {names}"
         ) from None
 
 
@@ -164,12 +163,12 @@ def replay(
     """Return how policies find the records that came between two days.
 
     Args:
-        relation: What the table held when.
+        relation: The history of the table.
         begin: The day of the copy.
         end: The day of the form.
-        attributes: What the form asks for.
+        attributes: The attributes that the form can query.
         policies: Names; see ``policy``.
-        game: How it is played.
+        game: The setting.
 
     """
     game = game or Game()
@@ -180,9 +179,9 @@ def replay(
 def play(
     work: Task, attributes: Sequence[Attribute], policies: Sequence[str], game: Game
 ) -> list[dict[str, Any]]:
-    """Return one row for each policy and seed: what it found, and for how much.
+    """Return one row for each policy and seed: its scores and its cost.
 
-    The curve is of requests and the share of the new records found for them.
+    The curve has the share of the new records found, by requests.
     """
     can = {"everything": True, "newest": True} if "newest" in policies else {}
     interface = Interface(
@@ -211,13 +210,13 @@ def _one(
         sampler = DrilledSample(work.before, game.share, game.drilled)
     local = LocalRecords(interface, work.before, work.came)
     ledger = Ledger(form, game.most)
-    return _told(
+    return _row(
         harvest(policy(name, work, interface), local, ledger, rng, sampler), work
     )
 
 
 def sample_of(form: TableForm, game: Game, rng: Generator) -> Sampler:
-    """Return a random sample of a table, at the price of its pages."""
+    """Return a random sample of a table, at the cost of its pages."""
     keys = form.incidence.keys
     degree = np.diff(form.incidence.start).astype(np.float64)
     chance = degree / degree.sum() if game.biased else None
@@ -225,11 +224,11 @@ def sample_of(form: TableForm, game: Game, rng: Generator) -> Sampler:
     return GivenSample({keys[i]: form.records[keys[i]] for i in rows.tolist()})
 
 
-def _told(done: Harvest, work: Task) -> dict[str, Any]:
+def _row(done: Harvest, work: Task) -> dict[str, Any]:
     fresh = len(work.now.keys() - work.before.keys())
     curve = np.array(done.curve, dtype=np.float64).reshape(-1, 2)
-    some = np.unique(np.linspace(0, len(curve) - 1, POINTS).astype(np.intp))
-    points = [[int(a), round(b / max(fresh, 1), 4)] for a, b in curve[some].tolist()]
+    rows = np.unique(np.linspace(0, len(curve) - 1, POINTS).astype(np.intp))
+    points = [[int(a), round(b / max(fresh, 1), 4)] for a, b in curve[rows].tolist()]
     needed = {str(x): requests_to(done.curve, x * fresh) for x in LEVELS}
     found = asdict(scores(done, work.before.keys(), work.now.keys()))
     return {
@@ -241,11 +240,11 @@ def _told(done: Harvest, work: Task) -> dict[str, Any]:
 
 
 def infer(records: Iterable[Attributes], names: Sequence[str]) -> list[Attribute]:
-    """Return the attributes of a form as the values of its records suggest.
+    """Return the attributes of a form, inferred from the values of its records.
 
-    A name may say its kind, as in ``title:keyword``. Else numbers are asked for by
+    A name may include its kind, as in ``title:keyword``. Else numbers are queried by
     range, cut into tenths; values that repeat or have no more than two words are
-    selected; texts are asked for by word.
+    selected; texts are queried by word.
     """
     rows = list(records)
     return [_attribute(rows, *name.partition(":")[::2]) for name in names]

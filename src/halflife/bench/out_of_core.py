@@ -1,4 +1,4 @@
-"""How long the best schedule takes for items in Parquet files, and how much memory."""
+"""The time and memory of the best schedule for items in Parquet files."""
 
 import os
 import shutil
@@ -19,12 +19,12 @@ from halflife.recordings.item_parts import allocate_files, parts_of
 
 PER_FILE = 1_000_000  # items
 _PER_ITEM = 0.2  # requests a day
-_BYTES = 40  # of disk an item takes: three columns, and the frequency
+_BYTES = 40  # of disk for each item: three columns, and the frequency
 _COSTS = (0.5, 3.0)
 
 
 class MeasuredProcess(InProcess):
-    """An executor that notes what its processes take.
+    """An executor that measures the memory and time of its processes.
 
     Attributes:
         memory: The most memory that each process had, in bytes, by its number.
@@ -75,8 +75,8 @@ def run(
 ) -> dict[str, float | int | str]:
     """Return the time, the memory and the exactness of a plan from Parquet files.
 
-    The files are made first, in ``folder`` or where temporary files go, and removed in
-    the end; that is not counted. The start of the executor is told apart.
+    The files are made first, in ``folder`` or the temporary directory, and removed in
+    the end; that is not counted. The start of the executor is timed separately.
     """
     with tempfile.TemporaryDirectory(prefix="halflife-", dir=folder) as made:
         source, target = Path(made) / "items", Path(made) / "plan"
@@ -104,7 +104,7 @@ def planned(
     began, own = perf_counter(), process_time()
     plan = allocate_files(parts_of(source, target), budget, workers)
     seconds, own = perf_counter() - began, process_time() - own
-    here = os.getpid() in workers.memory  # this process has done the work itself
+    here = os.getpid() in workers.memory  # this process did the work itself
     return {
         "seconds": seconds,
         "processor_seconds": own + (0.0 if here else workers.processor),
@@ -129,7 +129,7 @@ def _refuse_full(folder: Path, items: int) -> None:
 
 
 def _nothing(_: int) -> None:
-    """Do nothing: the first work that a process gets waits for its start."""
+    """Do nothing: the first part waits for the start of its process."""
 
 
 def files_of(items: int) -> list[tuple[int, int]]:
@@ -140,7 +140,7 @@ def files_of(items: int) -> list[tuple[int, int]]:
 
 
 def make_file(folder: Path, file: tuple[int, int]) -> None:
-    """Write a file of made-up items, the same every time."""
+    """Write a file of synthetic items, the same every time."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
     from pyarrow import parquet  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Made-up pages whose rates and weights are spread as on real sites."""
+"""Synthetic pages whose rates and weights are distributed as on real sites."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from halflife.recordings.pages import Recording
 def rates_and_weights(items: int, seed: int) -> tuple[Floats, Floats]:
     """Return change rates (lognormal, median 0.1 a day) and Pareto weights.
 
-    The same spread as in the measurements of docs/allocation.md, so that figures
-    can be compared: sigma 1.8, rates within 5e-4 .. 50, whole weights to 2000.
+    They have the distribution of the measurements in docs/allocation.md, so that
+    figures can be compared: sigma 1.8, rates within 5e-4 .. 50, whole weights to 2000.
     """
     rng = np.random.default_rng(seed)
     rate = np.clip(np.exp(rng.normal(np.log(0.1), 1.8, items)), 5e-4, 50.0)

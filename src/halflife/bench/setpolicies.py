@@ -1,4 +1,4 @@
-"""What schedules buy on the history of a set source."""
+"""Scores of schedules on the history of a set source."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -18,15 +18,15 @@ from halflife.replay.listings import (
 )
 
 LEARNED = 0.6  # the share of a history that schedules and groups learn from
-EARLIER, LATER = 400, 200  # looks to learn from and to be tried on, at most
-FEWEST = 10  # looks worth a replay
+EARLIER, LATER = 400, 200  # snapshots for learning and for scoring, at most
+FEWEST = 10  # snapshots that a replay needs
 CONFIDENCES = (0.5, 0.8, 0.95)
 
 Row = dict[str, object]
 
 
 def stretch(source: Collection) -> tuple[Collection, float]:
-    """Return the part of a history to be used, and when learning ends in it."""
+    """Return the part of a history to use, and the moment when learning ends in it."""
     at = int(LEARNED * (source.looks.size - 1))
     looks = source.looks[max(at - EARLIER, 0) : at + 1 + LATER]
     return thin(source, looks), float(source.looks[at])
@@ -35,25 +35,24 @@ def stretch(source: Collection) -> tuple[Collection, float]:
 def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     """Return a row for each schedule: quality, syncs, and how often it fell short.
 
-    What is due is what a live listing with a long ``max_interval`` goes by.
-    ``static`` is what the forecast says when learning ends, kept for good;
-    ``threshold`` asks it anew after each sync; ``paced`` does so by two rates, ``static
-    AR`` and ``adaptive AR`` by the paper's autoregressions;
-    ``priced`` spends where it lowers mean loss most, at the price at which the
-    paced threshold stood when learning ended; ``fixed in hindsight`` is the longest
-    interval with recall below the target for at most 5 % of the time, or at the
-    ends of at most 5 % of its cycles.
+    Syncs are due as for a live listing with a long ``max_interval``. ``static`` keeps
+    the interval forecast when learning ends; ``threshold`` forecasts it again after
+    each sync; ``paced`` does so by two rates, ``static AR`` and ``adaptive AR`` by the
+    paper's autoregressions; ``priced`` syncs where it lowers the mean loss most, at the
+    price of the paced threshold when learning ended; ``fixed in hindsight`` is the
+    longest interval with recall below the target for at most 5 % of the time, or at
+    the ends of at most 5 % of its cycles.
     """
-    part, begin = stretch(source)
-    replay = SetReplay(part, begin, target)
-    known = part.until(begin)
+    history, begin = stretch(source)
+    replay = SetReplay(history, begin, target)
+    known = history.until(begin)
     rivals: dict[str, Schedule] = {"every look": FixedInterval(0.0)}
     for sure in CONFIDENCES:
         terms = ListingTerms(target, sure, longest=FARTHEST)
-        asked = _schedule(names.threshold_pooled, terms)
+        threshold = _schedule(names.threshold_pooled, terms)
         paced = _schedule(names.threshold_paced, terms)
-        rivals[f"static {sure}"] = FixedInterval(asked(known) - last_fetch(known))
-        rivals[f"threshold {sure}"] = asked
+        rivals[f"static {sure}"] = FixedInterval(threshold(known) - last_fetch(known))
+        rivals[f"threshold {sure}"] = threshold
         rivals[f"static AR {sure}"] = _schedule(names.threshold_static, terms)
         rivals[f"adaptive AR {sure}"] = _schedule(names.threshold_adaptive, terms)
         rivals[f"paced {sure}"] = paced
@@ -63,12 +62,12 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     scores = {name: replay.score(rival) for name, rival in rivals.items()}
     _, scores["fixed in hindsight"] = replay.longest_fixed()
     _, scores["fixed in hindsight, ends"] = replay.longest_fixed(at_ends=True)
-    rows = [told(part, name, score) for name, score in scores.items()]
-    return rows + _compared(part, scores)
+    rows = [told(history, name, score) for name, score in scores.items()]
+    return rows + _compared(history, scores)
 
 
 def _schedule(policy: ListingPolicy, terms: ListingTerms) -> Schedule:
-    """Return when a live listing would be fetched by a policy."""
+    """Return the schedule of a live listing under a policy."""
     return partial(policy.due, terms=terms)
 
 
@@ -113,5 +112,5 @@ def _compared(source: Collection, scores: Mapping[str, ScheduleScore]) -> list[R
 
 
 def usual_gap(source: Collection) -> float:
-    """Return the usual days between two looks."""
+    """Return the median number of days between two snapshots."""
     return float(np.median(np.diff(source.looks)))

@@ -1,4 +1,4 @@
-"""From scores to a table: means, intervals, differences, and how close to the best."""
+"""The table of a league: means, intervals, differences, and closeness to the bounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -28,19 +28,19 @@ Row: TypeAlias = dict[str, Any]
 Figure: TypeAlias = dict[str, float]
 
 CHAMPION, UNIFORM = "champion", "uniform"
-RIVALS = (UNIFORM, "nutch-adaptive", CHAMPION)  # whom everybody is held against
-FEWEST_GROUPS = 5  # with fewer, groups cannot say how sure we are
-_SEED = 20030  # every row goes by the same draws, so that rows can be compared
+RIVALS = (UNIFORM, "nutch-adaptive", CHAMPION)  # compared with every policy
+FEWEST_GROUPS = 5  # fewer groups give no interval
+_SEED = 20030  # every row uses the same draws, so that rows can be compared
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What could be had at one budget.
+    """Upper bounds of freshness at one budget.
 
     Attributes:
-        blind: Without news, if changes came at even odds (B0).
+        blind: Without announcements, if changes came at random (B0).
         told: If every change were announced (B1).
-        hindsight: Knowing the future; nobody exceeds it (B2).
+        hindsight: With knowledge of the future; no policy exceeds it (B2).
 
     """
 
@@ -57,15 +57,15 @@ def rows(
     sums = {job: averaged([s.sums for s in runs]) for job, runs in scores.items()}
     groups = max((len(s.names) for s in sums.values()), default=1)
     counts = draws(groups, np.random.default_rng(_SEED))
-    told = []
+    rows = []
     for (name, share), runs in scores.items():
         mine, bound = sums[name, share], bounds[share]
         row: Row = {"policy": name, "budget": share, "runs": len(runs)}
         row |= _figures(runs, mine, counts) | _spent(runs) | asdict(bound)
         rivals = {r: sums[r, share] for r in RIVALS if (r, share) in sums}
-        told.append(row | _standing(mine, rivals, bound, counts))
-    _add_savings(told)
-    return told
+        rows.append(row | _standing(mine, rivals, bound, counts))
+    _add_savings(rows)
+    return rows
 
 
 def _figures(runs: Sequence[StrategyScore], mine: GroupSums, counts: Floats) -> Row:
@@ -108,7 +108,7 @@ def _spent(runs: Sequence[StrategyScore]) -> Row:
 def _standing(
     mine: GroupSums, rivals: Mapping[str, GroupSums], bound: Bounds, counts: Floats
 ) -> Row:
-    """Return how a policy stands to its rivals and to what could be had."""
+    """Return a policy's differences to its rivals and to the bounds."""
     fresh, limits = mine.freshness, asdict(bound)
     row: Row = {"closeness": {n: closeness(fresh, b) for n, b in limits.items()}}
     if UNIFORM in rivals:
@@ -116,36 +116,36 @@ def _standing(
         row["headroom"] = {n: headroom(fresh, even, b) for n, b in limits.items()}
     ours = Ratio(mine.fresh, mine.weight)
     row["gain"] = {
-        name: _figure(cluster_interval(counts, ours, Ratio(his.fresh, his.weight)))
-        for name, his in rivals.items()
+        name: _figure(cluster_interval(counts, ours, Ratio(rival.fresh, rival.weight)))
+        for name, rival in rivals.items()
     }
     row["staleness_cut"] = {
-        name: staleness_cut(fresh, his.freshness) for name, his in rivals.items()
+        name: staleness_cut(fresh, rival.freshness) for name, rival in rivals.items()
     }
     return row
 
 
-def _add_savings(told: Sequence[Row]) -> None:
-    """Say which share of a rival's requests would have reached its freshness."""
-    curves = {name: _curve(told, name) for name in dict.fromkeys(_names(told))}
-    for row in told:
+def _add_savings(rows: Sequence[Row]) -> None:
+    """Add the share of a rival's requests that would have reached its freshness."""
+    curves = {name: _curve(rows, name) for name in dict.fromkeys(_names(rows))}
+    for row in rows:
         row["requests_share"] = {}
         for rival in row["gain"]:
-            his = dict(zip(*(c.tolist() for c in curves[rival]), strict=True))
-            level = his[row["budget"]]
+            levels = dict(zip(*(c.tolist() for c in curves[rival]), strict=True))
+            level = levels[row["budget"]]
             needed, known = requests_for(level, *curves[row["policy"]])
             share = needed / row["budget"] if known else None
             row["requests_share"][rival] = share
 
 
-def _curve(told: Sequence[Row], name: str) -> tuple[Floats, Floats]:
-    mine = [r for r in told if r["policy"] == name]
+def _curve(rows: Sequence[Row], name: str) -> tuple[Floats, Floats]:
+    mine = [r for r in rows if r["policy"] == name]
     shares = np.array([r["budget"] for r in mine])
     return shares, np.array([r["freshness"]["mean"] for r in mine])
 
 
-def _names(told: Sequence[Row]) -> list[str]:
-    return [row["policy"] for row in told]
+def _names(rows: Sequence[Row]) -> list[str]:
+    return [row["policy"] for row in rows]
 
 
 def _figure(interval: Interval) -> Figure:

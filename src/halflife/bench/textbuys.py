@@ -1,4 +1,4 @@
-"""What a rule for summaries buys a metasearcher: quality of selection by its ages."""
+"""The gain of a rule for summaries: quality of database selection by their ages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +15,8 @@ from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.names import named
 from halflife.selection.trial import Trial, known_items
 
-BACK = (0, 4)  # weeks before the last in which queries are asked
-EACH = 3  # queries a database and week
+BACK = (0, 4)  # weeks before the last in which queries are sent
+EACH = 3  # queries for each database and week
 NEW = 4  # weeks that a document counts as new
 STARTS = (0, 4, 8, 12)
 MEASURES = ("overlap_5", "known_1", "r_5", "ndcg_5")
@@ -30,13 +30,13 @@ def buys(
     *,
     newest: int | None,
 ) -> list[dict[str, Any]]:
-    """Return the quality of selection under each rule, and what it gains on naive.
+    """Return the quality of selection under each rule, and the gain on naive.
 
     Queries are for known items: documents of the last weeks, or with ``newest`` those
-    that are new in so many weeks. Nothing comes back if no document has rare words.
+    that are new in so many weeks. The result is empty if no document has rare words.
     """
     world = TextWorld.of(view.weekly, view.found)
-    weekly = view.weekly.select(tuple(one.name for one in world.found))
+    weekly = view.weekly.select(tuple(drift.name for drift in world.found))
     rng = default_rng(0)
     weeks = [weekly.weeks - 1 - back for back in BACK]
     trials = [
@@ -47,13 +47,13 @@ def buys(
     if home.size == 0:
         return []
     fresh = _measured(trials, [np.zeros(len(world.found), np.intp)] * len(weeks))
-    told: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for every in everies:
         found = {name: _under(world, view, trials, name, every) for name in names}
         for name in names:
             row = {"view": view.name, "newest": newest, "policy": name, "every": every}
-            told.append(row | _row(found[name], found[NAIVE], fresh, home))
-    return told
+            rows.append(row | _row(found[name], found[NAIVE], fresh, home))
+    return rows
 
 
 def _under(
@@ -61,11 +61,11 @@ def _under(
 ) -> dict[str, Floats]:
     """Return the measures by query under a rule, averaged over starts."""
     parts = []
-    taught = Lessons(world.found, HISTORY, view.tau)
+    all_lessons = Lessons(world.found, HISTORY, view.tau)
     rule = named(name)
     terms = TextTerms(every, rule.price, bounded=rule.bounded)
     for start in STARTS:
-        lessons = taught.since(start)
+        lessons = all_lessons.since(start)
         policy = rule.prepare(lessons)(every)
         run = replay(world, lessons, policy, terms, default_rng(start))
         place = [t.week - view.weekly.since for t in trials]
@@ -93,11 +93,11 @@ def _row(
     counts = draws(databases, default_rng(0), resamples=1000)
     row: dict[str, Any] = {"method": METHOD, "queries": home.size}
     for name in MEASURES:
-        one, plain, new = (
-            _ratio(each[name], home, databases) for each in (mine, naive, fresh)
+        own, plain, new = (
+            _ratio(values[name], home, databases) for values in (mine, naive, fresh)
         )
-        row[name] = _bounds(cluster_interval(counts, one))
-        row[f"{name}_gain"] = _bounds(cluster_interval(counts, one, plain))
+        row[name] = _bounds(cluster_interval(counts, own))
+        row[f"{name}_gain"] = _bounds(cluster_interval(counts, own, plain))
         row[f"{name}_fresh"] = cluster_interval(counts, new).mean
     return row
 

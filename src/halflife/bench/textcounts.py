@@ -1,4 +1,4 @@
-"""Match counts of recorded text databases, as a check asks for them."""
+"""Match counts of recorded text databases, as a check of summaries requests them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,55 +13,55 @@ from halflife.summary.count_check import WORDS, count_noise, counted_divergence
 from halflife.summary.pairs import word_groups
 from halflife.summary.weekly import Weekly
 
-# How a database tells a count: exactly, rounded, by chance, up to a limit (then NaN).
+# How a database reports a count: exact, rounded, noisy, or up to a limit (then NaN).
 Telling: TypeAlias = Callable[[Floats, Generator], Floats]
-TWICE = 10  # words that are asked for twice, to see how far counts are off by chance
+TWICE = 10  # words that are queried twice, to measure the noise of counts
 
 
 def exact(count: Floats, _: Generator) -> Floats:
-    """Tell counts as they are."""
+    """Report the true counts."""
     return count
 
 
 def rounded(digits: int) -> Telling:
-    """Return a telling of so many significant digits: "about 1,200"."""
+    """Return a report of so many significant digits: "about 1,200"."""
 
-    def told(count: Floats, _: Generator) -> Floats:
+    def report(count: Floats, _: Generator) -> Floats:
         size = 10.0 ** (np.floor(np.log10(np.maximum(count, 1.0))) - digits + 1)
         return np.asarray(np.round(count / size) * size)
 
-    return told
+    return report
 
 
 def noisy(spread: float) -> Telling:
-    """Return a telling that is off by chance, another time by another amount."""
+    """Return a report with random errors, different each time."""
 
-    def told(count: Floats, rng: Generator) -> Floats:
+    def report(count: Floats, rng: Generator) -> Floats:
         return np.asarray(count * np.exp(spread * rng.standard_normal(count.size)))
 
-    return told
+    return report
 
 
 def capped(limit: float) -> Telling:
-    """Return a telling that stops at a limit, so that nothing is known from there."""
+    """Return a report that stops at a limit; counts from there on are unknown."""
     return lambda count, _: np.where(count >= limit, np.nan, count)
 
 
 class _Histories(NamedTuple):
-    """Words that were in as many documents in every week, counted together."""
+    """Words with equal document counts in every week, grouped."""
 
     table: NDArray[np.int32]  # documents, weeks x histories
-    words: Floats  # of each
+    words: Floats  # the number of words of each history
 
 
 @dataclass(frozen=True)
 class RecordedCounts:
-    """What databases would have told of the words of their summaries.
+    """The counts that databases would have reported for words of their summaries.
 
     Attributes:
         weekly: Recorded databases.
-        sites: Which of them are asked.
-        told: How they tell counts.
+        sites: Which of them are queried.
+        told: How they report counts.
 
     """
 
@@ -72,7 +72,7 @@ class RecordedCounts:
     _noise: dict[str, float] = field(default_factory=dict, repr=False)
 
     def check(self, place: int, made: int, week: int, rng: Generator) -> float:
-        """Return how far a summary is off by the counts of words drawn from it."""
+        """Return the divergence of a summary, by the counts of random words of it."""
         old, new = self.ask(place, made, week, WORDS, rng)
         return counted_divergence(old, new, noise=self._off(place, made, rng))
 
@@ -81,17 +81,18 @@ class RecordedCounts:
     ) -> tuple[Floats, Floats]:
         """Return the counts of words drawn by their share, then and now.
 
-        Only words are drawn whose count was told when the summary was made.
+        Only words are drawn whose count was known when the summary was made.
         """
-        known = self._histories(self.sites[place])
-        told = self.told(known.table[made].astype(np.float64), rng)
-        usable = np.where(np.isfinite(told), known.table[made] * known.words, 0.0)
+        histories = self._histories(self.sites[place])
+        then = self.told(histories.table[made].astype(np.float64), rng)
+        weight = histories.table[made] * histories.words
+        usable = np.where(np.isfinite(then), weight, 0.0)
         share = np.cumsum(usable)
         if not share[-1] > 0:
             return np.full(words, np.nan), np.full(words, np.nan)
         drawn = np.searchsorted(share, rng.random(words) * share[-1], side="right")
-        now = known.table[week, drawn].astype(np.float64)
-        return told[drawn], self.told(now, rng)
+        now = histories.table[week, drawn].astype(np.float64)
+        return then[drawn], self.told(now, rng)
 
     def _histories(self, site: str) -> _Histories:
         if site not in self._known:
@@ -101,7 +102,7 @@ class RecordedCounts:
         return self._known[site]
 
     def _off(self, place: int, made: int, rng: Generator) -> float:
-        """Return by how much counts are off by chance, asked for twice at once."""
+        """Return the noise of counts, from queries sent twice at once."""
         if self.told is exact:
             return 0.0
         site = self.sites[place]

@@ -1,14 +1,13 @@
-"""How the summaries of recorded text databases age, and how long they stay true.
+"""The ageing of the summaries of recorded text databases, and their lifetimes.
 
 ``python -m halflife.bench.textdrift FOLDER`` reads a folder with
 ``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and prints, for all
 documents and for the view of recent ones, the five metrics of complete summaries by
-age, and lifetimes by threshold. ``--qbs N`` adds what samples of N databases, spread
-evenly over the list, give: by queries, by focused probes, and drawn evenly; five in
-every eighth week.
-``--pictures DIR`` writes the curves as SVG and CSV, and ``--speed`` prints how long
-the complete summaries and the metrics of all pairs of weeks take for 40 databases
-over 52 weeks, and nothing else.
+age, and lifetimes by threshold. ``--qbs N`` adds samples of N databases, spread evenly
+over the list: by queries, by focused probes, and drawn evenly; five in every eighth
+week. ``--pictures DIR`` writes the curves as SVG and CSV. ``--speed`` only prints the
+time for the complete summaries and the metrics of all pairs of weeks, of 40 databases
+over 52 weeks.
 """
 
 import argparse
@@ -45,10 +44,10 @@ from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import Weekly
 
 AGES = (0, 1, 2, 4, 8, 13, 25, 36, 46, 48, 52)
-FEW = 20  # documents without which a summary swings
+FEW = 20  # documents without which a summary is too noisy
 SHOWN = (0.005, 0.1)  # thresholds of the pictures: all documents, recent items
 TAUS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)
-DICTIONARY = 20_000  # words that sampling may begin with
+DICTIONARY = 20_000  # words that a sample may start with
 EVERY = 8  # weeks between samples
 TAUGHT = 30  # documents of each site from which probes are learned
 
@@ -75,7 +74,7 @@ class QueryBased:
 
 
 class FocusedSummaries:
-    """Makes summaries by probes that a classifier over the domains has chosen.
+    """Makes summaries by probes that a classifier over the domains chooses.
 
     The domains (com, org, ...) are the only labels that recorded sites have. Probes
     for a site are learned from documents of the others, in the first week.
@@ -95,16 +94,16 @@ class FocusedSummaries:
                 InMemoryDatabase(weekly.documents(site, week)),
             )
         if site not in self.probes:
-            self.probes[site] = self._learned(site, rng)
+            self.probes[site] = self._learn(site, rng)
         found = focused_sample(self.shelf, self.probes[site]).sample
         if not found.documents:
             return Summary((), np.zeros(0), 0.0, 0)
         return found.summary(float(len(self.shelf.documents)))
 
-    def _learned(self, site: str, rng: Generator) -> TopicProbes:
-        """Return probes learned from every site but this one."""
+    def _learn(self, site: str, rng: Generator) -> TopicProbes:
+        """Return probes learned from all other sites."""
         others = [
-            pair for name, some in self.taught.items() if name != site for pair in some
+            pair for name, docs in self.taught.items() if name != site for pair in docs
         ]
         labels = [label for _, label in others]
         hierarchy = Hierarchy.of(sorted(set(labels)))
@@ -117,18 +116,18 @@ def _taught(
     """Return the words of some documents of a site, and its domain."""
     domain = weekly.stratum[weekly.place(site)]
     shelf = weekly.documents(site, 0)
-    some = rng.permutation(len(shelf))[:TAUGHT]
-    return [(shelf[int(i)].words, domain) for i in some]
+    chosen = rng.permutation(len(shelf))[:TAUGHT]
+    return [(shelf[int(i)].words, domain) for i in chosen]
 
 
 def rows(name: str, found: AgeCurves) -> list[dict[str, Any]]:
-    """Return the curves at some ages, a row each."""
-    told = []
+    """Return the curves at the ages ``AGES``, a row each."""
+    rows = []
     for metric in METRICS:
         curve = found.curves[metric]
         for k, age in enumerate(found.age.tolist()):
             if age in AGES and curve.databases[k]:
-                told.append(
+                rows.append(
                     {
                         "summaries": name,
                         "metric": metric,
@@ -139,15 +138,15 @@ def rows(name: str, found: AgeCurves) -> list[dict[str, Any]]:
                         "databases": int(curve.databases[k]),
                     }
                 )
-    return told
+    return rows
 
 
 def survival(name: str, found: tuple[SummaryDrift, ...]) -> list[dict[str, Any]]:
     """Return how many lifetimes there are at each threshold, and their median."""
-    told = []
+    rows = []
     for tau in TAUS:
         lives = lifetimes(found, (tau,))
-        told.append(
+        rows.append(
             {
                 "summaries": name,
                 "tau": tau,
@@ -156,11 +155,11 @@ def survival(name: str, found: tuple[SummaryDrift, ...]) -> list[dict[str, Any]]
                 "median_weeks": median(lives.length, lives.event),
             }
         )
-    return told
+    return rows
 
 
 def median(length: Floats, event: Bools) -> float | None:
-    """Return the first time that half are gone, by Kaplan and Meier; None if never."""
+    """Return the Kaplan-Meier median of lifetimes; None if it is not reached."""
     if not event.any():
         return None
     spells = Spells.of(np.zeros(length.size), length, np.where(event, length, np.inf))
@@ -179,40 +178,40 @@ def speed(folder: Path, databases: int = 40, weeks: int = 52) -> dict[str, Any]:
     return {
         "databases": min(databases, len(weekly.sites)),
         "weeks": min(weeks, weekly.weeks),
-        "pairs": sum(one.change.kl.size for one in found),
+        "pairs": sum(drift.change.kl.size for drift in found),
         "load_s": round(loaded - began, 2),
         "summaries_and_metrics_s": round(done - loaded, 2),
     }
 
 
 def _part(weekly: Weekly, databases: int, weeks: int) -> Weekly:
-    """Return the first databases and the first weeks."""
+    """Return the first databases in the first weeks."""
     return weekly.select(weekly.sites[:databases]).until(min(weeks, weekly.weeks))
 
 
 def run(
     folder: Path, *, sampled: int = 0, out: Path | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Return ageing and lifetimes in both views; write pictures if asked to."""
+    """Return ageing and lifetimes in both views; write pictures if requested."""
     weekly = load(folder)
     rng = np.random.default_rng(seed)
     found = {"all documents": drifts(weekly), "recent items": drifts(weekly.recent())}
-    views = {name: age_curves(some, rng) for name, some in found.items()}
+    views = {name: age_curves(drift, rng) for name, drift in found.items()}
     if sampled:
         views |= made(weekly, sampled, rng)
     if out is not None:
         lives = zip(found.items(), SHOWN, strict=True)
-        shown = [lasting(name, some, tau) for (name, some), tau in lives]
+        shown = [lasting(name, drift, tau) for (name, drift), tau in lives]
         _write(out, files([*figures(views), *shown]))
-    large = [one for one in found["recent items"] if one.size.min() >= FEW]
+    large = [drift for drift in found["recent items"] if drift.size.min() >= FEW]
     if large:
         views[f"recent items, {FEW} or more"] = age_curves(large, rng)
     return {
         "databases": len(weekly.sites),
         "weeks": weekly.weeks,
         "published": [{"metric": m, "age": a, "mean": v} for m, a, v in PUBLISHED],
-        "ageing": [row for name, some in views.items() for row in rows(name, some)],
-        "lifetimes": [r for name, some in found.items() for r in survival(name, some)],
+        "ageing": [row for name, age in views.items() for row in rows(name, age)],
+        "lifetimes": [r for name, each in found.items() for r in survival(name, each)],
     }
 
 
@@ -223,28 +222,28 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 def made(weekly: Weekly, number: int, rng: Generator) -> dict[str, AgeCurves]:
-    """Return the ageing of samples of some databases, and of their whole summaries."""
+    """Return the ageing of sampled and of complete summaries of some databases."""
     places = np.linspace(0, len(weekly.sites) - 1, number).round().astype(int)
-    some = weekly.select(tuple(weekly.sites[k] for k in np.unique(places)))
+    selected = weekly.select(tuple(weekly.sites[k] for k in np.unique(places)))
     ages: Ints = np.arange(min(YEAR + 1, weekly.weeks))
     makers: dict[str, Maker] = {
         "query-based sample": QueryBased(weekly),
         "focused probes": FocusedSummaries(weekly, rng),
         "even sample": sampling_maker(300),
     }
-    found = {"complete, same databases": list(drifts(some))} | {
+    found = {"complete, same databases": list(drifts(selected))} | {
         name: [
-            one
-            for site in some.sites
-            for one in sampled_drifts(some, site, maker, rng, every=EVERY)
+            drift
+            for site in selected.sites
+            for drift in sampled_drifts(selected, site, maker, rng, every=EVERY)
         ]
         for name, maker in makers.items()
     }
-    return {name: age_curves(those, rng, ages=ages) for name, those in found.items()}
+    return {name: age_curves(each, rng, ages=ages) for name, each in found.items()}
 
 
 def main(words: list[str]) -> dict[str, Any]:
-    """Return what the command line asks for."""
+    """Return the results that the command line requests."""
     parser = argparse.ArgumentParser(prog="python -m halflife.bench.textdrift")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--speed", action="store_true")

@@ -1,4 +1,4 @@
-"""What frequencies survival regression arrives at, and whom it gives up on."""
+"""The refresh frequencies of survival regression, and the databases it gives up."""
 
 from typing import Any
 
@@ -20,17 +20,17 @@ NEVER = 1 / 120  # refreshes a week below which a database is given up
 def plans(
     view: TextView, everies: tuple[float, ...] = (20, 40)
 ) -> list[dict[str, Any]]:
-    """Return predicted lives and intervals in weeks, by rule and T.
+    """Return predicted lifetimes and intervals in weeks, by rule and T.
 
     ``half_life`` and ``interval`` are quantiles over databases (5, 50 and 95 %), an
-    interval being infinite where a database is never renewed;
-    ``given_up`` the share of databases that are renewed less than once in 120 weeks,
-    and ``drift_given_up`` their share of the drift of all after ten weeks.
+    interval being infinite if a database is never refreshed; ``given_up`` is the share
+    of databases that are refreshed less than once in 120 weeks, and
+    ``drift_given_up`` their share of the drift of all after ten weeks.
     """
     world = TextWorld.of(view.weekly, view.found)
     lessons = Lessons(world.found, HISTORY, view.tau)
     drift = _drift(lessons.kl)
-    told = []
+    rows = []
     for name, features in RULES.items():
         lives = lessons.survival(features)
         half = (np.log(2.0) / lives.rate) ** (1.0 / lives.shape)
@@ -39,7 +39,7 @@ def plans(
             out = frequency < NEVER
             with np.errstate(divide="ignore"):
                 between = 1.0 / np.quantile(frequency, LEVELS[::-1])
-            told.append(
+            rows.append(
                 {
                     "view": view.name,
                     "policy": name,
@@ -51,7 +51,7 @@ def plans(
                     "largest_share": float(drift.max() / drift.sum()),
                 }
             )
-    return told
+    return rows
 
 
 def _drift(kl: Floats) -> Floats:

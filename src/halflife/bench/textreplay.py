@@ -1,11 +1,11 @@
 """Replay of rules for summaries on recorded databases, week by week.
 
-How far any summary of any week is from that of any later week is known beforehand
-(``summary.drift``), so a replay only keeps which week each summary is of and looks the
-rest up: the same figures as from summaries made anew, in a thousandth of the time.
+The divergence of each summary from those of all later weeks is computed beforehand
+(``summary.drift``), so a replay only stores the week of each summary and looks up the
+rest: the same figures as from real summaries, in a thousandth of the time.
 
-All rules start alike: a summary of every database in each of ``history`` weeks. From
-then on each week brings n / T refreshes; parts of one are saved up.
+All rules start alike: with a summary of every database in each of ``history`` weeks.
+From then on each week allows n / T refreshes; fractions are saved for later weeks.
 """
 
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ CHECK = WORDS / REQUESTS  # of a check by match counts, in refreshes
 
 @dataclass(frozen=True)
 class TextWorld:
-    """Recorded databases whose summaries can always be compared.
+    """Recorded databases whose summaries can be compared in all weeks.
 
     Attributes:
-        found: Their summaries, compared.
+        found: The drift of their summaries.
         size: Documents (databases x weeks).
         gone: Documents of a week that had changed or gone by a later one
             (databases x weeks x weeks).
-        counts: What they tell of words; None if they tell nothing.
+        counts: The match counts that they report; None if they report none.
 
     """
 
@@ -70,7 +70,7 @@ class TextWorld:
 
 
 def _gone(weekly: Weekly, site: str) -> Ints:
-    """Return how many documents of each week (row) are not there in a later one."""
+    """Return how many documents of each week (row) are gone in a later one."""
     place = weekly.place(site)
     rows = slice(weekly.first[place], weekly.first[place + 1])
     since, weeks = weekly.since, weekly.weeks - weekly.since
@@ -85,12 +85,12 @@ def _gone(weekly: Weekly, site: str) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """What a rule did.
+    """The actions of a rule.
 
     Attributes:
-        made: The week that each summary was of, after the refreshes of each week
+        made: The week of each summary, after the refreshes of each week
             (databases x weeks); places, not numbers, of weeks.
-        before: The same before them.
+        before: The same before the refreshes.
         sampled: Samples taken in each week.
         checked: Checks by match counts in each week.
 
@@ -103,13 +103,13 @@ class TextRun:
 
     @property
     def renewed(self) -> Bools:
-        """Whether a summary was made anew in a week (databases x weeks)."""
+        """Whether a summary was refreshed in a week (databases x weeks)."""
         return np.asarray(self.made != self.before)
 
 
 @dataclass(frozen=True, slots=True)
 class TextTerms:
-    """What a rule may spend: a refresh of each in ``every`` weeks on average."""
+    """The budget of a rule: one refresh of each database in ``every`` weeks."""
 
     every: float
     price: float = 0.0
@@ -123,20 +123,20 @@ def replay(
     terms: TextTerms,
     rng: Generator,
 ) -> TextRun:
-    """Return what a rule does from the end of the lessons' history to the end."""
+    """Return the actions of a rule from the end of the history to the last week."""
     weeks = lessons.kl.shape[2]
     crawler = _Crawler(world, lessons, terms, rng)
-    made, before, looks = [], [], []
+    made, before, requests = [], [], []
     for week in range(lessons.begin, weeks):
         before.append(crawler.made.copy())
-        looks.append(crawler.turn(policy, week) if week > lessons.begin else (0, 0))
+        requests.append(crawler.turn(policy, week) if week > lessons.begin else (0, 0))
         made.append(crawler.made.copy())
-    sampled, checked = np.array(looks).T
+    sampled, checked = np.array(requests).T
     return TextRun(np.array(made).T, np.array(before).T, sampled, checked)
 
 
 class _Crawler:
-    """Carries out wishes and keeps what they show."""
+    """Carries out the requests of a rule and keeps the results."""
 
     def __init__(
         self, world: TextWorld, lessons: Lessons, terms: TextTerms, rng: Generator
@@ -145,7 +145,7 @@ class _Crawler:
         self.stratum = lessons.stratum
         n, begin = self.stratum.size, lessons.begin
         self.income = n / terms.every
-        self.purse = float(rng.random())  # of the week before, so that weeks differ
+        self.purse = float(rng.random())  # saved from the week before, at random
         self.made = np.full(n, begin, dtype=np.intp)
         week = np.arange(lessons.start, begin)
         drift = self.kl[:, week, week + 1].T.ravel()
@@ -157,7 +157,7 @@ class _Crawler:
         self.checks = CountChecks.none(np.full(n, price))
 
     def turn(self, policy: TextPolicy, week: int) -> tuple[int, int]:
-        """Carry out a week's wishes until there is none; return samples and checks."""
+        """Carry out the requests of a week; return the number of samples and checks."""
         self.purse += self.income
         sampled = checked = 0
         while True:
@@ -194,7 +194,7 @@ class _Crawler:
     def _refresh(self, some: Ints, week: int) -> None:
         old = self.made[some]
         if (old == week).any() or np.unique(some).size < some.size:
-            raise UsageError("a rule renewed a summary twice in one week")
+            raise UsageError("a rule refreshed a summary twice in one week")
         gap = (week - old).astype(np.float64)
         self.seen = self.seen.and_then(some, gap, self.kl[some, old, week])
         self.made[some] = week
@@ -203,9 +203,9 @@ class _Crawler:
         self.checks = replace(self.checks.without(some), price=price)
 
     def _check(self, some: Ints, week: int) -> None:
-        """Ask for the match counts of a few words of each summary.
+        """Request the match counts of a few words of each summary.
 
-        A database that tells too few of them is not asked again.
+        A database that reports too few of them is not queried again.
         """
         old, counts = self.made[some], self.world.counts
         age = (week - old).astype(np.float64)
@@ -216,13 +216,13 @@ class _Crawler:
             for i, made in zip(some.tolist(), old.tolist(), strict=True)
         ]
         price = self.checks.price.copy()
-        price[some[np.isnan(kl)]] = np.inf  # until it is summarised anew
+        price[some[np.isnan(kl)]] = np.inf  # until it is summarised again
         self.checks = replace(
             self.checks.and_then(some, age, np.array(kl)), price=price
         )
 
     def _sample(self, some: Ints, week: int) -> None:
-        """Look at some documents of the old summary, and keep how many changed."""
+        """Fetch some documents of the old summary, and count the changed ones."""
         old = self.made[some]
         size, gone = self.world.size[some, old], self.world.gone[some, old, week]
         taken = np.minimum(size, DOCUMENTS)

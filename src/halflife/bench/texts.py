@@ -1,11 +1,11 @@
-"""The whole study of summaries of recorded text databases.
+"""The complete study of summaries of recorded text databases.
 
 ``python -m halflife.bench.texts FOLDER OUT`` reads a folder with
 ``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and writes into OUT:
 
-- ``texts.json``: how summaries age, how long they last, which features foretell it
-  (the paper's Tables IV and V, validation with databases left out), what every rule
-  for renewing them reaches (its Figures 6 to 14), and what that buys in selection;
+- ``texts.json``: how summaries age, how long they last, which features predict it
+  (the paper's Tables IV and V, validation with databases left out), the scores of
+  every rule for refreshing them (its Figures 6 to 14), and the effect on selection;
 - ``texts.md``: the rules side by side;
 - pictures as SVG with their numbers as CSV.
 
@@ -39,24 +39,24 @@ from halflife.summary.age_curves import age_curves
 from halflife.summary.weekly import Weekly
 
 LADDERS = {"all documents": TAUS, "recent items": (0.01, 0.02, 0.05, 0.1, 0.2)}
-SAMPLED = 12  # databases that are also known by samples
-SHORT = ("naive", "survival", "index", "champion")  # tried with two weeks of history
+SAMPLED = 12  # databases that are also summarised from samples
+SHORT = ("naive", "survival", "index", "champion")  # replayed with a short history
 BOUGHT = SHORT
 
-STEPS = 8  # times that ``run`` says how far it is
+STEPS = 8  # progress messages of ``run``
 Say = Callable[[str], None]
 
 
 def run(
     weekly: Weekly, say: Say, everies: Sequence[float] = EVERIES
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return all figures, and the files that show them."""
+    """Return all figures of the study, and its files."""
     seen = views(weekly)
     told: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
     rng = np.random.default_rng(0)
     ages = {view.name: age_curves(view.found, rng) for view in seen}
     ages |= textdrift.made(weekly, SAMPLED, rng)
-    told["ageing"] = [r for n, some in ages.items() for r in textdrift.rows(n, some)]
+    told["ageing"] = [r for n, age in ages.items() for r in textdrift.rows(n, age)]
     told["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]
     say("ageing and lifetimes")
     shown = [*figures(ages), *(lasting(v.name, v.found, v.tau) for v in seen)]
@@ -84,13 +84,14 @@ def run(
 
 
 def _cox(view: TextView, say: Say) -> dict[str, Any]:
-    """Return the tables of coefficients of one view, and how the models validate.
+    """Return the coefficient tables of one view, and the validation of the models.
 
-    Where no domain has two databases none can be told by others: ``left_out`` is None.
+    ``left_out`` is None if no domain has two databases, since none can then be
+    predicted from others.
     """
     ladder = LADDERS[view.name]
     taus = cox_sites.TAUS["all" if view.name == "all documents" else "recent"]
-    domains = Counter(one.stratum for one in view.found)
+    domains = Counter(drift.stratum for drift in view.found)
     several = max(domains.values()) > 1
     found = {
         "view": view.name,
@@ -108,15 +109,15 @@ def updates(view: TextView) -> list[dict[str, Any]]:
     """Return how many updates Naive Bayes makes in each week, by threshold."""
     world = TextWorld.of(view.weekly, view.found)
     rule = named("bayes-free")
-    told = []
+    rows = []
     for tau in LADDERS[view.name]:
         lessons = Lessons(world.found, HISTORY, tau)
         terms = TextTerms(1.0, bounded=False)
         policy = rule.prepare(lessons)(1.0)
-        made = replay(world, lessons, policy, terms, np.random.default_rng(0))
-        number = made.renewed.sum(axis=0)[1:].astype(np.float64)
+        run = replay(world, lessons, policy, terms, np.random.default_rng(0))
+        number = run.renewed.sum(axis=0)[1:].astype(np.float64)
         mean = float(number.mean())
-        told.append(
+        rows.append(
             {
                 "view": view.name,
                 "tau": tau,
@@ -126,11 +127,11 @@ def updates(view: TextView) -> list[dict[str, Any]]:
                 "weekly": number.tolist(),
             }
         )
-    return told
+    return rows
 
 
 def _rounded(value: object) -> object:
-    """Return the same with numbers of six digits, and None for those that are none."""
+    """Return a value with numbers of six digits, and None for nan and infinity."""
     if isinstance(value, float | np.floating):
         return float(f"{value:.6g}") if np.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -152,16 +153,16 @@ def main(arguments: list[str] | None = None) -> None:
         default=EVERIES,
         help="weeks between refreshes, on average",
     )
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     began = time.perf_counter()
 
     def say(what: str) -> None:
         sys.stderr.write(f"{time.perf_counter() - began:6.0f} s  {what}\n")
 
-    whole = load(asked.folder)
-    weekly = whole.select(whole.sites[: asked.sites]) if asked.sites else whole
-    made = write(weekly, asked.out, say, asked.every)
-    sys.stdout.write(made["texts.md"])
+    whole = load(options.folder)
+    weekly = whole.select(whole.sites[: options.sites]) if options.sites else whole
+    written = write(weekly, options.out, say, options.every)
+    sys.stdout.write(written["texts.md"])
 
 
 def write(
@@ -169,14 +170,14 @@ def write(
 ) -> dict[str, str]:
     """Write the study of recorded databases to a folder; return the files."""
     began = time.perf_counter()
-    told, made = run(weekly, say, everies)
-    told["seconds"] = round(time.perf_counter() - began, 1)
+    report, written = run(weekly, say, everies)
+    report["seconds"] = round(time.perf_counter() - began, 1)
     out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(_rounded(told), indent=1, allow_nan=False)
-    made |= {"texts.json": text + "\n"}
-    for name, content in made.items():
+    text = json.dumps(_rounded(report), indent=1, allow_nan=False)
+    written |= {"texts.json": text + "\n"}
+    for name, content in written.items():
         (out / name).write_text(content, encoding="utf-8")
-    return made
+    return written
 
 
 if __name__ == "__main__":

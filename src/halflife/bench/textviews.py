@@ -1,4 +1,4 @@
-"""The two views of recorded text databases that rules for summaries are judged on."""
+"""The two views of recorded text databases on which rules for summaries are scored."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,14 +20,14 @@ FEWEST = HISTORY + 10  # weeks without which there is nothing to score
 
 
 class TextView(NamedTuple):
-    """What a metasearcher sees of the databases.
+    """A view of the databases by a metasearcher.
 
     Attributes:
-        name: Of the view.
+        name: The name of the view.
         weekly: The documents.
-        found: The summaries of all databases, compared.
-        tau: The divergence from which a summary counts as changed: what half of the
-            summaries reach in 31 weeks (all documents), or in 6 (recent items).
+        found: The drift of the summaries of all databases.
+        tau: The divergence above which a summary counts as changed: half of the
+            summaries reach it in 31 weeks (all documents), or in 6 (recent items).
 
     """
 
@@ -50,8 +50,8 @@ def views(weekly: Weekly) -> tuple[TextView, ...]:
 
 def starts(weeks: int, history: int = HISTORY) -> tuple[int, ...]:
     """Return the weeks in which replays begin: those that leave half of the weeks."""
-    some = tuple(s for s in STARTS if s + history <= weeks // 2)
-    return some or STARTS[:1]
+    early = tuple(s for s in STARTS if s + history <= weeks // 2)
+    return early or STARTS[:1]
 
 
 def judged(
@@ -63,19 +63,19 @@ def judged(
 ) -> list[dict[str, Any]]:
     """Return the scores of rules in one view, a row each; ``naive`` is always run."""
     world = TextWorld.of(view.weekly, view.found)
-    asked = list(dict.fromkeys((NAIVE, *names)))
+    rules = list(dict.fromkeys((NAIVE, *names)))
     weeks = view.found[0].week.size
     found = compare(
         world,
         view.tau,
-        asked,
+        rules,
         everies,
         history=history,
         starts=starts(weeks, history),
     )
-    told = rows(found, np.random.default_rng(0))
+    scored = rows(found, np.random.default_rng(0))
     head = {"view": view.name, "tau": view.tau, "databases": len(world.found)}
-    return [head | row for row in told if row["policy"] in names]
+    return [head | row for row in scored if row["policy"] in names]
 
 
 def report(
@@ -84,7 +84,7 @@ def report(
     everies: Sequence[float],
     advance: Callable[[int, str], None],
 ) -> dict[str, Any]:
-    """Return what rules reach on the databases recorded in a folder."""
+    """Return the scores of rules on the databases recorded in a folder."""
     for name in names:
         named(name)
     weekly = load(folder)
