@@ -16,12 +16,12 @@ from halflife.queries.fresh.outlook import (
 small, share = st.floats(0.0, 30.0), st.floats(0.0, 1.0)
 
 
-def standing(*, held, seen, fresh, mean, shape=2.0, shown=0.0, hidden=0.0, told=np.nan,
+def standing(*, held, seen, fresh, mean, shape=2.0, shown=0.0, hidden=0.0, total=np.nan,
              pages=0.0, floor=0.0, done=False):  # fmt: skip
     def one(value):
         return np.array([float(value)])
 
-    progress = ReadingProgress(one(told), one(pages), one(floor), np.array([done]))
+    progress = ReadingProgress(one(total), one(pages), one(floor), np.array([done]))
     return QueryState(
         one(held), one(seen), one(fresh), one(mean), one(shape), one(shown),
         one(hidden), progress,
@@ -68,19 +68,19 @@ def test_without_a_count_what_is_left_is_the_gammas_mean(
 @given(
     held=small, part=share, fresh=small, mean=st.floats(0.1, 20), total=st.floats(0, 99)
 )
-def test_a_count_is_weighed_by_what_it_is_off(held, part, fresh, mean, told):
+def test_a_count_is_weighed_by_what_it_is_off(held, part, fresh, mean, total):
     seen = held * part
-    at = standing(held=held, seen=seen, fresh=fresh, mean=mean, total=told)
+    at = standing(held=held, seen=seen, fresh=fresh, mean=mean, total=total)
     found = outlook(at, SETTING)
     there, left, spread = believed(held, seen, fresh, mean, 2.0, 0.0)
     unseen = held - seen
     deaths = unseen * 0.9 * 0.1 + (unseen * UNEVEN) ** 2
-    lies = (told * 0.05) ** 2
+    lies = (total * 0.05) ** 2
     trust = spread / (spread + deaths + lies + 1e-9)
-    after = max(left + trust * (told - there - fresh - left), 0.0)
+    after = max(left + trust * (total - there - fresh - left), 0.0)
     sure = (spread + deaths) / (spread + deaths + lies + 1e-9)
     hits = there + fresh + left
-    hits = max(hits + sure * (told - hits), 0.0)
+    hits = max(hits + sure * (total - hits), 0.0)
     assert found.left[0] == pytest.approx(after, abs=1e-9)
     assert found.hits[0] == pytest.approx(hits, abs=1e-9)
 

@@ -130,9 +130,9 @@ def columns(progress):
     return progress.total, progress.pages, progress.floor, progress.done
 
 
-def read(local, query, keys, *, pages=1, told=None, done=True):
+def read(local, query, keys, *, pages=1, total=None, done=True):
     reading = local.reading(query)
-    reading.pages, reading.total, reading.done = pages, told, done
+    reading.pages, reading.total, reading.done = pages, total, done
     reading.keys |= set(keys)
     for key in keys:
         local.note(key, COPY.get(key, {"city": "Lima"}), Origin.HARVESTED)
@@ -204,8 +204,8 @@ def test_progress_tells_how_far_each_term_was_read():
     assert np.isnan(row[RED][0])
     assert row[RED][1:] == [0.0, 0.0, False]
     queries = [Query.of(OSLO), Query.of(OSLO, RED)]
-    told, pages, floor, done = columns(progress_of(local, queries))
-    assert (told[0], pages.tolist(), floor.tolist()) == (3.0, [1.0, 0.0], [3.0, 0.0])
+    total, pages, floor, done = columns(progress_of(local, queries))
+    assert (total[0], pages.tolist(), floor.tolist()) == (3.0, [1.0, 0.0], [3.0, 0.0])
     assert done.tolist() == [False, False]
 
 
@@ -213,8 +213,8 @@ def test_a_count_at_the_cap_says_nothing_and_what_is_cut_may_have_more():
     capped = Interface(FORM.attributes, page_size=2, cap=2, counts="capped")
     local = LocalRecords(capped, COPY)
     read(local, Query.of(OSLO), ["a", "b"], total=2)
-    told, _, floor, done = columns(progress_of(local, [Query.of(OSLO)]))
-    assert np.isnan(told[0])
+    total, _, floor, done = columns(progress_of(local, [Query.of(OSLO)]))
+    assert np.isnan(total[0])
     assert floor[0] == 3.0  # two were shown, and one more may be there
     assert done[0]
     learned = FormTraits()
@@ -223,8 +223,8 @@ def test_a_count_at_the_cap_says_nothing_and_what_is_cut_may_have_more():
     assert learned.setting(local).cap == 2.0
     below = LocalRecords(capped, COPY)
     read(below, Query.of(ROME), ["c"], total=1)
-    told, _, floor, _ = columns(progress_of(below, [Query.of(ROME)]))
-    assert (told[0], floor[0]) == (1.0, 1.0)
+    total, _, floor, _ = columns(progress_of(below, [Query.of(ROME)]))
+    assert (total[0], floor[0]) == (1.0, 1.0)
 
 
 # the copy that all of it is read from

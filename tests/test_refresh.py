@@ -230,7 +230,7 @@ def test_the_server_is_guessed_from_what_it_reported():
 
 def test_the_oracle_must_be_told():
     records = cars(5)
-    with pytest.raises(ValueError, match="told"):
+    with pytest.raises(ValueError, match="needs the true"):
         one_turn(behind(records), copy_of(records), "oracle", budget=5)
 
 

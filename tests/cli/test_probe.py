@@ -38,7 +38,7 @@ def known(here):
 def test_an_honest_form_is_believed(office, told, here):
     code, out, _ = told("probe")
     assert code == 0
-    assert "number of hits: right" in out
+    assert "number of hits: exact" in out
     assert "plans go by: what the settings say" in out
     spent, interface = known(here)
     assert spent == office.asked + 1  # robots.txt
@@ -172,7 +172,7 @@ def test_a_form_is_added_by_its_search_page(office, counter, asked, told, here):
     path.write_text(text.replace("lang=en", "lang=en&page={page}"))
     code, out, _ = told("probe", "cars")
     assert code == 0
-    assert "number of hits: right" in out
+    assert "number of hits: exact" in out
     assert "page_size = 5" in out
 
 

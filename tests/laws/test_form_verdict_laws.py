@@ -76,7 +76,7 @@ def test_an_end_that_is_known_only_roughly_is_said_to_be_at_least_that():
     )  # fmt: skip
     notes.shared = True
     assert told(notes, "end of results")[1].endswith(
-        "told to have, nor has another query"
+        "reports 999 hits, nor has another query"
     )
     notes.pages[one(OSLO), 0] = ResultPage(rows(20), None)
     said = "city=Oslo has no page 10, nor has another query"
@@ -124,9 +124,9 @@ def test_four_of_five_records_must_be_there_again(kept, stable):
     )
     assert judge_form(notes, 1).stable is stable
     verdict = told(notes, "order of results")
-    same = "was the same" if stable else "was not the same"
+    same = "was the same" if stable else "was different"
     word = "stable" if stable else "unstable"
-    assert verdict == (word, f"the same page, asked for twice, {same}")
+    assert verdict == (word, f"the same page, requested twice, {same}")
 
 
 def test_records_that_came_between_do_not_change_the_order_of_the_others():
