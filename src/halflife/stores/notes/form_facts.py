@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from halflife.queries.form_facts import FormFinding, FormFacts
+from halflife.queries.form_facts import FormFacts, FormFinding
 from halflife.stores.notes import NoteKind, text, texts
 
 _NAMES = {field.name for field in fields(FormFacts)}
