@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.recognition.graphql_schema import find_questions
+from halflife.recognition.graphql_schema import find_queries
 
 STRING = {"kind": "SCALAR", "name": "String", "ofType": None}
 
@@ -61,7 +61,7 @@ def schema(*fields):
     ],
 )  # fmt: skip
 def test_a_list_becomes_a_question_for_its_plain_values(asked, query, records):
-    (found,) = find_questions(schema(asked))
+    (found,) = find_queries(schema(asked))
     assert (found.query, found.records) == (query, records)
 
 
@@ -70,12 +70,12 @@ def test_lists_with_pages_come_first_and_what_needs_an_argument_is_left_out():
     paged = field("teas", a("OBJECT", name="TeaConnection"), argument("after"))
     needs = field("mine", a("LIST", TEA), argument("user", a("NON_NULL")))
     single = field("tea", TEA)
-    found = find_questions(schema(plain, needs, single, paged))
+    found = find_queries(schema(plain, needs, single, paged))
     assert [one.name for one in found] == ["teas", "all"]
 
 
 def test_a_name_that_is_none_gets_into_no_question():
-    assert find_questions(schema(field("x } evil {", a("LIST", TEA)))) == []
+    assert find_queries(schema(field("x } evil {", a("LIST", TEA)))) == []
 
 
 JSON = st.recursive(
@@ -90,8 +90,8 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_whatever_a_server_says_nothing_breaks(document):
-    assert isinstance(find_questions(document), list)
-    assert isinstance(find_questions({"data": {"__schema": document}}), list)
+    assert isinstance(find_queries(document), list)
+    assert isinstance(find_queries({"data": {"__schema": document}}), list)
 
 
 def test_no_more_values_of_a_record_are_asked_for_than_forty():
@@ -101,7 +101,7 @@ def test_no_more_values_of_a_record_are_asked_for_than_forty():
     document["data"]["__schema"]["types"].append(
         {"kind": "OBJECT", "name": "Wide", "fields": wide}
     )
-    (found,) = find_questions(document)
+    (found,) = find_queries(document)
     assert found.query == f"query {{ all {{ {' '.join(names[:40])} }} }}"
 
 
@@ -112,7 +112,7 @@ def test_types_are_unwrapped_five_deep(wraps, is_found):
     inner = TEA
     for _ in range(wraps - 1):
         inner = a("NON_NULL", inner)
-    found = find_questions(schema(field("all", a("LIST", inner))))
+    found = find_queries(schema(field("all", a("LIST", inner))))
     assert bool(found) is is_found
 
 
@@ -123,7 +123,7 @@ def connection(*missing, cursor=STRING, default=None):
     for one in document["data"]["__schema"]["types"]:
         if one["name"] == "PageInfo":
             one["fields"] = info
-    return find_questions(document)[0]
+    return find_queries(document)[0]
 
 
 def test_a_server_has_pages_if_it_tells_where_they_end_and_takes_that_back():
@@ -141,10 +141,10 @@ def test_an_argument_with_a_default_is_not_needed():
     kind = a("NON_NULL", STRING)
     for default, is_found in (("10", True), (None, False)):
         asked = field("all", a("LIST", TEA), argument("size", kind, default))
-        assert bool(find_questions(schema(asked))) is is_found
+        assert bool(find_queries(schema(asked))) is is_found
 
 
 @pytest.mark.parametrize(("length", "is_found"), [(201, True), (202, False)])
 def test_names_have_an_end(length, is_found):
     asked = field("x" * length, a("LIST", TEA))
-    assert bool(find_questions(schema(asked))) is is_found
+    assert bool(find_queries(schema(asked))) is is_found

@@ -5,7 +5,7 @@ import pytest
 from halflife import plugins
 from halflife.config import Config
 from halflife.config.kinds import kinds
-from halflife.config.registrations import only, registered
+from halflife.config.registrations import only_entry_point, registered
 from halflife.core.errors import ConfigError, HalflifeError
 from halflife.policies import Strategy
 
@@ -87,7 +87,7 @@ def test_a_policy_of_two_packages_is_not_loaded_and_both_are_listed(register):
         "package halflife ",
         "package usurper ",
     )
-    pages = [p for p in plugins.described() if p.kind == "pages"]
+    pages = [p for p in plugins.describe_policies() if p.kind == "pages"]
     listed = [p.package for p in pages if p.name == "uniform"]
     assert sorted(listed) == ["halflife", "usurper"]
 
@@ -98,11 +98,11 @@ def test_every_name_of_ours_is_registered_once():
         found = registered(f"halflife.{group}")
         assert found
         for points in found.values():
-            only(points)
+            only_entry_point(points)
 
 
 def test_a_name_that_is_registered_by_nobody_known_is_told_plainly(register):
     register("one", "halflife.kinds", "census = json:loads")
     (point,) = registered("halflife.kinds")["census"]
     with pytest.raises(ConfigError, match=r"by the package one .* and by the package"):
-        only((point, point))
+        only_entry_point((point, point))

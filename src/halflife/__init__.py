@@ -99,7 +99,7 @@ _HOMES = {
     "halflife.recordings.item_parts": ("allocate_folder",),
     "halflife.replay.recorded_source": ("RecordedSource",),
     "halflife.stores": ("Store",),
-}  # imported when it is first asked for, so that a start is quick
+}  # imported at first use, so that a start is quick
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 

@@ -1,4 +1,4 @@
-"""What changed as a resource for dlt pipelines (``halflife[dlt]``).
+"""Changes as a resource for dlt pipelines (``halflife[dlt]``).
 
     pipeline.run(halflife.dlt_source.records(project, deletes="hard"))
 
@@ -29,7 +29,7 @@ def records(
     sources: Sequence[str] = (),
     deletes: Literal["hard", "soft"] = "hard",
 ) -> Any:  # noqa: ANN401  (a dlt resource; dlt is an extra)
-    """Return a dlt resource of what changed since the last load, a table a source.
+    """Return a dlt resource of the changes since the last load, a table per source.
 
     It yields each record once, as it is now, or as a deletion: with ``hard`` deletes
     the row is removed from the table, with ``soft`` ones its ``_deleted`` is true. All
@@ -68,23 +68,23 @@ def records(
 def changed_rows(
     project: Project, sources: Sequence[str], after: int
 ) -> Iterator[list[Row]]:
-    """Return what changed after a number: lists of rows, each key once.
+    """Return the rows that changed after a sequence number, in lists, each key once.
 
-    Raise ``UsageError`` if changes in between are no longer kept.
+    Raise ``UsageError`` if some of these changes are no longer kept.
     """
     with bootstrap.reading(project.config) as store:
         last = _last_changes(store, sources, after)
         for source in sources:
-            some = [change for (name, _), change in last.items() if name == source]
-            for start in range(0, len(some), ROWS):
-                yield [_row(store, one) for one in some[start : start + ROWS]]
+            own = [change for (name, _), change in last.items() if name == source]
+            for start in range(0, len(own), ROWS):
+                yield [_row(store, change) for change in own[start : start + ROWS]]
 
 
 def _last_changes(
     store: Store, sources: Sequence[str], after: int
 ) -> dict[tuple[str, str], Change]:
     """Return the last change of each key."""
-    found: dict[tuple[str, str], Change] = {}
+    latest: dict[tuple[str, str], Change] = {}
     cursor, newest = after, store.changes.last()
     if after > newest:
         raise UsageError(
@@ -95,33 +95,33 @@ def _last_changes(
     if after and first and first[0].seq > after + 1:
         raise UsageError(
             f"the changes {after + 1} to {first[0].seq - 1} are no longer kept ([keep] "
-            "changes_days); drop the tables and the pipeline's state, and load anew"
+            "changes_days); drop the tables and the pipeline's state, and load again"
         )
-    while some := store.changes.read(cursor, CHUNK):
-        for change in some:
+    while chunk := store.changes.read(cursor, CHUNK):
+        for change in chunk:
             if change.source in sources and change.key and change.kind in _HELD:
-                found[change.source, change.key] = change
-                former = change.fields.get("key") if change.kind == "moved" else None
-                if former is not None:
-                    ended = replace(change, key=former[0], kind="gone")
-                    found[change.source, former[0]] = ended
-        cursor = some[-1].seq
-    return found
+                latest[change.source, change.key] = change
+                moved = change.fields.get("key") if change.kind == "moved" else None
+                if moved is not None:
+                    ended = replace(change, key=moved[0], kind="gone")
+                    latest[change.source, moved[0]] = ended
+        cursor = chunk[-1].seq
+    return latest
 
 
 def _fields(store: Store, source: str, key: str) -> Mapping[str, Any] | None:
-    """Return the fields of a record or page as it is held; None if it is not there."""
+    """Return the stored fields of a record or page; None if there are none."""
     record = store.holdings.record(source, key)
     if record is not None:
-        found: Row = json.loads(record.text)
-        return found
+        fields: Row = json.loads(record.text)
+        return fields
     content = store.content(key)
     if content is None:
         return None
-    told: Row = {"url": key, "media_type": content.media_type}
+    page: Row = {"url": key, "media_type": content.media_type}
     if content.media_type.startswith("text/"):
-        told["body"] = content.body.decode("utf-8", "replace")
-    return told
+        page["body"] = content.body.decode("utf-8", "replace")
+    return page
 
 
 def _row(store: Store, change: Change) -> Row:

@@ -1,8 +1,8 @@
-"""From the names of policies to policies, through entry points: anyone can add one.
+"""Load policies by name from entry points, so that any package can add one.
 
 Each kind of source has its own group of entry points (``policy_group`` of its settings)
-and its own type of policy. Whatever the type, a policy says ``about`` itself in a line,
-and in which ``paper`` it was published.
+and its own type of policy. A policy of any type has a one-line description ``about``
+and may name the ``paper`` that published it.
 """
 
 import inspect
@@ -16,13 +16,13 @@ from typing import TypeVar
 from halflife.allocation import Objective
 from halflife.config import SourceConfig
 from halflife.config.kinds import kinds, settings_of
-from halflife.config.registrations import only, registered
+from halflife.config.registrations import only_entry_point, registered
 from halflife.core.errors import ConfigError, UsageError
 from halflife.policies import Strategy
 from halflife.policies.champion import champion_of
 
 POLICIES = "halflife.policies"
-Made = TypeVar("Made")
+Loaded = TypeVar("Loaded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class NamedPolicy:
     """One named policy.
 
     Attributes:
-        name: What settings and the command line call it.
+        name: Its name in settings and on the command line.
         kind: The kind of source that it serves.
         where: The module and name that define it.
-        package: The distribution that brought it.
+        package: The distribution that contains it.
         about: What it does, in one line.
         paper: Where it was published; empty if it is ours.
-        default: Whether sources of its kind go by it if the settings name none.
+        default: Whether sources of its kind use it if the settings name none.
 
     """
 
@@ -50,15 +50,15 @@ class NamedPolicy:
 
 
 def policies(group: str = POLICIES) -> list[str]:
-    """Return the names of the policies of a group; pages' by default."""
+    """Return the names of the policies of a group; by default those of pages."""
     return sorted(registered(group))
 
 
 def strategy(name: str, objective: Objective | None = None) -> Strategy:
     """Return the strategy of this name; raise ``UsageError`` if there is none.
 
-    ``index`` and ``champion`` go by the objective, if one is given; the other names
-    say all there is to say.
+    ``objective``, if given, selects the variant of ``index`` and ``champion``; the
+    other policies ignore it.
     """
     if name == "champion" and objective is not None:
         return champion_of(objective)
@@ -66,33 +66,32 @@ def strategy(name: str, objective: Objective | None = None) -> Strategy:
     return load(POLICIES, chosen, Strategy)
 
 
-def load(group: str, name: str, made: type[Made]) -> Made:
+def load(group: str, name: str, expected: type[Loaded]) -> Loaded:
     """Return the policy of this name; raise ``UsageError`` if there is none.
 
-    Also raise it if what is registered is no ``made``.
+    Also raise it if what is registered is not an instance of ``expected``.
     """
-    found = _scanned(group, tuple(sys.path))
-    if name not in found:  # or was it installed since?
-        found = registered(group)
-    if name not in found:
-        known = ", ".join(sorted(found)) or "none; is halflife installed?"
+    points = _scanned(group, tuple(sys.path))
+    if name not in points:  # it may have been installed since the scan
+        points = registered(group)
+    if name not in points:
+        known = ", ".join(sorted(points)) or "none; is halflife installed?"
         raise UsageError(f"no policy is named {name!r}; known policies: {known}")
-    point = only(found[name])
+    point = only_entry_point(points[name])
     try:
         policy = point.load()
     except (ImportError, AttributeError) as error:
         raise UsageError(
             f"the policy {name!r} cannot be loaded from {point.value}: {error}"
         ) from error
-    if not isinstance(policy, made):
-        raise UsageError(
-            f"the policy {name!r} is not a {made.__module__}.{made.__qualname__}"
-        )
+    if not isinstance(policy, expected):
+        wanted = f"{expected.__module__}.{expected.__qualname__}"
+        raise UsageError(f"the policy {name!r} is not a {wanted}")
     return policy
 
 
-def described() -> list[NamedPolicy]:
-    """Return what there is to know about every policy, by kind and name."""
+def describe_policies() -> list[NamedPolicy]:
+    """Return the description of every policy, by kind and name."""
     return [
         _describe(point, kind, settings)
         for kind, settings in _families()
@@ -102,12 +101,12 @@ def described() -> list[NamedPolicy]:
 
 
 def _families() -> Iterable[tuple[str, type[SourceConfig]]]:
-    """Return the kinds that have policies; kinds that share a group count once."""
+    """Yield the kinds that have policies; of kinds that share a group, the first."""
     seen: set[str] = set()
     for kind in kinds():
         try:
             settings = settings_of(kind)
-        except ConfigError:  # of a plug-in that is broken; `halflife doctor` says so
+        except ConfigError:  # a broken plug-in; `halflife doctor` reports it
             continue
         if settings.policy_group and settings.policy_group not in seen:
             seen.add(settings.policy_group)
@@ -116,7 +115,7 @@ def _families() -> Iterable[tuple[str, type[SourceConfig]]]:
 
 @lru_cache(maxsize=16)
 def _scanned(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:
-    """Return the same as it was at first: a service asks again with every decision."""
+    """Return the cached entry points: a service loads policies at every decision."""
     del path
     return registered(group)
 
@@ -135,9 +134,9 @@ def _about(point: EntryPoint) -> tuple[str, str]:
         policy = point.load()
     except (ImportError, AttributeError) as error:
         return f"cannot be loaded: {error}", ""
-    said = getattr(policy, "about", None)
-    if not isinstance(said, str):
+    about = getattr(policy, "about", None)
+    if not isinstance(about, str):
         return "is not a policy", ""
     rule = getattr(policy, "policy", policy)
-    about = said or (inspect.getdoc(rule) or "").partition("\n")[0]
+    about = about or (inspect.getdoc(rule) or "").partition("\n")[0]
     return about, getattr(policy, "paper", "")

@@ -1,11 +1,11 @@
-"""The library: a project's settings and state, and what can be asked of them.
+"""The Python API: a project's settings and state, and functions to query and sync.
 
     project = halflife.open_project("halflife.toml")
     for report in halflife.sync(project, most=50):
         print(report.group, report.requests)
     print(halflife.forecast(project, "jobs", days=[0, 1, 7]).mean)
 
-Each function gives the answer of the verb of the same name.
+Each function returns the answer of the CLI verb of the same name.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from halflife.kinds.registry import kind_of
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What halflife keeps: the settings, and the state file that they name.
+    """A project: its settings, and the state file that they name.
 
     Attributes:
         config: The settings.
@@ -49,8 +49,8 @@ class Project:
 
     def source(self, name: str) -> SourceConfig:
         """Return the settings of a source; raise ``UsageError`` if there is none."""
-        (found,) = self.config.named([name])
-        return found
+        (source,) = self.config.named([name])
+        return source
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class SourceStatus:
         source: Its name.
         kind: Its kind.
         quality: The quality now, with 95 % bounds; None if it is not known.
-        description: What else there is to say of it.
+        description: Its size, age and other facts from its kind.
 
     """
 
@@ -72,7 +72,7 @@ class SourceStatus:
 
 
 def open_project(path: str | Path | None = None) -> Project:
-    """Read the settings; without ``path`` those that the verbs would find.
+    """Read the settings; without ``path``, those that the CLI verbs would find.
 
     ``path`` is a ``halflife.toml`` or the folder that holds one.
     """
@@ -83,10 +83,9 @@ def open_project(path: str | Path | None = None) -> Project:
 
 
 def status(project: Project, sources: Sequence[str] = ()) -> list[SourceStatus]:
-    """Return how good the copy of each source is now; of all, if none is named.
+    """Return the quality of the copy of each source now; of all, if none is named.
 
-    Sources that were imported are among them: the state file has them, the settings
-    do not.
+    Imported sources are included: the state file has them, the settings do not.
     """
     config = project.config
     with bootstrap.reading(config) as store:
@@ -96,15 +95,15 @@ def status(project: Project, sources: Sequence[str] = ()) -> list[SourceStatus]:
 
 
 def _status(appraiser: Appraiser, source: SourceConfig) -> SourceStatus:
-    told = kind_of(source).describe(appraiser.state(source))
-    known = None if told.why else quality_now(appraiser, source)
-    return SourceStatus(source.name, source.kind, known, told)
+    description = kind_of(source).describe(appraiser.state(source))
+    current = None if description.why else quality_now(appraiser, source)
+    return SourceStatus(source.name, source.kind, current, description)
 
 
 def forecast(
     project: Project, source: str, days: Sequence[float] = (0.0, 1.0, 7.0)
 ) -> Forecast | None:
-    """Return the quality so many days from now if nothing more is fetched.
+    """Return the quality of a source in ``days`` from now if nothing more is fetched.
 
     Its bounds hold with 95 % confidence. None if too little is known.
     """
@@ -119,9 +118,9 @@ def forecast(
 
 
 def plan(project: Project, source: str, most: int | None = None) -> list[Step]:
-    """Return what would be fetched next of a source, best first; nothing is sent.
+    """Return the next fetches of a source, best first; nothing is sent.
 
-    ``most`` requests are planned for; by default what the budget has left.
+    ``most`` is the number of requests to plan; by default what the budget has left.
     """
     chosen, config, now = project.source(source), project.config, bootstrap.clock()
     with bootstrap.reading(config) as store:
@@ -133,7 +132,7 @@ def plan(project: Project, source: str, most: int | None = None) -> list[Step]:
 def what_if(
     project: Project, requests: float, per: str = "day", sources: Sequence[str] = ()
 ) -> WhatIf:
-    """Return what another budget would buy, beside the present one."""
+    """Return the quality that another budget would buy, beside the present one."""
     if per not in WINDOW_DAYS:
         raise UsageError(f"per must be one of {', '.join(WINDOW_DAYS)}, got {per!r}")
     if not 0 < requests < np.inf:
@@ -159,18 +158,18 @@ def sync(
     config = project.config
     chosen = once.fetched(config, sources)
     with bootstrap.writing(config) as store:
-        asked = Errand(most, everything)
-        return asyncio.run(once.sync(config, store, chosen, asked, Stop()))
+        errand = Errand(most, everything)
+        return asyncio.run(once.sync(config, store, chosen, errand, Stop()))
 
 
 def changes(
     project: Project, since: int = 0, sources: Sequence[str] = ()
 ) -> Iterator[Change]:
-    """Return what became of pages and records after a number, oldest first.
+    """Return the changes of pages and records after a number, oldest first.
 
-    Each has a number (``seq``). Keep the last one and pass it as ``since`` the next
-    time: no change is missed and none comes twice. 0 means all that are kept. Raise
-    ``UsageError`` if some of them are no longer kept.
+    Each change has a number (``seq``). Keep the last one and pass it as ``since`` the
+    next time: no change is missed and none comes twice. 0 returns all that are kept.
+    Raise ``UsageError`` if some of the changes asked for are no longer kept.
     """
     if since < 0:
         raise UsageError(f"since must be a number from 0 on, got {since}")
@@ -183,9 +182,9 @@ def changes(
 def records(
     project: Project, source: str, at: float | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Return what is held of a source, one by one: its records, or its pages.
+    """Return the records or pages held of a source, one by one.
 
-    ``at`` is a moment in days since the epoch, to have it as it was then.
+    ``at`` is a time in days since the epoch: the copy is returned as of then.
     """
     name = project.source(source).name
     with bootstrap.reading(project.config) as store:
@@ -200,10 +199,10 @@ def replay_store(
     sources: Sequence[str] = (),
     days: float | None = None,
 ) -> list[dict[str, Any]]:
-    """Score policies on what the project has observed, under equal budgets.
+    """Score policies on the observations of the project, under equal budgets.
 
-    ``budgets`` are requests a day; by default that of the settings. A row for each
-    policy and budget: the mean quality, and the paired difference from the first
+    ``budgets`` are requests a day; by default that of the settings. Return a row for
+    each policy and budget: the mean quality, and the paired difference from the first
     policy with its 95 % interval.
     """
     from halflife.replay.contest import ContestRules, contest  # noqa: PLC0415  (slow)
@@ -211,6 +210,6 @@ def replay_store(
 
     config = project.config
     with bootstrap.reading(config) as store:
-        found = recorded_sources(config, store, sources)
+        recordings = recorded_sources(config, store, sources)
     pace = list(budgets) or [config.budget.pace]
-    return contest(found, ContestRules(list(policies), pace, days=days))
+    return contest(recordings, ContestRules(list(policies), pace, days=days))

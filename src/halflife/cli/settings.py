@@ -26,7 +26,7 @@ def policies(*, json: Json = False) -> None:
     from halflife import plugins
     from halflife.cli import show
 
-    found = plugins.described()
+    found = plugins.describe_policies()
     if json:
         rows = [{"policy": p.name, **asdict(p)} for p in found]
         show.emit({"results": rows})

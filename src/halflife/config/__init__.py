@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 NAME = "halflife.toml"
-_TOLD = {("alert",), ("sink",)}  # tables whose addresses may be secret
+_RECIPIENTS = {("alert",), ("sink",)}  # tables whose addresses may be secret
 WINDOW_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0}
 
 _SECRETS = {
@@ -56,7 +56,7 @@ ExecutorName: TypeAlias = Annotated[str, AfterValidator(executors.check_name)]
 
 
 class BudgetConfig(SettingsTable):
-    """How much may be asked: so many requests in any window of this length.
+    """The budget: so many requests in any window of this length.
 
     Attributes:
         requests: The most requests, redirects and robots.txt included, in any window of
@@ -85,12 +85,12 @@ class BudgetConfig(SettingsTable):
 
     @property
     def hourly(self) -> int:
-        """Requests that come in within an hour; one at least."""
+        """Requests that become available within an hour; at least one."""
         return max(ceil(self.pace / 24.0 - 1e-9), 1)
 
 
 class PolicyConfig(SettingsTable):
-    """Which rule spends the budget, and what it tries to make small.
+    """Which policy spends the budget, and the objective that it minimises.
 
     Attributes:
         name: The policy of sources of pages that name none themselves; `halflife
@@ -106,7 +106,7 @@ class PolicyConfig(SettingsTable):
 
 
 class FetchConfig(SettingsTable):
-    """How we behave towards the machines we ask.
+    """How requests are sent: identification, pace, concurrency and limits.
 
     Attributes:
         contact: A web or mail address that is sent with the User-Agent, so that a site
@@ -127,7 +127,7 @@ class FetchConfig(SettingsTable):
 
 
 class AuditConfig(SettingsTable):
-    """How much is spent on finding out whether forecasts come true.
+    """The share of the budget that audits spend to check forecasts.
 
     Attributes:
         share: The share of the requests of each turn that `halflife sync` and `halflife
@@ -204,13 +204,15 @@ class Config(SettingsTable):
 
     @classmethod
     def parse(cls, text: str, path: Path = Path(NAME)) -> Self:
-        """Check settings given as text; ``path`` is where they stand."""
+        """Check settings given as text; ``path`` is their file."""
         try:
             table = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # also a number without end
             raise ConfigError(f"{path}: not valid TOML: {_brief(error)}") from None
         if "path" in table:
-            raise ConfigError(f"{path}: path: unknown key; {_known(cls, (), 'path')}")
+            raise ConfigError(
+                f"{path}: path: unknown key; {_known_keys(cls, (), 'path')}"
+            )
         try:
             return cls.model_validate({**table, "path": path})
         except ValidationError as error:
@@ -218,21 +220,21 @@ class Config(SettingsTable):
 
     @property
     def store_place(self) -> Path | str:
-        """Where the state lies: a file, or the address of a database."""
+        """The location of the state: a file, or the address of a database."""
         return self.store if is_address(self.store) else self.store_path
 
     @property
     def store_name(self) -> str:
-        """Where the state lies, for people: an address has no password."""
+        """The location of the state for messages: an address without its password."""
         if is_address(self.store):
             return PostgresAddress.parse(self.store).name
         return str(self.store_path)
 
     @property
     def store_path(self) -> Path:
-        """Where the state file lies; relative paths start at the settings file.
+        """The path of the state file; relative paths start at the settings file.
 
-        What belongs beside the state of a database has a name there, too.
+        For a database it is a name beside the settings, for files such as locks.
         """
         folder = self.path.absolute().parent
         if is_address(self.store):
@@ -252,7 +254,7 @@ class Config(SettingsTable):
 
 
 def _brief(error: Exception) -> str:
-    """Return what is wrong with a file, short and in one line."""
+    """Return a parse error as one short line."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return " ".join(str(error).partition(";")[0].split())[:200]
@@ -275,36 +277,36 @@ def _read(path: Path) -> str:
 
 
 def problem(error: ValidationError, table: Mapping[str, Any] | None = None) -> str:
-    """Say in one line which key is wrong, why, and what would be right.
+    """Return one line that says which key is wrong, why, and what would be right.
 
-    ``table`` is what was read; it tells of which kind a source is.
+    ``table`` holds the settings as read; it gives the kind of each source.
     """
-    first = _most_telling(error.errors())
+    first = _most_specific(error.errors())
     place, key = first["loc"], _key_path(first["loc"])
     if first["type"] == "extra_forbidden":
         return _unexpected(place, table or {})
-    said = first["msg"].removeprefix("Value error, ").replace("\n", " ")
-    said = said[0].lower() + said[1:]
-    shown = first["input"]
-    secret = bool(_SECRETS & {*place}) or (place[:1] in _TOLD and "url" in place)
-    secret = secret or (place == ("store",) and is_address(str(shown)))
-    if isinstance(shown, str | int | float) and not secret:
-        said += f"; got {_without_password(repr(shown))}"
-    return f"{key}: {said}" if key else said
+    message = first["msg"].removeprefix("Value error, ").replace("\n", " ")
+    message = message[0].lower() + message[1:]
+    value = first["input"]
+    secret = bool(_SECRETS & {*place}) or (place[:1] in _RECIPIENTS and "url" in place)
+    secret = secret or (place == ("store",) and is_address(str(value)))
+    if isinstance(value, str | int | float) and not secret:
+        message += f"; got {_without_password(repr(value))}"
+    return f"{key}: {message}" if key else message
 
 
-def _most_telling(errors: "list[ErrorDetails]") -> "ErrorDetails":
-    """Return the error to name, where a value may be given in several ways.
+def _most_specific(errors: "list[ErrorDetails]") -> "ErrorDetails":
+    """Return the error to report, where a value may be given in several ways.
 
-    A table was not meant as a plain value, and what is wrong inside it says more than
-    that it is not another table.
+    A table was not meant as a plain value, and an error inside it says more than that
+    it is not another table.
     """
     first, *others = errors
     if first["type"] != "string_type" or not isinstance(first["input"], dict):
         return first
     inside = [e for e in others if e["loc"][:3] == first["loc"][:3]]
-    said = [e for e in inside if e["type"] == "value_error"]
-    return next(iter((*said, *inside)), first)
+    own = [e for e in inside if e["type"] == "value_error"]
+    return next(iter((*own, *inside)), first)
 
 
 def _without_password(text: str) -> str:
@@ -314,12 +316,12 @@ def _without_password(text: str) -> str:
 def _key_path(place: tuple[int | str, ...]) -> str:
     """Write ("source", 0, "weight") as ``source[1].weight``; people count from one."""
     for table in ("headers", "parameters"):
-        if table in place:  # what follows are the ways in which one may be given
+        if table in place:  # what follows names the types of value it may have
             place = place[: place.index(table) + 2]
-    # Which of several tables it was taken for is no part of the path.
+    # The name of a variant among several tables is no part of the path.
     pairs = zip(("", *place), place, strict=False)
     place = tuple(p for last, p in pairs if p not in _WAYS and last not in _TAGGED)
-    if place[:1] in _TOLD and "url" in place:
+    if place[:1] in _RECIPIENTS and "url" in place:
         place = place[: place.index("url") + 1]
     text = ""
     for part in place:
@@ -328,7 +330,7 @@ def _key_path(place: tuple[int | str, ...]) -> str:
 
 
 def _unexpected(place: tuple[int | str, ...], table: Mapping[str, Any]) -> str:
-    """Say which key should not be there, and which there are instead."""
+    """Return a message about an unknown key: which one, and which keys exist."""
     match place:
         case ("source", int(number), str(key)):
             kind = _kind(table, number)
@@ -339,29 +341,29 @@ def _unexpected(place: tuple[int | str, ...], table: Mapping[str, Any]) -> str:
             known = _suggest(key, keys, f"keys of kind {kind!r} are")
         case ("source", int(number), *inner, _):
             model = settings_of(_kind(table, number))
-            known = _known(model, inner, str(place[-1]))
+            known = _known_keys(model, inner, str(place[-1]))
         case ("sink", int(number), str(key)):
             kind = str(table["sink"][number]["kind"])
             keys = tuple(sink_settings(kind).model_fields)
             known = _suggest(key, keys, f"keys of a sink of kind {kind!r} are")
         case _:
-            known = _known(Config, place[:-1], str(place[-1]))
+            known = _known_keys(Config, place[:-1], str(place[-1]))
     return f"{_key_path(place)}: unknown key; {known}"
 
 
 def _kind(table: Mapping[str, Any], number: int) -> str:
-    """Return of which kind a source is."""
+    """Return the kind of a source."""
     return str(table.get("source", [])[number].get("kind", USUAL))
 
 
 def _is_foreign(key: str, kind: str) -> bool:
-    """Say whether a key is one of another kind of source only."""
+    """Return whether a key belongs to other kinds of source only."""
     others = (settings_of(other) for other in BUILT_IN if other != kind)
     return any(key in settings.model_fields for settings in others)
 
 
-def _known(model: type[BaseModel], place: Sequence[int | str], wrong: str) -> str:
-    """Say which keys the table at a place within ``model`` has."""
+def _known_keys(model: type[BaseModel], place: Sequence[int | str], wrong: str) -> str:
+    """Return a message with the keys of the table at a place within ``model``."""
     for part, tag in zip(place, (*place[1:], ""), strict=False):
         if isinstance(part, str) and part in model.model_fields:
             model = _model(model.model_fields[part].annotation, tag) or model
@@ -370,19 +372,19 @@ def _known(model: type[BaseModel], place: Sequence[int | str], wrong: str) -> st
 
 
 def _model(kind: object, tag: int | str = "") -> type[BaseModel] | None:
-    """Return the table that an annotation names; of several, the one of a kind."""
-    found = _models(kind)
-    for one in found:
-        named = one.model_fields.get("kind")
-        if named and tag in get_args(named.annotation):
-            return one
-    return found[0] if found else None
+    """Return the table class of an annotation; of several, the one with this tag."""
+    models = _models(kind)
+    for model in models:
+        field = model.model_fields.get("kind")
+        if field and tag in get_args(field.annotation):
+            return model
+    return models[0] if models else None
 
 
 def _models(kind: object) -> list[type[BaseModel]]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return [kind]
-    return [one for part in get_args(kind) for one in _models(part)]
+    return [model for part in get_args(kind) for model in _models(part)]
 
 
 def _suggest(wrong: str, known: Sequence[str], otherwise: str) -> str:

@@ -1,4 +1,4 @@
-"""Settings of those who are told: ``[[alert]]``."""
+"""Settings of the recipients of alerts (``[[alert]]``), and how long data is kept."""
 
 import re
 from typing import Annotated, Self
@@ -24,12 +24,12 @@ def _span(text: str) -> str:
 
 def _kind(text: str) -> str:
     if text not in {str(kind) for kind in AlarmKind}:
-        raise ValueError(f"is not something to be told of; there are {_KINDS}")
+        raise ValueError(f"is not a kind of alarm; there are {_KINDS}")
     return text
 
 
 class AlertConfig(SettingsTable):
-    """Somebody who is told: where, of what, how often.
+    """A recipient of alerts: where to send, which alarms, how often.
 
     Attributes:
         url: Where to send: `https://` (a webhook), or an address of Apprise such as
@@ -73,26 +73,26 @@ class AlertConfig(SettingsTable):
 
     @property
     def label(self) -> str:
-        """Its name; without one, the host or the variable that the address is in."""
+        """The name shown for it: its own, else the host or the environment variable."""
         if self.name or not isinstance(self.url, str):
             return self.name or f"${self.url.env}"  # type: ignore[union-attr]
         return urlsplit(self.url).hostname or "alert"
 
     @property
     def days(self) -> float:
-        """Days after which an alarm that still stands is told again."""
+        """Days after which an alarm that still stands is sent again."""
         found = _SPAN.fullmatch(self.every)
         return float(found[1]) * _UNIT_DAYS[found[2]] if found else 1.0
 
     def address(self) -> Secret:
-        """Return where to send, with the environment looked up."""
-        found = value_of(self.url, f"alert {self.label}: url")
-        if not _SCHEME.match(found.reveal()):
+        """Return the address to send to, read from the environment if it is secret."""
+        url = value_of(self.url, f"alert {self.label}: url")
+        if not _SCHEME.match(url.reveal()):
             raise ConfigError(f"alert {self.label}: url is not an address")
-        return found
+        return url
 
-    def sent_along(self) -> dict[str, Secret]:
-        """Return the headers to send, with the environment looked up."""
+    def secret_headers(self) -> dict[str, Secret]:
+        """Return the headers to send, secret ones read from the environment."""
         given = self.headers.items()
         return {n: value_of(v, f"alert {self.label}: header {n}") for n, v in given}
 
@@ -111,7 +111,7 @@ Alerts = Annotated[
 
 
 class KeepConfig(SettingsTable):
-    """How long things are kept before ``halflife gc`` removes them.
+    """How long stored data is kept before ``halflife gc`` removes it.
 
     Attributes:
         observations_days: Days that single observations are kept; the last good one of

@@ -1,6 +1,6 @@
-"""Settings that several kinds share: how answers are read, and how results are counted.
+"""Settings that several kinds share: how to read answers and count results.
 
-A kind's settings inherit from what they need of these.
+The settings of a kind inherit from the classes they need.
 """
 
 from typing import Literal, TypeAlias
@@ -14,7 +14,7 @@ NO_HITS = ("", "", "", "")  # where hits are, if an answer has none
 
 
 class RecordsConfig(SourceConfig):
-    """A source whose answers hold records: where they are, and what names them.
+    """A source whose answers hold records: where they are, and their key.
 
     Attributes:
         format: `json`, `jsonl`, `csv`, `html` or `feed` (RSS, Atom). Default: read from
@@ -37,12 +37,12 @@ class RecordsConfig(SourceConfig):
 
     @property
     def record_reading(self) -> tuple[object, ...]:
-        """What decides how records are read."""
+        """The settings that determine how records are read."""
         return self.key, self.format, self.records, sorted(self.fields.items())
 
 
 class ResultsConfig(SourceConfig):
-    """A source that is asked queries: how the results are counted and numbered.
+    """A source that answers queries: how its results are counted and numbered.
 
     Attributes:
         total: Where the number of hits is: a number, or words such as "1-10 of 3,850".

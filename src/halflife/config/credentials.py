@@ -1,4 +1,4 @@
-"""Settings of how a source knows us, and of the way to it."""
+"""Settings for authentication at a source, and for the proxy to reach it."""
 
 from base64 import b64encode
 from typing import Annotated, Literal, TypeAlias
@@ -23,13 +23,13 @@ class BasicAuth(SettingsTable):
     password: SecretOnly
 
     def header(self, what: str) -> str:
-        """Return the header Authorization; raise ``ConfigError`` if it is not known."""
+        """Return the Authorization header; raise ``ConfigError`` if it is unknown."""
         password = self.password.look_up(f"{what}: auth.password").reveal()
         return f"Basic {b64encode(f'{self.user}:{password}'.encode()).decode()}"
 
 
 class BearerAuth(SettingsTable):
-    """A token that does not end, or that somebody else renews.
+    """A bearer token that does not expire, or that another program renews.
 
     Attributes:
         kind: `bearer`.
@@ -41,12 +41,12 @@ class BearerAuth(SettingsTable):
     token: SecretOnly
 
     def header(self, what: str) -> str:
-        """Return the header Authorization; raise ``ConfigError`` if it is not known."""
+        """Return the Authorization header; raise ``ConfigError`` if it is unknown."""
         return f"Bearer {self.token.look_up(f'{what}: auth.token').reveal()}"
 
 
 class ClientAuth(SettingsTable):
-    """OAuth 2 client credentials: a token is asked for, and again when it ends.
+    """OAuth 2 client credentials: a token is requested, and again when it expires.
 
     Attributes:
         kind: `oauth2`.
@@ -76,7 +76,7 @@ Auth: TypeAlias = Annotated[
 
 
 class ProxyConfig(SettingsTable):
-    """An HTTP proxy, and who looks up the names of hosts.
+    """An HTTP proxy, and who resolves host names.
 
     Attributes:
         url: The address of an HTTP proxy; it may be on any network.

@@ -1,4 +1,4 @@
-"""Write ``halflife.toml`` without losing what people wrote into it."""
+"""Edit ``halflife.toml`` and keep its comments and order."""
 
 import os
 import re
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Item, Table
 
-_JOINED = ("pages", "maps", "allow")  # what is there already stays
+_JOINED = ("pages", "maps", "allow")  # lists that grow; their entries stay
 _HEAD = re.compile(
     r"^[ \t]*\[{1,2}[ \t]*(?P<name>[\w-]+)(?P<rest>[^\]\n]*)\]", re.MULTILINE
 )
@@ -42,13 +42,13 @@ timeout = 30            # seconds for one request, all in all
 max_bytes = 8388608     # larger answers are refused
 
 # [keep]
-# observations_days = 90  # `halflife gc` removes single looks that are older
+# observations_days = 90  # `halflife gc` removes single observations that are older
 
-# Who is told when something is wrong; try it with `halflife alerts --test`.
+# Who is alerted when something is wrong; try it with `halflife alerts --test`.
 #
 # [[alert]]
 # url = {env = "WEBHOOK"} # an address that holds a token is a secret
-# every = "1d"            # how often what is still wrong is told again
+# every = "1d"            # how often a standing alarm is sent again
 
 # What to keep. `halflife add URL` writes such tables for you.
 #
@@ -79,8 +79,8 @@ def init(path: Path) -> None:
 def add_sources(path: Path, sources: Iterable[SourceConfig]) -> Config:
     """Add sources to the file, or their pages to the sources of the same names.
 
-    Comments and order are kept. The new text is checked before it takes the place
-    of the old one, in one step, so that a crash leaves one or the other.
+    Comments and order are kept. The new text is checked first and replaces the old
+    one in one step, so that a crash leaves one or the other.
     """
     text = with_sources(path, sources)
     config = Config.parse(text, path)
@@ -89,14 +89,14 @@ def add_sources(path: Path, sources: Iterable[SourceConfig]) -> Config:
 
 
 def with_sources(path: Path, sources: Iterable[SourceConfig]) -> str:
-    """Return the file's text with the sources in it; write nothing."""
+    """Return the file's text with the sources added; write nothing."""
     Config.load(path)
     return text_with_sources(path.read_text(encoding="utf-8-sig"), sources)
 
 
 def text_with_sources(text: str, sources: Iterable[SourceConfig]) -> str:
-    """Return a text with the sources in it."""
-    import tomlkit  # noqa: PLC0415  (only what writes needs it)
+    """Return a settings text with the sources added."""
+    import tomlkit  # noqa: PLC0415  (needed for writing only)
 
     document = tomlkit.parse(text)
     for source in sources:
@@ -105,7 +105,7 @@ def text_with_sources(text: str, sources: Iterable[SourceConfig]) -> str:
 
 
 def text_with_values(text: str, name: str, values: Mapping[str, object]) -> str:
-    """Return a text with other values of a source; None takes a key out.
+    """Return a settings text with new values of a source; None removes a key.
 
     Comments and order are kept; a new key follows the last line of the source's table.
     """
@@ -116,12 +116,12 @@ def text_with_values(text: str, name: str, values: Mapping[str, object]) -> str:
             changed = _with_values(text[begin:end], name, values)
             return text[:begin] + changed + text[end:]
         except (ValueError, UsageError):
-            pass  # what looked like a table was none; so all of it is read
+            pass  # what looked like a table was none; so parse the whole text
     return _with_values(text, name, values)
 
 
 def _with_values(text: str, name: str, values: Mapping[str, object]) -> str:
-    """Return a text with other values of a source; all of it is read for that."""
+    """Return the text with new values of a source, after parsing all of it."""
     import tomlkit  # noqa: PLC0415
 
     document = tomlkit.parse(text)
@@ -133,7 +133,7 @@ def _with_values(text: str, name: str, values: Mapping[str, object]) -> str:
 
 
 def text_with_budget(text: str, values: Mapping[str, object]) -> str:
-    """Return a text with other values of the budget."""
+    """Return a settings text with new values of the budget."""
     part = _part(text, "budget")
     if part is not None:
         begin, end = part
@@ -155,14 +155,14 @@ def _with_budget(text: str, values: Mapping[str, object]) -> str:
 
 
 def text_with_new_source(text: str, source: SourceConfig) -> str:
-    """Return a text with a source that it does not have yet, behind the others."""
+    """Return a settings text with a new source after the others."""
     parts = list(_parts(text)) if _is_plain(text) else []
     ends = [end for kind, _, end in parts if kind == "source"]
     if not ends and parts:
         return text_with_sources(text, [source])
     before, after = text[: max(ends, default=len(text))], text[max(ends, default=0) :]
     after = after if ends else ""
-    # Comments at the end of a table are of the one that follows.
+    # Comments at the end of a table belong to the one that follows.
     lines = before.splitlines(keepends=True)
     kept = len(lines)
     while (
@@ -180,15 +180,15 @@ def _is_comment(line: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Say whether no string has several lines: then tables begin where they seem to."""
+    """Return whether no string spans lines, so that every ``[`` line begins a table."""
     return '"""' not in text and "'''" not in text
 
 
 def _parts(text: str) -> Iterator[tuple[str, int, int]]:
-    """Return the first word of each table that stands on its own, and where it is.
+    """Yield the first word of each top-level table, and where it begins and ends.
 
-    A table within another is a part of that. To read one takes a thousandth of the time
-    that it takes to read ten thousand.
+    A subtable is part of its table. Parsing one table takes a thousandth of the time of
+    parsing ten thousand.
     """
     heads = [
         (found["name"], found.start())
@@ -201,13 +201,13 @@ def _parts(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _part(text: str, kind: str, name: str = "") -> tuple[int, int] | None:
-    """Return where the only such table is; None if that cannot be said so easily."""
+    """Return where the only such table is; None if the whole text must be parsed."""
     if not _is_plain(text):
         return None
     found = [
         (begin, end)
-        for one, begin, end in _parts(text)
-        if one == kind and (not name or f'"{name}"' in text[begin:end])
+        for word, begin, end in _parts(text)
+        if word == kind and (not name or f'"{name}"' in text[begin:end])
     ]
     mine = [part for part in found if not name or _is_named(text[slice(*part)], name)]
     return mine[0] if len(mine) == 1 else None
@@ -232,7 +232,7 @@ def text_without(text: str, name: str) -> str:
 
 
 def _set(table: Any, values: Mapping[str, object]) -> None:  # noqa: ANN401  (of tomlkit)
-    """Change, add and take out keys of a table."""
+    """Change, add and remove keys of a table."""
     import tomlkit  # noqa: PLC0415
 
     added: dict[str, Any] = {}
@@ -248,8 +248,8 @@ def _set(table: Any, values: Mapping[str, object]) -> None:  # noqa: ANN401  (of
         for key, value in added.items():
             table[key] = value
     elif added:
-        # Appended keys would follow the comments after the table, which are of the next
-        # one; so they are written behind the last line.
+        # Appended keys would follow the comments after the table, which belong to the
+        # next one; so they are written after the last line.
         lines = "".join(
             f"{k} = {tomlkit.item(v).as_string()}\n" for k, v in added.items()
         )
@@ -257,20 +257,20 @@ def _set(table: Any, values: Mapping[str, object]) -> None:  # noqa: ANN401  (of
 
 
 def _plain(value: object) -> object:
-    """Return a value of a document as Python has it."""
+    """Return a value of a document as a plain Python value."""
     unwrap = getattr(value, "unwrap", None)
-    found = unwrap() if unwrap else value
-    return tuple(found) if isinstance(found, list) else found
+    plain = unwrap() if unwrap else value
+    return tuple(plain) if isinstance(plain, list) else plain
 
 
 def _last_line(table: Any) -> "Item | None":  # noqa: ANN401  (of tomlkit)
-    """Return the last value of a table that stands on lines of its own; None: none."""
+    """Return the last value on its own line in a table; None if there is none."""
     from tomlkit.items import AbstractTable, AoT, InlineTable  # noqa: PLC0415
 
     if isinstance(table, InlineTable):
         return None
     items = [table.value.item(key) for key in table]
-    lines = [one for one in items if not isinstance(one, AbstractTable | AoT)]
+    lines = [item for item in items if not isinstance(item, AbstractTable | AoT)]
     return lines[-1] if lines else None
 
 
@@ -286,8 +286,8 @@ def source_text(source: SourceConfig) -> str:
 def with_renamed(path: Path, old: str, new: str) -> str:
     """Return the file's text with a source renamed; write nothing.
 
-    If the file has a source of the new name, the old one's table is taken out and its
-    pages and maps join the other's. Comments and order are kept.
+    If the file has a source of the new name, the old one's table is removed and its
+    pages and maps are added to the other's. Comments and order are kept.
     """
     import tomlkit  # noqa: PLC0415
 
@@ -313,7 +313,7 @@ def without(path: Path, name: str) -> str:
 
 
 def _drop(document: "TOMLDocument", name: str) -> None:
-    """Take a source's table out."""
+    """Remove a source's table."""
     sources = document["source"]
     names = [str(table["name"]) for table in sources.body]
     del sources[names.index(name)]
@@ -322,13 +322,13 @@ def _drop(document: "TOMLDocument", name: str) -> None:
 
 
 def _checked(path: Path, text: str) -> str:
-    """Return the text if settings can be read from it; raise ``ConfigError``."""
+    """Return the text if it holds valid settings; raise ``ConfigError``."""
     Config.parse(text, path)
     return text
 
 
 def _add(document: "TOMLDocument", source: SourceConfig) -> None:
-    """Write the keys that a source sets, lines before tables as TOML wants it."""
+    """Write the keys that a source sets, values before tables as TOML requires."""
     table = _table_of(document, source.name)
     given = source.model_dump(exclude_unset=True, exclude_none=True)
     given |= written_kind(source)
@@ -349,8 +349,8 @@ def _written(value: object) -> Any:  # noqa: ANN401  (whatever TOML can hold)
     if not isinstance(value, dict):
         return value
     written = tomlkit.table()
-    for name, one in value.items():
-        written[name] = _in_line(one)
+    for name, entry in value.items():
+        written[name] = _in_line(entry)
     return written
 
 
@@ -359,16 +359,16 @@ def _in_line(value: object) -> Any:  # noqa: ANN401  (whatever TOML can hold)
     import tomlkit  # noqa: PLC0415
 
     if isinstance(value, tuple | list):
-        return [_in_line(each) for each in value]
+        return [_in_line(item) for item in value]
     if not isinstance(value, dict):
         return value
     line = tomlkit.inline_table()
-    line.update({key: _in_line(each) for key, each in value.items()})
+    line.update({key: _in_line(item) for key, item in value.items()})
     return line
 
 
 def replace(path: Path, text: str) -> None:
-    """Put ``text`` in the place of a file's content: all of it or nothing."""
+    """Replace a file's content by ``text``, atomically."""
     target = path.resolve()
     try:
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o644

@@ -1,4 +1,4 @@
-"""The last versions of a settings file, so that a change of it can be undone.
+"""The last versions of a settings file, so that a change can be undone.
 
 They lie in a folder beside the state file, named after it: ``halflife.db-settings``.
 Each change is a file with the text before and after; the oldest are removed.
@@ -42,12 +42,12 @@ class SettingsChange:
 
 
 class SettingsHistory:
-    """Writes a settings file, and keeps what was there before.
+    """Writes a settings file, and keeps its earlier versions.
 
     Args:
         path: The settings file.
         clock: The time in days since the epoch.
-        store: The state file as the settings name it, if that is known already.
+        store: The state file as the settings name it; empty to read it from them.
 
     """
 
@@ -56,7 +56,7 @@ class SettingsHistory:
 
     @cached_property
     def folder(self) -> Path:
-        """Where the versions lie; settings that cannot be read have the usual state."""
+        """The folder of the versions; the default one if the settings are broken."""
         config = Config(path=self.path)
         if self._store:
             config = Config(path=self.path, store=self._store)
@@ -72,25 +72,26 @@ class SettingsHistory:
         except FileNotFoundError:
             return None
         except UnicodeDecodeError as error:
-            said = f"{self.path}: not UTF-8 text (byte {error.start})"
-            raise ConfigError(said) from None
+            message = f"{self.path}: not UTF-8 text (byte {error.start})"
+            raise ConfigError(message) from None
         except OSError as error:
-            said = f"{self.path}: cannot be read: {error.strerror}"
-            raise ConfigError(said) from None
+            message = f"{self.path}: cannot be read: {error.strerror}"
+            raise ConfigError(message) from None
 
     def changes(self) -> list[SettingsChange]:
         """Return the changes that are kept, latest first."""
-        found = (_load(path) for path in self._files())
-        return [one for one in found if one is not None]
+        changes = (_load(path) for path in self._files())
+        return [change for change in changes if change is not None]
 
     def write(self, mark: str, text: str, what: str) -> SettingsChange:
-        """Write a text in the place of the one with this mark.
+        """Replace the text that has this mark.
 
-        Raise ``SettingsChanged`` if another stands there by now, and ``ConfigError`` if
-        the new one is wrong or cannot be written. Nothing is lost then.
+        Raise ``SettingsChanged`` if the file has another text by now, and
+        ``ConfigError`` if the new one is wrong or cannot be written; the file is then
+        unchanged.
         """
         Config.parse(text, self.path)
-        with self._held() as folder:
+        with self._locked() as folder:
             before = self.read()
             if mark_of(before) != mark:
                 raise SettingsChanged(
@@ -110,12 +111,12 @@ class SettingsHistory:
         return change
 
     def undo(self, number: int | None = None) -> SettingsChange:
-        """Take back the last change, if the file is still what it made of it.
+        """Undo the last change, if the file still has the text that it wrote.
 
-        With ``number`` only if that was the last one. Raise ``UsageError`` if there is
-        none, and ``SettingsChanged`` if the file has changed since.
+        With ``number``, only if that is the last one. Raise ``UsageError`` if there is
+        no change, and ``SettingsChanged`` if the file has changed since.
         """
-        with self._held():
+        with self._locked():
             change = self.last()
             if change is None:
                 raise UsageError("there is no change that could be undone")
@@ -135,10 +136,10 @@ class SettingsHistory:
         return change
 
     def last(self) -> SettingsChange | None:
-        """Return the last change that was carried out; None if there is none."""
+        """Return the last change that was written; None if there is none."""
         now = self.read()
         for change in self.changes():
-            # A crash between keeping the old text and writing the new one leaves this.
+            # A crash between keeping the old text and writing the new one skips this.
             if now != change.before or now == change.after:
                 return change
         return None
@@ -150,15 +151,15 @@ class SettingsHistory:
         return sorted(self.folder.glob("[0-9]*.json"), reverse=True)
 
     @contextmanager
-    def _held(self) -> Iterator[Path]:
-        """Let nobody else write meanwhile; yield the folder."""
+    def _locked(self) -> Iterator[Path]:
+        """Hold the lock of the folder, so that no other process writes; yield it."""
         folder = self.folder
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            said = f"{folder}: cannot be written: {error.strerror}"
-            raise ConfigError(said) from None
+            message = f"{folder}: cannot be written: {error.strerror}"
+            raise ConfigError(message) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield folder
@@ -167,7 +168,7 @@ class SettingsHistory:
 
 
 def mark_of(text: str | None) -> str:
-    """Return what stands for a text, so that a form can say which one it was made for.
+    """Return a short hash of a text, so that a form can name the version it edits.
 
     >>> mark_of("a") == mark_of("a"), mark_of("a") == mark_of("b"), mark_of(None)
     (True, False, 'none')

@@ -1,4 +1,4 @@
-"""The settings of each kind of source: ours, and those that plug-ins bring.
+"""The settings of each kind of source: built-in ones, and those of plug-ins.
 
 A plug-in names its kind in the entry point group ``halflife.kinds``; the object found
 there has an attribute ``Settings``, a subclass of ``SourceConfig``. It is imported only
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import PlainValidator, SerializeAsAny, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from halflife.config.registrations import only, package_of, registered
+from halflife.config.registrations import only_entry_point, package_of, registered
 from halflife.config.source import SourceConfig
 from halflife.core.errors import ConfigError
 
@@ -24,18 +24,18 @@ USUAL = "pages"  # the kind of a source whose settings name none
 
 
 def kinds() -> tuple[str, ...]:
-    """Return the kinds that there are: ours first, then those of plug-ins."""
+    """Return the names of all kinds: built-in ones first, then those of plug-ins."""
     plugged_in = sorted(registered(KINDS))
     return (*BUILT_IN, *(name for name in plugged_in if name not in BUILT_IN))
 
 
 def settings_of(kind: str) -> type[SourceConfig]:
-    """Return the settings of a kind; raise ``ConfigError`` if there is none such."""
+    """Return the settings class of a kind; raise ``ConfigError`` if it is unknown."""
     return _built_in(kind) or _plugged_in(kind)
 
 
 def _built_in(kind: str) -> type[SourceConfig] | None:
-    # The settings of a kind rest on this package, so that they are imported here late.
+    # The settings of a kind import this package, so they are imported here late.
     match kind:
         case "pages" | "site":
             from halflife.kinds.pages.settings import PagesConfig  # noqa: PLC0415
@@ -57,40 +57,40 @@ def _built_in(kind: str) -> type[SourceConfig] | None:
 
 
 def _plugged_in(kind: str) -> type[SourceConfig]:
-    point, made = load_plugin(kind)
-    found = getattr(made, "Settings", None)
-    if not (isinstance(found, type) and issubclass(found, SourceConfig)):
+    point, plugin = load_plugin(kind)
+    settings = getattr(plugin, "Settings", None)
+    if not (isinstance(settings, type) and issubclass(settings, SourceConfig)):
         raise ConfigError(
-            f"{_brought(point)}, and {point.value} has no Settings, a subclass of "
+            f"{_origin(point)}, and {point.value} has no Settings, a subclass of "
             "halflife.config.SourceConfig"
         )
-    return found
+    return settings
 
 
 def load_plugin(kind: str) -> "tuple[EntryPoint, object]":
-    """Return what a plug-in brings for a kind; raise ``ConfigError`` if nothing does.
+    """Return the plug-in of a kind and its entry point; raise ``ConfigError`` if none.
 
     The message of an error in the plug-in names the plug-in.
     """
     points = registered(KINDS).get(kind)
     if points is None:
         raise ConfigError(f"unknown kind {kind!r}; kinds are {', '.join(kinds())}")
-    point = only(points)
+    point = only_entry_point(points)
     try:
         return point, point.load()
     except Exception as error:
         raise ConfigError(
-            f"{_brought(point)}, and {point.value} cannot be imported: "
+            f"{_origin(point)}, and {point.value} cannot be imported: "
             f"{type(error).__name__}: {error}"
         ) from error
 
 
-def _brought(point: "EntryPoint") -> str:
+def _origin(point: "EntryPoint") -> str:
     return f"kind {point.name!r} comes from {package_of(point)}"
 
 
 def read_source(given: object) -> SourceConfig:
-    """Check the table of a source by the settings of its kind.
+    """Check the table of a source against the settings of its kind.
 
     Raise ``ValueError``, or ``ValidationError`` with the key that is wrong.
     """
@@ -114,9 +114,9 @@ def written_kind(source: SourceConfig) -> dict[str, str]:
 
 
 def _wrong_kind(why: str, given: object) -> ValidationError:
-    """Return what is wrong with the key ``kind`` of a table."""
-    said = PydanticCustomError("kind", "{why}", {"why": why})
-    details = InitErrorDetails(type=said, loc=("kind",), input=given)
+    """Return an error about the key ``kind`` of a table."""
+    message = PydanticCustomError("kind", "{why}", {"why": why})
+    details = InitErrorDetails(type=message, loc=("kind",), input=given)
     return ValidationError.from_exception_data("source", [details])
 
 

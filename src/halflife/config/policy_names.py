@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from halflife.config.registrations import only, registered
+from halflife.config.registrations import only_entry_point, registered
 from halflife.core.errors import ConfigError
 
 
@@ -25,7 +25,7 @@ def check_policies(kind: str, group: str, most: int, names: Sequence[str]) -> No
                 f"known policies: {', '.join(sorted(known))}"
             )
         try:
-            only(known[name])
+            only_entry_point(known[name])
         except ConfigError as error:
             raise ValueError(str(error)) from None
     if len(names) > most:

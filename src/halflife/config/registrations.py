@@ -1,4 +1,4 @@
-"""What packages register by entry points: a name in a group belongs to one package."""
+"""Entry points that packages register: a name in a group belongs to one package."""
 
 from typing import TYPE_CHECKING
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
 
 def registered(group: str) -> "dict[str, tuple[EntryPoint, ...]]":
-    """Return what is registered in a group, by name; more than one if names clash."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, seldom needed)
+    """Return the entry points of a group, by name; more than one if names clash."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, rarely needed)
 
-    found: dict[str, tuple[EntryPoint, ...]] = {}
+    points: dict[str, tuple[EntryPoint, ...]] = {}
     for point in entry_points(group=group):
-        found[point.name] = (*found.get(point.name, ()), point)
-    return found
+        points[point.name] = (*points.get(point.name, ()), point)
+    return points
 
 
-def only(points: "tuple[EntryPoint, ...]") -> "EntryPoint":
-    """Return the one that has a name; raise ``ConfigError`` if several packages do."""
+def only_entry_point(points: "tuple[EntryPoint, ...]") -> "EntryPoint":
+    """Return the only entry point of a name; raise ``ConfigError`` if several exist."""
     if len(points) == 1:
         return points[0]
     where = sorted(f"{package_of(point)} ({point.value})" for point in points)
@@ -30,5 +30,5 @@ def only(points: "tuple[EntryPoint, ...]") -> "EntryPoint":
 
 
 def package_of(point: "EntryPoint") -> str:
-    """Return the package that brought something, as people are told of it."""
+    """Return the name of the package of an entry point, as messages show it."""
     return f"the package {point.dist.name}" if point.dist else "a plug-in"

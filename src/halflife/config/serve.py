@@ -1,4 +1,4 @@
-"""Settings of ``halflife serve``: further tokens, each with what it may do."""
+"""Settings of ``halflife serve``: access tokens, public addresses, allowed networks."""
 
 import re
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]{16,512}")  # what a header carries unchanged
 
 
 class TokenConfig(SettingsTable):
-    """A token for a program: ``read`` may ask, ``act`` may also set things going.
+    """An API token of a program: ``read`` may query, ``act`` may also start jobs.
 
     Attributes:
         name: The name of the token in errors; unique.
@@ -28,18 +28,18 @@ class TokenConfig(SettingsTable):
     token: SecretOnly = Field(repr=False)
 
     def secret(self) -> Secret:
-        """Return the token; raise ``ConfigError`` if it is not known or too short."""
+        """Return the token; raise ``ConfigError`` if it is not set or too short."""
         what = f"serve.token {self.name}: token"
-        found = self.token.look_up(what)
-        if not _TOKEN.fullmatch(found.reveal()):
+        token = self.token.look_up(what)
+        if not _TOKEN.fullmatch(token.reveal()):
             raise ConfigError(
                 f"{what} must be 16 to 512 letters, digits and signs without spaces"
             )
-        return found
+        return token
 
 
 def _unique(tokens: tuple[TokenConfig, ...]) -> tuple[TokenConfig, ...]:
-    names = [one.name for one in tokens]
+    names = [token.name for token in tokens]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two tokens are named {name!r}; rename one of them")
@@ -57,7 +57,7 @@ PublicUrl = Annotated[Url, AfterValidator(_without_query)]
 
 
 class ServeConfig(SettingsTable):
-    """Who besides the page itself may use it, where others reach it, what it may add.
+    """Who may use the server, its public addresses, and which networks it may add.
 
     An address in the networks of ``allow`` may be added although it is not public.
 

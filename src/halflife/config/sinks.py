@@ -1,6 +1,6 @@
-"""Settings of those who get what changed: ``[[sink]]``.
+"""Settings of the receivers of changes: ``[[sink]]``.
 
-Each kind of sink has settings of its own, found through the entry point group
+Each kind of sink has its own settings, found through the entry point group
 ``halflife.sinks``: what is registered there has an attribute ``Settings``, a subclass
 of ``SinkConfig``. It is imported only if a sink is of its kind.
 """
@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from halflife.config.registrations import only, package_of, registered
+from halflife.config.registrations import only_entry_point, package_of, registered
 from halflife.config.values import SettingsTable
 from halflife.core.change import CHANGE_KINDS
 from halflife.core.errors import ConfigError
@@ -42,7 +42,7 @@ def _event(text: str) -> str:
 
 
 class SinkConfig(SettingsTable):
-    """What every sink has: a name, what it gets, and how patient we are with it.
+    """Settings of every sink: its name, which changes it gets, and its retry limits.
 
     Attributes:
         name: The name under which it is shown and its cursor is kept: letters, digits,
@@ -77,21 +77,21 @@ class SinkConfig(SettingsTable):
     tries: int = Field(default=15, ge=1, le=1000)
 
     def check_secrets(self) -> None:
-        """Raise ``ConfigError`` if something that it needs is not set."""
+        """Raise ``ConfigError`` if a secret that it needs is not set."""
 
 
 def sink_kinds() -> tuple[str, ...]:
-    """Return the kinds of sink that there are, ours and those of plug-ins."""
+    """Return the names of all kinds of sink, built-in and of plug-ins."""
     return tuple(sorted(registered(SINKS)))
 
 
 def load_sink(kind: str) -> object:
-    """Return what is registered as a kind of sink; raise ``ConfigError``."""
+    """Return the object registered as a kind of sink; raise ``ConfigError``."""
     points = registered(SINKS).get(kind)
     if points is None:
         known = ", ".join(sink_kinds()) or "none; is halflife installed?"
         raise ConfigError(f"unknown kind of sink {kind!r}; kinds are {known}")
-    point = only(points)
+    point = only_entry_point(points)
     try:
         return point.load()
     except Exception as error:
@@ -103,17 +103,17 @@ def load_sink(kind: str) -> object:
 
 def sink_settings(kind: str) -> type[SinkConfig]:
     """Return the settings of a kind of sink; raise ``ConfigError``."""
-    found = getattr(load_sink(kind), "Settings", None)
-    if not (isinstance(found, type) and issubclass(found, SinkConfig)):
+    settings = getattr(load_sink(kind), "Settings", None)
+    if not (isinstance(settings, type) and issubclass(settings, SinkConfig)):
         raise ConfigError(
             f"the kind of sink {kind!r} has no Settings, a subclass of "
             "halflife.config.sinks.SinkConfig"
         )
-    return found
+    return settings
 
 
 def read_sink(given: object) -> SinkConfig:
-    """Check the table of a sink by the settings of its kind.
+    """Check the table of a sink against the settings of its kind.
 
     Raise ``ValueError``, or ``ValidationError`` with the key that is wrong.
     """
@@ -132,7 +132,7 @@ def read_sink(given: object) -> SinkConfig:
 
 
 def check_sinks(sinks: Iterable[SinkConfig], sources: Iterable[str]) -> None:
-    """Raise ``ValueError`` if two sinks have one name, or one asks for no source."""
+    """Raise ``ValueError`` if two sinks share a name or one names no known source."""
     many, known = list(sinks), list(sources)
     for name, count in Counter(sink.name for sink in many).items():
         if count > 1:
@@ -140,16 +140,16 @@ def check_sinks(sinks: Iterable[SinkConfig], sources: Iterable[str]) -> None:
     for sink in many:
         for name in sink.sources:
             if name not in known:
-                said = ", ".join(known) or "none"
+                names = ", ".join(known) or "none"
                 raise ValueError(
-                    f"sink {sink.name}: no source is named {name!r}; sources: {said}"
+                    f"sink {sink.name}: no source is named {name!r}; sources: {names}"
                 )
 
 
 def _wrong_kind(why: str, given: object) -> ValidationError:
-    """Return what is wrong with the key ``kind`` of a table."""
-    said = PydanticCustomError("kind", "{why}", {"why": why})
-    details = InitErrorDetails(type=said, loc=("kind",), input=given)
+    """Return an error about the key ``kind`` of a table."""
+    message = PydanticCustomError("kind", "{why}", {"why": why})
+    details = InitErrorDetails(type=message, loc=("kind",), input=given)
     return ValidationError.from_exception_data("sink", [details])
 
 

@@ -38,10 +38,10 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length
 
 
 class SourceConfig(SettingsTable):
-    """Pages or objects that belong together, and how to ask for them.
+    """A source: pages or objects that belong together, and how to request them.
 
-    The base of every kind's settings. A kind must say which ``addresses`` its settings
-    name, and may override what is asked of the other properties.
+    The base of every kind's settings. A kind must define ``addresses`` and may
+    override the other properties.
 
     Attributes:
         name: Letters, digits, `.` `_` `-` `:`; unique.
@@ -80,14 +80,14 @@ class SourceConfig(SettingsTable):
 
     """
 
-    # The qualities that a target may ask for, besides the age of the copy.
+    # The quality measures that a target may name, besides the age of the copy.
     measures: ClassVar[frozenset[str]] = frozenset()
-    # The entry point group of its policies, those it goes by if the settings name none,
-    # and how many may be named.
+    # The entry point group of its policies, the default ones, and how many a source
+    # may name.
     policy_group: ClassVar[str] = ""
     usual_policies: ClassVar[tuple[str, ...]] = ()
     most_policies: ClassVar[int] = 1
-    # Whether parameters may be plain; otherwise they belong into the addresses.
+    # Whether parameters may be plain text; otherwise they belong into the addresses.
     plain_parameters: ClassVar[bool] = False
 
     name: Name

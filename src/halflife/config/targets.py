@@ -1,4 +1,4 @@
-"""Values that say what is to be kept of a source, and when it may be asked."""
+"""Settings values for quality targets, time spans and fetch windows."""
 
 import re
 from typing import Annotated
@@ -13,8 +13,8 @@ _HOURS = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s+(\S+)")
 
 
 def _targets(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    for one in (text,) if isinstance(text, str) else text:
-        parse(one)
+    for target in (text,) if isinstance(text, str) else text:
+        parse(target)
     return text
 
 
@@ -31,24 +31,24 @@ def _hours(text: str) -> str:
 
 
 def hours_of(text: str) -> tuple[float, float, str]:
-    """Return when a window opens and closes, in days, and by which clock.
+    """Return when a window opens and closes, in days, and its time zone.
 
     >>> hours_of("22:00-06:00 Europe/Berlin")
     (0.9166666666666666, 0.25, 'Europe/Berlin')
     """
-    found = _HOURS.fullmatch(text.strip())
-    if not found:
+    match = _HOURS.fullmatch(text.strip())
+    if not match:
         raise ValueError("must be hours and a time zone: 22:00-06:00 Europe/Berlin")
-    minutes = [int(found[i]) * 60 + int(found[i + 1]) for i in (1, 3)]
-    if int(found[2]) > 59 or int(found[4]) > 59 or max(minutes) > 1440:
+    minutes = [int(match[i]) * 60 + int(match[i + 1]) for i in (1, 3)]
+    if int(match[2]) > 59 or int(match[4]) > 59 or max(minutes) > 1440:
         raise ValueError("hours must be from 00:00 to 24:00")
     if minutes[0] % 1440 == minutes[1] % 1440:
         raise ValueError("a window must not open and close at the same time")
     try:
-        ZoneInfo(found[5])
+        ZoneInfo(match[5])
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"no time zone is named {found[5]!r}") from None
-    return minutes[0] % 1440 / 1440, minutes[1] / 1440, found[5]
+        raise ValueError(f"no time zone is named {match[5]!r}") from None
+    return minutes[0] % 1440 / 1440, minutes[1] / 1440, match[5]
 
 
 Targets = Annotated[

@@ -1,4 +1,4 @@
-"""Values that tables of settings share, and secrets from the environment or files."""
+"""Value types shared by tables of settings, and secrets from environment or files."""
 
 import ipaddress
 import os
@@ -64,19 +64,19 @@ def _http_url(url: str) -> str:
     return url
 
 
-def places(text: str) -> list[str]:
-    """Return what stands in braces in an address or a pattern.
+def placeholder_names(text: str) -> list[str]:
+    """Return the names in braces in an address or a pattern.
 
-    >>> places("http://a.example/?q={query}&p={page}")
+    >>> placeholder_names("http://a.example/?q={query}&p={page}")
     ['query', 'page']
     """
     return _PLACE.findall(text)
 
 
-def filled(url: str) -> str:
-    """Return an address with something in the place of what stands in braces.
+def fill_placeholders(url: str) -> str:
+    """Return an address with ``1`` in the place of each name in braces.
 
-    >>> filled("http://a.example/?q={query}&p={page}")
+    >>> fill_placeholders("http://a.example/?q={query}&p={page}")
     'http://a.example/?q=1&p=1'
     """
     return _PLACE.sub("1", url)
@@ -88,62 +88,62 @@ Line = Annotated[str, AfterValidator(_one_line)]
 
 
 class SettingsTable(BaseModel):
-    """A table of settings: no unknown keys, no wrong kinds, never changed."""
+    """A table of settings: immutable, no unknown keys, strict types."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class FromEnv(SettingsTable):
-    """A value that stands in an environment variable."""
+    """A value from an environment variable."""
 
     env: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
 
     def look_up(self, what: str) -> Secret:
-        """Return the value; raise ``ConfigError`` that names what needs it."""
-        found = os.environ.get(self.env, "")
-        if not found or CONTROL.search(found):
-            state = "holds control characters" if found else "is not set"
+        """Return the value; raise a ``ConfigError`` that names ``what`` needs it."""
+        value = os.environ.get(self.env, "")
+        if not value or CONTROL.search(value):
+            state = "holds control characters" if value else "is not set"
             raise ConfigError(
                 f"{what} comes from the environment variable {self.env}, which "
                 f"{state}; set it and run again"
             )
-        return Secret(found)
+        return Secret(value)
 
 
-def _place_of_file(path: str) -> str:
+def _check_path(path: str) -> str:
     if not path.startswith(("/", "~/")):
         raise ValueError("must be a whole path, such as /run/secrets/token")
     return _one_line(path)
 
 
-FilePath = Annotated[str, AfterValidator(_place_of_file)]
+FilePath = Annotated[str, AfterValidator(_check_path)]
 
 
 class FromFile(SettingsTable):
-    """A value that stands in a file; a line end after it does not count."""
+    """A value from a file; a line end after it is ignored."""
 
     file: FilePath
 
     def look_up(self, what: str) -> Secret:
-        """Return the value; raise ``ConfigError`` that names what needs it."""
+        """Return the value; raise a ``ConfigError`` that names ``what`` needs it."""
         try:
             with Path(self.file).expanduser().open("rb") as file:
-                found = file.read(LARGEST_SECRET + 1).decode().rstrip("\r\n")
+                value = file.read(LARGEST_SECRET + 1).decode().rstrip("\r\n")
         except OSError as error:
             state = f"cannot be read: {error.strerror}"
         except UnicodeDecodeError:
             state = "is not text"
         else:
-            if found and len(found) <= LARGEST_SECRET and not CONTROL.search(found):
-                return Secret(found)
-            state = "must hold one line" if found else "is empty"
+            if value and len(value) <= LARGEST_SECRET and not CONTROL.search(value):
+                return Secret(value)
+            state = "must hold one line" if value else "is empty"
         raise ConfigError(f"{what} comes from the file {self.file}, which {state}")
 
 
 SecretValue: TypeAlias = FromEnv | FromFile
 
 
-def _is_a_reference(given: object) -> object:
+def _check_reference(given: object) -> object:
     if isinstance(given, str):
         raise ValueError(  # noqa: TRY004  (pydantic wants this one)
             "a secret must not stand in the settings; write "
@@ -152,9 +152,9 @@ def _is_a_reference(given: object) -> object:
     return given
 
 
-SecretOnly = Annotated[FromEnv | FromFile, BeforeValidator(_is_a_reference)]
+SecretOnly = Annotated[FromEnv | FromFile, BeforeValidator(_check_reference)]
 
 
 def value_of(given: str | SecretValue, what: str) -> Secret:
-    """Return a value, from the settings, the environment or a file."""
+    """Return a value given in the settings, the environment or a file."""
     return Secret(given) if isinstance(given, str) else given.look_up(what)

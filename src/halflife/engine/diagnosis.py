@@ -95,7 +95,7 @@ def _settings(config: Config) -> Iterator[Complaint]:
         yield Complaint(NOTE, about, "no contact is given", advice)
     checks: list[Callable[[], object]] = [s.secrets for s in config.source]
     for alert in config.alert:
-        checks += [alert.address, alert.sent_along]
+        checks += [alert.address, alert.secret_headers]
     checks += [sink.check_secrets for sink in config.sink]
     for check in checks:
         try:

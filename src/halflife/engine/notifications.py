@@ -212,7 +212,7 @@ async def _by_post(
 
 
 def _access(alert: AlertConfig, address: str) -> Access:
-    given = alert.sent_along()
+    given = alert.secret_headers()
     secret = {n for n, value in alert.headers.items() if isinstance(value, FromEnv)}
     private = {n: value.reveal() for n, value in given.items() if n in secret}
     public = {n: value.reveal() for n, value in given.items() if n not in secret}

@@ -33,7 +33,7 @@ from halflife.net.dates import to_http
 from halflife.net.gate import Gate
 from halflife.readers.containment import read_in_thread
 from halflife.readers.json_document import load_json
-from halflife.recognition.graphql_schema import INTROSPECTION, find_questions
+from halflife.recognition.graphql_schema import INTROSPECTION, find_queries
 from halflife.recognition.guess import (
     LIKELY,
     NOTHING,
@@ -185,7 +185,7 @@ class TrialFetch:
         """Return a query for one of the lists that a server describes."""
         url, named = shown(self.wish.url), self.wish.corrections.records
         try:
-            questions = find_questions(load_json(answer.body.decode()))
+            questions = find_queries(load_json(answer.body.decode()))
         except (ValueError, RecursionError):
             questions = []
         if not questions:

@@ -1,8 +1,8 @@
-"""Questions in GraphQL, made from what a server says of itself (introspection).
+"""GraphQL queries for the lists of a server, built from its introspection schema.
 
-A list that can be asked for without arguments becomes a question: a connection as Relay
-has it (``edges { node }`` or ``nodes``, with ``pageInfo``), or a plain list of objects.
-Of each object its plain values are asked for.
+A list that needs no arguments becomes a query: a Relay connection (``edges { node }``
+or ``nodes``, with ``pageInfo``), or a plain list of objects. The query selects the
+scalar fields of each object.
 """
 
 import re
@@ -18,21 +18,21 @@ INTROSPECTION = (
     + _TYPE
     + " } } } } }"
 )
-PAGE = 100  # records that are asked for at a time
-MOST = 40  # values of a record
+PAGE = 100  # records that a query requests at a time
+MOST = 40  # fields of a record
 _NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]{0,200}")
 _PLAIN = frozenset({"SCALAR", "ENUM"})
 
 
 @dataclass(frozen=True, slots=True)
 class GraphList:
-    """A list that a server can be asked for.
+    """A list that a server can return.
 
     Attributes:
-        name: The field that has it.
-        query: The question.
-        records: Where the answer has the records.
-        pages: Whether the server can be asked for its next page.
+        name: Its field of the root.
+        query: The query for it.
+        records: The JMESPath of the records in the answer.
+        pages: Whether the query can request the next page.
 
     """
 
@@ -42,10 +42,10 @@ class GraphList:
     pages: bool
 
 
-def find_questions(document: object) -> list[GraphList]:
-    """Return the lists of a server, by its answer; those with pages come first.
+def find_queries(document: object) -> list[GraphList]:
+    """Return the lists in an introspection answer; those with pages come first.
 
-    >>> find_questions({"data": None})
+    >>> find_queries({"data": None})
     []
     """
     data = document.get("data") if isinstance(document, Mapping) else None
@@ -55,33 +55,33 @@ def find_questions(document: object) -> list[GraphList]:
     types = {t["name"]: t for t in _objects(schema.get("types")) if _is_name(t)}
     root = schema.get("queryType")
     name = root.get("name") if isinstance(root, Mapping) else None
-    found = [_question(types, one) for one in _fields(types, name)]
-    return sorted(filter(None, found), key=lambda one: not one.pages)
+    lists = [_graph_list(types, field) for field in _fields(types, name)]
+    return sorted(filter(None, lists), key=lambda entry: not entry.pages)
 
 
-def _question(types: Mapping[str, Any], field: Mapping[str, Any]) -> GraphList | None:
-    """Return a question for a field of the root; None if it is no list of objects."""
+def _graph_list(types: Mapping[str, Any], field: Mapping[str, Any]) -> GraphList | None:
+    """Return the query for a field of the root; None if it is no list of objects."""
     name, (kinds, inner) = field["name"], _unwrapped(field.get("type"))
     if "LIST" in kinds:
         values = _values(types, inner)
         query = f"query {{ {name} {{ {values} }} }}"
         return GraphList(name, query, f"data.{name}", pages=False) if values else None
-    within = {one["name"]: one for one in _fields(types, inner)}
+    within = {inside["name"]: inside for inside in _fields(types, inner)}
     shape = _connection(types, within)
     if not shape:
         return None
-    arguments = {one["name"]: one for one in _objects(field.get("args"))}
+    arguments = {arg["name"]: arg for arg in _objects(field.get("args"))}
     cursor = _cursor_type(arguments.get("after", {}))
     info = _unwrapped(within.get("pageInfo", {}).get("type"))[1]
-    known = {one["name"] for one in _fields(types, info)}
+    known = {inside["name"] for inside in _fields(types, info)}
     pages = bool(cursor) and {"endCursor", "hasNextPage"} <= known
     given = [f"first: {PAGE}"] if "first" in arguments else []
     given += ["after: $after"] if pages else []
-    asked = f"({', '.join(given)})" if given else ""
+    call = f"({', '.join(given)})" if given else ""
     parts = ["totalCount"] if "totalCount" in within else []
     parts += [shape, *(["pageInfo { endCursor hasNextPage }"] if pages else [])]
     head = f"query ($after: {cursor})" if pages else "query"
-    query = f"{head} {{ {name}{asked} {{ {' '.join(parts)} }} }}"
+    query = f"{head} {{ {name}{call} {{ {' '.join(parts)} }} }}"
     place = "nodes" if shape.startswith("nodes") else "edges[].node"
     return GraphList(name, query, f"data.{name}.{place}", pages=pages)
 
@@ -95,7 +95,7 @@ def _cursor_type(argument: Mapping[str, Any]) -> str:
 
 
 def _connection(types: Mapping[str, Any], within: Mapping[str, Any]) -> str:
-    """Return what asks for the records of a connection; empty if it is none."""
+    """Return the selection of the records of a connection; empty if it is none."""
     if "nodes" in within:
         values = _values(types, _unwrapped(within["nodes"].get("type"))[1])
         return f"nodes {{ {values} }}" if values else ""
@@ -108,18 +108,18 @@ def _connection(types: Mapping[str, Any], within: Mapping[str, Any]) -> str:
 
 
 def _values(types: Mapping[str, Any], name: str) -> str:
-    """Return the plain values of an object, as a question names them."""
+    """Return the scalar fields of an object, as a query selects them."""
     plain = (
         field["name"]
         for field in _fields(types, name)
         if (kind := _unwrapped(field.get("type")))[0] and kind[0][-1] in _PLAIN
         and "LIST" not in kind[0]
     )  # fmt: skip
-    return " ".join(one for one, _ in zip(plain, range(MOST), strict=False))
+    return " ".join(name for name, _ in zip(plain, range(MOST), strict=False))
 
 
 def _fields(types: Mapping[str, Any], name: object) -> Iterator[Mapping[str, Any]]:
-    """Return the fields of a type that can be asked for without arguments."""
+    """Yield the fields of a type that need no arguments."""
     own = types.get(name) if isinstance(name, str) else None
     for field in _objects(own.get("fields") if isinstance(own, Mapping) else None):
         if _is_name(field) and not any(map(_is_required, _objects(field.get("args")))):
@@ -144,13 +144,13 @@ def _unwrapped(given: object) -> tuple[Sequence[str], str]:
 
 def _objects(given: object) -> list[Mapping[str, Any]]:
     return (
-        [one for one in given if isinstance(one, Mapping)]
+        [value for value in given if isinstance(value, Mapping)]
         if isinstance(given, list)
         else []
     )
 
 
 def _is_name(given: Mapping[str, Any]) -> bool:
-    """Say whether a member has a name that is safe to repeat in a question."""
+    """Return whether a member has a name that is safe to repeat in a query."""
     name = given.get("name")
     return isinstance(name, str) and _NAME.fullmatch(name) is not None

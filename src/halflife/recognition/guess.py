@@ -1,23 +1,23 @@
-"""An answer to a trial request, and what a kind of source makes of it."""
+"""Answers to trial requests, and guesses of how to keep their addresses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-Reasons: TypeAlias = Mapping[str, str]  # what was guessed, and why
+Reasons: TypeAlias = Mapping[str, str]  # the reason for each guessed part
 Sample: TypeAlias = tuple[Mapping[str, object], ...]
 
 SAMPLE = 3  # records that are shown
 SURE = 0.95  # the format says itself what it is
 LIKELY = 0.85  # records with a key were found
 PAGE = 0.7  # a web page is first of all a page
-USABLE = 0.5  # somebody may want it so
-VAGUE = 0.3  # it could be so, and somebody has to look at it
+USABLE = 0.5  # a user may want it so
+VAGUE = 0.3  # it could be so; a person has to check
 
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """What the person who adds a source knows better.
+    """Corrections of the guess by the person who adds a source.
 
     Attributes:
         records: Where the records are.
@@ -41,15 +41,15 @@ NOTHING = Corrections()
 
 @dataclass(frozen=True, slots=True)
 class TrialAnswer:
-    """What an address answered.
+    """The answer of an address to a trial request.
 
     Attributes:
-        url: Where the answer came from in the end.
+        url: The address of the answer, after redirects.
         body: The content, decoded.
         content_type: The Content-Type header.
         headers: Other headers of the answer, by their names in lower case.
-        corrections: What is known better.
-        question: What was asked in GraphQL; empty if it was a plain address.
+        corrections: Corrections of the guess.
+        question: The GraphQL query that was sent; empty for a plain address.
 
     """
 
@@ -68,20 +68,20 @@ class SourceGuess:
     Attributes:
         kind: The kind of source.
         what: What the answer is, in words.
-        score: How likely somebody wants it kept so, from 0 to 1.
-        settings: The keys of its table, but for the name.
-        reasons: Why each part was guessed so.
+        score: How likely the user wants it kept so, from 0 to 1.
+        settings: The keys of its table, without the name.
+        reasons: The reason for each guessed part.
         sample: The first records, as they will be read.
         records: Records or pages that the answer names.
         total: Records of all pages, if the answer says how many.
-        reads: Requests that one full read takes; None if nothing says so.
-        hints: What the source offers that tells of changes.
-        missing: Settings that nobody could guess; without them it cannot be kept.
-        second: The second page, which shows whether paging was guessed right.
-        second_body: What has to be posted to get that page.
-        rivals: The same with other ways of paging, to be tried if this one fails.
-        instead: Another address that has the same as data.
-        package: What has to be installed first; empty if nothing has to.
+        reads: Requests of one full read; None if it is unknown.
+        hints: What the source offers that indicates changes, such as an ETag.
+        missing: Required settings that could not be guessed.
+        second: The address of the second page, to check the paging guess.
+        second_body: The body to post to get that page.
+        rivals: The same with other ways of paging, tried if this one fails.
+        instead: Another address that has the same content as data.
+        package: The package to install first; empty if none.
 
     """
 
@@ -104,11 +104,11 @@ class SourceGuess:
 
     @property
     def usable(self) -> bool:
-        """Whether a source can be made of it as it is."""
+        """Whether it has all the settings of a source."""
         return bool(self.settings) and not (self.missing or self.package)
 
     def row(self) -> dict[str, object]:
-        """Return it for programs."""
+        """Return the guess as plain values, for JSON."""
         return {
             "kind": self.kind,
             "what": self.what,

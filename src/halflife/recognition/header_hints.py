@@ -1,10 +1,10 @@
-"""What the headers of an answer offer that tells of changes."""
+"""Response headers that indicate changes: validators for conditional requests."""
 
 from halflife.recognition.guess import TrialAnswer
 
 
 def header_hints(answer: TrialAnswer) -> tuple[str, ...]:
-    """Return the validators of an answer, in words.
+    """Return a description of each validator of an answer.
 
     >>> header_hints(TrialAnswer("http://a.example/", b"", headers={"etag": '"x"'}))
     ('ETag: a later request can be answered with 304, unchanged',)

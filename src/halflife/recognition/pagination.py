@@ -1,7 +1,7 @@
-"""How a list goes on after its first page, and how long it is, guessed from an answer.
+"""Guess from an answer how a list is paged, and how many records it has.
 
-An answer may say it in its body (the address of the next page, a token for it, the
-number of the page or an offset) or in its headers (``Link``, totals). The ways are
+An answer may show it in its body (the address of the next page, a token for it, the
+number of the page or an offset) or in its headers (``Link``, totals). The styles are
 tried in this order, the surest first.
 """
 
@@ -18,8 +18,8 @@ from halflife.net.addresses import resolve
 from halflife.readers.page_hints import NEXTS, TOKENS, TOTALS, find_hints, member
 from halflife.recognition.record_lists import quoted
 
-DEPTH = 4  # names from the root to what an answer says of its list
-PARTS = 300  # objects that are looked into
+DEPTH = 4  # names from the root to the paging information of a list
+PARTS = 300  # objects that are searched
 LONGEST = 4096  # characters of a token or an address
 NEXT_LINK, LINK_HEADER, CURSOR = "next link", "Link header", "cursor"
 PAGE_NUMBER, OFFSET = "page number", "offset"
@@ -36,37 +36,39 @@ _PAGE_PARAMS = ("page", "_page", "paged", "pg", "p", "page_number", "pageNumber"
 _OFFSETS = ("offset", "_start", "start", "skip", "$skip", "from", "startAt")
 _LIMITS = {"offset": "limit", "_start": "_limit", "start": "rows", "skip": "limit",
            "$skip": "$top", "from": "size", "startAt": "maxResults"}  # fmt: skip
-# The parameter that counts records or pages, by the one that says how many are wanted.
+# The parameter of the offset or page number, by the one that limits the page size.
 _BESIDE = {
     "limit": "offset", "rows": "start", "$limit": "$offset", "$top": "$skip",
     "take": "skip", "_limit": "_start", "maxResults": "startAt", "size": "from",
     "per_page": "page", "perPage": "page", "page_size": "page", "pageSize": "page",
 }  # fmt: skip
 _USUAL = ("page", "offset", "start", "skip", "from")
-_KEYSETS = ("starting_after", "after")  # parameters that take the last record's key
-_TRIES = 4  # requests in which other ways are tried
+_KEYSETS = ("starting_after", "after")  # parameters for the last record's key
+_TRIES = 4  # requests to try other styles
 _ROUND = frozenset({10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000})
 _LINK = re.compile(r"<([^<>]{1,4096})>((?:\s*;\s*[^,;]{1,500}){1,20})")
 _REL = re.compile(r"""rel\s*=\s*"?([^";]+)""", re.IGNORECASE)
 _RANGE = re.compile(r"[^/]{1,100}/\s*(\d{1,12})\s*")
 
-Part: TypeAlias = tuple[tuple[str, ...], Mapping[str, object]]  # where, and what
+Part: TypeAlias = tuple[
+    tuple[str, ...], Mapping[str, object]
+]  # its path, and the object
 
 
 @dataclass(frozen=True, slots=True)
 class PagingGuess:
-    """How a list goes on.
+    """A guess of how a list is paged.
 
     Attributes:
-        style: In which way; empty if nothing says that it goes on.
+        style: The style of paging; empty if nothing indicates a next page.
         where: The JMESPath of the next page's address or token.
-        param: The parameter that takes the token, the page's number or the offset.
-        limit: The parameter that takes the number of records.
+        param: The parameter for the token, the page number or the offset.
+        limit: The parameter for the number of records.
         first: The number of this page, or its offset.
-        more: Where the answer says whether there is another page.
+        more: The JMESPath of the flag for another page.
         second: The address of the second page; empty if this is the only one, or if
-            another address cannot ask for it.
-        why: Why it was guessed so.
+            the second page has no address of its own.
+        why: The reason for the guess.
 
     """
 
@@ -82,12 +84,12 @@ class PagingGuess:
 
 @dataclass(frozen=True, slots=True)
 class TotalGuess:
-    """How many records a list has.
+    """The number of records of a list.
 
     Attributes:
-        many: How many; None if nothing says so.
-        where: The JMESPath, or the name of the header.
-        header: Whether a header says it.
+        many: The number; None if it is unknown.
+        where: Its JMESPath, or the name of its header.
+        header: Whether it is in a header.
 
     """
 
@@ -101,12 +103,12 @@ class ListAnswer:
     """An answer with a list in it.
 
     Attributes:
-        url: Where it came from.
+        url: Its address.
         document: Its JSON; None if it is of another format.
         headers: Its headers, by their names in lower case.
-        path: Where the records are.
-        size: How many it has.
-        key: What names a record; empty if that is not known.
+        path: The JMESPath of the records.
+        size: The number of records in it.
+        key: The key field of a record; empty if it is not known.
         last: The key of the last record.
 
     """
@@ -121,7 +123,7 @@ class ListAnswer:
 
 
 def find_total(answer: ListAnswer) -> TotalGuess:
-    """Return how many records the whole list has.
+    """Return the number of records of the whole list.
 
     >>> find_total(ListAnswer("", {"count": 41}, {}, size=20)).many
     41
@@ -143,48 +145,49 @@ def find_total(answer: ListAnswer) -> TotalGuess:
 
 
 def find_paging(answer: ListAnswer, total: int | None = None) -> PagingGuess:
-    """Return how a list goes on after this page; ``total`` is how long it is.
+    """Return how to get the pages after this one; ``total`` is the list's length.
 
     >>> find_paging(ListAnswer("http://a.example/x", {"next": "/x?p=2"}, {})).second
     'http://a.example/x?p=2'
     """
-    for way in (_next_link, _link_header, _continue, _cursor, _empty_next):
-        found = way(answer)
-        if found is not None:
-            return found
+    for style in (_next_link, _link_header, _continue, _cursor, _empty_next):
+        guess = style(answer)
+        if guess is not None:
+            return guess
     more = total is not None and total > answer.size > 0
     return (
         _offset(answer, more=more)
         or _page_number(answer, more=more)
-        or PagingGuess(why=_silence(answer, total))
+        or PagingGuess(why=_why_last(answer, total))
     )
 
 
-def other_ways(
-    answer: ListAnswer, found: PagingGuess, total: int | None = None
+def alternatives(
+    answer: ListAnswer, guess: PagingGuess, total: int | None = None
 ) -> list[PagingGuess]:
-    """Return usual ways that are worth a request each, where ``found`` is unsure.
+    """Return usual styles that are worth a request each, where ``guess`` is unsure.
 
-    A list may go on although nothing in its answer says how: it reports more records
-    than it shows, a flag says that there are more, or a page seems to be full.
+    A list may have more pages although its answer does not show how to get them: it
+    reports more records than it shows, a flag says that there are more, or the page
+    seems to be full.
 
-    >>> seen = ListAnswer("http://a.example/x?rows=10", {"count": 41}, {}, size=10)
-    >>> [way.param for way in other_ways(seen, PagingGuess(), 41)]
+    >>> answer = ListAnswer("http://a.example/x?rows=10", {"count": 41}, {}, size=10)
+    >>> [guess.param for guess in alternatives(answer, PagingGuess(), 41)]
     ['start', 'page', 'offset', 'skip']
     """
     flag = find_hints(answer.document, answer.path).more_at
     more = bool(flag) or (total is not None and total > answer.size)
     full = total is None and answer.size in _ROUND
-    if found.style in {NEXT_LINK, LINK_HEADER, CURSOR} or not (more or full):
+    if guess.style in {NEXT_LINK, LINK_HEADER, CURSOR} or not (more or full):
         return []
     parts = urlsplit(answer.url)
-    asked = dict(parse_qsl(parts.query))
-    names = [_BESIDE[name] for name in asked if name in _BESIDE]
+    params = dict(parse_qsl(parts.query))
+    names = [_BESIDE[name] for name in params if name in _BESIDE]
     names += ["$offset"] if "x-soda2-fields" in answer.headers else []  # Socrata
-    # A full page alone says little, and nothing of a file such as `index.json`.
+    # A full page alone is weak evidence, and none for a file such as `index.json`.
     most = _TRIES if more else 0 if "." in parts.path.rpartition("/")[2] else 2
     usual = [name for name in _USUAL if name not in names][: max(most - len(names), 0)]
-    wanted = [name for name in (*names, *usual) if name != found.param]
+    wanted = [name for name in (*names, *usual) if name != guess.param]
     counted = [
         _numbered(answer, name, 1, "tried")
         if name == "page"
@@ -195,7 +198,7 @@ def other_ways(
 
 
 def _keysets(answer: ListAnswer, flag: str) -> list[PagingGuess]:
-    """Return the ways that go on after the last record, as Stripe has it."""
+    """Return guesses that continue after the key of the last record, as Stripe does."""
     if not (flag and answer.key and answer.last and "[" not in answer.path):
         return []
     where = f"{answer.path}[-1].{quoted(answer.key)}"
@@ -211,12 +214,12 @@ def _keysets(answer: ListAnswer, flag: str) -> list[PagingGuess]:
 
 def _skipped(answer: ListAnswer, name: str, why: str) -> PagingGuess:
     second = with_parameter(answer.url, name, str(answer.size))
-    said = f"the parameter {name!r} leaves records out: {why}"
-    return PagingGuess(OFFSET, "", name, "", 0, second, said)
+    reason = f"the parameter {name!r} leaves records out: {why}"
+    return PagingGuess(OFFSET, "", name, "", 0, second, reason)
 
 
 def pages_of(total: int | None, size: int) -> int | None:
-    """Return the requests of a full read; None if nothing says how long the list is.
+    """Return the requests of a full read; None if the length of the list is unknown.
 
     >>> pages_of(41, 20), pages_of(3, 1), pages_of(0, 20)
     (3, 3, 1)
@@ -235,8 +238,10 @@ def with_parameter(url: str, name: str, value: str) -> str:
     parts = urlsplit(url)
     kept = parts.query.split("&") if parts.query else []
     spelled = f"{quote(name, safe='$_')}={quote(value, safe='{}')}"
-    names = [dict(parse_qsl(one, keep_blank_values=True)) for one in kept]
-    query = [spelled if name in n else one for one, n in zip(kept, names, strict=True)]
+    names = [dict(parse_qsl(pair, keep_blank_values=True)) for pair in kept]
+    query = [
+        spelled if name in n else pair for pair, n in zip(kept, names, strict=True)
+    ]
     query += [] if spelled in query else [spelled]
     return urlunsplit((*parts[:3], "&".join(query), ""))
 
@@ -276,7 +281,7 @@ def _link_header(answer: ListAnswer) -> PagingGuess | None:
 
 
 def _continue(answer: ListAnswer) -> PagingGuess | None:
-    """Return the way of MediaWiki, whose ``continue`` names the parameter itself."""
+    """Return the paging of MediaWiki, whose ``continue`` names the parameter itself."""
     document = answer.document
     given = document.get("continue") if isinstance(document, Mapping) else None
     if not isinstance(given, Mapping):
@@ -291,13 +296,13 @@ def _continue(answer: ListAnswer) -> PagingGuess | None:
 
 
 def _cursor(answer: ListAnswer) -> PagingGuess | None:
-    asked = dict(parse_qsl(urlsplit(answer.url).query))
+    given = dict(parse_qsl(urlsplit(answer.url).query))
     for path, part in _parts(answer):
         for name, usual in TOKENS.items():
             token = part.get(name)
             if not (isinstance(token, str) and 0 < len(token) <= LONGEST):
                 continue
-            params = [p for p in (usual, name, *TOKENS.values()) if p in asked]
+            params = [p for p in (usual, name, *TOKENS.values()) if p in given]
             param = params[0] if params else usual
             where = _joined(path, name, part)
             why = f"{where!r} is a token that the parameter {param!r} takes"
@@ -307,38 +312,38 @@ def _cursor(answer: ListAnswer) -> PagingGuess | None:
 
 
 def _offset(answer: ListAnswer, *, more: bool) -> PagingGuess | None:
-    asked = dict(parse_qsl(urlsplit(answer.url).query))
-    said = {n for _, part in _parts(answer) for n in part if _is_count(part[n])}
+    params = dict(parse_qsl(urlsplit(answer.url).query))
+    counts = {n for _, part in _parts(answer) for n in part if _is_count(part[n])}
     for name in _OFFSETS:
         limit = _LIMITS[name]
-        if not (name in asked or (name in said and limit in said)):
+        if not (name in params or (name in counts and limit in counts)):
             continue
-        first = int(asked[name]) if asked.get(name, "").isdecimal() else 0
+        first = int(params[name]) if params.get(name, "").isdecimal() else 0
         second = with_parameter(answer.url, name, str(first + answer.size))
-        where = "the address" if name in asked else "the answer"
+        where = "the address" if name in params else "the answer"
         why = f"{where} has the offset {name!r}"
-        ends = second if more or name in asked else ""
-        return PagingGuess(OFFSET, "", name, limit, first, ends, why)
+        follow = second if more or name in params else ""
+        return PagingGuess(OFFSET, "", name, limit, first, follow, why)
     return None
 
 
 def _page_number(answer: ListAnswer, *, more: bool) -> PagingGuess | None:
-    asked = dict(parse_qsl(urlsplit(answer.url).query))
+    params = dict(parse_qsl(urlsplit(answer.url).query))
     for name in _PAGE_PARAMS:
-        if asked.get(name) in {"0", "1"}:
-            return _numbered(answer, name, int(asked[name]), "the address has it")
+        if params.get(name) in {"0", "1"}:
+            return _numbered(answer, name, int(params[name]), "the address has it")
     for path, part in _parts(answer):
         now = next((n for n in _NOW if _is_count(part.get(n))), "")
         last = next((n for n in _PAGES if _is_count(part.get(n))), "")
         if last and (now or more):
-            said = f"{_joined(path, last, part)} = {part[last]} counts the pages"
+            why = f"{_joined(path, last, part)} = {part[last]} counts the pages"
             first = 0 if now and part[now] == 0 else 1
-            return _numbered(answer, "page", first, said, ends=part[last] == 1)
+            return _numbered(answer, "page", first, why, ends=part[last] == 1)
     if "x-wp-totalpages" in answer.headers:
         return _numbered(answer, "page", 1, "the header X-WP-TotalPages counts them")
     if more:
-        said = "it reports more records than it shows, and this way is the usual one"
-        return _numbered(answer, "page", 1, said)
+        why = "it reports more records than it shows, and this way is the usual one"
+        return _numbered(answer, "page", 1, why)
     return None
 
 
@@ -346,17 +351,17 @@ def _numbered(
     answer: ListAnswer, name: str, first: int, why: str, *, ends: bool = False
 ) -> PagingGuess:
     second = "" if ends else with_parameter(answer.url, name, str(first + 1))
-    said = f"pages are numbered by the parameter {name!r}: {why}"
-    return PagingGuess(PAGE_NUMBER, "", name, "", first, second, said)
+    reason = f"pages are numbered by the parameter {name!r}: {why}"
+    return PagingGuess(PAGE_NUMBER, "", name, "", first, second, reason)
 
 
-def _silence(answer: ListAnswer, total: int | None) -> str:
+def _why_last(answer: ListAnswer, total: int | None) -> str:
     if total is not None and total <= answer.size:
         return f"all {total} records are on this page"
     if answer.size in _ROUND:
         return (
             f"nothing says that it goes on; exactly {answer.size} records may be one "
-            "page of several, so look, and say so with --next"
+            "page of several, so check, and correct it with --next"
         )
     return "nothing says that it goes on"
 
@@ -364,9 +369,9 @@ def _silence(answer: ListAnswer, total: int | None) -> str:
 def _parts(
     answer: ListAnswer,
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
-    """Return the objects in which an answer may speak of its list, shallow ones first.
+    """Yield the objects that may hold paging information, shallow ones first.
 
-    Nothing inside lists, and not the object whose members are the records.
+    Objects inside lists are skipped, and the object whose members are the records.
     """
     level: list[tuple[tuple[str, ...], object]] = [((), answer.document)]
     left = PARTS
@@ -381,7 +386,7 @@ def _parts(
             if len(names) < DEPTH:
                 inner = islice(part.items(), PARTS)
                 below += [((*names, str(n)), v) for n, v in inner]
-        level = [one for one in below if isinstance(one[1], Mapping)]
+        level = [pair for pair in below if isinstance(pair[1], Mapping)]
 
 
 def _joined(path: tuple[str, ...], name: str, part: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Which field of records is their key, guessed from names and values."""
+"""Guess which field of records is their key, from names and values."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _EXACT = {
 _INNER = frozenset({
     "node", "properties", "attributes", "sys", "data", "fields", "_source", "resource",
 })  # fmt: skip
-# What differs between records for a while and names none of them.
+# Fields that may differ between records but identify none of them.
 _PASSING = re.compile(
     r"(?:^|_)(?:date|time|at|on|created|updated|modified|published|count|total|price"
     r"|score|rank|position|index|order|lat|lng|lon|latitude|longitude|size|length"
@@ -39,7 +39,7 @@ class KeyGuess:
     Attributes:
         key: Its name, or its JMESPath.
         score: How likely it is the key.
-        why: Why.
+        why: The reason for the score.
 
     """
 
@@ -51,26 +51,26 @@ class KeyGuess:
 def find_keys(records: Sequence[Mapping[str, Any]], noun: str = "") -> list[KeyGuess]:
     """Return the fields that may be the key of records, the likeliest first.
 
-    Only fields that every record has, with values that are all different. ``noun`` is
-    what the records are called, if they are: ``product_id`` names a product.
+    Only fields that every record has, with values that are all different. ``noun``
+    names the records, if known: ``product_id`` is then a likely key of products.
 
     >>> find_keys([{"n": 1, "id": 7}, {"n": 1, "id": 8}])[0].key
     'id'
     """
     if not records:
         return []
-    found = []
+    guesses = []
     for key, name, values in _columns(records):
         if len(set(values)) < len(values):
             continue
         score = _by_name(name, noun) - (0.05 if "." in key else 0.0)
         if score > 0:
-            found.append(KeyGuess(key, score, _reason(name, len(values), score)))
-    return sorted(found, key=lambda one: -one.score)
+            guesses.append(KeyGuess(key, score, _reason(name, len(values), score)))
+    return sorted(guesses, key=lambda guess: -guess.score)
 
 
 def check_key(records: Sequence[Mapping[str, Any]], key: str) -> str:
-    """Say what is wrong with a field as the key of records; empty if nothing is.
+    """Return what is wrong with a field as the key of records; empty if nothing is.
 
     >>> check_key([{"a": 1}, {"a": 1}], "a")
     "2 records have 1 different 'a'"
@@ -87,13 +87,15 @@ def check_key(records: Sequence[Mapping[str, Any]], key: str) -> str:
 def _columns(
     records: Sequence[Mapping[str, Any]],
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """Return the expression, the name and the values of each field that may do."""
+    """Yield the expression, the name and the values of each field that may be a key."""
     for name, value in islice(records[0].items(), FIELDS):
         if isinstance(value, Mapping) and name.lower() in _INNER:
             inner = [record.get(name) for record in records]
-            if all(isinstance(one, Mapping) for one in inner):
+            if all(isinstance(part, Mapping) for part in inner):
                 for sub in islice(value, FIELDS):
-                    values = [one.get(sub) for one in inner if isinstance(one, Mapping)]
+                    values = [
+                        part.get(sub) for part in inner if isinstance(part, Mapping)
+                    ]
                     if all(map(_is_key, values)):
                         path = f"{quoted(name)}.{quoted(str(sub))}"
                         yield path, str(sub), [str(v) for v in values]
@@ -111,12 +113,13 @@ def _is_key(value: object) -> bool:
 
 
 def _by_name(name: str, noun: str) -> float:
-    """Return how much a field's name speaks for it."""
+    """Return the score of a field by its name."""
     lowered = name.lower()
     if lowered in _EXACT:
         return _EXACT[lowered]
-    one = noun.lower().removesuffix("s")
-    if one and lowered in {f"{one}_id", f"{one}id", f"{one}-id", f"{one}_uuid", one}:
+    stem = noun.lower().removesuffix("s")
+    forms = {f"{stem}_id", f"{stem}id", f"{stem}-id", f"{stem}_uuid", stem}
+    if stem and lowered in forms:
         return 0.93
     if _PASSING.search(lowered):
         return 0.0
@@ -126,5 +129,7 @@ def _by_name(name: str, noun: str) -> float:
 def _reason(name: str, many: int, score: float) -> str:
     if many == 1:
         return f"{name!r} is in the one record there is"
-    said = f"{name!r} is in all {many} records and never twice the same"
-    return said if score > 0.3 else f"{said}; its name does not say that it is a key"
+    reason = f"{name!r} is in all {many} records and never twice the same"
+    if score > 0.3:
+        return reason
+    return f"{reason}; its name does not say that it is a key"

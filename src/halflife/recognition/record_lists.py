@@ -1,4 +1,4 @@
-"""Where the records of a JSON document are, guessed from its shape."""
+"""Guess where the records of a JSON document are, from its shape."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,10 +8,10 @@ from json import dumps
 from typing import Any
 
 DEPTH = 6  # names from the root to a list; the deepest seen (GraphQL) has 5
-PLACES = 2000  # objects that are looked into; documents of many parts repeat themselves
-MEMBERS = 200  # names of one object that are looked at
+PLACES = 2000  # objects that are searched; longer documents repeat themselves
+MEMBERS = 200  # names of one object that are searched
 SAMPLED = 1000  # records by which a list is judged
-NAMED = 3  # objects side by side that may be records by their names
+NAMED = 3  # members of an object, at least, that may be named records
 _BARE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # Names under which web APIs put their records.
 _USUAL = frozenset({
@@ -35,9 +35,9 @@ class RecordList:
     Attributes:
         path: Its JMESPath; empty if it is the document itself.
         records: The first of its objects.
-        size: How many it has.
+        size: The number of objects.
         named: Whether the objects are members of an object, each with a name.
-        score: How likely it is what the answer is about.
+        score: How likely it holds the records of the answer.
 
     """
 
@@ -49,7 +49,7 @@ class RecordList:
 
 
 def quoted(name: str) -> str:
-    """Return a member's name as JMESPath writes it.
+    """Return a member's name quoted for JMESPath if needed.
 
     >>> quoted("items"), quoted("hydra:member")
     ('items', '"hydra:member"')
@@ -60,25 +60,25 @@ def quoted(name: str) -> str:
 def find_lists(document: object) -> list[RecordList]:
     """Return the lists of objects in a document, the likeliest first.
 
-    >>> [found.path for found in find_lists({"meta": {}, "items": [{"id": 1}]})]
+    >>> [lst.path for lst in find_lists({"meta": {}, "items": [{"id": 1}]})]
     ['items']
     """
-    found = [one for one in _walk(document) if one is not None]
-    return sorted(found, key=lambda one: -one.score)
+    lists = [candidate for candidate in _walk(document) if candidate is not None]
+    return sorted(lists, key=lambda candidate: -candidate.score)
 
 
 def at_path(records: object, path: str) -> RecordList | None:
-    """Return what an expression found as a list; None if it is none of objects."""
+    """Return the result of an expression as a list; None if it holds no objects."""
     named = isinstance(records, Mapping)
     values = list(records.values()) if isinstance(records, Mapping) else records
     if not isinstance(values, list):
         return None
-    inner = tuple(one for one in values[:SAMPLED] if isinstance(one, Mapping))
+    inner = tuple(value for value in values[:SAMPLED] if isinstance(value, Mapping))
     return RecordList(path, inner, len(values), named=named) if inner else None
 
 
 def _walk(document: object) -> Iterator[RecordList | None]:
-    """Look into objects, level by level, so that a deep branch hides no shallow one."""
+    """Yield candidate lists by level, so that a deep branch hides no shallow one."""
     level: list[tuple[tuple[str, ...], object]] = [((), document)]
     visited = 0
     while level and visited < PLACES:
@@ -92,17 +92,17 @@ def _walk(document: object) -> Iterator[RecordList | None]:
                 yield _members(path, value, names)
                 if len(names) < DEPTH:
                     inner = islice(value.items(), MEMBERS)
-                    below += [((*names, str(name)), one) for name, one in inner]
-        level = [one for one in below if isinstance(one[1], list | Mapping)]
+                    below += [((*names, str(name)), item) for name, item in inner]
+        level = [pair for pair in below if isinstance(pair[1], list | Mapping)]
 
 
 def _list(
     path: str, values: Sequence[Any], names: tuple[str, ...]
 ) -> RecordList | None:
-    objects = [one for one in values[:SAMPLED] if isinstance(one, Mapping)]
+    objects = [value for value in values[:SAMPLED] if isinstance(value, Mapping)]
     if not objects or len(objects) < 0.9 * len(values[:SAMPLED]):
         return None
-    nodes = [one.get("node") for one in objects]
+    nodes = [record.get("node") for record in objects]
     if all(isinstance(node, Mapping) for node in nodes):  # a connection of GraphQL
         path, objects = f"{path}[].node", [n for n in nodes if isinstance(n, Mapping)]
     found = RecordList(path, tuple(objects), len(values))
@@ -112,11 +112,11 @@ def _list(
 def _members(
     path: str, value: Mapping[str, Any], names: tuple[str, ...]
 ) -> RecordList | None:
-    """Return an object whose members are records, if they are alike."""
+    """Return an object as a list if its members look like records."""
     inner = list(islice(value.values(), SAMPLED))
-    if len(inner) < NAMED or not all(isinstance(one, Mapping) for one in inner):
+    if len(inner) < NAMED or not all(isinstance(value, Mapping) for value in inner):
         return None
-    common = set.intersection(*(set(one) for one in inner))
+    common = set.intersection(*(set(record) for record in inner))
     if len(common) < max(1, max(map(len, inner)) // 2):
         return None
     found = RecordList(path, tuple(inner), len(value), named=True)

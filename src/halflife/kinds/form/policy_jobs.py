@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from halflife.config.registrations import only, registered
+from halflife.config.registrations import only_entry_point, registered
 
 REMEDIES = {
     "newest": "reads everything, newest first; set newest and everything = true",
@@ -27,7 +27,7 @@ def check_jobs(
     installed = registered(group) if names else {}
     for name in names:
         try:
-            policy = only(installed[name]).load()
+            policy = only_entry_point(installed[name]).load()
             job, needs = policy.job, policy.needs
         except (ImportError, AttributeError) as error:
             raise ValueError(f"the policy {name!r} cannot be used: {error}") from None

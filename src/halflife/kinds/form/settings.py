@@ -11,8 +11,8 @@ from halflife.config.values import (
     Line,
     SettingsTable,
     Url,
-    filled,
-    places,
+    fill_placeholders,
+    placeholder_names,
 )
 from halflife.kinds.form.policy_jobs import check_jobs
 
@@ -61,7 +61,7 @@ class AttributeConfig(SettingsTable):
             raise ValueError(f'{min(ranged)} has a meaning only for kind = "range"')
         if self.values and self.kind != "select":
             raise ValueError('values have a meaning only for kind = "select"')
-        if not {"low", "high"} <= set(places(self.pattern)):
+        if not {"low", "high"} <= set(placeholder_names(self.pattern)):
             raise ValueError("pattern must hold {low} and {high}")
         return self
 
@@ -129,14 +129,16 @@ class FormConfig(RecordsConfig, ResultsConfig):
     def _places_are_known(self) -> Self:
         if not (self.form_url and self.attributes):
             raise ValueError("a form needs form_url and attributes")
-        placeholders = set(places(self.form_url))
+        placeholders = set(placeholder_names(self.form_url))
         unknown = placeholders - _PLACES - set(self.attributes)
         if unknown or {"page", "offset"} <= placeholders:
             raise ValueError(
                 "form_url may hold {count}, {page} or {offset}, and the names of "
                 "attributes; nothing else in braces"
             )
-        if self.lookup_url is not None and places(self.lookup_url) != ["key"]:
+        if self.lookup_url is not None and placeholder_names(self.lookup_url) != [
+            "key"
+        ]:
             raise ValueError("lookup_url must hold {key}, and nothing else in braces")
         if self.newest and not _PAIR.fullmatch(self.newest):
             raise ValueError('newest must be a parameter and its value: "sort=date"')
@@ -156,7 +158,9 @@ class FormConfig(RecordsConfig, ResultsConfig):
     @property
     def addresses(self) -> tuple[str, ...]:
         """The addresses of the form and of a record, with sample values."""
-        return tuple(filled(url) for url in (self.form_url, self.lookup_url) if url)
+        return tuple(
+            fill_placeholders(url) for url in (self.form_url, self.lookup_url) if url
+        )
 
     @property
     def query_url(self) -> str:

@@ -227,7 +227,7 @@ def _rivals(
         return
     reads = pagination.pages_of(guess.total, found.where.size)
     kept = {k: v for k, v in guess.settings.items() if k != "paging"}
-    for way in pagination.other_ways(list_answer, paging, guess.total):
+    for way in pagination.alternatives(list_answer, paging, guess.total):
         settings = kept | {"paging": _PAGING[way.style](way)}
         reasons = {**guess.reasons, "paging": way.why}
         yield replace(

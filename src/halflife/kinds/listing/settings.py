@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from halflife.config.answers import NO_HITS, RecordsConfig
 from halflife.config.targets import Span
-from halflife.config.values import Line, Url, places
+from halflife.config.values import Line, Url, placeholder_names
 from halflife.kinds.listing.request_settings import GraphqlConfig, PagingConfig
 from halflife.market.targets import days_of
 
@@ -123,14 +123,14 @@ class ListingConfig(RecordsConfig):
 
     @model_validator(mode="after")
     def _since_has_a_moment(self) -> Self:
-        if self.since and len(set(places(self.since)) & LASTS) != 1:
+        if self.since and len(set(placeholder_names(self.since)) & LASTS) != 1:
             raise ValueError(
                 "since must hold {last}, {last_date} or {last_unix}, such as "
                 "since = 'updated_after={last}'"
             )
         if self.since and ("=" not in self.since or self.since.startswith("=")):
             raise ValueError("since must be name=value, such as updated_after={last}")
-        if self.since_field and "last" not in places(self.since):
+        if self.since_field and "last" not in placeholder_names(self.since):
             raise ValueError(
                 "since_field goes with {last}, which is its greatest value"
             )

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from halflife.config.answers import ResultsConfig
-from halflife.config.values import Url, filled, places
+from halflife.config.values import Url, fill_placeholders, placeholder_names
 
 Engine: TypeAlias = Literal[
     "", "elasticsearch", "solr", "meilisearch", "json", "html", "feed"
@@ -56,7 +56,7 @@ class SearchConfig(ResultsConfig):
     def _query_has_its_place(self) -> Self:
         if not self.search_url:
             raise ValueError("a search needs search_url, with {query} in it")
-        placeholders = places(self.search_url)
+        placeholders = placeholder_names(self.search_url)
         if "query" not in placeholders:
             raise ValueError("search_url must hold {query}, the words to search for")
         if not _PLACES.issuperset(placeholders) or {"page", "offset"} <= set(
@@ -71,7 +71,7 @@ class SearchConfig(ResultsConfig):
     @property
     def addresses(self) -> tuple[str, ...]:
         """The address of the search, with sample values."""
-        return (filled(self.search_url),)
+        return (fill_placeholders(self.search_url),)
 
     @property
     def query_url(self) -> str:
