@@ -368,12 +368,12 @@ def test_explain_says_how_far_each_kind_is_trusted():
     evidence, now = two_tellers()
     belief = HintedBelief(PoissonBelief(), announced=False)
     seen = bootstrap.Outlook(evidence, belief, now, index_hinted.policy, "hinted")
-    found = hint_trust.learned(seen, 0)
+    found = hint_trust.hint_precision(seen, 0)
     assert list(found) == ["sitemap", "feed"]
     assert found["sitemap"] < 0.2
     assert found["feed"] > 0.5
     (line,) = hint_trust.lines(found)
     assert line.startswith("hints of this host that are right: sitemap ")
     silent = Evidence.of([Item("p0", "s", group="host")])
-    assert hint_trust.learned(replace(seen, evidence=silent), 0) == {}
+    assert hint_trust.hint_precision(replace(seen, evidence=silent), 0) == {}
     assert hint_trust.lines({}) == []

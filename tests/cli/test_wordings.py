@@ -62,7 +62,7 @@ def test_a_backtest_without_looks_to_tell_says_so(jobs, asked, told):
     assert answer["results"] == []
     assert answer["horizons_without_looks"] == [pytest.approx(1 / 24)]
     _, out, err = told("backtest", "jobs", "--horizons", "1h")
-    assert "no sync informs about 60 min" in out + err
+    assert "no forecast 60 min ahead can be scored" in out + err
 
 
 @pytest.mark.parametrize("times", [0, 1, 3])

@@ -319,6 +319,6 @@ def test_what_is_told_of_a_listing_knows_whether_its_hour_falls_within(jobs):
 @given(RHYTHMS, st.floats(0.0, 9.0))
 def test_days_of_a_source_and_days_that_pass_are_told_by_each_other(rhythm, days):
     asked = sets.SetQuestion(None, BEGAN + 0.3, rhythm=rhythm)
-    (own,) = asked.own([days])
-    assert asked.own([asked.wait(own)]) == pytest.approx([own], abs=1e-8)
+    (own,) = asked.own_days([days])
+    assert asked.own_days([asked.wait(own)]) == pytest.approx([own], abs=1e-8)
     assert asked.wait(np.inf) == np.inf

@@ -66,8 +66,8 @@ __all__ = [
     "world",
 ]
 
-# New objects after which Python looks for cycles. By default it does so after 700, and
-# a sync of a listing goes through all there is three times, 50 ms each, for nothing.
+# New objects after which Python collects garbage. With the default of 700, a sync of a
+# listing runs three full collections of 50 ms each that free nothing.
 _YOUNG = 10_000
 
 

@@ -8,7 +8,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json
-from halflife.cli.words import name_option, option_named
+from halflife.cli.words import name_option, naming_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ Urls = Annotated[
     typer.Argument(metavar="[URL]...", help="Pages or maps; the name of a site."),
 ]
 Site = Annotated[
-    str | None, typer.Option(metavar="URL", help="Begin here and follow links.")
+    str | None, typer.Option(metavar="URL", help="Start here and follow links.")
 ]
 Search = Annotated[
     str | None,
@@ -35,7 +35,7 @@ Form = Annotated[
 Scope = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="host|folder|PATTERN", help="How far links lead [default: host]."
+        metavar="host|folder|PATTERN", help="How far to follow links [default: host]."
     ),
 ]
 Depth = Annotated[
@@ -53,7 +53,7 @@ Listed = Annotated[
     typer.Option("--from", metavar="FILE", help="A file with one URL a line."),
 ]
 Check = Annotated[
-    bool, typer.Option("--check/--no-check", help="Look at each URL once first.")
+    bool, typer.Option("--check/--no-check", help="Fetch each URL once first.")
 ]
 Allow = Annotated[
     list[str] | None,
@@ -71,7 +71,9 @@ AsKind = Annotated[
 Records = Annotated[
     str | None, typer.Option(metavar="WHERE", help="Where its records are.")
 ]
-Key = Annotated[str | None, typer.Option(metavar="FIELD", help="What names a record.")]
+Key = Annotated[
+    str | None, typer.Option(metavar="FIELD", help="The key field of a record.")
+]
 Next = Annotated[
     str | None,
     typer.Option("--next", metavar="WHERE", help="Where the next page's address is."),
@@ -108,31 +110,31 @@ def add(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Add what an address has to the settings: pages, records, a search or a form."""
+    """Add an address to the settings: its pages, records, search or form."""
     from halflife.config import Config
 
-    path, better = Config.find(config), {"records": records, "key": key, "next": next_}
-    told = _told({"scope": _within(scope), "depth": depth, "most": most})
+    path, given = Config.find(config), {"records": records, "key": key, "next": next_}
+    limits = _given_limits({"scope": _within(scope), "depth": depth, "most": most})
     wish = AddOptions(urls or [], source, weight, listed, tuple(allow or ()), check)
     if (form or search or site) is None and wish.is_one_address and not dry_run:
-        _only_for_sites(told)
-        _add_one(path, wish, (header, kind, better, graphql), yes=yes, json=json)
+        _refuse_site_options(limits)
+        _add_one(path, wish, (header, kind, given, graphql), yes=yes, json=json)
         return
-    _only_for_one({**better, "header": header, "kind": kind, "graphql": graphql})
+    _refuse_trial_options({**given, "header": header, "kind": kind, "graphql": graphql})
     if (form or search) is None:
-        _add_pages(path, wish, (site, told), write=not dry_run, json=json)
+        _add_pages(path, wish, (site, limits), write=not dry_run, json=json)
         return
-    _only_for_pages({**told, "site": site, "weight": weight})
-    _add_asked(path, (form, search), wish, write=not dry_run, json=json)
+    _refuse_page_options({**limits, "site": site, "weight": weight})
+    _add_database(path, (form, search), wish, write=not dry_run, json=json)
 
 
 @dataclass(frozen=True, slots=True)
 class AddOptions:
-    """What the options say that every way of adding has.
+    """The options that every way of adding has.
 
     Attributes:
-        words: The addresses, or a name.
-        name: What to call the source.
+        words: The arguments: addresses, or a name.
+        name: The name of the source.
         weight: How much it matters.
         listed: A file with more addresses.
         allow: Networks that need not be public.
@@ -149,7 +151,7 @@ class AddOptions:
 
     @property
     def is_one_address(self) -> bool:
-        """Whether it is a single address, which is fetched to see what it is."""
+        """Whether it is a single address, which is fetched to recognise it."""
         return len(self.words) == 1 and self.listed is None and self.checked
 
 
@@ -164,25 +166,25 @@ def _add_pages(
     """Add pages and maps, or a site that begins somewhere."""
     from halflife.kinds.pages import discovery as pages_discovery
 
-    (site, told), name = crawl, wish.name
+    (site, limits), name = crawl, wish.name
     if site is None:
-        _only_for_sites(told)
-        found = pages_discovery.gathered(wish.words, wish.listed)
+        _refuse_site_options(limits)
+        urls = pages_discovery.gathered(wish.words, wish.listed)
     else:
-        name = _named(wish.words, wish.listed, name)
-        found = pages_discovery.gathered([site], None)
+        name = _given_name(wish.words, wish.listed, name)
+        urls = pages_discovery.gathered([site], None)
     keep = pages_discovery.KeepWish(
-        found, name, wish.weight, wish.allow, None if site is None else told
+        urls, name, wish.weight, wish.allow, None if site is None else limits
     )
     added = _added(path, keep, check=wish.checked, dry_run=not write)
     _report(path, added, json=json)
 
 
-@option_named()
+@naming_options()
 def _add_one(
     path: Path,
     wish: AddOptions,
-    said: "tuple[list[str] | None, str | None, Mapping[str, str | None], Path | None]",
+    trial: "tuple[list[str] | None, str | None, Mapping[str, str | None], Path | None]",
     *,
     yes: bool,
     json: bool,
@@ -192,7 +194,7 @@ def _add_one(
     from halflife.kinds.pages import discovery as pages_discovery
     from halflife.recognition.guess import Corrections
 
-    header, kind, better, question = said
+    header, kind, given, query = trial
     (url,) = pages_discovery.gathered(wish.words, None)
     added = recognition.add(
         path,
@@ -203,8 +205,8 @@ def _add_one(
             wish.allow,
             recognition.parse_headers(header or []),
             kind or "",
-            Corrections(**{name: value or "" for name, value in better.items()}),
-            question,
+            Corrections(**{name: value or "" for name, value in given.items()}),
+            query,
         ),
         yes=yes,
         json=json,
@@ -214,27 +216,27 @@ def _add_one(
         _report(path, rows, json=json, more=more)
 
 
-@option_named()
-def _add_asked(
+@naming_options()
+def _add_database(
     path: Path,
-    asked: tuple[str | None, str | None],
+    urls: tuple[str | None, str | None],
     wish: AddOptions,
     *,
     write: bool,
     json: bool,
 ) -> None:
     """Add a form or a search."""
-    form, search = asked
+    form, search = urls
     if form is not None:
-        _only_for_pages({"search": search})
-    wanted = _named(wish.words, wish.listed, wish.name), wish.allow
+        _refuse_page_options({"search": search})
+    common = _given_name(wish.words, wish.listed, wish.name), wish.allow
     if form is not None:
-        _add_form(path, form, *wanted, write=write, json=json)
+        _add_form(path, form, *common, write=write, json=json)
     elif search is not None:
-        _add_search(path, search, *wanted, check=wish.checked, write=write, json=json)
+        _add_search(path, search, *common, check=wish.checked, write=write, json=json)
 
 
-def _told(limits: "Mapping[str, object]") -> dict[str, object]:
+def _given_limits(limits: "Mapping[str, object]") -> dict[str, object]:
     """Return the limits that were given."""
     return {name: value for name, value in limits.items() if value is not None}
 
@@ -247,14 +249,16 @@ def _within(scope: list[str] | None) -> str | tuple[str, ...] | None:
     return word if len(scope) == 1 and "*" not in word else tuple(scope)
 
 
-def _only_for_sites(told: "Iterable[str]") -> None:
+def _refuse_site_options(given: "Iterable[str]") -> None:
     from halflife.core.errors import UsageError
 
-    for name in told:
+    for name in given:
         raise UsageError(f"--{name} has no meaning without --site")
 
 
-def _named(words: list[str], listed: Path | None, source: str | None) -> str | None:
+def _given_name(
+    words: list[str], listed: Path | None, source: str | None
+) -> str | None:
     """Return the name of a site or search, given as a word or with --source."""
     from halflife.core.errors import UsageError
 
@@ -264,23 +268,23 @@ def _named(words: list[str], listed: Path | None, source: str | None) -> str | N
     return names[0] if names else None
 
 
-def _only_for_one(told: "Mapping[str, object]") -> None:
+def _refuse_trial_options(given: "Mapping[str, object]") -> None:
     from halflife.core.errors import UsageError
 
-    for name, value in told.items():
+    for name, value in given.items():
         if value:
             raise UsageError(f"--{name} needs one address, which is fetched")
 
 
-def _only_for_pages(told: "Mapping[str, object]") -> None:
+def _refuse_page_options(given: "Mapping[str, object]") -> None:
     from halflife.core.errors import UsageError
 
-    for name, value in told.items():
+    for name, value in given.items():
         if value is not None:
             raise UsageError(f"--{name} has no meaning with --search or --form")
 
 
-def _add_search(  # noqa: PLR0913  (what the options say)
+def _add_search(  # noqa: PLR0913  (values of the options)
     path: Path,
     url: str,
     name: str | None,
@@ -290,7 +294,7 @@ def _add_search(  # noqa: PLR0913  (what the options say)
     write: bool,
     json: bool,
 ) -> None:
-    """Add a database that can be searched; tell what a first query found."""
+    """Add a database that can be searched; print what a first query found."""
     from halflife.cli import show
     from halflife.kinds.search import discovery as search_discovery
 
@@ -311,7 +315,7 @@ def _add_form(
     write: bool,
     json: bool,
 ) -> None:
-    """Add a database behind a form; tell what its search page asks for."""
+    """Add a database behind a form; print the fields of its search page."""
     from halflife.cli import show
     from halflife.core.errors import UsageError
     from halflife.kinds.form import discovery as form_discovery
@@ -337,18 +341,18 @@ def _added(
     return pages_discovery.add(path, wish, check=check)
 
 
-def _say_overlaps(path: Path, names: "set[str]") -> None:
-    """Say which addresses of the sources belong to others, and so stay there."""
+def _note_overlaps(path: Path, names: "set[str]") -> None:
+    """Print which addresses of the sources belong to others, and so stay there."""
     from halflife.cli import show
     from halflife.config import Config
     from halflife.engine import bootstrap, ownership
 
     config = Config.load(path)
     with bootstrap.state_file(config) as store:
-        found = [] if store is None else ownership.overlaps(config, store)
-    for one in found:
-        if {one.wants, one.owner} & names:
-            show.note(show.plain(f"halflife: {one.words()}; {one.advice}"))
+        overlaps = [] if store is None else ownership.overlaps(config, store)
+    for overlap in overlaps:
+        if {overlap.wants, overlap.owner} & names:
+            show.note(show.plain(f"halflife: {overlap.words()}; {overlap.advice}"))
 
 
 def _report(
@@ -362,19 +366,19 @@ def _report(
 
     from halflife.cli import exits, show
 
-    _say_overlaps(path, {row.source for row in added})
+    _note_overlaps(path, {row.source for row in added})
     added = [replace(row, trouble=name_option(row.trouble)) for row in added]
     if json:
         rows = [row.row() for row in added]
         show.emit({"config": str(path), **(more or {}), "results": rows})
     else:
-        _tell(added)
+        _print(added)
     if any(row.trouble for row in added):
         every = all(row.trouble for row in added)
         raise typer.Exit(exits.FAILURE if every else exits.SOME_FAILED)
 
 
-def _tell(added: "list[Added]") -> None:
+def _print(added: "list[Added]") -> None:
     from halflife.cli import show
 
     for row in added:

@@ -1,4 +1,4 @@
-"""The verb that shows what is wrong and who was told: alerts."""
+"""The verb that shows alarms and who was alerted: alerts."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +25,7 @@ def alerts(
         bool, typer.Option("--test", help="Send every recipient a message now.")
     ] = False,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Try messages again that were given up.")
+        bool, typer.Option("--retry", help="Retry messages that were given up.")
     ] = False,
     config: ConfigPath = None,
     json: Json = False,
@@ -36,29 +36,29 @@ def alerts(
     from halflife.core.errors import ConfigError
 
     settings = Config.load(Config.find(config))
-    tried: Sequence[DeliveryAttempt] = []
+    attempts: Sequence[DeliveryAttempt] = []
     if (test or retry) and not settings.alert:
         raise ConfigError(f"no recipients configured; add [[alert]] to {settings.path}")
     if test or retry:
-        tried = _send(settings, test=test, retry=retry)
+        attempts = _send(settings, test=test, retry=retry)
     answer = _answer(settings)
     answer["tried"] = [
         {"target": t.message.target, "kind": t.message.kind, "trouble": t.trouble}
-        for t in tried
+        for t in attempts
     ]
     if json:
         show.emit(answer)
     else:
-        _tell(settings, answer)
-    if any(one.trouble for one in tried):
+        _print(settings, answer)
+    if any(attempt.trouble for attempt in attempts):
         raise typer.Exit(exits.SOME_FAILED)
 
 
 def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[DeliveryAttempt]":
-    """Send what is due, a test message included if asked for."""
+    """Send the messages that are due, including a test message if requested."""
     import asyncio
 
-    from halflife.engine import bootstrap, notifications as telling
+    from halflife.engine import bootstrap, notifications
     from halflife.stores import location
 
     now = bootstrap.clock()
@@ -66,8 +66,8 @@ def _send(config: "Config", *, test: bool, retry: bool) -> "Sequence[DeliveryAtt
         if retry:
             store.outbox.revive(now)
         if test:
-            telling.post_test(config, store, now)
-        return asyncio.run(telling.deliver(config, store))
+            notifications.post_test(config, store, now)
+        return asyncio.run(notifications.deliver(config, store))
 
 
 def _answer(config: "Config") -> dict[str, list[dict[str, object]]]:
@@ -109,7 +109,7 @@ def _message(message: "Message") -> dict[str, object]:
     }
 
 
-def _tell(config: "Config", answer: dict[str, list[dict[str, object]]]) -> None:
+def _print(config: "Config", answer: dict[str, list[dict[str, object]]]) -> None:
     from halflife.cli import show
 
     show.table([show.flat(row) for row in answer["results"]])
@@ -126,6 +126,6 @@ def _tell(config: "Config", answer: dict[str, list[dict[str, object]]]) -> None:
         if answer[state]:
             show.say(f"\n{title}:")
             show.table([show.flat(row) for row in answer[state]])
-    for one in answer["tried"]:
-        result = one["trouble"] or "delivered"
-        show.say(show.plain(f"{one['kind']} to {one['target']}: {result}"))
+    for attempt in answer["tried"]:
+        result = attempt["trouble"] or "delivered"
+        show.say(show.plain(f"{attempt['kind']} to {attempt['target']}: {result}"))

@@ -1,4 +1,4 @@
-"""The verb that plans items of which only the change rates are known."""
+"""The verb that plans items from a table of their change rates: allocate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -20,11 +20,11 @@ Items = Annotated[
 ]
 Budget = Annotated[float, typer.Option(min=0, help="Requests a day.")]
 Out = Annotated[Path, typer.Option(help="A new folder, for the plan.")]
-Wanted = Annotated[Objective, typer.Option(help="What the plan makes the most of.")]
+Wanted = Annotated[Objective, typer.Option(help="What the plan optimises.")]
 Keep = Annotated[str, typer.Option(metavar="A,B", help="Columns to copy to the plan.")]
 Who = Annotated[
     str | None,
-    typer.Option(help="Who computes [default: executor of the settings]."),
+    typer.Option(help="The executor [default: that of the settings]."),
 ]
 
 
@@ -44,21 +44,22 @@ def allocate(  # noqa: PLR0913  (each is an option)
     from time import perf_counter
 
     from halflife.cli import show
-    from halflife.cli.words import listed
+    from halflife.cli.words import comma_list
     from halflife.recordings.item_parts import allocate_folder
 
     began, who = perf_counter(), executor or _configured(config)
     plan = allocate_folder(
-        items, out, budget, objective=objective, keep=listed(keep), executor=who
+        items, out, budget, objective=objective, keep=comma_list(keep), executor=who
     )
-    told = {**_told(plan, budget), "seconds": perf_counter() - began, "plan": str(out)}
+    seconds = perf_counter() - began
+    row = {**_figures(plan, budget), "seconds": seconds, "plan": str(out)}
     if json:
-        show.emit(told)
+        show.emit(row)
     else:
-        show.table([{"figure": n, "value": v} for n, v in show.flat(told).items()])
+        show.table([{"figure": n, "value": v} for n, v in show.flat(row).items()])
 
 
-def _told(plan: "PartedAllocation", budget: float) -> dict[str, object]:
+def _figures(plan: "PartedAllocation", budget: float) -> dict[str, object]:
     return {
         "items": plan.items,
         "budget": budget,

@@ -1,4 +1,4 @@
-"""The answers that verbs print, as plain values."""
+"""Answers of verbs about pages, as plain values."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,14 +25,14 @@ from halflife.models.quality import freshness_forecast
 from halflife.policies.shortlist import MANY
 from halflife.stores import Store
 
-FINE = 200  # steps of the forecast in which a target is looked for
+FINE = 200  # steps of the forecast that are searched for a missed target
 MOST_NAMED = 5
 
 
 def freshness_now(view: View, trust: float = 1.0) -> dict[str, float]:
-    """Return the believed freshness of the copy, with its 95 % interval.
+    """Return the estimated freshness of the copy, with its 95 % interval.
 
-    The interval is widened by the trust factor that audits ask for.
+    The interval is widened by the trust factor from audits.
     """
     now = _stated(view, np.zeros(1), trust)
     return figure(now.mean[0], now.low[0], now.high[0])
@@ -43,19 +43,19 @@ def _stated(view: View, ahead: Floats, trust: float) -> Forecast:
 
 
 def freshness_of(view: View, rows: Ints, trust: float = 1.0) -> dict[str, float]:
-    """Return the same of some of the pages."""
-    return freshness_now(weighed(view, rows), trust)
+    """Return the estimated freshness of the pages in these rows."""
+    return freshness_now(restrict(view, rows), trust)
 
 
-def weighed(view: View, rows: Ints) -> View:
-    """Return a view in which only some of the pages count."""
+def restrict(view: View, rows: Ints) -> View:
+    """Return a view in which only the pages in these rows have weight."""
     mine = np.zeros(len(view))
     mine[rows] = view.weight[rows]
     return replace(view, weight=mine)
 
 
 def source_row(seen: Outlook, store: Store, name: str, rows: Ints) -> dict[str, object]:
-    """Return what is known of a source: how much there is, and how fresh it is."""
+    """Return the status of a source: its number of pages, and how fresh they are."""
     view, evidence = seen.view, seen.evidence
     gone = (evidence.looks[rows] > 0) & (evidence.seen[rows] == Seen.ABSENT)
     return {
@@ -63,7 +63,7 @@ def source_row(seen: Outlook, store: Store, name: str, rows: Ints) -> dict[str, 
         "items": int(rows.size),
         "held": int(np.count_nonzero(view.held[rows] & ~gone)),
         "gone": int(np.count_nonzero(gone)),
-        # Of what was never fetched nobody knows anything.
+        # Nothing is known of pages that were never fetched.
         "freshness": freshness_of(view, rows, factor(store, [name], seen.now))
         if view.held[rows].any()
         else None,
@@ -75,7 +75,7 @@ def source_row(seen: Outlook, store: Store, name: str, rows: Ints) -> dict[str, 
 
 
 def budget_left(budget: BudgetConfig, store: Store, now: float) -> dict[str, object]:
-    """Return what was spent in the window that ends now, and what is left."""
+    """Return the requests spent in the current window, and those left."""
     wallet = Wallet(store, budget)
     room = wallet.room(now)
     return {
@@ -90,9 +90,9 @@ def budget_left(budget: BudgetConfig, store: Store, now: float) -> dict[str, obj
 def plan_rows(
     seen: Outlook, most: int, found_by: Mapping[str, str] | None = None
 ) -> list[dict[str, object]]:
-    """Return the next looks, best first.
+    """Return the next fetches, best first.
 
-    ``found_by`` has the pages that link to pages never seen.
+    ``found_by`` maps pages that were never fetched to pages that link to them.
     """
     steps = seen.plan(most)[:most]
     keys = [step.request.key for step in steps]
@@ -103,16 +103,15 @@ def plan_rows(
 
 
 def _found(found_by: Mapping[str, str] | None, key: str) -> str:
-    """Say how a page that nobody has seen became known."""
+    """Return a clause on the link by which a new page was found; empty if unknown."""
     page = (found_by or {}).get(key)
     return f"found by a link from {page}, " if page else ""
 
 
 def find_row(evidence: Evidence, text: str) -> int:
-    """Return the row of the item that people mean; raise ``UsageError``.
+    """Return the row of the item named by ``text``; raise ``UsageError``.
 
-    They may give its key, a URL that comes to the same, or a part that only one
-    item has.
+    The text is its key, an equivalent URL, or a part that only one item has.
     """
     row = evidence.row(text)
     row = evidence.row(_canonical(text)) if row is None and "://" in text else row
@@ -123,9 +122,9 @@ def find_row(evidence: Evidence, text: str) -> int:
         return found[0]
     if not found:
         raise UsageError(f"no item has {text!r} in its name; see `halflife plan`")
-    some = ", ".join(evidence.keys[i] for i in found[:MOST_NAMED])
+    first = ", ".join(evidence.keys[i] for i in found[:MOST_NAMED])
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    raise UsageError(f"{text!r} could be {some}{more}; give more of its name")
+    raise UsageError(f"{text!r} could be {first}{more}; give more of its name")
 
 
 def _canonical(text: str) -> str:
@@ -154,7 +153,7 @@ def own_tables(
 
 
 def moments(days: float) -> list[float]:
-    """Return times from now on at which a forecast is worth reading.
+    """Return the times from now at which a forecast is shown.
 
     >>> moments(2.0)
     [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0]
@@ -167,7 +166,7 @@ def forecast_rows(
 ) -> tuple[list[dict[str, object]], float]:
     """Return the forecast, and when its lower bound falls below the target.
 
-    Its bounds are widened by the trust factor that audits ask for.
+    Its bounds are widened by the trust factor from audits.
     """
     cast = _stated(view, np.array(ahead), trust)
     rows: list[dict[str, object]] = [
@@ -190,7 +189,7 @@ def forecast_rows(
 def _around(view: View, steps: Floats, target: float, trust: float) -> Floats:
     """Return the two steps between which the lower bound falls below the target.
 
-    If nothing is fetched, it only ever falls: so halves tell, and few are computed.
+    If nothing is fetched, it only falls, so bisection finds the step.
     """
     first, last = 0, steps.size - 1
     while last - first > 1:
@@ -201,9 +200,9 @@ def _around(view: View, steps: Floats, target: float, trust: float) -> Floats:
 
 
 def verdict(target: float, wait: float) -> str:
-    """Say when the target will be missed."""
+    """Return a sentence that says when the target will be missed."""
     if wait <= 0:
         return f"at 95 % confidence it may be below {target:g} already; sync now"
     if math.isinf(wait):
-        return f"it stays above {target:g} for as long as this forecast goes"
+        return f"it stays above {target:g} over the whole forecast"
     return f"sync within {span(wait)} to stay above {target:g} at 95 % confidence"

@@ -26,7 +26,7 @@ Per = Annotated[
     typer.Option(
         "--per",
         metavar="hour|day|week|month",
-        help="In which time [default: that of the settings].",
+        help="The window of the budget [default: that of the settings].",
     ),
 ]
 
@@ -40,7 +40,7 @@ def whatif(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say what another budget would buy, by source and in all; sends nothing."""
+    """Show what another budget would buy, by source and in all; sends nothing."""
     from halflife.cli import show
     from halflife.config import Config
     from halflife.engine import bootstrap
@@ -50,21 +50,21 @@ def whatif(
     chosen = settings.named(sources or ())
     pace = budget / _days(settings, per)
     with bootstrap.reading(settings) as store:
-        found = compare_budgets(settings, store, chosen, pace, bootstrap.clock())
-    rows = [_row(one) for one in found.sources]
-    now, then = found.now, found.then
+        result = compare_budgets(settings, store, chosen, pace, bootstrap.clock())
+    rows = [_row(change) for change in result.sources]
+    now, then = result.now, result.then
     if not json:
-        _tell(rows, found)
+        _print_comparison(rows, result)
         return
     show.emit(
         {
-            "budget": {**_pair(*found.pace), "unit": "requests a day"},
+            "budget": {**_pair(*result.pace), "unit": "requests a day"},
             "quality": _pair(now.total, then.total),
             "price": _pair(now.price, then.price),
             "spent": _pair(now.spent, then.spent),
-            "without_worth": [{"source": n, "why": why} for n, why in found.unknown],
-            "winners": found.winners,
-            "losers": found.losers,
+            "without_worth": [{"source": n, "why": why} for n, why in result.unknown],
+            "winners": result.winners,
+            "losers": result.losers,
             "results": rows,
         }
     )
@@ -87,7 +87,7 @@ def _days(config: "Config", per: str | None) -> float:
 
 
 def _row(one: "SourceChange") -> dict[str, object]:
-    """Return what a source gets and how good it is, now and then."""
+    """Return the requests and quality of a source under both budgets."""
     from halflife.cli import show
 
     return {
@@ -102,20 +102,20 @@ def _row(one: "SourceChange") -> dict[str, object]:
     }
 
 
-def _tell(rows: "Sequence[Mapping[str, object]]", found: "WhatIf") -> None:
+def _print_comparison(rows: "Sequence[Mapping[str, object]]", result: "WhatIf") -> None:
     from halflife.cli import show
 
     show.table([show.flat(row) for row in rows])
     if rows:
-        now, then = found.now, found.then
+        now, then = result.now, result.then
         show.say(
             f"quality in all: {now.total:.3f} now, {then.total:.3f} then; "
             f"{number(now.spent, 4)} and {count(then.spent, 'request')} a day"
         )
-        for name, changed in (("winners", found.winners), ("losers", found.losers)):
+        for name, changed in (("winners", result.winners), ("losers", result.losers)):
             if changed:
                 show.say(f"{name}: {', '.join(changed)}")
-    for name, why in found.unknown:
+    for name, why in result.unknown:
         show.note(f"{name}: {why}")
 
 
@@ -123,7 +123,7 @@ def _tell(rows: "Sequence[Mapping[str, object]]", found: "WhatIf") -> None:
 def budget(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
-    """Say what the targets cost, and whether the budget covers them; sends nothing."""
+    """Show what the targets cost, and whether the budget covers them; sends nothing."""
     from halflife.cli import exits, show
     from halflife.config import Config
     from halflife.core.errors import UsageError
@@ -139,76 +139,76 @@ def budget(
     with bootstrap.reading(settings) as store:
         appraiser = appraisal.Appraiser(settings, store, bootstrap.clock())
         needs = _needs(settings, appraiser, chosen)
-    found = bill([need for need, _ in needs], settings.budget.pace)
+    cost = bill([need for need, _ in needs], settings.budget.pace)
     rows = [
-        _line(found, i, why, settings.budget.days) for i, (_, why) in enumerate(needs)
+        _line(cost, i, why, settings.budget.days) for i, (_, why) in enumerate(needs)
     ]
     answer: dict[str, object] = {
         "budget": {"requests": settings.budget.requests, "per": settings.budget.per},
-        "requests_a_day": found.total,
-        "requests_a_month": found.total * 30.0,
-        "missing_a_day": found.missing,
-        "covered": found.covered,
-        "unreachable": [_lowered(one) for one in found.unreachable],
-        "relaxation": _lowered(found.relaxed) if found.relaxed else None,
+        "requests_a_day": cost.total,
+        "requests_a_month": cost.total * 30.0,
+        "missing_a_day": cost.missing,
+        "covered": cost.covered,
+        "unreachable": [_lowered(target) for target in cost.unreachable],
+        "relaxation": _lowered(cost.relaxed) if cost.relaxed else None,
         "results": rows,
     }
     if json:
         show.emit(answer)
     else:
-        _say(found, rows, settings)
-    if not found.covered:
+        _print_cost(cost, rows, settings)
+    if not cost.covered:
         raise typer.Exit(exits.BELOW_TARGET)
 
 
 def _needs(
     config: "Config", appraiser: "Appraiser", chosen: "Sequence[SourceConfig]"
 ) -> "list[tuple[Need, str]]":
-    """Return each target with what is known of its source, and why that is little."""
+    """Return the need of each target, and why it is unknown if it is."""
     from halflife.engine import appraisal
     from halflife.market import Need
 
-    found = []
+    needs = []
     for source in chosen:
         for target in source.targets:
             known: Known = appraiser.known(source, target.confidence or 0.95)
             most = appraisal.limits(config, [known]).most[source.name]
             need = Need(source.name, target, known.worth, known.whole, most)
-            found.append((need, known.why if not need.known else ""))
-    return found
+            needs.append((need, known.why if not need.known else ""))
+    return needs
 
 
-def _line(found: "Bill", i: int, why: str, days: float) -> dict[str, object]:
-    need, asked = found.needs[i], found.requests[i]
-    every = need.whole / asked if asked > 0 else float("inf")
-    if isnan(asked):
-        said = why
-    elif not isfinite(asked):
-        said = "cannot be kept"
+def _line(cost: "Bill", i: int, why: str, days: float) -> dict[str, object]:
+    need, requests = cost.needs[i], cost.requests[i]
+    every = need.whole / requests if requests > 0 else float("inf")
+    if isnan(requests):
+        verdict = why
+    elif not isfinite(requests):
+        verdict = "cannot be kept"
     else:
-        said = "can be kept"
+        verdict = "can be kept"
     return {
         "source": need.source,
         "target": str(need.target),
-        "requests_a_day": asked if isfinite(asked) else None,
-        "requests_per_window": asked * days if isfinite(asked) else None,
+        "requests_a_day": requests if isfinite(requests) else None,
+        "requests_per_window": requests * days if isfinite(requests) else None,
         "whole_look": need.whole,
-        "looks_every_days": every if isfinite(asked) and isfinite(every) else None,
-        "said": said,
+        "looks_every_days": every if isfinite(requests) and isfinite(every) else None,
+        "said": verdict,
     }
 
 
-def _lowered(one: "Relaxed") -> dict[str, object]:
+def _lowered(target: "Relaxed") -> dict[str, object]:
     return {
-        "source": one.source,
-        "target": str(one.target),
-        "to": str(one.to),
-        "share": one.share,
+        "source": target.source,
+        "target": str(target.target),
+        "to": str(target.to),
+        "share": target.share,
     }
 
 
-def _say(
-    found: "Bill", rows: "Sequence[Mapping[str, object]]", config: "Config"
+def _print_cost(
+    cost: "Bill", rows: "Sequence[Mapping[str, object]]", config: "Config"
 ) -> None:
     from halflife.cli import show
 
@@ -217,23 +217,23 @@ def _say(
             {
                 "source": str(row["source"]),
                 "target": str(row["target"]),
-                "requests_a_day": asked if isfinite(asked) else None,
+                "requests_a_day": requests if isfinite(requests) else None,
                 "": str(row["said"]),
             }
-            for row, asked in zip(rows, found.requests, strict=True)
+            for row, requests in zip(rows, cost.requests, strict=True)
         ]
     )
     have = config.budget.pace
     show.say(
-        f"all that can be kept: {count(found.total, 'request')} a day, "
-        f"{number(found.total * 30, 4)} a month; the budget is {number(have, 4)} a day"
+        f"all that can be kept: {count(cost.total, 'request')} a day, "
+        f"{number(cost.total * 30, 4)} a month; the budget is {number(have, 4)} a day"
     )
-    for one in found.unreachable:
-        show.say(f"{one.source}: {one.target} is out of reach; at best {one.to}")
-    if found.missing > 0:
-        show.say(f"the budget lacks {count(found.missing, 'request')} a day")
-        if found.relaxed:
-            one = found.relaxed
-            show.say(f"or be content with {one.to} at {one.source}, not {one.target}")
+    for best in cost.unreachable:
+        show.say(f"{best.source}: {best.target} is out of reach; at best {best.to}")
+    if cost.missing > 0:
+        show.say(f"the budget lacks {count(cost.missing, 'request')} a day")
+        if cost.relaxed:
+            to, name = cost.relaxed.to, cost.relaxed.source
+            show.say(f"or accept {to} at {name}, not {cost.relaxed.target}")
         else:
             show.say("lowering one target alone is not enough")

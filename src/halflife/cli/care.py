@@ -1,4 +1,4 @@
-"""Verbs that look after the state file: doctor, verify, backup, restore, gc."""
+"""Verbs that maintain the state file: doctor, verify, backup, restore, gc."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from halflife.config import Config
     from halflife.engine.diagnosis import Complaint
 
-_SAID = (
+_COUNTED = (
     "looks",
     "charges",
     "runs",
@@ -30,7 +30,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A copy of the state 
 
 @app.command()
 def doctor(*, config: ConfigPath = None, json: Json = False) -> None:
-    """Look at everything that could be wrong, and say what to do about it."""
+    """Check everything that could be wrong, and advise what to do about it."""
     from dataclasses import asdict
 
     from halflife.cli import exits, show
@@ -38,29 +38,30 @@ def doctor(*, config: ConfigPath = None, json: Json = False) -> None:
     from halflife.engine import bootstrap, diagnosis
 
     settings = Config.load(Config.find(config))
-    found = diagnosis.examine(settings, bootstrap.clock())
-    bad = sum(one.level == diagnosis.PROBLEM for one in found)
+    complaints = diagnosis.examine(settings, bootstrap.clock())
+    bad = sum(complaint.level == diagnosis.PROBLEM for complaint in complaints)
     if json:
-        show.emit({"problems": bad, "results": [asdict(one) for one in found]})
+        show.emit({"problems": bad, "results": [asdict(c) for c in complaints]})
     else:
-        _tell(found)
+        _print(complaints)
     if bad:
         raise typer.Exit(exits.FAILURE)
 
 
-def _tell(found: "Sequence[Complaint]") -> None:
+def _print(complaints: "Sequence[Complaint]") -> None:
     from halflife.cli import show
 
-    for one in found:
-        show.say(show.plain(f"{one.level}: {one.about}: {one.text}"))
-        show.say(show.plain(f"    {one.advice}"))
-    if not found:
+    for complaint in complaints:
+        line = f"{complaint.level}: {complaint.about}: {complaint.text}"
+        show.say(show.plain(line))
+        show.say(show.plain(f"    {complaint.advice}"))
+    if not complaints:
         show.say("nothing is wrong")
 
 
 @app.command()
 def verify(*, config: ConfigPath = None, json: Json = False) -> None:
-    """Check that the state file is whole and adds up; works while a sync runs."""
+    """Check that the state file is intact and adds up; works while a sync runs."""
     from halflife.cli import exits, show
     from halflife.config import Config
     from halflife.core.errors import Damaged
@@ -141,7 +142,7 @@ def restore(file: File, *, config: ConfigPath = None, json: Json = False) -> Non
 def gc(
     *,
     compact: Annotated[
-        bool, typer.Option(help="Give the room back to the disk; nobody may write.")
+        bool, typer.Option(help="Free the space on disk; no other process may write.")
     ] = False,
     config: ConfigPath = None,
     json: Json = False,
@@ -167,7 +168,7 @@ def gc(
         return
     named = {**removed, "looks": removed["observations"], "charges": removed["ledger"]}
     named["versions"] = removed["page_versions"]
-    words = [f"{named[name]} {name}" for name in _SAID if named[name]]
+    words = [f"{named[name]} {name}" for name in _COUNTED if named[name]]
     done = f"removed {', '.join(words)}" if words else "nothing is old enough to remove"
     show.say(
         f"{done}; {settings.store_name} takes {sizes['bytes']} bytes, was {before}"

@@ -1,4 +1,4 @@
-"""Verbs that give out what is held and what became of it: changes, diff, export."""
+"""Verbs that show changes and write copies: changes, diff, export."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from halflife.engine.versions import ItemVersion, VersionChoice
     from halflife.stores import Store
 
-POLL = 0.3  # seconds between two looks for changes
-USUAL = 7.0  # days of changes that are shown unless told otherwise
+POLL = 0.3  # seconds between two reads of the change log
+USUAL = 7.0  # days of changes that are shown by default
 MOST_FIELDS = 4  # fields of a change that a line shows
 LONGEST = 40  # letters of a value that a line shows
 
@@ -48,13 +48,13 @@ def changes(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """List what became of pages and records: new, changed, gone, returned, held."""
+    """List changes of pages and records: new, changed, gone, returned, held."""
     import asyncio
 
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))
-    names = [one.name for one in settings.named(sources)] if sources else []
+    names = [s.name for s in settings.named(sources)] if sources else []
     if follow:
         raise typer.Exit(asyncio.run(_follow(settings, names, since, json=json)))
     from halflife.engine import bootstrap, change_feed, page_stories
@@ -67,7 +67,7 @@ def changes(
 
 
 def _cursor(store: "Store", since: str) -> int:
-    """Return the number after which the changes come that are asked for."""
+    """Return the number after which the requested changes come."""
     from halflife.cli import show, words
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
@@ -99,7 +99,7 @@ async def _follow(
     stop, after = Stop(), None
     with stop.heard():
         while not stop.asked.is_set():
-            # Without a state file there is nothing yet; it may be made meanwhile.
+            # The state file may be created while this waits.
             with bootstrap.reading(settings) as store:
                 if after is None:
                     after = _cursor(store, since) if since else store.changes.last()
@@ -118,7 +118,7 @@ async def _follow(
 
 
 def _say(change: "Change", stories: "PageStories | None") -> None:
-    """Write a change in a line; without stories it is for programs."""
+    """Write a change as a line of text; without stories as JSON."""
     from halflife.cli import show
     from halflife.engine import change_feed
 
@@ -126,17 +126,17 @@ def _say(change: "Change", stories: "PageStories | None") -> None:
         show.emit(change_feed.row(change, show.date(change.at)), one_line=True)
         return
     about = [show.date(change.at), change.source, change.kind, change.key]
-    said = "  ".join(str(part) for part in about if part)
+    head = "  ".join(str(part) for part in about if part)
     story = stories.describe(change)
     fields = _fields(change.fields) if story is None else story
-    show.say(show.plain(f"{said}  {fields}" if fields else said))
+    show.say(show.plain(f"{head}  {fields}" if fields else head))
 
 
 def _fields(fields: "Any") -> str:  # noqa: ANN401  (values of any kind)
-    some = list(fields.items())[:MOST_FIELDS]
-    more = len(fields) - len(some)
-    told = [f"{name}: {_short(old)} → {_short(new)}" for name, (old, new) in some]
-    return ", ".join([*told, f"and {more} more"] if more else told)
+    first = list(fields.items())[:MOST_FIELDS]
+    more = len(fields) - len(first)
+    parts = [f"{name}: {_short(old)} → {_short(new)}" for name, (old, new) in first]
+    return ", ".join([*parts, f"and {more} more"] if more else parts)
 
 
 def _short(value: object) -> str:
@@ -144,11 +144,11 @@ def _short(value: object) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def summary(found: "Sequence[Change]", total: int) -> str:
-    """Return what changed in a line: the first few, and how many more."""
-    told = [f"{one.kind} {one.key or one.source}" for one in found]
-    more = total - len(told)
-    return ", ".join([*told, f"and {more} more"] if more else told)
+def summary(first: "Sequence[Change]", total: int) -> str:
+    """Return changes in a line: the first few, and how many more."""
+    parts = [f"{change.kind} {change.key or change.source}" for change in first]
+    more = total - len(parts)
+    return ", ".join([*parts, f"and {more} more"] if more else parts)
 
 
 @app.command()
@@ -182,28 +182,32 @@ def diff(
             version_of(settings, store, key, choice(option, word))
             for option, word in (("--from", old), ("--to", new))
         )
-    found = versions.compare(before, after, words=words)
+    difference = versions.compare(before, after, words=words)
     if json:
-        show.emit(versions.row(before, after, found))
+        show.emit(versions.row(before, after, difference))
         return
-    _show_diff(before, after, found)
+    _show_diff(before, after, difference)
 
 
-def _show_diff(before: "ItemVersion", after: "ItemVersion", found: "Any") -> None:  # noqa: ANN401
+def _show_diff(
+    before: "ItemVersion",
+    after: "ItemVersion",
+    difference: "Any",  # noqa: ANN401
+) -> None:
     from halflife.cli import show
 
-    if found.note:
-        show.say(show.plain(f"{before.key}: {found.note}"))
+    if difference.note:
+        show.say(show.plain(f"{before.key}: {difference.note}"))
         return
-    if found.fields is not None:
-        for name, (was, now) in found.fields.items():
+    if difference.fields is not None:
+        for name, (was, now) in difference.fields.items():
             show.say(show.plain(f"{name}: {_value(was)} → {_value(now)}"))
-    elif found.lines:
+    elif difference.lines:
         show.say(show.plain(f"--- {before.key}\t{show.date(before.begins)}"))
         show.say(show.plain(f"+++ {after.key}\t{show.date(after.begins)}"))
-        for line in found.lines:
+        for line in difference.lines:
             show.say(show.plain(line))
-    if not (found.fields or found.lines):
+    if not (difference.fields or difference.lines):
         show.note(show.plain(f"the text of {before.key} does not differ"))
 
 
@@ -212,7 +216,7 @@ def _value(value: object) -> str:
 
 
 def choice(option: str, word: str) -> "VersionChoice":
-    """Return the version that a word means: so many back, or as of a time."""
+    """Parse a version: so many back, or as of a time."""
     from halflife.cli import words
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
@@ -230,7 +234,7 @@ def choice(option: str, word: str) -> "VersionChoice":
 def version_of(
     config: "Config", store: "Store", key: str, chosen: "VersionChoice"
 ) -> "ItemVersion":
-    """Return a version of the page or record that people mean."""
+    """Return a version of the page or record with this key, or part of it."""
     from halflife.cli.answers import find_row
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap, versions
@@ -266,7 +270,7 @@ def export(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Write what is held of a source for other programs."""
+    """Write the copy of a source for other programs."""
     from halflife.cli import show
     from halflife.config import Config
     from halflife.engine import bootstrap, export_files
@@ -289,25 +293,25 @@ def export(  # noqa: PLR0913  (each is an option)
 
 
 def _source(config: "Config", name: str) -> str:
-    """Return the name of a source that the settings or the state file know."""
+    """Check that the settings or the state file have a source; return its name."""
     from halflife.engine import bootstrap
 
-    if name not in {one.name for one in config.source}:
+    if name not in {source.name for source in config.source}:
         with bootstrap.reading(config) as store:
             if name not in store.collections():
-                config.named([name])  # says which there are
+                config.named([name])  # raises, and lists the names
     return name
 
 
 def _moment(option: str, word: str) -> float:
     from halflife.engine import bootstrap
 
-    found = choice(option, f"{word}d" if word.strip().isdecimal() else word).at
-    return bootstrap.clock() if found is None else found
+    at = choice(option, f"{word}d" if word.strip().isdecimal() else word).at
+    return bootstrap.clock() if at is None else at
 
 
 def check_format(form: str, known: "Sequence[str]") -> None:
-    """Raise ``UsageError`` unless something can be written so."""
+    """Raise ``UsageError`` unless this format can be written."""
     from importlib.util import find_spec
 
     from halflife.core.errors import UsageError
@@ -336,7 +340,7 @@ def _check(form: str, both: bool, out: Path | None, *, json: bool) -> None:  # n
 
 
 def write(store: "Store", wanted: "Any", form: str) -> None:  # noqa: ANN401
-    """Write what is wanted to stdout."""
+    """Write a selection to stdout."""
     import sys
 
     from halflife.engine import export_files
@@ -345,5 +349,5 @@ def write(store: "Store", wanted: "Any", form: str) -> None:  # noqa: ANN401
     if hasattr(sys.stdout, "buffer"):
         export_files.write(store, wanted, form, sys.stdout.buffer.write)
         sys.stdout.buffer.flush()
-    else:  # somebody has put a text in its place
+    else:  # a text stream has replaced stdout
         export_files.write(store, wanted, form, lambda b: sys.stdout.write(b.decode()))

@@ -1,4 +1,4 @@
-"""The verb to start with: demo."""
+"""The verb that demonstrates the program on a generated site: demo."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,7 +51,7 @@ def demo(
     if json:
         show.emit(_answer(report))
     else:
-        _tell(report)
+        _print(report)
 
 
 def _answer(report: "DemoReport") -> dict[str, object]:
@@ -77,7 +77,7 @@ def _answer(report: "DemoReport") -> dict[str, object]:
     }
 
 
-def _tell(report: "DemoReport") -> None:
+def _print(report: "DemoReport") -> None:
     from halflife.cli import show
     from halflife.cli.answers import plan_rows
     from halflife.config import Config
@@ -117,7 +117,7 @@ def _tell(report: "DemoReport") -> None:
 
 
 def _shown_world(report: "DemoReport") -> Path:
-    """Return a copy of what was kept, with more to see on the page."""
+    """Copy the demo's state and add more sources for the page; return its settings."""
     import shutil
 
     from halflife.web import showcase
@@ -130,7 +130,7 @@ def _shown_world(report: "DemoReport") -> Path:
 
 
 def _program() -> str:
-    """Return what to type for halflife from here."""
+    """Return the command that runs halflife from here."""
     import os
     import shutil
     import sys

@@ -1,4 +1,4 @@
-"""What the program's exit code says."""
+"""The exit codes of the program."""
 
 from halflife.core.errors import (
     AlreadyRunning,
@@ -12,9 +12,9 @@ from halflife.core.errors import (
 FINE = 0
 FAILURE = 1
 USAGE = 2  # the command line or the settings cannot be used as written
-BELOW_TARGET = 3  # the copy is less fresh than asked for
+BELOW_TARGET = 3  # the copy is less fresh than its target
 SOME_FAILED = 4  # some sources did not answer; the others were kept
-HELD = 5  # a sync waits for somebody to decide
+HELD = 5  # a sync waits for a decision
 SPENT = 6  # no request is left in this window
 RUNNING = 7  # another process is keeping the same source
 INTERRUPTED = 130  # SIGINT

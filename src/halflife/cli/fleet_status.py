@@ -1,4 +1,4 @@
-"""What ``status`` says of workers, and of pausing and draining."""
+"""The part of ``status`` about workers, pausing and draining."""
 
 from typing import Any
 
@@ -9,39 +9,40 @@ from halflife.stores import Store
 
 
 def rows(store: Store) -> dict[str, Any]:
-    """Return it for programs: the state, and workers if there are any."""
-    said, fleet = control.read(store), store.fleet()
-    since = None if said.since is None else show.date(said.since)
-    found: dict[str, Any] = {"control": {"state": said.state, "since": since}}
+    """Return the state and the workers, if any, as plain values for JSON."""
+    order, fleet = control.read(store), store.fleet()
+    since = None if order.since is None else show.date(order.since)
+    answer: dict[str, Any] = {"control": {"state": order.state, "since": since}}
     if fleet.workers:
-        found["workers"] = [
+        answer["workers"] = [
             {
-                "name": one.name,
-                "alive": one.is_alive,
-                "since": show.date(one.began),
-                "seen": show.date(one.seen),
-                "hosts": one.hosts,
-                "requests": one.requests,
+                "name": worker.name,
+                "alive": worker.is_alive,
+                "since": show.date(worker.began),
+                "seen": show.date(worker.seen),
+                "hosts": worker.hosts,
+                "requests": worker.requests,
             }
-            for one in fleet.workers
+            for worker in fleet.workers
         ]
-        found["handed_out"] = {
+        answer["handed_out"] = {
             "waiting": fleet.waiting,
             "unfiled": fleet.unfiled,
             "sources_waiting": fleet.sources,
             "sources_read": fleet.reading,
         }
-    return found
+    return answer
 
 
-def words(found: dict[str, Any]) -> list[str]:
-    """Return the same in lines; nothing while one process works as always."""
-    said = found["control"]
+def words(answer: dict[str, Any]) -> list[str]:
+    """Return the same as lines; none if a single process runs normally."""
+    control = answer["control"]
     lines = []
-    if said["state"] != "running":
-        lines.append(f"{said['state']} since {said['since']}; see `halflife resume`")
-    for one in found.get("workers", ()):
-        alive = "at work" if one["alive"] else f"lost since {one['seen']}"
-        hosts, sent = count(one["hosts"], "host"), count(one["requests"], "request")
-        lines.append(f"worker {one['name']}: {alive}, {hosts}, {sent}")
+    if control["state"] != "running":
+        line = "{state} since {since}; see `halflife resume`".format(**control)
+        lines.append(line)
+    for row in answer.get("workers", ()):
+        alive = "at work" if row["alive"] else f"lost since {row['seen']}"
+        hosts, sent = count(row["hosts"], "host"), count(row["requests"], "request")
+        lines.append(f"worker {row['name']}: {alive}, {hosts}, {sent}")
     return [show.plain(line) for line in lines]

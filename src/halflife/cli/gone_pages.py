@@ -9,21 +9,23 @@ from halflife.kinds.registry import kind_of
 from halflife.stores import Store
 
 
-def tell(config: Config, chosen: Sequence[SourceConfig], *, json: bool) -> None:
-    """List the pages of sources that answered last that there is no such page."""
+def print_gone_pages(
+    config: Config, chosen: Sequence[SourceConfig], *, json: bool
+) -> None:
+    """Print the pages of sources whose last answer was that there is no such page."""
     with bootstrap.reading(config) as store:
-        found = [row for source in chosen for row in rows(store, source)]
+        gone = [row for source in chosen for row in rows(store, source)]
     if json:
-        show.emit({"gone": len(found), "results": found})
+        show.emit({"gone": len(gone), "results": gone})
         return
-    show.table(found)
-    if not found:
+    show.table(gone)
+    if not gone:
         show.say("no page is gone")
 
 
 def rows(store: Store, source: SourceConfig) -> list[dict[str, str | None]]:
     """Return the pages of a source that are gone, by address, and since when."""
-    found = [
+    gone = [
         {
             "source": source.name,
             "url": show.plain(url),
@@ -31,4 +33,4 @@ def rows(store: Store, source: SourceConfig) -> list[dict[str, str | None]]:
         }
         for url, at in kind_of(source).gone(store, source).items()
     ]
-    return sorted(found, key=lambda row: str(row["url"]))
+    return sorted(gone, key=lambda row: str(row["url"]))

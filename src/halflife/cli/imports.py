@@ -1,4 +1,4 @@
-"""Histories of set sources, from where they were recorded into the store."""
+"""Import recorded histories of set sources into the store."""
 
 import re
 from collections.abc import Callable
@@ -23,12 +23,12 @@ class ImportWish:
     """What to import.
 
     Attributes:
-        form: How it was recorded: parquet, git, snapshots or scrapy.
-        place: The folder it lies in; of scrapy, a file will do.
+        form: The format of the recording: parquet, git, snapshots or scrapy.
+        place: Its folder; for scrapy, a file or a folder.
         path: The file within a git repository.
-        key: The field that tells objects apart.
-        records: Where the records are in a file; told from the file if not given.
-        name: What the source will be called.
+        key: The field that identifies an object.
+        records: Where the records are in a file; detected if not given.
+        name: The name of the source.
 
     """
 
@@ -41,7 +41,7 @@ class ImportWish:
 
 
 def check_name(name: str) -> None:
-    """Raise ``UsageError`` unless a source may be called so."""
+    """Raise ``UsageError`` unless this can be the name of a source."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"--as: {name!r} cannot be a name; use letters, digits and . _ : -"
@@ -49,15 +49,15 @@ def check_name(name: str) -> None:
 
 
 def read(wish: ImportWish) -> Collection:
-    """Return the history that was asked for; raise ``UsageError`` if it cannot be."""
+    """Read the recorded history; raise ``UsageError`` if that is impossible."""
     if not wish.place.is_dir() and wish.form != "scrapy":
         raise UsageError(f"{wish.place}: no such folder")
     if wish.path is not None and wish.form != "git":
         raise UsageError(f"import {wish.form} takes one place; got {wish.path!r} too")
-    found = FORMS[wish.form](wish)
-    if not found.looks.size:
+    history = FORMS[wish.form](wish)
+    if not history.looks.size:
         raise UsageError(f"{wish.place}: holds no complete snapshot")
-    return found
+    return history
 
 
 def _parquet(wish: ImportWish) -> Collection:
@@ -106,10 +106,10 @@ FORMS: dict[str, Callable[[ImportWish], Collection]] = {
 }
 
 
-def save(config: Config, found: Collection) -> None:
-    """Write a history into the store, in place of what it had of the source."""
+def save(config: Config, history: Collection) -> None:
+    """Write a history into the store; it replaces that of the source."""
     now = bootstrap.clock()
     with bootstrap.writing(config) as store:
-        run = store.begin([found.name], now, lease=LEASE)
-        store.save_collection(run, found)
+        run = store.begin([history.name], now, lease=LEASE)
+        store.save_collection(run, history)
         store.finish(run, bootstrap.clock())

@@ -1,4 +1,4 @@
-"""Asking one source after the other, as far as the budget goes."""
+"""Run a job for one source after the other, as far as the budget goes."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
@@ -18,22 +18,22 @@ async def in_turn(
     work: Callable[[Settings], Coroutine[Any, Any, Result] | None],
     ease: Callable[[], None],
 ) -> list[Result]:
-    """Return what came of each source until the budget is spent or we are stopped.
+    """Return the result of each source, until the budget is spent or a stop is asked.
 
-    ``work`` returns None when nothing may be spent any more; ``ease`` begins nothing
-    new in what is under way. ``BudgetSpent`` passes through if nothing came at all.
+    ``work`` returns None when nothing may be spent any more; ``ease`` keeps the running
+    job from starting more requests. ``BudgetSpent`` is raised if there is no result.
     """
     done: list[Result] = []
     for source in chosen:
-        begun = None if stop.asked.is_set() else work(source)
-        if begun is None:
+        job = None if stop.asked.is_set() else work(source)
+        if job is None:
             break
         try:
-            found = await until_stopped(begun, stop, ease)
+            result = await until_stopped(job, stop, ease)
         except BudgetSpent as error:
             if not done:
                 raise
             show.note(f"halflife: {source.name} was not reached: {error}")
             break
-        done += [found] if found is not None else []
+        done += [result] if result is not None else []
     return done

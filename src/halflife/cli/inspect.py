@@ -1,4 +1,4 @@
-"""Verbs that look and never send: status, plan, explain, forecast, get."""
+"""Verbs that read the state and never send: status, plan, explain, forecast, get."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +33,7 @@ Explained = Annotated[
 ]
 
 
-# Parts of what ``status`` says that are no table of one kind.
+# Keys of the answer of ``status`` that are no table of one kind.
 _SECTIONS = {"sites", "sets", "waiting", "mishandled", "results"}
 
 
@@ -47,20 +47,20 @@ def status(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say how good the copy is believed to be, and what the budget has left."""
+    """Show how good the copy is estimated to be, and what the budget has left."""
     from halflife.cli import gone_pages
     from halflife.config import Config
 
     settings = Config.load(Config.find(config))
     if gone:
-        gone_pages.tell(settings, settings.named(sources or ()), json=json)
+        gone_pages.print_gone_pages(settings, settings.named(sources or ()), json=json)
         return
-    _say_if_lost(settings)
+    _warn_if_lost(settings)
     _status(settings, sources or [], json=json)
 
 
 def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
-    """Say how good the copy of sources is believed to be."""
+    """Print how good the copy of sources is estimated to be."""
     from halflife.cli import fleet_status, sets, show
     from halflife.cli.answers import budget_left, own_tables
     from halflife.engine import bootstrap, faults
@@ -72,7 +72,7 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     chosen, now = settings.named(sources), bootstrap.clock()
     pages = by_item(chosen)
     with bootstrap.reading(settings) as store:
-        names = sets.named(store, chosen, everything=not sources)
+        names = sets.stored_names(store, chosen, everything=not sources)
         others = [source for source in chosen if source not in pages]
         tables, rest = own_tables(Reading(settings, store, now), others)
         listed = sets.status_rows(settings, store, names, rest, now)
@@ -86,8 +86,8 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
         broken = faults.found(store, chosen)
         sinks = _sinks(settings, store)
         work = fleet_status.rows(store)
-        told = [crawl.words() for crawl in crawls] + full(store, pages)
-    found: dict[str, Sequence[Mapping[str, Any]]] = {
+        notes = [crawl.words() for crawl in crawls] + full(store, pages)
+    sections: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
         "sets": listed,
         "waiting": waiting,
@@ -96,14 +96,14 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     }
     if json:
         head = {"store": settings.store_name, "at": show.date(now), "freshness": fresh}
-        show.emit({**head, "budget": left, **work, **tables, **found, **sinks})
+        show.emit({**head, "budget": left, **work, **tables, **sections, **sinks})
         return
-    told += [one.words() for one in broken] + _undelivered(sinks)
-    _tell({**tables, **found}, fresh, left, told + fleet_status.words(work))
+    notes += [fault.words() for fault in broken] + _undelivered(sinks)
+    _print({**tables, **sections}, fresh, left, notes + fleet_status.words(work))
 
 
-def _say_if_lost(config: "Config") -> None:
-    """Say that the state of settings that were used before is not there any more."""
+def _warn_if_lost(config: "Config") -> None:
+    """Warn that the state that these settings used before is missing."""
     from halflife.cli import show
     from halflife.engine import state_record
 
@@ -115,17 +115,17 @@ def _say_if_lost(config: "Config") -> None:
 def _of_all_pages(
     config: "Config", store: "Store", pages: "Sequence[SourceConfig]", now: float
 ) -> "tuple[list[dict[str, object]], dict[str, float]]":
-    """Return what ``status`` says of each source of pages, and of all together.
+    """Return the status of each source of pages, and the freshness of all together.
 
-    Pages tell of one another, so all of them are believed together, also where only
-    some are asked about.
+    The estimates of pages depend on one another, so they are computed for all pages,
+    even if only some sources are named.
     """
     from halflife.cli.answers import freshness_of, source_row
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
 
     seen, owned = _owned_pages(config, store, now)
-    rows = [source_row(seen, store, one.name, owned[one.name]) for one in pages]
+    rows = [source_row(seen, store, page.name, owned[page.name]) for page in pages]
     mine = _rows_of(owned, pages)
     trust = factor(store, bootstrap.names(pages), seen.now)
     return rows, freshness_of(seen.view, mine, trust)
@@ -134,7 +134,7 @@ def _of_all_pages(
 def _owned_pages(
     config: "Config", store: "Store", now: float
 ) -> "tuple[Outlook, Mapping[str, Ints]]":
-    """Return what is believed of all pages, and which belong to each source."""
+    """Return the estimates of all pages, and which rows belong to each source."""
     from halflife.engine import bootstrap
     from halflife.engine.groups import by_item
     from halflife.kinds.pages.source_rows import rows_of
@@ -142,19 +142,19 @@ def _owned_pages(
     everything = by_item(config.source)
     seen = bootstrap.outlook(config, store, everything, now)
     names = bootstrap.names(everything)
-    named = lambda: bootstrap.items(everything)  # noqa: E731
-    return seen, rows_of(store, names, seen.evidence, named)
+    items = lambda: bootstrap.items(everything)  # noqa: E731
+    return seen, rows_of(store, names, seen.evidence, items)
 
 
 def _rows_of(owned: "Mapping[str, Ints]", pages: "Sequence[SourceConfig]") -> "Ints":
     import numpy as np
 
     none = np.zeros(0, np.intp)
-    return np.unique(np.concatenate([none, *(owned[one.name] for one in pages)]))
+    return np.unique(np.concatenate([none, *(owned[page.name] for page in pages)]))
 
 
 def _sinks(config: "Config", store: "Store") -> "dict[str, list[dict[str, object]]]":
-    """Return how far each sink has come, under its key; nothing if there is none."""
+    """Return the state of each sink under the key ``sinks``; empty without sinks."""
     if not config.sink:
         return {}
     from halflife.cli.sinks import row
@@ -164,35 +164,35 @@ def _sinks(config: "Config", store: "Store") -> "dict[str, list[dict[str, object
 
 
 def _undelivered(sinks: "Mapping[str, Sequence[Mapping[str, object]]]") -> list[str]:
-    """Say which sinks do not get what changed."""
-    late = [one for some in sinks.values() for one in some if one["trouble"]]
-    return [f"sink {one['name']}: {one['trouble']}" for one in late]
+    """Return a line for each sink that fails to get changes."""
+    failing = [row for rows in sinks.values() for row in rows if row["trouble"]]
+    return [f"sink {row['name']}: {row['trouble']}" for row in failing]
 
 
-def _tell(
-    found: "Mapping[str, Sequence[Mapping[str, Any]]]",
+def _print(
+    sections: "Mapping[str, Sequence[Mapping[str, Any]]]",
     fresh: "Mapping[str, float] | None",
     left: "Mapping[str, object]",
-    crawls: list[str],
+    notes: list[str],
 ) -> None:
-    """Print what ``status`` found."""
+    """Print the answer of ``status``."""
     from itertools import groupby
 
     from halflife.cli import show, texts
 
-    show.table([show.flat(row) for row in found["results"]])
-    for words in crawls:
-        show.say(show.plain(words))
+    show.table([show.flat(row) for row in sections["results"]])
+    for note in notes:
+        show.say(show.plain(note))
     if fresh is not None:
         show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
-    for _, alike in groupby(sorted(found["sets"], key=tuple), key=tuple):
+    for _, alike in groupby(sorted(sections["sets"], key=tuple), key=tuple):
         show.table([show.flat(row) for row in alike])
-    for name in sorted(found.keys() - _SECTIONS):
-        show.table([texts.status_cells(row) for row in found[name]])
-    for row in found["waiting"]:
+    for name in sorted(sections.keys() - _SECTIONS):
+        show.table([texts.status_cells(row) for row in sections[name]])
+    for row in sections["waiting"]:
         show.say("{source} waits for you: {why}; {todo}".format(**row))
-    whole = count(int(str(left["requests"])), "request")
-    show.say("{spent} of {} spent in the last {per}".format(whole, **left))
+    budget = count(int(str(left["requests"])), "request")
+    show.say("{spent} of {} spent in the last {per}".format(budget, **left))
 
 
 @app.command()
@@ -213,22 +213,22 @@ def plan(
 def show_plan(
     config: "Config", chosen: "Sequence[SourceConfig]", *, most: int | None, json: bool
 ) -> None:
-    """Show what a sync would spend its next requests on, and how many it would send."""
+    """Show the next fetches of a sync, and how many requests it would send."""
     from halflife.cli import show
-    from halflife.cli.plans import planned
+    from halflife.cli.plans import plan_sync
     from halflife.engine import bootstrap
 
     with bootstrap.reading(config) as store:
-        found = planned(config, store, chosen, most)
+        sync = plan_sync(config, store, chosen, most)
     if json:
-        head = {"at": show.date(found.at), "requests": found.requests}
-        show.emit({**head, "left": found.room, **found.sections})
+        head = {"at": show.date(sync.at), "requests": sync.requests}
+        show.emit({**head, "left": sync.room, **sync.sections})
         return
-    for rows in (found.sections["results"], *found.others):
+    for rows in (sync.sections["results"], *sync.others):
         show.table([show.flat(row) for row in rows])
     show.note(
-        f"a sync now would send {found.about} {count(found.requests, 'request')}; "
-        f"the budget has {found.room} left"
+        f"a sync now would send {sync.about} {count(sync.requests, 'request')}; "
+        f"the budget has {sync.room} left"
     )
 
 
@@ -237,31 +237,31 @@ def explain(
     item: Explained = None,
     *,
     run: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Say what this run did.")
+        int | None, typer.Option(min=1, metavar="N", help="Show what this run did.")
     ] = None,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say why an item or a source is, or is not, fetched now; or what a run did."""
-    from halflife.cli.runs import tell_run
+    """Explain why an item or a source is, or is not, fetched now; or what a run did."""
+    from halflife.cli.runs import print_run
     from halflife.config import Config
 
     if (item is None) == (run is None):
         raise UsageError("explain either an item or a run")
     settings = Config.load(Config.find(config))
     if run is not None:
-        tell_run(settings, run, json=json)
+        print_run(settings, run, json=json)
     elif item is not None:
         _explain(settings, item, json=json)
 
 
 def _explain(settings: "Config", item: str, *, json: bool) -> None:
-    """Say why an item is, or is not, looked at now, and how far that is trusted."""
+    """Print why an item is, or is not, fetched now, and how far that is trusted."""
     import math
 
     from halflife.cli import audit, hint_trust, plans, show
     from halflife.cli.answers import find_row
-    from halflife.cli.terms import choice_of, rule_of, terms
+    from halflife.cli.terms import find_place, rule_of, terms
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import judge
     from halflife.engine.groups import by_item
@@ -280,22 +280,22 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
         rule, choice = rule_of(seen.policy, settings.policy.objective), None
         if weighing(seen.policy) is not rule:
             day = max(math.ceil(settings.budget.pace), 1)
-            choice = choice_of(seen.name, seen.plan(day), key, day)
+            choice = find_place(seen.name, seen.plan(day), key, day)
         row = seen.evidence.row(key)
-        assert row is not None  # it is one of that part's
-        said = terms(seen.view, row, rule, settings.budget.pace, choice)
-        hints = hint_trust.learned(seen, row)
+        assert row is not None  # the part was chosen by this key
+        item_terms = terms(seen.view, row, rule, settings.budget.pace, choice)
+        hints = hint_trust.hint_precision(seen, row)
     trust = judged.trust if judged is not None else None
     if json:
-        known = {"factor": trust.factor, "why": trust.why} if trust else None
-        about = {"source": source or None, "trust": known, "hints": hints}
-        show.emit({**said.row(seen.now), **about})
+        factor = {"factor": trust.factor, "why": trust.why} if trust else None
+        about = {"source": source or None, "trust": factor, "hints": hints}
+        show.emit({**item_terms.row(seen.now), **about})
         return
-    show.say(show.plain(said.key))
-    for line in [*said.lines(), *hint_trust.lines(hints)]:
+    show.say(show.plain(item_terms.key))
+    for line in [*item_terms.lines(), *hint_trust.lines(hints)]:
         show.say(f"  {line}")
     if judged is not None:
-        show.say(show.plain(f"  {audit.trusted(judged)}"))
+        show.say(show.plain(f"  {audit.describe_trust(judged)}"))
 
 
 @app.command()
@@ -316,26 +316,27 @@ def forecast(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say how good the copy will be if nothing more is fetched."""
+    """Forecast how good the copy will be if nothing more is fetched."""
     from halflife.cli import answers, plans, sets, words
 
     ahead = sorted({words.days("--at", word) for word in at or () if word})
     moments = [0.0, *ahead] if ahead else answers.moments(days)
-    picked = since is not None or where is not None
-    if not picked and (alone := plans.forecast_alone(sources or (), config)):
-        plans.tell_forecast(alone, config, moments, json=json)
+    selects = since is not None or where is not None
+    if not selects and (alone := plans.forecast_alone(sources or (), config)):
+        plans.print_forecast(alone, config, moments, json=json)
         return
-    found = sets.meant(sources or (), config)
-    if found is None:
-        sets.only_for_sets(since, where, confidence)
+    collection = sets.chosen_collection(sources or (), config)
+    if collection is None:
+        sets.refuse_set_options(since, where, confidence)
         _of_pages(sources, config, moments, target=target, json=json)
         return
-    sets.only_for_pages(target)
+    sets.refuse_page_options(target)
     sure = words.share("--confidence", confidence)
-    asked = sets.SetQuestion.of(found, since, where, sets.settings(config))
+    settings = sets.load_settings(config)
+    question = sets.SetQuestion.of(collection, since, where, settings)
     ahead = ahead or answers.moments(days)[1:]
-    rows = sets.forecast_rows(asked, ahead, sure, fresh=True)
-    sets.tell_forecast(asked, rows, sure, json=json)
+    rows = sets.forecast_rows(question, ahead, sure, fresh=True)
+    sets.print_forecast(question, rows, sure, json=json)
 
 
 def _of_pages(
@@ -346,7 +347,7 @@ def _of_pages(
     target: float | None,
     json: bool,
 ) -> None:
-    """Forecast freshness of pages."""
+    """Print the forecast freshness of pages."""
     from halflife.cli import answers, exits, show
     from halflife.config import Config
     from halflife.engine import bootstrap
@@ -360,7 +361,7 @@ def _of_pages(
     with bootstrap.reading(settings) as store:
         seen, owned = _owned_pages(settings, store, bootstrap.clock())
         trust = factor(store, bootstrap.names(chosen), seen.now)
-    view = answers.weighed(seen.view, _rows_of(owned, chosen))
+    view = answers.restrict(seen.view, _rows_of(owned, chosen))
     rows, below = answers.forecast_rows(view, ahead, target, trust)
     if json:
         head = {"measure": "freshness", "confidence": 0.95, "target": target}
@@ -393,7 +394,7 @@ def get(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Print the copy we hold of an item, or all records of a source."""
+    """Print the copy of an item, or all records of a source."""
     from halflife.cli import changes
     from halflife.config import Config
     from halflife.engine import bootstrap
@@ -405,8 +406,8 @@ def get(
             _get_source(store, item, version, "json" if json else form or "jsonl")
             return
         chosen = changes.choice("--version", version)
-        found = changes.version_of(settings, store, item, chosen)
-    _get_one(found, form, json=json)
+        copy = changes.version_of(settings, store, item, chosen)
+    _get_one(copy, form, json=json)
 
 
 def _get_source(store: "Store", name: str, version: str, form: str) -> None:
@@ -422,25 +423,25 @@ def _get_source(store: "Store", name: str, version: str, form: str) -> None:
     changes.write(store, ExportSelection(name, at.at), form)
 
 
-def _get_one(found: "ItemVersion", form: str | None, *, json: bool) -> None:
+def _get_one(copy: "ItemVersion", form: str | None, *, json: bool) -> None:
     """Print a page or a record."""
     from halflife.cli import changes, show
     from halflife.readers.text import readable, to_text
 
-    if found.content is None:
+    if copy.content is None:
         changes.check_format(form or "json", ("json",))
-        show.emit({"key": found.key, "fields": found.fields})
+        show.emit({"key": copy.key, "fields": copy.fields})
         return
-    content = found.content
+    content = copy.content
     changes.check_format(form or "body", ("body", "text"))
     text = to_text(content.media_type, content.body)
     if form == "text":
         plain = readable(content.media_type, content.body)
         if plain is None:
-            raise UsageError(f"{found.key} is no text but {content.media_type}")
+            raise UsageError(f"{copy.key} is no text but {content.media_type}")
         text = plain
     if json:
-        show.emit({"key": found.key, "media_type": content.media_type, "text": text})
+        show.emit({"key": copy.key, "media_type": content.media_type, "text": text})
     elif form == "text":
         show.body(text.encode("utf-8", "replace") + b"\n", text)
     else:

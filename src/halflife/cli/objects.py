@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from halflife.cli.imports import ImportWish
-    from halflife.core.lifetimes import Collection
+
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A set source.")]
 
@@ -90,11 +90,11 @@ def _import_history(
     """Read the history of a set source into the store, in place of what it had."""
     from halflife.cli import imports, sets, show
 
-    settings = sets.settings(config, aloud=True)
-    found = imports.read(wish)
+    settings = sets.load_settings(config, verbose=True)
+    history = imports.read(wish)
     if write:
-        imports.save(settings, found)
-    row = sets.summary(found)
+        imports.save(settings, history)
+    row = sets.summary(history)
     if json:
         show.emit({"store": settings.store_name, **row, "results": [row]})
     else:
@@ -104,7 +104,7 @@ def _import_history(
 
 def _import_watches(
     config: Path | None,
-    asked: tuple[str, Path, str | None],
+    what: tuple[str, Path, str | None],
     given: "Mapping[str, str | None]",
     *,
     write: bool,
@@ -114,7 +114,7 @@ def _import_watches(
     from halflife.cli import imports, watchlists
     from halflife.config import Config
 
-    form, place, name = asked
+    form, place, name = what
     if form not in watchlists.READERS:
         known = ", ".join((*imports.FORMS, *watchlists.READERS))
         raise UsageError(f"{form!r} cannot be imported; there are {known}")
@@ -124,9 +124,9 @@ def _import_watches(
     if name is not None:
         imports.check_name(name)
     path = Config.find(config)
-    found = watchlists.read(form, place)
-    sources = watchlists.take_over(path, found, name, write=write)
-    watchlists.report(path, found, sources, json=json)
+    watchlist = watchlists.read(form, place)
+    sources = watchlists.take_over(path, watchlist, name, write=write)
+    watchlists.report(path, watchlist, sources, json=json)
 
 
 @app.command()
@@ -142,23 +142,23 @@ def since(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say how many objects have gone and come since a copy was made."""
+    """Show how many objects have gone and come since a copy was made."""
     from halflife.cli import sets, show, words
     from halflife.engine import bootstrap
 
-    asked = sets.ask(name, config, since, where)
+    question = sets.read_question(name, config, since, where)
     end = words.moment("--to", until) if until else bootstrap.clock()
-    if end < asked.now:
-        raise UsageError(f"--to: {show.date(end)} is before {show.date(asked.now)}")
+    if end < question.now:
+        raise UsageError(f"--to: {show.date(end)} is before {show.date(question.now)}")
     sure = words.share("--confidence", confidence)
-    (row,) = sets.forecast_rows(asked, [end - asked.now], sure)
+    (row,) = sets.forecast_rows(question, [end - question.now], sure)
     if json:
-        show.emit({**asked.head, "confidence": sure, **row, "results": [row]})
+        show.emit({**question.head, "confidence": sure, **row, "results": [row]})
         return
-    held = int(str(asked.head["held"]))
-    gone, new = sets.counted(row["gone"]), sets.counted(row["new"])
+    held = int(str(question.head["held"]))
+    gone, new = sets.object_count(row["gone"]), sets.object_count(row["new"])
     show.say(
-        f"{name}, copied {show.date(asked.copied)}: of {count(held, 'object')} "
+        f"{name}, copied {show.date(question.copied)}: of {count(held, 'object')} "
         f"{gone} have gone by {row['at']}, and {new} are new"
     )
 
@@ -179,17 +179,17 @@ def when(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say how soon to sync so that a copy stays good enough."""
+    """Show how soon to sync so that a copy stays good enough."""
     from halflife.cli import sets, show, words
 
-    metric, level = sets.target(precision, recall)
+    metric, level = sets.parse_target(precision, recall)
     sure = words.share("--confidence", confidence)
-    asked = sets.ask(name, config, since, where)
-    row = sets.when_row(asked, metric, level, sure)
+    question = sets.read_question(name, config, since, where)
+    row = sets.when_row(question, metric, level, sure)
     if json:
-        show.emit({**asked.head, **row, "results": [row]})
+        show.emit({**question.head, **row, "results": [row]})
     else:
-        show.say(sets.verdict(asked, metric, level, row))
+        show.say(sets.verdict(question, metric, level, row))
 
 
 @app.command()
@@ -202,28 +202,28 @@ def backtest(  # noqa: PLR0913  (each is an option)
     confidence: Confidence = 0.95,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="DATE", help="Use nothing seen later."),
+        typer.Option("--from", metavar="DATE", help="Use no later observation."),
     ] = None,
     where: Where = None,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Say how well past forecasts of this source would have come true."""
+    """Show how well past forecasts of this source would have come true."""
     from halflife.cli import sets, show, words
 
     ahead = words.spans("--horizons", horizons)
     sure = words.share("--confidence", confidence)
-    asked = sets.ask(name, config, since, where)
-    rows = sets.backtest_rows(asked, ahead, sure)
-    told = {row["horizon"] for row in rows}
-    untold = [days for days in ahead if days not in told]
+    question = sets.read_question(name, config, since, where)
+    rows = sets.backtest_rows(question, ahead, sure)
+    scored = {row["horizon"] for row in rows}
+    unscored = [days for days in ahead if days not in scored]
     if json:
-        head = {**asked.head, "confidence": sure, "horizons_without_looks": untold}
+        head = {**question.head, "confidence": sure, "horizons_without_looks": unscored}
         show.emit({**head, "results": rows})
         return
     show.table([show.flat(row) for row in rows])
-    if untold:
-        show.note(sets.why_untold(asked, untold))
+    if unscored:
+        show.note(sets.explain_unscored(question, unscored))
 
 
 @app.command()
@@ -237,7 +237,7 @@ def study(  # noqa: PLR0913  (each is an option)
     ],
     by: Annotated[
         str | None,
-        typer.Option(metavar="ATTRIBUTE", help="Categories [default: the most unlike]"),
+        typer.Option(metavar="ATTRIBUTE", help="Categories [default: the most varied]"),
     ] = None,
     where: Where = None,
     text: Annotated[
@@ -247,7 +247,7 @@ def study(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Draw what a set source did and what was forecast, on one page with tables."""
+    """Draw the history of a set source and its forecasts on one page with tables."""
     from halflife.cli import sets, show
     from halflife.study import run
 
@@ -256,10 +256,11 @@ def study(  # noqa: PLR0913  (each is an option)
     if name is None:
         _study_texts(text or Path(), out, json=json)
         return
-    known: Collection = sets.picked(sets.known(sets.settings(config), name), where)
+    history = sets.load_collection(sets.load_settings(config), name)
+    history = sets.select_objects(history, where)
     with show.progress("studying", run.STEPS, quiet=json) as advance:
-        made = run.study(known, out, by=by, advance=advance)
-    rows = [{"file": str(path), "about": about} for path, about in made]
+        files = run.study(history, out, by=by, advance=advance)
+    rows = [{"file": str(path), "about": about} for path, about in files]
     if json:
         show.emit({"source": name, "page": rows[0]["file"], "results": rows})
     else:
@@ -273,8 +274,8 @@ def _study_texts(folder: Path, out: Path, *, json: bool) -> None:
     from halflife.recordings.textdb import load
 
     with show.progress("studying", texts.STEPS, quiet=json) as advance:
-        made = texts.write(load(folder), out, lambda what: advance(1, what))
-    rows = [{"file": str(out / name)} for name in made]
+        files = texts.write(load(folder), out, lambda what: advance(1, what))
+    rows = [{"file": str(out / name)} for name in files]
     if json:
         show.emit({"source": str(folder), "results": rows})
     else:

@@ -26,7 +26,7 @@ Since = Annotated[
     typer.Option(
         "--from",
         metavar="DATE",
-        help="As of then; nothing seen later is used [default: the last sync].",
+        help="As of then; later observations are not used [default: the last sync].",
     ),
 ]
 Where = Annotated[

@@ -1,4 +1,4 @@
-"""What would be fetched next, and what is known of a source, whatever its kind."""
+"""Plans of a sync, and explanations of one source, for every kind."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ STEPS = 3  # of a source that is explained
 
 @dataclass(frozen=True, slots=True)
 class SyncPlan:
-    """What a sync would fetch.
+    """The plan of a sync.
 
     Attributes:
-        at: When, in days.
+        at: The time of the plan, in days.
         requests: Requests that it would send.
-        room: What the budget has left.
-        about: How sure that number is, in words.
-        sections: Rows for programs, by what they are.
+        room: Requests that the budget has left.
+        about: "about" or "up to": how exact the number of requests is.
+        sections: Rows of the JSON answer, by key.
 
     """
 
@@ -51,10 +51,10 @@ class SyncPlan:
         return [rows for name, rows in self.sections.items() if name != "results"]
 
 
-def planned(
+def plan_sync(
     config: Config, store: Store, chosen: Sequence[SourceConfig], most: int | None
 ) -> SyncPlan:
-    """Return what a sync would spend its next requests on."""
+    """Return the plan of a sync of the chosen sources."""
     now, wallet = bootstrap.clock(), Wallet(store, config.budget)
     appraiser, room = Appraiser(config, store, now), wallet.room(now)
     pages = by_item(chosen)
@@ -95,38 +95,38 @@ def _rows(
 
 
 def explain_source(config: Config, store: Store, name: str, *, json: bool) -> None:
-    """Say how good the copy of a source is, what its next fetch buys, and why."""
+    """Print how good the copy of a source is, what its next fetch gains, and why."""
     now = bootstrap.clock()
     appraiser, (source,) = Appraiser(config, store, now), config.named([name])
     kind, state = kind_of(source), appraiser.state(source)
-    told, cast, wanted = kind.describe(state), None, targets.level(source)
-    if not told.why:
+    about, cast, target = kind.describe(state), None, targets.level(source)
+    if not about.why:
         cast = quality_now(appraiser, source)
-    known, judged = appraiser.known(source), judge(store, name, now)
+    cost, judged = appraiser.known(source).whole, judge(store, name, now)
     steps = kind.steps(state, STEPS)[:STEPS]
     if json:
         show.emit(
             {
                 "source": name,
                 "kind": source.kind,
-                "measure": told.measure,
+                "measure": about.measure,
                 "quality": _figure(cast),
-                "target": None if wanted is None else wanted[0],
-                "items": told.items,
-                "gone": told.gone,
-                "last_look": show.date(told.last),
-                "whole_look": known.whole,
-                "why": told.why or None,
+                "target": None if target is None else target[0],
+                "items": about.items,
+                "gone": about.gone,
+                "last_look": show.date(about.last),
+                "whole_look": cost,
+                "why": about.why or None,
                 "trust": {"factor": judged.trust.factor, "why": judged.trust.why},
                 "next": _rows(source, steps, kind.planned_as[1]),
             }
         )
         return
-    for line in _lines(source, told, cast, known.whole):
+    for line in _lines(source, about, cast, cost):
         show.say(show.plain(line))
     for step in steps:
-        show.say(show.plain(f"  next: {_said(step)}"))
-    show.say(show.plain(f"  {audit.trusted(judged)}"))
+        show.say(show.plain(f"  next: {_step_text(step)}"))
+    show.say(show.plain(f"  {audit.describe_trust(judged)}"))
 
 
 def _figure(cast: Forecast | None) -> dict[str, float] | None:
@@ -136,31 +136,31 @@ def _figure(cast: Forecast | None) -> dict[str, float] | None:
 
 
 def _lines(
-    source: SourceConfig, told: Description, cast: Forecast | None, whole: float
+    source: SourceConfig, about: Description, cast: Forecast | None, cost: float
 ) -> list[str]:
-    said = told.why or "nothing is known of its quality yet"
+    quality = about.why or "nothing is known of its quality yet"
     if cast is not None:
-        worth = show.interval(cast.mean[0], cast.low[0], cast.high[0])
-        said = f"{told.measure} now {worth}"
-    lines = [f"{source.name} ({source.kind})", f"  {said}"]
-    ago = span(bootstrap.clock() - told.last) if np.isfinite(told.last) else ""
+        interval = show.interval(cast.mean[0], cast.low[0], cast.high[0])
+        quality = f"{about.measure} now {interval}"
+    lines = [f"{source.name} ({source.kind})", f"  {quality}"]
+    ago = span(bootstrap.clock() - about.last) if np.isfinite(about.last) else ""
     last = f", last fetched {ago} ago" if ago else ", never fetched"
-    lines.append(f"  {count(told.items, 'item')} held{last}")
-    if np.isfinite(told.rate):
-        lines.append(f"  {number(told.rate, 3)} arrive or change a day")
-    lines.append(f"  a full fetch costs {count(whole, 'request')}")
+    lines.append(f"  {count(about.items, 'item')} held{last}")
+    if np.isfinite(about.rate):
+        lines.append(f"  {number(about.rate, 3)} arrive or change a day")
+    lines.append(f"  a full fetch costs {count(cost, 'request')}")
     return lines
 
 
-def _said(step: Step) -> str:
-    asked = count(step.requests, "request")
-    return f"{step.what}, {asked}, gain {number(step.gain, 3)} a request: {step.why}"
+def _step_text(step: Step) -> str:
+    cost = count(step.requests, "request")
+    return f"{step.what}, {cost}, gain {number(step.gain, 3)} a request: {step.why}"
 
 
 def forecast_alone(names: Sequence[str], given: Path | None) -> SourceConfig | None:
-    """Return the source that is named, if its forecast is that of its kind alone.
+    """Return the named source if its kind forecasts it by itself; None otherwise.
 
-    Pages are forecast together, and a list that was seen whole by the lifetimes of
+    Pages are forecast together, and a list that was read in full by the lifetimes of
     its objects.
     """
     path = Config.find(given)
@@ -171,22 +171,22 @@ def forecast_alone(names: Sequence[str], given: Path | None) -> SourceConfig | N
     if not named or by_item(named):
         return None
     with bootstrap.reading(config) as store:
-        known = kind_of(named[0]).lifetimes(store, named[0])
-    return None if known is not None and known.looks.size else named[0]
+        history = kind_of(named[0]).lifetimes(store, named[0])
+    return None if history is not None and history.looks.size else named[0]
 
 
-def tell_forecast(
+def print_forecast(
     source: SourceConfig, given: Path | None, ahead: Sequence[float], *, json: bool
 ) -> None:
-    """Say how good the copy of a source will be if nothing more is fetched."""
+    """Print how good the copy of a source will be if nothing more is fetched."""
     config = Config.load(Config.find(given))
     with bootstrap.reading(config) as store:
         appraiser = Appraiser(config, store, bootstrap.clock())
-        told = kind_of(source).describe(appraiser.state(source))
+        about = kind_of(source).describe(appraiser.state(source))
         cast = quality(appraiser, source, None, looks=False, ahead=np.array(ahead))
     if cast is None:
         verb = kind_of(source).verb
-        why = told.why if told.items else "was never fetched"
+        why = about.why if about.items else "was never fetched"
         raise UsageError(f"{source.name} {why}; run `halflife {verb} {source.name}`")
     bands = zip(cast.at, cast.mean, cast.low, cast.high, strict=True)
     rows = [

@@ -1,4 +1,4 @@
-"""The verb that finds out what a form really does: probe."""
+"""The verb that tests how a form behaves: probe."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +27,7 @@ def probe(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Find out what databases behind forms do, where it is not what they claim."""
+    """Test how databases behind forms behave, where it differs from their claims."""
     import asyncio
 
     from halflife.cli import exits, show
@@ -35,16 +35,16 @@ def probe(
 
     settings = Config.load(Config.find(config))
     chosen = client.forms(settings, sources)
-    done, stop = asyncio.run(_probe(settings, chosen, requests, json=json))
+    results, stop = asyncio.run(_probe(settings, chosen, requests, json=json))
     if json:
-        show.emit({"results": [one.row() for one in done]})
+        show.emit({"results": [result.row() for result in results]})
     else:
-        for one in done:
-            for line in one.words():
+        for result in results:
+            for line in result.words():
                 show.say(show.plain(line))
     if stop.code:
         raise typer.Exit(stop.code)
-    if not all(one.answered for one in done):
+    if not all(result.answered for result in results):
         raise typer.Exit(exits.SOME_FAILED)
 
 
@@ -65,7 +65,7 @@ async def _probe(
     with bootstrap.writing(config) as store, stop.heard():
         form_client = client.FormClient(config, store)
 
-        async def probed(source: "FormConfig") -> "client.ProbeOutcome":
+        async def probe_one(source: "FormConfig") -> "client.ProbeOutcome":
             label = f"probing {source.name}"
             with show.progress(label, requests, quiet=json) as advance:
 
@@ -74,4 +74,4 @@ async def _probe(
 
                 return await form_client.probe(source, requests=requests, notify=notify)
 
-        return await in_turn(chosen, stop, probed, form_client.ease), stop
+        return await in_turn(chosen, stop, probe_one, form_client.ease), stop

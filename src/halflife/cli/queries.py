@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from halflife.recordings.relations import Relation
 
 NEW = ("paper", "uniform", "default", "exhaustive", "oracle")
-MONTH = 30.0  # days between the copy and now, unless somebody says otherwise
-DAYS = 60.0  # days of known tuples that are replayed, unless somebody says otherwise
+MONTH = 30.0  # days between the copy and now, by default
+DAYS = 60.0  # days of known tuples that are replayed, by default
 _SHOWN_NEW = ("policy", "seed", "icr", "pnr", "ccr", "requests", "stop")
 _SHOWN_KNOWN = (
     "policy", "budget", "coverage", "tuples_per_request", "content_freshness",
@@ -24,11 +24,11 @@ _SHOWN_KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class QueryReplay:
-    """What is to be replayed.
+    """What to replay.
 
     Attributes:
         folder: The history of objects.
-        columns: The columns that the form asks for.
+        columns: The columns that the form can query.
         policies: Their names; empty for the usual ones.
         begin: The day of the copy, or the first one, as written.
         end: The last day, as written.
@@ -50,11 +50,13 @@ class QueryReplay:
         from halflife.recordings.relations import load_relation
 
         if not self.columns:
-            raise UsageError("say which columns can be asked for, separated by commas")
+            raise UsageError(
+                "name the columns that can be queried, separated by commas"
+            )
         return load_relation(self.folder)
 
     def window(self, relation: "Relation", length: float) -> tuple[float, float]:
-        """Return the first and the last day; raise ``UsageError`` if they are odd."""
+        """Return the first and the last day; raise ``UsageError`` if out of order."""
         end = float(relation.looks[-1])
         end = words.moment("--to", self.end) if self.end else end
         begin = words.moment("--from", self.begin) if self.begin else end - length
@@ -66,27 +68,27 @@ class QueryReplay:
         return begin, end
 
 
-def replay_new(asked: QueryReplay, *, json: bool) -> None:
+def replay_new(task: QueryReplay, *, json: bool) -> None:
     """Score ways to find the records that came between two days."""
     from halflife.bench import newrecords_play as play
 
-    relation = asked.relation()
-    begin, end = asked.window(relation, MONTH)
-    attributes = _attributes(relation, asked.columns, begin)
-    policies = asked.policies or NEW
+    relation = task.relation()
+    begin, end = task.window(relation, MONTH)
+    attributes = _attributes(relation, task.columns, begin)
+    policies = task.policies or NEW
     play.check(policies)
-    # A form hands out no random records: the sample is drawn through it, and paid for.
+    # A form returns no random records: the sample is drawn by queries, which cost.
     game = play.Game(
-        page_size=asked.page_size, drilled="weighted", seeds=range(asked.seeds)
+        page_size=task.page_size, drilled="weighted", seeds=range(task.seeds)
     )
     rows = play.replay(relation, begin, end, attributes, policies, game)
     head = {
-        "history": str(asked.folder),
+        "history": str(task.folder),
         "from": show.date(relation.last_observation(begin)),
         "to": show.date(relation.last_observation(end)),
-        "attributes": {one.name: one.kind for one in attributes},
+        "attributes": {attribute.name: attribute.kind for attribute in attributes},
     }
-    _tell(head, rows, _SHOWN_NEW, json=json)
+    _print(head, rows, _SHOWN_NEW, json=json)
 
 
 def _attributes(
@@ -96,38 +98,38 @@ def _attributes(
     from halflife.recordings.relations import column
 
     parts = [name.partition(":") for name in names]
-    meant = [column(relation, name) + colon + kind for name, colon, kind in parts]
-    return infer(relation.at(at).values(), meant)
+    columns = [column(relation, name) + colon + kind for name, colon, kind in parts]
+    return infer(relation.at(at).values(), columns)
 
 
-def replay_known(asked: QueryReplay, shares: Sequence[float], *, json: bool) -> None:
+def replay_known(task: QueryReplay, shares: Sequence[float], *, json: bool) -> None:
     """Score ways to keep known tuples fresh through keyword search."""
     from halflife.bench import contentfreshness as known
 
-    relation = asked.relation()
-    begin, end = asked.window(relation, DAYS)
-    there = relation.rows(begin).size
+    relation = task.relation()
+    begin, end = task.window(relation, DAYS)
+    tuples = relation.rows(begin).size
     rows = []
     for share in shares:
-        found = known.replay(
+        results = known.replay(
             relation,
-            asked.columns,
-            budget=share * there,
-            policies=asked.policies or known.POLICIES,
-            page_size=asked.page_size,
+            task.columns,
+            budget=share * tuples,
+            policies=task.policies or known.POLICIES,
+            page_size=task.page_size,
             begin=begin,
             end=end,
-            seeds=range(asked.seeds),
+            seeds=range(task.seeds),
         )
-        rows += [{**_renamed(row), "budget": share} for row in found]
+        rows += [{**_renamed(row), "budget": share} for row in results]
     head = {
-        "history": str(asked.folder),
+        "history": str(task.folder),
         "from": show.date(relation.last_observation(begin)),
         "to": show.date(relation.last_observation(end)),
-        "tuples": int(there),
-        "keywords": list(asked.columns),
+        "tuples": int(tuples),
+        "keywords": list(task.columns),
     }
-    _tell(head, rows, _SHOWN_KNOWN, json=json)
+    _print(head, rows, _SHOWN_KNOWN, json=json)
 
 
 def _renamed(row: Mapping[str, object]) -> dict[str, object]:
@@ -138,7 +140,7 @@ def _renamed(row: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _tell(
+def _print(
     head: Mapping[str, object],
     rows: Sequence[Mapping[str, object]],
     shown: Sequence[str],

@@ -1,4 +1,4 @@
-"""What ``add`` does with one address: try it, show what it is, and write it."""
+"""Add one address: fetch it, show what it is, and write its settings."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from halflife.kinds.pages.discovery import Added
 
 CELL = 40  # characters of a value in a table of samples
-LONGEST = 100_000  # characters of a question, as the settings have it
+LONGEST = 100_000  # characters of a GraphQL query, as in the settings
 COLUMNS = 6  # of a table of samples
 
 
 @dataclass(frozen=True, slots=True)
 class AddWish:
-    """One address, and what the options say of it.
+    """One address to add, and its options.
 
     Attributes:
         url: The address.
-        name: What to call the source; None: its host.
+        name: The name of the source; None for its host.
         weight: How much it matters.
         allow: Networks that need not be public.
         headers: Headers to send.
-        kind: The kind it should be of; empty for what fits best.
+        kind: The kind of source; empty for the best guess.
         corrections: Where records, their key and the next page are.
-        question: A file with a question in GraphQL; None for a plain address.
+        question: A file with a GraphQL query; None for a plain address.
 
     """
 
@@ -62,10 +62,10 @@ class AddWish:
         """Return a trial of the address."""
         name = self.name or free_name(config, host_of(self.url), self.url, joins=True)
         given = {"weight": self.weight, "allow": self.allow, "headers": self.headers}
-        told = {k: v for k, v in given.items() if v is not None}
-        question = _read(self.question) if self.question else ""
+        options = {k: v for k, v in given.items() if v is not None}
+        query = _read(self.question) if self.question else ""
         return TrialFetch(
-            TrialWish(self.url, name, told, self.kind, self.corrections, question)
+            TrialWish(self.url, name, options, self.kind, self.corrections, query)
         )
 
 
@@ -76,7 +76,9 @@ def _read(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from None
     if not text or len(text) > LONGEST:
-        raise UsageError(f"{path}: must hold one question, of {LONGEST} characters")
+        raise UsageError(
+            f"{path}: must hold one query, of {LONGEST} characters at most"
+        )
     return text
 
 
@@ -86,24 +88,24 @@ def parse_headers(given: list[str]) -> dict[str, object]:
     >>> parse_headers(["Accept: text/csv", "Authorization: env:TOKEN"])
     {'Accept': 'text/csv', 'Authorization': {'env': 'TOKEN'}}
     """
-    found: dict[str, object] = {}
+    headers: dict[str, object] = {}
     for line in given:
         name, colon, value = line.partition(":")
         name, value = name.strip(), value.strip()
         if not (colon and name and value):
             raise UsageError(f"--header: write 'Name: value'; got {line!r}")
         where, mark, rest = value.partition(":")
-        found[name] = {"env": rest} if mark and where == "env" else value
-    return found
+        headers[name] = {"env": rest} if mark and where == "env" else value
+    return headers
 
 
 def add(
     path: Path, wish: AddWish, *, yes: bool, json: bool
 ) -> "tuple[list[Added], dict[str, object]] | None":
-    """Try an address, and write it.
+    """Fetch an address, recognise it and add it to the settings.
 
-    Of pages and maps return what became of them, and what a program is told besides;
-    that is left to be reported. Of all else everything was reported.
+    For pages and maps return their rows and the other keys of the JSON answer, to be
+    reported by the caller. For all else report here and return None.
     """
     config = Config.load(path)
     trial = wish.trial(config)
@@ -127,13 +129,13 @@ def add(
 
 
 def _describes_itself(path: Path, trial: TrialFetch) -> bool:
-    """Say whether an address is a GraphQL server that says what it can be asked."""
+    """Return whether an address is a GraphQL server with introspection."""
     if not _is_graphql(trial.wish.url):
         return False
     try:
         ask(path, trial)
     except SourceError:
-        return False  # it may be a page all the same
+        return False  # it may still be a page
     return True
 
 
@@ -142,15 +144,15 @@ def _is_graphql(url: str) -> bool:
 
 
 def _with_advice(row: "Added", url: str) -> "Added":
-    """Return what failed, with what to do where that shows in the address."""
+    """Return a failed row, with advice if the address is that of a GraphQL server."""
     if not _is_graphql(url):
         return row
-    advice = "a GraphQL server wants a question: give it with --graphql FILE"
+    advice = "a GraphQL server needs a query: give it with --graphql FILE"
     return replace(row, trouble=f"{row.trouble}; {advice}")
 
 
 def _show_page(path: Path, trial: TrialFetch) -> None:
-    """Say what an address is that was added as a page or a map."""
+    """Print what was recognised of an address that was added as a page or a map."""
     guess, config = trial.best, Config.load(path)
     source = next((s for s in config.source if s.name == trial.wish.name), None)
     if guess is not None and source is not None:
@@ -167,7 +169,7 @@ def _named(config: Config, trial: TrialFetch) -> TrialFetch:
 
 
 def _write(path: Path, trial: TrialFetch, *, yes: bool, json: bool) -> None:
-    """Show what was recognised; write it if somebody agrees."""
+    """Print what was recognised; write it if the user agrees."""
     guess = _usable(trial)
     source = trial.wish.source(guess)
     cost = expected_cost(guess, Config.load(path))
@@ -180,7 +182,7 @@ def _write(path: Path, trial: TrialFetch, *, yes: bool, json: bool) -> None:
     written = yes or (not json and _agreed(path))
     if written:
         config = add_sources(path, [source])
-        with bootstrap.writing(config):  # which makes the new source known
+        with bootstrap.writing(config):  # adds the new source to the store
             pass
     if json:
         show.emit(_answer(path, trial, source, cost, written=written))
@@ -192,14 +194,14 @@ def _write(path: Path, trial: TrialFetch, *, yes: bool, json: bool) -> None:
 
 
 def _usable(trial: TrialFetch) -> SourceGuess:
-    """Return how the address is kept; raise ``UsageError`` if it cannot be."""
+    """Return the best guess; raise ``UsageError`` if the address cannot be kept."""
     guess, wish = trial.best, trial.wish
     if guess is None and (wish.kind or wish.corrections.given):
         known = ", ".join(dict.fromkeys(g.kind for g in trial.guesses)) or "nothing"
-        wanted = wish.kind or "a listing, with what you said of its records"
+        wanted = wish.kind or "a listing, with the given options for its records"
         raise UsageError(f"{wish.url}: it cannot be kept as {wanted}; as {known}")
     if guess is None:
-        raise UsageError(f"{wish.url}: nothing is known that reads such an answer")
+        raise UsageError(f"{wish.url}: no kind of source can read this answer")
     if guess.package:
         raise UsageError(
             f"{wish.url}: it is {_a(guess.what)}; install {guess.package} to keep it"
@@ -207,10 +209,10 @@ def _usable(trial: TrialFetch) -> SourceGuess:
     if not guess.usable:
         lacking = ", ".join(guess.missing) or "its settings"
         why = guess.reasons.get("key", "") or guess.reasons.get("trouble", "")
-        said = show.plain(why or "write its table by hand, or try another kind")
+        advice = show.plain(why or "write its table by hand, or try another kind")
         raise UsageError(
             f"{wish.url}: it is {_a(guess.what)}, but some of its settings could not "
-            f"be guessed: {lacking}; {said}"
+            f"be guessed: {lacking}; {advice}"
         )
     return guess
 
@@ -231,7 +233,7 @@ def _agreed(path: Path) -> bool:
 
 
 def _show(trial: TrialFetch, guess: SourceGuess, source: SourceConfig) -> None:
-    """Say what an address is, and why."""
+    """Print what an address is, and why."""
     show.say(show.plain(f"{trial.wish.url} is {_a(guess.what)} (kind {source.kind})"))
     for part, why in guess.reasons.items():
         show.say(show.plain(f"{part}: {why}"))
@@ -246,7 +248,7 @@ def _show(trial: TrialFetch, guess: SourceGuess, source: SourceConfig) -> None:
 
 
 def _sample(guess: SourceGuess) -> None:
-    """Show the first records as a table."""
+    """Print the first records as a table."""
     if not guess.sample:
         return
     names = list(guess.sample[0])[:COLUMNS]
@@ -297,7 +299,7 @@ def _recognised(trial: TrialFetch) -> dict[str, object]:
 
 
 def _page_answer(path: Path, trial: TrialFetch) -> dict[str, object]:
-    """Return what a program is told of a page or a map that was added."""
+    """Return the JSON answer about a page or a map that was added."""
     config = Config.load(path)
     source = next((s for s in config.source if s.name == trial.wish.name), None)
     if source is None or trial.best is None:

@@ -1,4 +1,4 @@
-"""The verb that keeps everything: run."""
+"""The verb that runs the service: run."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +37,7 @@ def run(
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Keep all sources, evenly over time, until stopped."""
+    """Keep all sources fresh, evenly over time, until stopped."""
     import asyncio
 
     from halflife.config import Config
@@ -75,7 +75,7 @@ async def _run(
     phrase = partial(logs.line, as_json=as_json)
     with bootstrap.writing(config, say) as store, stop.heard(phrase):
         presence.refuse_beside_workers(store, even_paused=True)
-        store.read_ahead(kept)  # while all that the service takes is imported
+        store.read_ahead(kept)  # while the modules of the service are imported
         handler = logs.set_up(as_json=as_json)
         try:
             await _serve(config, names, port, store, stop, json=json)
@@ -98,12 +98,12 @@ async def _serve(
     from halflife.engine.reload import Settings
     from halflife.engine.service import Outside, Service
 
-    def told(report: "Report") -> None:
-        _tell(report, json=json)
+    def report(report: "Report") -> None:
+        _print(report, json=json)
 
-    outside = Outside(told=told, audits=True)
+    outside = Outside(told=report, audits=True)
     service = Service(Settings(config, names), store, stop, outside)
-    targets.get_ready(config.named(names))  # while a thread reads what is known
+    targets.get_ready(config.named(names))  # while a thread reads the store
     async with heartbeat.beating(service.status, store, service.clock):
         await run_watched(service, port, service.clock)
 
@@ -111,7 +111,7 @@ async def _serve(
 async def run_watched(
     work: "Service | FleetWorker", port: int | None, clock: "Clock"
 ) -> None:
-    """Work, with an endpoint for those who watch it if one is wanted."""
+    """Run a service or worker, with a health endpoint if a port is given."""
     if port is None:
         await work.run()
         return
@@ -132,8 +132,8 @@ async def run_watched(
         ) from None
 
 
-def _tell(report: "Report", *, json: bool) -> None:
-    """Print what came of a piece of work; the log has told already what went wrong."""
+def _print(report: "Report", *, json: bool) -> None:
+    """Print the result of a job; its errors are in the log."""
     from halflife.cli import show
 
     result, section = report.result, report.section

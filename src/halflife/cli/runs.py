@@ -1,4 +1,4 @@
-"""What a run did, told to people and programs."""
+"""Print what a run did, as text or JSON."""
 
 from typing import TYPE_CHECKING
 
@@ -10,54 +10,55 @@ if TYPE_CHECKING:
     from halflife.stores.runs import RunAccount
 
 
-def tell_run(config: "Config", run: int, *, json: bool) -> None:
-    """Say what a run did; raise ``UsageError`` if nothing is known of it."""
+def print_run(config: "Config", run: int, *, json: bool) -> None:
+    """Print what a run did; raise ``UsageError`` if there is no such run."""
     from halflife.stores import location
 
     with location.open_store(config.store_place, readonly=True) as store:
-        found = store.reports.account(run)
+        account = store.reports.account(run)
     if json:
-        show.emit(_answer(found))
+        show.emit(_answer(account))
         return
-    for line in _lines(found):
+    for line in _lines(account):
         show.say(show.plain(line))
 
 
-def _answer(found: "RunAccount") -> dict[str, object]:
+def _answer(account: "RunAccount") -> dict[str, object]:
     from dataclasses import asdict
 
-    ended = None if found.ended is None else show.date(found.ended)
-    listed = [{**asdict(one), "at": show.date(one.at)} for one in found.listed]
+    ended = None if account.ended is None else show.date(account.ended)
+    listed = [{**asdict(one), "at": show.date(one.at)} for one in account.listed]
     return {
-        **asdict(found),
-        "began": show.date(found.began),
+        **asdict(account),
+        "began": show.date(account.began),
         "ended": ended,
         "listed": listed,
-        "troubles": [{"why": why, "looks": n} for why, n in found.troubles],
-        "held": [{"source": name, "why": why} for name, why in found.held],
+        "troubles": [{"why": why, "looks": n} for why, n in account.troubles],
+        "held": [{"source": name, "why": why} for name, why in account.held],
     }
 
 
-def _lines(found: "RunAccount") -> list[str]:
-    ended = "" if found.ended is None else f" until {show.date(found.ended)}"
+def _lines(account: "RunAccount") -> list[str]:
+    ended = "" if account.ended is None else f" until {show.date(account.ended)}"
+    began, sent = show.date(account.began), count(account.requests, "request")
     lines = [
-        f"run {found.run} of {', '.join(found.sources)}: {found.state}",
-        f"  from {show.date(found.began)}{ended}, {count(found.requests, 'request')}",
+        f"run {account.run} of {', '.join(account.sources)}: {account.state}",
+        f"  from {began}{ended}, {sent}",
     ]
     lines += [
         f"  {one.source}: {count(one.looks, 'fetch', 'fetches')}, "
-        f"{one.changed} found a change, {one.failed} failed"
-        for one in found.pages
+        f"{one.changed} account a change, {one.failed} failed"
+        for one in account.pages
     ]
-    for look in found.listed:
-        said = f"{count(look.objects, 'object')}, {look.missing} missing"
+    for look in account.listed:
+        counts = f"{count(look.objects, 'object')}, {look.missing} missing"
         part = "" if look.complete else ", not all of it"
         note = f"; {look.note}" if look.note else ""
         lines.append(
-            f"  {look.source}: {said if look.valid else 'no answer'}{part}{note}"
+            f"  {look.source}: {counts if look.valid else 'no answer'}{part}{note}"
         )
     lines += [
-        f"  {count(n, 'fetch', 'fetches')} failed: {why}" for why, n in found.troubles
+        f"  {count(n, 'fetch', 'fetches')} failed: {why}" for why, n in account.troubles
     ]
-    lines += [f"  {name} waits for a decision: {why}" for name, why in found.held]
+    lines += [f"  {name} waits for a decision: {why}" for name, why in account.held]
     return lines

@@ -1,4 +1,4 @@
-"""The verb that shows a page: serve."""
+"""The verb that serves the web page and API: serve."""
 
 import sys
 from pathlib import Path
@@ -53,12 +53,12 @@ def serve(  # noqa: PLR0913  (each is an option)
         raise UsageError(MISSING) from None
     path = Config.find(config)
     if config is not None or path.exists():
-        Config.load(path)  # what is wrong with it is said here, not on a page
+        Config.load(path)  # report errors here, not on a page
     served = prepare(ServeWish(path, port, bind, expose, tuple(name or ()), league))
     address = served.address
     show.emit({"address": address}, one_line=True) if json else show.say(address)
-    sys.stdout.flush()  # whoever reads it through a pipe waits for it
-    show.note("Whoever has this address can see and sync everything. Ctrl-C ends it.")
+    sys.stdout.flush()  # a program that reads it through a pipe waits for it
+    show.note("Anyone with this address can see and sync everything. Ctrl-C ends it.")
     if not is_loopback(bind):
         show.note("Other machines can reach it, and nothing is encrypted on the way.")
     if browse:

@@ -1,4 +1,4 @@
-"""What verbs say of set sources, as plain values."""
+"""Answers of verbs about set sources, as plain values."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,14 +36,14 @@ _ESTIMATES = {"gone": "gone_estimate"}  # names that ``status`` has for them
 
 @dataclass(frozen=True, slots=True)
 class SetQuestion:
-    """Which set source is asked about, and as of when.
+    """A question about a set source as of a time.
 
     Attributes:
-        collection: What was known of it by then, of the wanted objects alone.
-        now: When the question is asked, in days.
+        collection: Its history up to then, of the selected objects alone.
+        now: The time of the question, in days.
         trust: How far forecasts were trusted then.
-        rhythm: When in the day it changes, if it is asked now.
-        renewed: When all that is newer was read last; ``-inf`` if never.
+        rhythm: At which hours it changes; flat for a time in the past.
+        renewed: When its newer objects were read last; ``-inf`` if never.
 
     """
 
@@ -55,39 +55,44 @@ class SetQuestion:
 
     @classmethod
     def of(
-        cls, known: Collection, since: str | None, where: str | None, config: Config
+        cls,
+        collection: Collection,
+        since: str | None,
+        where: str | None,
+        config: Config,
     ) -> Self:
-        """Return what was known at a date; raise ``UsageError`` if that is nothing."""
-        looks = known.looks
+        """Return the question as of a date; raise ``UsageError`` if it is too early."""
+        name, looks = collection.name, collection.looks
         if not looks.size:
-            if len(known.lives):
+            if len(collection.lives):
                 raise UsageError(
-                    f"{known.name} was never synced in full, and forecasts of sets "
+                    f"{name} was never synced in full, and forecasts of sets "
                     "rest on full syncs; `halflife status` says how good its copy is"
                 )
-            raise UsageError(f"{known.name} was never fetched; import or sync it")
+            raise UsageError(f"{name} was never fetched; import or sync it")
         now = words.moment("--from", since) if since else float(looks[-1])
         if now < looks[0]:
             raise UsageError(
-                f"--from: {known.name} was not fetched before {since}; "
+                f"--from: {name} was not fetched before {since}; "
                 f"the first fetch was at {show.date(looks[0])}"
             )
         with bootstrap.reading(config) as store:
-            trust = audit_report.trust(store, known.name, now)
-            # Of an earlier moment nobody knows any more what was known of the hours.
-            rhythm = rhythms.rhythm(store, known.name) if since is None else FLAT
-            renewed = _renewed(config, store, known.name)
-        return cls(picked(known, where).until(now), now, trust, rhythm, renewed)
+            trust = audit_report.trust(store, name, now)
+            # The rhythm known at an earlier time is not stored.
+            rhythm = rhythms.rhythm(store, name) if since is None else FLAT
+            renewed = _renewed(config, store, name)
+        selected = select_objects(collection, where)
+        return cls(selected.until(now), now, trust, rhythm, renewed)
 
-    def own(self, ahead: Sequence[float]) -> list[float]:
-        """Return how many of the source's own days pass in so many days from now."""
+    def own_days(self, ahead: Sequence[float]) -> list[float]:
+        """Convert days from now to days of the source's rhythm."""
         if self.rhythm.flat:
             return list(ahead)
         now = np.array(self.now)
         return [float(d) for d in self.rhythm.between(now, now + np.array(ahead))]
 
     def wait(self, own: float) -> float:
-        """Return in how many days so many of the source's own have passed."""
+        """Convert days of the source's rhythm to days from now."""
         if self.rhythm.flat or not math.isfinite(own):
             return own
         then = self.rhythm.time(np.array(self.now)) + own
@@ -95,12 +100,12 @@ class SetQuestion:
 
     @property
     def copied(self) -> float:
-        """The look at which the copy was made, in days."""
+        """The time of the fetch that made the copy, in days."""
         return float(self.collection.looks[-1])
 
     @property
     def head(self) -> dict[str, object]:
-        """What every answer begins with."""
+        """The first fields of every answer."""
         return {
             "source": self.collection.name,
             "from": show.date(self.now),
@@ -111,40 +116,40 @@ class SetQuestion:
 
 
 def _renewed(config: Config, store: Store, name: str) -> float:
-    """Return when all that is newer of a listing was read last; ``-inf`` if never."""
-    named = [source for source in config.source if source.name == name]
-    return kind_of(named[0]).read_until(store, named[0]) if named else -math.inf
+    """Return when newer objects of a listing were read last; ``-inf`` if never."""
+    own = [source for source in config.source if source.name == name]
+    return kind_of(own[0]).read_until(store, own[0]) if own else -math.inf
 
 
-def picked(known: Collection, where: str | None) -> Collection:
-    """Return the wanted objects of a set source alone; raise ``UsageError``."""
+def select_objects(collection: Collection, where: str | None) -> Collection:
+    """Return the objects of a set source that match a filter; raise ``UsageError``."""
     if where is None:
-        return known
+        return collection
     from halflife.core import filters
 
-    wanted = filters.parse(where)(known.lives.attributes)
-    if not wanted.any():
-        raise UsageError(f"--where: no object of {known.name} is such: {where}")
-    return known.select(wanted)
+    matches = filters.parse(where)(collection.lives.attributes)
+    if not matches.any():
+        raise UsageError(f"--where: no object of {collection.name} matches: {where}")
+    return collection.select(matches)
 
 
-def settings(given: Path | None, *, aloud: bool = False) -> Config:
-    """Return the settings, or those of an empty file if there is none here."""
+def load_settings(given: Path | None, *, verbose: bool = False) -> Config:
+    """Return the settings, or the defaults if there is no settings file here."""
     path = Config.find(given)
     if given is None and not path.exists() and path == Path(path.name):
-        if aloud:
+        if verbose:
             show.note(f"there is no {path} here; using halflife.db in this folder")
         return Config(path=path)
     return Config.load(path)
 
 
-def known(config: Config, name: str) -> Collection:
-    """Return what the store holds of a set source; raise ``UsageError``."""
+def load_collection(config: Config, name: str) -> Collection:
+    """Return the stored history of a set source; raise ``UsageError``."""
     with bootstrap.reading(config) as store:
         names = store.collections()
         if name in names:
             return store.collection(name)
-    if name in listings(config):
+    if name in set_names(config):
         raise UsageError(f"{name} was never fetched; run `halflife sync {name}`")
     place = config.store_name.rpartition("/")[2]
     if not names:
@@ -157,27 +162,27 @@ def known(config: Config, name: str) -> Collection:
     )
 
 
-def stored(name: str) -> Collection | None:
-    """Return the set source of that name in the store that is used here, if any."""
-    with bootstrap.reading(settings(None)) as store:
+def stored_collection(name: str) -> Collection | None:
+    """Return the set source of that name in the default store, if there is one."""
+    with bootstrap.reading(load_settings(None)) as store:
         return store.collection(name) if name in store.collections() else None
 
 
-def listings(config: Config) -> list[str]:
+def set_names(config: Config) -> list[str]:
     """Return the names of the set sources in the settings."""
     return [s.name for s in config.source if "recall" in s.measures]
 
 
-def ask(
+def read_question(
     name: str, config: Path | None, since: str | None, where: str | None
 ) -> SetQuestion:
-    """Return what the store knew of a set source at a date; raise ``UsageError``."""
-    here = settings(config)
-    return SetQuestion.of(known(here, name), since, where, here)
+    """Return the question about a set source as of a date; raise ``UsageError``."""
+    settings = load_settings(config)
+    return SetQuestion.of(load_collection(settings, name), since, where, settings)
 
 
 def summary(collection: Collection) -> dict[str, object]:
-    """Return what a history holds, in numbers."""
+    """Return the size of a history: fetches, objects, updates and dates."""
     looks, lives = collection.looks, collection.lives
     return {
         "source": collection.name,
@@ -191,13 +196,13 @@ def summary(collection: Collection) -> dict[str, object]:
     }
 
 
-def named(
+def stored_names(
     store: Store, chosen: Sequence[SourceConfig], *, everything: bool
 ) -> list[str]:
-    """Return the set sources that are asked about; imported ones have no settings."""
-    there = store.collections()
+    """Return the names of the chosen set sources in the store, or of all in it."""
+    names = store.collections()
     wanted = {source.name for source in chosen}
-    return [name for name in there if everything or name in wanted]
+    return [name for name in names if everything or name in wanted]
 
 
 def status_rows(
@@ -207,11 +212,11 @@ def status_rows(
     chosen: Sequence[SourceConfig],
     now: float,
 ) -> list[dict[str, object]]:
-    """Return what the copy of each set source is believed to be worth now.
+    """Return the estimated quality of the copy of each set source now.
 
-    The row follows from the lifetimes of its objects where its kind forecasts by
-    these, and from the forecast of its kind elsewhere. ``names`` are histories in the
-    store; some were imported and have no settings.
+    A row is computed from the lifetimes of its objects where its kind forecasts by
+    them, and from the forecast of its kind elsewhere. ``names`` are histories in the
+    store; imported ones have no settings.
     """
     appraiser = Appraiser(config, store, now)
     kept = {source.name: source for source in stored_sources.everything(config, store)}
@@ -226,23 +231,20 @@ def status_rows(
 
 
 def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
-    """Return what a kind says of one of its sources."""
-    told = kind_of(source).describe(appraiser.state(source))
-    row: dict[str, object] = {
-        "source": source.name,
-        "held": told.items,
-        "gone": told.gone,
-    }
+    """Return the status of a source by the description and forecast of its kind."""
+    about = kind_of(source).describe(appraiser.state(source))
+    row: dict[str, object] = {"source": source.name, "held": about.items}
+    row["gone"] = about.gone
     cast = quality_now(appraiser, source)
     if cast is None:
-        return {**row, "why": told.why}
-    worth = show.figure(cast.mean[0], cast.low[0], cast.high[0])
-    row |= {cast.measure: worth, "last_look": show.date(told.last)}
-    return {**row, "why": told.note} if told.note else row
+        return {**row, "why": about.why}
+    quality = show.figure(cast.mean[0], cast.low[0], cast.high[0])
+    row |= {cast.measure: quality, "last_look": show.date(about.last)}
+    return {**row, "why": about.note} if about.note else row
 
 
 def _listing_row(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
-    """Return what the copy of a listing is believed to be worth now.
+    """Return the estimated quality of the copy of a listing now.
 
     Recall is the number that every surface states (``engine.quality_forecast``).
     """
@@ -257,49 +259,50 @@ def _listing_row(appraiser: Appraiser, source: SourceConfig) -> dict[str, object
     }
     if not collection.looks.size:
         why = incomplete(store, name)
-        said = f"incomplete: {why}" if why else "it was never read whole"
-        return {**row, "why": show.plain(said)}
+        reason = f"incomplete: {why}" if why else "it was never read whole"
+        return {**row, "why": show.plain(reason)}
     trust, rhythm = appraiser.trust(source), rhythms.rhythm(store, name)
-    asked = SetQuestion(collection, float(collection.looks[-1]), trust, rhythm)
-    cast = forecast_rows(asked, [max(now - asked.now, 0.0)], 0.95)[0]
-    # ``gone`` counts what is known; of what we hold, more may have gone since.
-    worth = {_ESTIMATES.get(metric, metric): cast[metric] for metric in METRICS}
-    if (one := quality_now(appraiser, source)) is not None:
-        worth["recall"] = show.figure(one.mean[0], one.low[0], one.high[0])
-    row |= {**worth, "last_look": show.date(asked.copied)}
+    question = SetQuestion(collection, float(collection.looks[-1]), trust, rhythm)
+    cast = forecast_rows(question, [max(now - question.now, 0.0)], 0.95)[0]
+    # ``gone`` counts objects seen to be gone; more of those held may have gone since.
+    quality = {_ESTIMATES.get(metric, metric): cast[metric] for metric in METRICS}
+    if (current := quality_now(appraiser, source)) is not None:
+        band = current.mean[0], current.low[0], current.high[0]
+        quality["recall"] = show.figure(*band)
+    row |= {**quality, "last_look": show.date(question.copied)}
     imported = not stored_sources.has_address(source)
     return {**row, "why": stored_sources.WHY} if imported else row
 
 
 def waiting_rows(store: Store) -> list[dict[str, object]]:
-    """Return the answers that wait for somebody's decision, and what to type."""
+    """Return the answers that wait for a decision, and the commands for it."""
     return [
         {
-            "source": one.source,
-            "run": one.run,
-            "why": show.plain(one.why),
-            "todo": one.todo,
+            "source": held.source,
+            "run": held.run,
+            "why": show.plain(held.why),
+            "todo": held.todo,
         }
-        for one in held_answers.waiting(store)
+        for held in held_answers.waiting(store)
     ]
 
 
-def meant(names: Sequence[str], given: Path | None) -> Collection | None:
-    """Return the set source that is meant; None if pages are. Raise ``UsageError``."""
+def chosen_collection(names: Sequence[str], given: Path | None) -> Collection | None:
+    """Return the set source that is named; None for pages. Raise ``UsageError``."""
     if not names:
         return None
-    config = settings(given)
+    config = load_settings(given)
     with bootstrap.reading(config) as store:
-        sets = {*store.collections(), *listings(config)}
+        sets = {*store.collections(), *set_names(config)}
     if sets & set(names):
         if len(names) > 1:
             raise UsageError("a set source is forecast alone; name no other beside it")
-        return known(config, names[0])
+        return load_collection(config, names[0])
     wrong = set(names) - {source.name for source in config.source}
-    return known(config, min(wrong)) if wrong and sets else None
+    return load_collection(config, min(wrong)) if wrong and sets else None
 
 
-def only_for_sets(since: str | None, where: str | None, confidence: float) -> None:
+def refuse_set_options(since: str | None, where: str | None, confidence: float) -> None:
     """Raise ``UsageError`` if options of set sources were given for pages."""
     given = {"--from": since, "--where": where}
     given["--confidence"] = None if confidence == 0.95 else str(confidence)
@@ -308,58 +311,62 @@ def only_for_sets(since: str | None, where: str | None, confidence: float) -> No
             raise UsageError(f"{option}: only the forecast of a set source takes this")
 
 
-def only_for_pages(target: float | None) -> None:
+def refuse_page_options(target: float | None) -> None:
     """Raise ``UsageError`` if an option of pages was given for a set source."""
     if target is not None:
         raise UsageError("--target: is for pages; ask `halflife when NAME --recall Q`")
 
 
-def tell_forecast(
-    asked: SetQuestion, rows: list[dict[str, object]], confidence: float, *, json: bool
+def print_forecast(
+    question: SetQuestion,
+    rows: list[dict[str, object]],
+    confidence: float,
+    *,
+    json: bool,
 ) -> None:
     """Print a forecast."""
     if json:
-        head = {**asked.head, "confidence": confidence}
-        show.emit({**head, **only(rows), "results": rows})
+        head = {**question.head, "confidence": confidence}
+        show.emit({**head, **single_row(rows), "results": rows})
         return
     for row in rows:
-        row.update({metric: counted(row[metric]) for metric in ("gone", "new")})
+        row.update({metric: object_count(row[metric]) for metric in ("gone", "new")})
         del row["days"]
         status = row.pop("status")
     show.table([show.flat(row) for row in rows])
     if status != "ok":
-        show.note(f"mind: {status}")
+        show.note(f"note: {status}")
 
 
 def forecast_rows(
-    asked: SetQuestion,
+    question: SetQuestion,
     ahead: Sequence[float],
     confidence: float,
     *,
     fresh: bool = False,
 ) -> list[dict[str, object]]:
-    """Return what a copy made then is worth so much later, a row for each time.
+    """Return the forecast quality of the copy, a row for each time ahead.
 
-    With ``fresh`` also the share of it that is there unchanged.
+    With ``fresh`` also the share of its objects that are present and unchanged.
     """
     from halflife.models.setquality import forecast, versions
 
-    own = asked.own(ahead)
-    cast = forecast(asked.collection, asked.now, own, confidence)
+    own = question.own_days(ahead)
+    cast = forecast(question.collection, question.now, own, confidence)
     unchanged = cast.precision
-    if fresh and asked.collection.changed.size:
-        each = versions(asked.collection)
-        unchanged = forecast(each, asked.now, own, confidence).precision
+    if fresh and question.collection.changed.size:
+        by_version = versions(question.collection)
+        unchanged = forecast(by_version, question.now, own, confidence).precision
     most = {"gone": float(cast.size), "new": math.inf}
-    bands = {m: _doubted(asked, getattr(cast, m), most.get(m, 1.0)) for m in METRICS}
-    bands["recall"] = _recalled(asked, own, confidence)
-    unchanged = _doubted(asked, unchanged, 1.0)
+    bands = {m: _widened(question, getattr(cast, m), most.get(m, 1.0)) for m in METRICS}
+    bands["recall"] = _recall(question, own, confidence)
+    unchanged = _widened(question, unchanged, 1.0)
     rows = []
     for i, wait in enumerate(ahead):
         row: dict[str, object] = {
             "in": show.span(wait) if wait > 0 else "now",
             "days": wait,
-            "at": show.date(asked.now + wait),
+            "at": show.date(question.now + wait),
         }
         for metric in METRICS:
             value = bands[metric]
@@ -372,33 +379,33 @@ def forecast_rows(
     return rows
 
 
-def _doubted(asked: SetQuestion, band: "Band", most: float) -> "Band":
-    """Return bounds as wide as they have to be, given how far they are trusted."""
-    low, high = asked.trust.band(*band, most=most)
+def _widened(question: SetQuestion, band: "Band", most: float) -> "Band":
+    """Return the bounds, widened by the trust factor of the source."""
+    low, high = question.trust.band(*band, most=most)
     return band._replace(low=low, high=high)
 
 
-def _recalled(asked: SetQuestion, own: Sequence[float], confidence: float) -> "Band":
+def _recall(question: SetQuestion, own: Sequence[float], confidence: float) -> "Band":
     """Return the recall that every surface states (``engine.quality_forecast``)."""
     from halflife.core.forecast import Forecast
     from halflife.models.recall_curve import recall
     from halflife.models.setquality import Band
 
-    ages = asked.now - asked.copied + np.asarray(own, np.float64)
-    later = asked.renewed - asked.copied
-    if later > 0:  # what came until then is in the copy
+    ages = question.now - question.copied + np.asarray(own, np.float64)
+    later = question.renewed - question.copied
+    if later > 0:  # objects that arrived until then are in the copy
         ages = np.where(ages >= later, ages - later, ages)
     order = np.argsort(ages, kind="stable")
-    band = recall(asked.collection, ages[order], confidence)
-    cast = stated(Forecast("recall", ages[order], *band, confidence), asked.trust)
+    band = recall(question.collection, ages[order], confidence)
+    cast = stated(Forecast("recall", ages[order], *band, confidence), question.trust)
     back = np.argsort(order)
     return Band(cast.mean[back], cast.low[back], cast.high[back])
 
 
-def counted(figure: object) -> str:
-    """Return a number of objects with its bounds, as people write it.
+def object_count(figure: object) -> str:
+    """Return a number of objects with its bounds, as text.
 
-    >>> counted({"mean": 12.3, "low": 7.8, "high": 20.1})
+    >>> object_count({"mean": 12.3, "low": 7.8, "high": 20.1})
     '12 [8, 20]'
     """
     assert isinstance(figure, Mapping)
@@ -406,13 +413,13 @@ def counted(figure: object) -> str:
     return f"{mean} [{low}, {high}]"
 
 
-def only(rows: Sequence[dict[str, object]]) -> dict[str, object]:
-    """Return the one row there is, to stand at the top of an answer too."""
+def single_row(rows: Sequence[dict[str, object]]) -> dict[str, object]:
+    """Return the row to repeat at the top of an answer, if it is the only one."""
     return dict(rows[0]) if len(rows) == 1 else {}
 
 
-def target(precision: float | None, recall: float | None) -> tuple[str, float]:
-    """Return which metric to keep, and at least how high; raise ``UsageError``."""
+def parse_target(precision: float | None, recall: float | None) -> tuple[str, float]:
+    """Return the metric to keep and its lowest level; raise ``UsageError``."""
     given = [("precision", precision), ("recall", recall)]
     wanted = [(metric, level) for metric, level in given if level is not None]
     if len(wanted) != 1:
@@ -422,38 +429,38 @@ def target(precision: float | None, recall: float | None) -> tuple[str, float]:
 
 
 def when_row(
-    asked: SetQuestion, metric: str, level: float, confidence: float
+    question: SetQuestion, metric: str, level: float, confidence: float
 ) -> dict[str, object]:
     """Return how soon the lower bound of a metric falls below a level.
 
-    At once where the forecast has nothing to go by: its bounds are then 0 and 1.
+    It is 0 days where the forecast has no data: its bounds are then 0 and 1.
     """
     from halflife.models.setquality import days_until_below, forecast
 
-    known, now, doubt = asked.collection, asked.now, asked.trust.factor
-    status = forecast(known, now, [0.0]).status
-    if known.looks.size < 2 or status == "nothing held":
+    history, now, doubt = question.collection, question.now, question.trust.factor
+    status = forecast(history, now, [0.0]).status
+    if history.looks.size < 2 or status == "nothing held":
         days = 0.0
     else:
-        wait = days_until_below(known, now, metric, level, confidence, doubt=doubt)
-        days = math.inf if wait is None else asked.wait(wait)
+        wait = days_until_below(history, now, metric, level, confidence, doubt=doubt)
+        days = math.inf if wait is None else question.wait(wait)
     return {
         "status": status,
         "metric": metric,
         "level": level,
         "confidence": confidence,
         "days": days,
-        "date": show.date(asked.now + days),
+        "date": show.date(question.now + days),
     }
 
 
 def verdict(
-    asked: SetQuestion, metric: str, level: float, row: dict[str, object]
+    question: SetQuestion, metric: str, level: float, row: dict[str, object]
 ) -> str:
-    """Say how soon to sync."""
+    """Return a sentence that says how soon to sync."""
     days = float(str(row["days"]))
     sure = f"at {row['confidence']:.0%} confidence"
-    copy = f"{asked.collection.name}, copied {show.date(asked.copied)}"
+    copy = f"{question.collection.name}, copied {show.date(question.copied)}"
     if math.isinf(days):
         return f"{copy}: {metric} stays at {level:g} or above, as far as can be seen"
     if row["status"] in UNKNOWN:
@@ -470,23 +477,23 @@ def verdict(
 
 
 def backtest_rows(
-    asked: SetQuestion, horizons: Sequence[float], confidence: float
+    question: SetQuestion, horizons: Sequence[float], confidence: float
 ) -> list[dict[str, object]]:
-    """Return how each model's forecasts fared, by metric and horizon."""
+    """Return the score of each model's forecasts, by metric and horizon."""
     from halflife.replay.backtest import backtest
 
-    return [dict(row) for row in backtest(asked.collection, horizons, confidence)]
+    return [dict(row) for row in backtest(question.collection, horizons, confidence)]
 
 
-def why_untold(asked: SetQuestion, horizons: Sequence[float]) -> str:
-    """Say why no past forecast so far ahead can be held to account."""
-    looks = asked.collection.looks
-    said = ", ".join(show.span(days) for days in horizons)
+def explain_unscored(question: SetQuestion, horizons: Sequence[float]) -> str:
+    """Return why no past forecast with these horizons can be scored."""
+    name, looks = question.collection.name, question.collection.looks
+    spans = ", ".join(show.span(days) for days in horizons)
     if looks.size < 2:
-        return f"nothing is known of {said}: {asked.collection.name} was seen once"
+        return f"no forecast {spans} ahead can be scored: {name} was fetched once"
     step, whole = float(np.median(np.diff(looks))), float(np.ptp(looks))
     return (
-        f"no sync informs about {said}: {asked.collection.name} was seen every "
+        f"no forecast {spans} ahead can be scored: {name} was fetched every "
         f"{show.span(step)}, for {show.span(whole)} in all; a horizon must be as long "
         "as the first, and shorter than the second"
     )

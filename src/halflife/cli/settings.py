@@ -1,4 +1,4 @@
-"""Verbs that set things up: init, policies."""
+"""Verbs for setting up: init, policies."""
 
 from dataclasses import asdict
 
@@ -26,9 +26,9 @@ def policies(*, json: Json = False) -> None:
     from halflife import plugins
     from halflife.cli import show
 
-    found = plugins.describe_policies()
+    policies = plugins.describe_policies()
     if json:
-        rows = [{"policy": p.name, **asdict(p)} for p in found]
+        rows = [{"policy": p.name, **asdict(p)} for p in policies]
         show.emit({"results": rows})
         return
     show.table(
@@ -39,6 +39,6 @@ def policies(*, json: Json = False) -> None:
                 "about": p.about,
                 "paper": p.paper,
             }
-            for p in found
+            for p in policies
         ]
     )

@@ -1,4 +1,4 @@
-"""How answers reach the reader: results on stdout, everything else on stderr."""
+"""Output of verbs: results on stdout, everything else on stderr."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from halflife.core.wording import (
     finite,
     number,
-    span as span,  # noqa: PLC0414  (others ask for it here)
+    span as span,  # noqa: PLC0414  (others import it from here)
 )
 
 Cell: TypeAlias = str | float | int | None
@@ -20,11 +20,10 @@ Advance: TypeAlias = Callable[[int, str], None]
 
 
 def plain(text: str) -> str:
-    r"""Return remote text as one line that a terminal cannot take for orders.
+    r"""Return remote text as one line that a terminal cannot take for commands.
 
-    Control characters, escape sequences, marks that turn the direction of
-    writing, and whatever else has no shape of its own are dropped; line breaks
-    and tabs become spaces.
+    Control characters, escape sequences, marks of writing direction and other
+    invisible characters are dropped; line breaks and tabs become spaces.
 
     >>> plain("a\tb\x1b]0;title\x07 \u202efdp.exe")
     'a b]0;title fdp.exe'
@@ -46,14 +45,14 @@ def note(text: str) -> None:
 
 
 def emit(answer: Mapping[str, object], *, one_line: bool = False) -> None:
-    """Write the result as one JSON object; what is not a number becomes null."""
+    """Write the result as one JSON object; NaN and infinity become null."""
     indent = None if one_line else 2
     say(json.dumps(finite(answer), allow_nan=False, indent=indent))
     sys.stdout.flush()
 
 
 def body(raw: bytes, text: str) -> None:
-    """Write a copy: as it is to a file or pipe, harmless to a terminal."""
+    """Write a copy: unchanged to a file or pipe, sanitised to a terminal."""
     if sys.stdout.isatty():
         for line in text.splitlines():
             say(plain(line))
@@ -135,7 +134,7 @@ def progress(
 ) -> Iterator[Advance]:
     """Draw a bar on stderr while the block runs, if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield lambda _done, _said: None
+        yield lambda _done, _text: None
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -143,8 +142,8 @@ def progress(
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
 
-        def advance(done: int, said: str) -> None:
-            words = f"{label}  {plain(said)}" if said else label
+        def advance(done: int, text: str) -> None:
+            words = f"{label}  {plain(text)}" if text else label
             bar.update(task, advance=done, description=words)
 
         yield advance

@@ -1,4 +1,4 @@
-"""The verb that looks after those who get what changed: sinks."""
+"""The verb that manages sinks, the receivers of changes: sinks."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +17,7 @@ LETTERS = 20  # dead letters of a sink that are shown
 
 
 class SinkAction(StrEnum):
-    """What is done about a sink."""
+    """What is done with a sink."""
 
     LIST = "list"
     RETRY = "retry"
@@ -69,7 +69,7 @@ def sinks(
 
 
 def row(report: "SinkReport") -> dict[str, object]:
-    """Return how a sink stands, as every answer in JSON writes it."""
+    """Return the state of a sink as plain values, for JSON."""
     from halflife.cli import show
 
     state = report.state
@@ -94,17 +94,17 @@ def _list(config: "Config", *, json: bool) -> None:
     from halflife.engine import bootstrap, deliveries
 
     with bootstrap.reading(config) as store:
-        found = deliveries.reports(config, store)
-        dead = {one.settings.name: _dead(store, one) for one in found}
-    rows = [row(report) for report in found]
+        reports = deliveries.reports(config, store)
+        dead = {report.settings.name: _dead(store, report) for report in reports}
+    rows = [row(report) for report in reports]
     if json:
         show.emit({"results": [r | {"letters": dead[str(r["name"])]} for r in rows]})
         return
     shown = ("name", "kind", "cursor", "behind", "delivered", "dead", "trouble")
-    show.table([show.flat({n: one[n] for n in shown}) for one in rows])
+    show.table([show.flat({n: state[n] for n in shown}) for state in rows])
     if not rows:
         show.say("no sinks configured; add [[sink]] to the settings")
-    for report in found:
+    for report in reports:
         if report.trouble():
             show.note(show.plain(f"{report.settings.name}: {report.advice}"))
 
@@ -116,14 +116,14 @@ def _dead(store: "Store", report: "SinkReport") -> list[dict[str, object]]:
     letters = store.sinks.dead(report.settings.name, LETTERS) if report.dead else []
     return [
         {
-            "seq": one.change.seq,
-            "source": one.change.source,
-            "key": one.change.key,
-            "kind": one.change.kind,
-            "at": show.date(one.at),
-            "trouble": one.trouble,
+            "seq": letter.change.seq,
+            "source": letter.change.source,
+            "key": letter.change.key,
+            "kind": letter.change.kind,
+            "at": show.date(letter.at),
+            "trouble": letter.trouble,
         }
-        for one in letters
+        for letter in letters
     ]
 
 
@@ -141,7 +141,7 @@ def _skip(config: "Config", name: str, *, json: bool) -> None:
 
 
 def _retry(config: "Config", name: str, *, json: bool) -> bool:
-    """Deliver again what failed; say whether something is still wrong."""
+    """Deliver failed changes again; return whether something is still wrong."""
     import asyncio
 
     from halflife.cli import show
@@ -155,6 +155,6 @@ def _retry(config: "Config", name: str, *, json: bool) -> bool:
     if json:
         show.emit(row(report))
     else:
-        said = f"; {trouble}; {report.advice}" if trouble else ""
-        show.say(show.plain(f"{name}: {count(got, 'change')} delivered{said}"))
+        failure = f"; {trouble}; {report.advice}" if trouble else ""
+        show.say(show.plain(f"{name}: {count(got, 'change')} delivered{failure}"))
     return bool(trouble)

@@ -1,4 +1,4 @@
-"""The verb that looks after sources: source."""
+"""The verb that manages sources: source."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -64,8 +64,8 @@ def source(  # noqa: PLR0913  (each is an option)
     given = names or []
     wanted = {Action.LIST: 0, Action.RENAME: 2}.get(what, 1)
     if len(given) != wanted:
-        said = ("no name", "one name: NAME", "two names: OLD NEW")[wanted]
-        raise UsageError(f"source {what} takes {said}; got {len(given)}")
+        needs = ("no name", "one name: NAME", "two names: OLD NEW")[wanted]
+        raise UsageError(f"source {what} takes {needs}; got {len(given)}")
     if data and what is not Action.REMOVE:
         raise UsageError(f"--data has no meaning with source {what}")
     if form is not None and (what is not Action.LIST or json):
@@ -84,30 +84,30 @@ def source(  # noqa: PLR0913  (each is an option)
 
 
 def _export(config: "Config", form: str) -> None:
-    """Write the addresses of all sources as other programs read them."""
+    """Write the addresses of all sources in the format of other programs."""
     import sys
 
     from halflife.cli import watchlists
 
-    sys.stdout.write(watchlists.written(config, form))
+    sys.stdout.write(watchlists.export_text(config, form))
 
 
 def _list(config: "Config", *, json: bool) -> None:
-    """Say which source owns what, and where they overlap."""
+    """Print what each source owns, and where sources overlap."""
     from halflife.cli import show
 
-    owned, found = _read(config)
+    owned, overlaps = _read(config)
     rows = _rows(config, owned)
     if json:
         shared = [
-            {"source": one.wants, "owner": one.owner, "urls": list(one.keys)}
-            for one in found
+            {"source": overlap.wants, "owner": overlap.owner, "urls": [*overlap.keys]}
+            for overlap in overlaps
         ]
         show.emit({"overlaps": shared, "results": rows})
         return
     show.table(rows)
-    for one in found:
-        show.say(show.plain(f"{one.words()}; {one.advice}"))
+    for overlap in overlaps:
+        show.say(show.plain(f"{overlap.words()}; {overlap.advice}"))
 
 
 def _read(config: "Config") -> "tuple[list[SourceHoldings], list[Overlap]]":
@@ -125,7 +125,7 @@ def _rows(
     from halflife.stores.ownership import SourceHoldings
 
     kinds = {source.name: source.kind for source in config.source}
-    known = {one.name: one for one in owned}
+    known = {holdings.name: holdings for holdings in owned}
     return [
         {
             "source": name,
@@ -150,7 +150,7 @@ def _rename(config: "Config", old: str, new: str, *, yes: bool, json: bool) -> N
     if json:
         show.emit({"source": new, "was": old, "pages": done.pages})
     else:
-        show.say(f"{old} is now {new}; all that is known of it came along")
+        show.say(f"{old} is now {new}; its observations were kept")
 
 
 def _remove(config: "Config", name: str, *, data: bool, yes: bool, json: bool) -> None:
@@ -188,12 +188,12 @@ def _reset(config: "Config", name: str, *, yes: bool, json: bool) -> None:
 
 def _size(owned: "SourceHoldings") -> str:
     parts = [(owned.items, "page"), (owned.objects, "object")]
-    said = [f"{n} {what}{'' if n == 1 else 's'}" for n, what in parts if n]
-    return ", ".join(said) or "no page or object"
+    counts = [f"{n} {what}{'' if n == 1 else 's'}" for n, what in parts if n]
+    return ", ".join(counts) or "no page or object"
 
 
 def _confirm(question: str, *, yes: bool) -> None:
-    """Ask a person; a program has to say --yes."""
+    """Ask the user to confirm; without a terminal --yes is needed."""
     import sys
 
     from halflife.core.errors import UsageError

@@ -1,4 +1,4 @@
-"""The verb that looks after whole stores: store."""
+"""The verb that copies whole stores: store."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -29,7 +29,7 @@ To = Annotated[
 
 @app.command()
 def store(what: What, source: From, target: To, *, json: Json = False) -> None:
-    """Copy a store between SQLite and PostgreSQL, whole and checked on both sides."""
+    """Copy a store between SQLite and PostgreSQL, and check it on both sides."""
     from halflife.cli import show
     from halflife.core.store_address import is_address
     from halflife.engine import bootstrap

@@ -26,9 +26,9 @@ TEXT_SHOWN = (
     "view", "policy", "every", "ur", "wr", "up", "wp", "kl", "kl_cut",
     "update_precision", "predicted_precision",
 )  # fmt: skip
-OWN_RIVALS = "champion,uniform"  # where the service is played: each takes a while
-FOLDER_DAYS = 60.0  # of a folder that the service is played on
-MANY_PAGES = 5000  # pages of a folder that are played on columns, not by the service
+OWN_RIVALS = "champion,uniform"  # where the service is replayed, which is slow
+FOLDER_DAYS = 60.0  # days of a folder that the service is replayed on
+MANY_PAGES = 5000  # more pages of a folder are replayed on columns, not by the service
 SHARES = "0.1,0.2"
 STORE_SHOWN = ("policy", "budget", "quality", "requests_a_day", "against")
 BOUNDS = ("blind", "told", "hindsight")
@@ -74,7 +74,7 @@ Columns = Annotated[
     str,
     typer.Option(
         metavar="A,B:KIND,...",
-        help="What the form asks for (of --query-new); KIND is select, keyword, range.",
+        help="The form's fields (of --query-new); KIND is select, keyword, range.",
     ),
 ]
 Keywords = Annotated[
@@ -111,7 +111,7 @@ PlayedAs = Annotated[
     typer.Option(
         "--kind",
         metavar="KIND",
-        help="What the histories of a folder are played as, where there is a choice.",
+        help="The kind to replay histories of a folder as, where there is a choice.",
     ),
 ]
 Policies = Annotated[
@@ -167,16 +167,16 @@ def replay(  # noqa: PLR0913  (each is an option)
     """Score policies on a recorded history, under equal budgets."""
     service = ServiceReplay(sources, kind, policies, budgets, days, json=json)
     path, folder = pages or history, query_new or query_known
-    if _is_own((history, pages, text, query_new, query_known), store=store):
+    if _uses_own_store((history, pages, text, query_new, query_known), store=store):
         _replay_store(config, service)
-    elif history is not None and _is_played(history, service, ticks, seeds, jobs):
+    elif history is not None and _uses_service(history, service, ticks, seeds, jobs):
         _replay_folder(history, service)
     elif text is not None:
         _replay_texts(text, policies, every, json=json)
     elif folder is not None:
         columns = attributes if query_new else keywords
-        asked = _asked(folder, columns, policies, (begin, end), page_size, seeds)
-        _replay_queries(asked, budgets, new=query_new is not None, json=json)
+        task = _query_replay(folder, columns, policies, (begin, end), page_size, seeds)
+        _replay_queries(task, budgets, new=query_new is not None, json=json)
     elif path is not None and not _replayed_as_set(path, pages, json=json):
         rules = _rules(budgets, seeds, ticks, jobs, of_pages=pages is not None)
         _replay_pages(path, policies, rules, days, quarter=not pages, json=json)
@@ -184,7 +184,7 @@ def replay(  # noqa: PLR0913  (each is an option)
 
 @dataclass(frozen=True, slots=True)
 class ServiceReplay:
-    """How the service is played on recordings, as words of the command line."""
+    """The options of a replay of the service, as given on the command line."""
 
     sources: str
     kind: str
@@ -198,42 +198,41 @@ class ServiceReplay:
         """Whether the sources were picked by name or kind."""
         return bool(self.sources or self.kind)
 
-    def names(self, found: Sequence["RecordedSource"]) -> list[str]:
+    def names(self, recordings: Sequence["RecordedSource"]) -> list[str]:
         """Return the policies to compare; the usual ones if none are named."""
-        from halflife.cli.words import listed
+        from halflife.cli.words import comma_list
         from halflife.replay.contest import DEFAULT, known_policies
 
-        known = known_policies(found)
+        known = known_policies(recordings)
         if self.policies == "all":
             every = [name for names in known.values() for name in names]
             return [DEFAULT, *dict.fromkeys(every)]
         if self.policies != RIVALS:
-            return listed(self.policies)
-        rivals = listed(OWN_RIVALS)
+            return comma_list(self.policies)
+        rivals = comma_list(OWN_RIVALS)
         there = any(set(rivals) <= set(names) for names in known.values())
         return rivals if there else [DEFAULT]
 
     def play(
         self,
-        found: Sequence["RecordedSource"],
+        recordings: Sequence["RecordedSource"],
         head: dict[str, object],
         usual: Sequence[float] | None = None,
     ) -> None:
-        """Play the service on recorded sources under each policy; show how it did."""
+        """Replay the service on recordings under each policy; print the scores."""
         from halflife.cli import show
-        from halflife.cli.words import listed, positive
+        from halflife.cli.words import comma_list, positive
         from halflife.replay.contest import ContestRules, contest
 
-        given = [positive("--budgets", word) for word in listed(self.budgets)]
+        given = [positive("--budgets", word) for word in comma_list(self.budgets)]
         budgets = usual if usual is not None and self.budgets == SHARES else given
-        names = self.names(found)
+        names = self.names(recordings)
         with show.progress("replaying", len(names) * len(budgets)) as advance:
-            told = partial(advance, 1)
-            rows = contest(
-                found, ContestRules(names, budgets, days=self.days, on_replay=told)
-            )
+            step = partial(advance, 1)
+            rules = ContestRules(names, budgets, days=self.days, on_replay=step)
+            rows = contest(recordings, rules)
         if self.json:
-            kinds = [{"source": one.name, "kind": one.kind} for one in found]
+            kinds = [{"source": r.name, "kind": r.kind} for r in recordings]
             show.emit({**head, "sources": kinds, "results": rows})
             return
         bounds = BOUNDS if rows[0]["hindsight"] is not None else ()
@@ -241,43 +240,44 @@ class ServiceReplay:
         show.table([show.flat({n: row[n] for n in shown}) for row in rows])
 
 
-def _replay_store(path: Path | None, wanted: ServiceReplay) -> None:
-    """Score policies on what the user's own store observed, all kinds together."""
-    from halflife.cli.words import listed
+def _replay_store(path: Path | None, service: ServiceReplay) -> None:
+    """Score policies on the observations of the user's store, all kinds together."""
+    from halflife.cli.words import comma_list
     from halflife.config import Config
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
     from halflife.replay.own_store import recorded_sources
 
-    if wanted.kind:
+    if service.kind:
         raise UsageError("--kind is for a folder; the store knows what its sources are")
     settings = Config.load(Config.find(path))
     with bootstrap.reading(settings) as store:
-        found = recorded_sources(settings, store, listed(wanted.sources))
+        recordings = recorded_sources(settings, store, comma_list(service.sources))
     head: dict[str, object] = {"store": settings.store_name}
-    wanted.play(found, head, [settings.budget.pace])
+    service.play(recordings, head, [settings.budget.pace])
 
 
-def _replay_folder(path: Path, wanted: ServiceReplay) -> None:
+def _replay_folder(path: Path, service: ServiceReplay) -> None:
     """Score policies on the histories of a folder, all kinds together."""
-    from halflife.cli.words import listed
+    from halflife.cli.words import comma_list
     from halflife.replay.folder import recorded_in
 
-    days = wanted.days or FOLDER_DAYS
-    found = recorded_in(path, listed(wanted.sources), wanted.kind, days)
-    replace(wanted, days=days).play(found, {"history": str(path), "days": days})
+    days = service.days or FOLDER_DAYS
+    recordings = recorded_in(path, comma_list(service.sources), service.kind, days)
+    head: dict[str, object] = {"history": str(path), "days": days}
+    replace(service, days=days).play(recordings, head)
 
 
-def _is_played(
+def _uses_service(
     path: Path, service: ServiceReplay, ticks: int | None, seeds: int, jobs: str
 ) -> bool:
-    """Say whether a history is one that the service is played on.
+    """Return whether the service is replayed on a history.
 
-    Every folder is, but for pages that are too many and of which none were picked, and
-    for the options and the oracle that columns alone know.
+    Every folder is, except too many pages without a choice of sources, and except the
+    options and the oracle that only the replay on columns has.
     """
     from halflife.bench.league import ORACLE
-    from halflife.cli.words import listed
+    from halflife.cli.words import comma_list
     from halflife.recordings.parquet import read_table
 
     if not path.is_dir() or service.is_picked:
@@ -287,17 +287,17 @@ def _is_played(
         return True
     many = read_table(pages, ("site", "page")).num_rows > MANY_PAGES
     on_columns = ticks is not None or seeds > 1 or jobs != "1"
-    return not (many or on_columns or ORACLE in listed(service.policies))
+    return not (many or on_columns or ORACLE in comma_list(service.policies))
 
 
-def _is_own(given: Sequence[Path | None], *, store: bool) -> bool:
-    """Say whether one's own store is to be replayed, not one of the histories given.
+def _uses_own_store(given: Sequence[Path | None], *, store: bool) -> bool:
+    """Return whether to replay the user's own store, not one of the given histories.
 
-    Raise ``UsageError`` unless just one of all is named.
+    Raise ``UsageError`` unless exactly one is named.
     """
     from halflife.core.errors import UsageError
 
-    named = sum(one is not None for one in given)
+    named = sum(path is not None for path in given)
     if named != 1 and not (store and not named):
         raise UsageError(
             "name one history: HISTORY, or --pages, --text, --query-new or "
@@ -306,7 +306,7 @@ def _is_own(given: Sequence[Path | None], *, store: bool) -> bool:
     return not named
 
 
-def _asked(
+def _query_replay(
     folder: Path,
     columns: str,
     policies: str,
@@ -315,47 +315,47 @@ def _asked(
     seeds: int,
 ) -> "QueryReplay":
     from halflife.cli.queries import QueryReplay
-    from halflife.cli.words import listed
+    from halflife.cli.words import comma_list
 
-    names = [] if policies == RIVALS else listed(policies)
-    return QueryReplay(folder, listed(columns), names, *when, page_size, seeds)
+    names = [] if policies == RIVALS else comma_list(policies)
+    return QueryReplay(folder, comma_list(columns), names, *when, page_size, seeds)
 
 
 def _replayed_as_set(path: Path, pages: Path | None, *, json: bool) -> bool:
-    """Replay a set source of the store, if that is what is named."""
+    """Replay a set source of the store if one is named; return whether it is."""
     from halflife.cli import sets
 
-    known = None if path.exists() or pages else sets.stored(str(path))
-    if known is not None:
-        _replay_set(known, json=json)
-    return known is not None
+    history = None if path.exists() or pages else sets.stored_collection(str(path))
+    if history is not None:
+        _replay_set(history, json=json)
+    return history is not None
 
 
 def _rules(
     budgets: str, seeds: int, ticks: int | None, jobs: str, *, of_pages: bool
 ) -> "LeagueRules":
-    """Return how pages are replayed."""
+    """Return the rules of a replay of pages."""
     from halflife.bench import league
-    from halflife.cli.words import listed, positive
+    from halflife.cli.words import comma_list, positive
 
-    shares = [positive("--budgets", word) for word in listed(budgets)]
+    shares = [positive("--budgets", word) for word in comma_list(budgets)]
     usual = league.TICKS if of_pages else 4
     executor = f"local:{jobs}" if jobs.isdecimal() else jobs
     return league.LeagueRules(shares, seeds, ticks or usual, executor=executor)
 
 
 def _replay_queries(
-    asked: "QueryReplay", budgets: str, *, new: bool, json: bool
+    task: "QueryReplay", budgets: str, *, new: bool, json: bool
 ) -> None:
-    """Score ways to ask a source that only answers queries."""
+    """Score query policies on a source that only answers queries."""
     from halflife.cli import queries
-    from halflife.cli.words import listed, positive
+    from halflife.cli.words import comma_list, positive
 
     if new:
-        queries.replay_new(asked, json=json)
+        queries.replay_new(task, json=json)
         return
-    shares = [positive("--budgets", word) for word in listed(budgets)]
-    queries.replay_known(asked, shares, json=json)
+    shares = [positive("--budgets", word) for word in comma_list(budgets)]
+    queries.replay_known(task, shares, json=json)
 
 
 def _replay_pages(
@@ -367,13 +367,13 @@ def _replay_pages(
     quarter: bool,
     json: bool,
 ) -> None:
-    """Score policies on a recording of pages; ``quarter`` of it may be to warm up."""
+    """Score policies on a recording of pages; with ``quarter``, 25 % is warm-up."""
     from halflife.bench import league
     from halflife.cli import show
-    from halflife.cli.words import listed
+    from halflife.cli.words import comma_list
     from halflife.recordings import histories
 
-    names = league.everybody() if policies == "all" else listed(policies)
+    names = league.everybody() if policies == "all" else comma_list(policies)
     league.check(names)
     recorded = histories.load(path, days=days if quarter else days or league.DAYS)
     if quarter:
@@ -391,41 +391,42 @@ def _replay_texts(path: Path, policies: str, every: str, *, json: bool) -> None:
     """Score rules for summaries on recorded text databases."""
     from halflife.bench import textviews
     from halflife.cli import show
-    from halflife.cli.words import listed, positive
+    from halflife.cli.words import comma_list, positive
     from halflife.core.errors import UsageError
     from halflife.policies.texts.names import RULES
 
-    usual = textviews.POLICIES if policies == RIVALS else listed(policies)
+    usual = textviews.POLICIES if policies == RIVALS else comma_list(policies)
     names = list(RULES) if policies == "all" else list(usual)
-    everies = [positive("--every", word) for word in listed(every)]
+    everies = [positive("--every", word) for word in comma_list(every)]
     if not names or not everies or min(everies) < 1:
         raise UsageError("--policies and --every name one at least; T is 1 or more")
     with show.progress("replaying", 2) as advance:
-        found = textviews.report(path, names, everies, advance)
+        scores = textviews.report(path, names, everies, advance)
     if json:
-        show.emit(found)
+        show.emit(scores)
         return
-    show.table([show.flat({n: row[n] for n in TEXT_SHOWN}) for row in found["results"]])
+    rows = scores["results"]
+    show.table([show.flat({n: row[n] for n in TEXT_SHOWN}) for row in rows])
 
 
-def _replay_set(known: "Collection", *, json: bool) -> None:
+def _replay_set(history: "Collection", *, json: bool) -> None:
     """Score schedules on the later part of a set source's history."""
     from halflife.bench.setpolicies import FEWEST, schedules
     from halflife.cli import show
     from halflife.core.errors import UsageError
 
-    if known.looks.size < FEWEST:
+    if history.looks.size < FEWEST:
         raise UsageError(
-            f"{known.name} has {count(known.looks.size, 'observation')}; a replay "
+            f"{history.name} has {count(history.looks.size, 'observation')}; a replay "
             f"needs {FEWEST}"
         )
-    rows = schedules(known)
+    rows = schedules(history)
     if json:
-        show.emit({"source": known.name, "target": 0.9, "results": rows})
+        show.emit({"source": history.name, "target": 0.9, "results": rows})
         return
-    told = [row for row in rows if row["figure"] == "schedule"]
+    scores = [row for row in rows if row["figure"] == "schedule"]
     show.table(
-        [{n: v for n, v in show.flat(row).items() if n != "figure"} for row in told]
+        [{n: v for n, v in show.flat(row).items() if n != "figure"} for row in scores]
     )
 
 
@@ -434,12 +435,14 @@ def bench(
     name: Annotated[str, typer.Argument(help="What to measure: allocate.")],
     *,
     items: Annotated[int, typer.Option(min=10, help="Pages.")] = 1_000_000,
-    shape: Annotated[str | None, typer.Option(help="Of lifetimes: weibull.")] = None,
+    shape: Annotated[
+        str | None, typer.Option(help="The distribution of lifetimes: weibull.")
+    ] = None,
     out_of_core: Annotated[
         bool, typer.Option("--out-of-core", help="From Parquet files to others.")
     ] = False,
     executor: Annotated[
-        str, typer.Option(help="Who does it (--out-of-core); see docs/scale.md.")
+        str, typer.Option(help="The executor (--out-of-core); see docs/scale.md.")
     ] = "local",
     json: Json = False,
 ) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from halflife.stores import Store
     from halflife.stores.table_store import TableStore
 
-MOST_CHANGES = 1000  # that an answer lists; ``halflife changes`` has them all
-FIRST = 5  # that a line names
+MOST_CHANGES = 1000  # in a JSON answer; ``halflife changes`` has them all
+FIRST = 5  # changes that a line names
 
 
 @app.command()
@@ -36,14 +36,14 @@ def sync(  # noqa: PLR0913  (each is an option)
         str | None,
         typer.Option(
             metavar="RUN",
-            help="Believe what this run put aside; SOURCE=GROUP: a group has gone.",
+            help="Accept the answer this run held; SOURCE=GROUP: a group has gone.",
         ),
     ] = None,
     keep: Annotated[
         int | None,
         typer.Option(
             metavar="RUN",
-            help="Do not believe the answer that this run put aside; the copy stays.",
+            help="Reject the answer this run held; the copy stays.",
         ),
     ] = None,
     dry_run: DryRun = False,
@@ -74,16 +74,16 @@ def _sync_all(
     everything: bool,
     json: bool,
 ) -> None:
-    """Fetch sources once; say what came of it."""
+    """Fetch sources once; print the outcome."""
     import asyncio
 
     from halflife.kinds.protocol import Errand
 
     errand = Errand(most, everything)
-    done, code, found = asyncio.run(_sync(config, chosen, errand, quiet=json))
-    _tell(done, found, json=json)
-    _say_undelivered(config)
-    _end(code, done)
+    reports, code, changes = asyncio.run(_sync(config, chosen, errand, quiet=json))
+    _print(reports, changes, json=json)
+    _warn_undelivered(config)
+    _end(code, reports)
     _end_if_held(config, chosen)
 
 
@@ -94,7 +94,7 @@ async def _sync(
     *,
     quiet: bool,
 ) -> "tuple[list[Report], int, SyncChanges]":
-    """Fetch sources once; return what came of it, a signal's code, and the changes."""
+    """Fetch sources once; return their reports, a signal's code, and the changes."""
     from dataclasses import replace
 
     from halflife.cli import show
@@ -102,73 +102,73 @@ async def _sync(
     from halflife.engine.signals import Stop
 
     stop = Stop()
-    with bootstrap.writing(config, _say) as store, stop.heard():
-        _say_overlaps(config, store)
+    with bootstrap.writing(config, _warn) as store, stop.heard():
+        _warn_overlaps(config, store)
         before = store.changes.last()
         with show.progress("syncing", errand.most, quiet=quiet) as advance:
-            asked = replace(errand, told=lambda items: advance(items, ""))
-            done = await once.sync(config, store, chosen, asked, stop)
+            errand = replace(errand, told=lambda items: advance(items, ""))
+            reports = await once.sync(config, store, chosen, errand, stop)
         names = [source.name for source in chosen]
-        return done, stop.code, SyncChanges.since(store, before, names)
+        return reports, stop.code, SyncChanges.since(store, before, names)
 
 
 @dataclass(frozen=True, slots=True)
 class SyncChanges:
-    """What a sync changed: the first of them, and how many there are."""
+    """The changes of a sync: the first of them, and the total number."""
 
-    some: "Sequence[Change]" = ()
+    first: "Sequence[Change]" = ()
     total: int = 0
 
     @classmethod
     def since(cls, store: "Store", after: int, names: "Sequence[str]") -> "SyncChanges":
-        """Return what was written after a number."""
+        """Return the changes written after a sequence number."""
         from itertools import islice
 
         from halflife.engine import change_feed
 
-        found = change_feed.read(store, after, names)
-        some = list(islice(found, MOST_CHANGES))
-        return cls(some, len(some) + sum(1 for _ in found))
+        changes = change_feed.read(store, after, names)
+        first = list(islice(changes, MOST_CHANGES))
+        return cls(first, len(first) + sum(1 for _ in changes))
 
     def rows(self) -> dict[str, object]:
-        """Return the same for programs."""
+        """Return the changes as plain values, for JSON."""
         from halflife.cli import show
         from halflife.engine import change_feed
 
-        rows = [change_feed.row(one, show.date(one.at)) for one in self.some]
+        rows = [change_feed.row(c, show.date(c.at)) for c in self.first]
         return {"changes": rows, "changes_total": self.total}
 
     def words(self) -> str:
-        """Return the same in a line; empty if nothing changed."""
+        """Return the changes in a line; empty if nothing changed."""
         from halflife.cli import changes
 
-        return changes.summary(self.some[:FIRST], self.total)
+        return changes.summary(self.first[:FIRST], self.total)
 
 
-def _tell(done: "Sequence[Report]", found: SyncChanges, *, json: bool) -> None:
+def _print(reports: "Sequence[Report]", changes: SyncChanges, *, json: bool) -> None:
     from halflife.cli import show
 
-    for report in done:
+    for report in reports:
         if report.note:
             show.note(show.plain(report.note))
     if json:
-        show.emit({**_answer(done), **found.rows()})
+        show.emit({**_answer(reports), **changes.rows()})
         return
-    for report in done:
+    for report in reports:
         words = report.result.words(trouble=False) if report.result else ""
         if words:
             show.say(show.plain(words))
-    if said := found.words():
-        show.say(show.plain(f"  {said}"))
+    if line := changes.words():
+        show.say(show.plain(f"  {line}"))
 
 
-def _answer(done: "Sequence[Report]") -> dict[str, object]:
-    """Return what came of it for programs: pages first, then all else by section."""
+def _answer(reports: "Sequence[Report]") -> dict[str, object]:
+    """Return the outcome as JSON: that of pages first, then all else by section."""
     from halflife.kinds.pages.runner import SyncOutcome
 
     answer = SyncOutcome().row()
     sections: dict[str, list[dict[str, object]]] = {}
-    for report in done:
+    for report in reports:
         if report.result is None:
             continue
         if report.section:
@@ -178,19 +178,19 @@ def _answer(done: "Sequence[Report]") -> dict[str, object]:
     return {**answer, **sections}
 
 
-def _end(code: int, done: "Sequence[Report]") -> None:
-    """End with the code that says what happened."""
+def _end(code: int, reports: "Sequence[Report]") -> None:
+    """Exit with the code of the outcome; return if all is well."""
     from halflife.cli import exits, show
     from halflife.engine import held_answers
 
     failed = False
-    for report in done:
-        for said in report.failed():
-            show.note(f"halflife: {show.plain(said)}")
+    for report in reports:
+        for failure in report.failed():
+            show.note(f"halflife: {show.plain(failure)}")
         failed = failed or bool(report.trouble)
     if code:
         raise typer.Exit(code)
-    waiting = [report for report in done if report.held]
+    waiting = [report for report in reports if report.held]
     if waiting:
         raise held_answers.held_error(waiting)
     if failed:
@@ -198,7 +198,7 @@ def _end(code: int, done: "Sequence[Report]") -> None:
 
 
 def _end_if_held(config: "Config", chosen: "Sequence[SourceConfig]") -> None:
-    """Raise ``HeldForDecision`` if answers of pages wait for somebody."""
+    """Raise ``HeldForDecision`` if answers of pages wait for a decision."""
     from halflife.engine import bootstrap, held_answers
 
     with bootstrap.reading(config) as store:
@@ -208,7 +208,7 @@ def _end_if_held(config: "Config", chosen: "Sequence[SourceConfig]") -> None:
 
 
 def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) -> None:
-    """Carry out what somebody decides about what was put aside."""
+    """Accept or reject a held answer."""
     from halflife.cli import show
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap, held_answers
@@ -224,7 +224,7 @@ def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) 
 
 
 def _accept(config: "Config", what: str, *, json: bool) -> None:
-    """Believe what was put aside, or that a group has gone."""
+    """Accept a held answer, or that a group has gone."""
     from halflife.cli import show
     from halflife.core.errors import UsageError
     from halflife.engine import bootstrap, held_answers
@@ -236,35 +236,35 @@ def _accept(config: "Config", what: str, *, json: bool) -> None:
         if equals:
             n = held_answers.accept_group(config, store, name, group)
             answer: dict[str, object] = {"source": name, "group": group, "missing": n}
-            said = f"{name}: {count(n, 'object')} of {group} counted as missing"
+            line = f"{name}: {count(n, 'object')} of {group} counted as missing"
         else:
             done = held_answers.accept(config, store, int(what))
-            answer, said = done.row, done.words
-    show.emit(answer) if json else show.say(show.plain(said))
+            answer, line = done.row, done.words
+    show.emit(answer) if json else show.say(show.plain(line))
 
 
-def _say(words: str) -> None:
-    """Say on stderr what a person should know of."""
+def _warn(words: str) -> None:
+    """Write a warning to stderr."""
     from halflife.cli import show
 
     show.note(show.plain(f"halflife: {words}"))
 
 
-def _say_undelivered(config: "Config") -> None:
-    """Say which sinks did not get what changed."""
+def _warn_undelivered(config: "Config") -> None:
+    """Warn of sinks that did not get the changes."""
     if not config.sink:
         return
     from halflife.engine import bootstrap, deliveries
 
     with bootstrap.reading(config) as store:
-        for one in deliveries.reports(config, store):
-            if said := one.trouble():
-                _say(f"sink {one.settings.name}: {said}; {one.advice}")
+        for report in deliveries.reports(config, store):
+            if trouble := report.trouble():
+                _warn(f"sink {report.settings.name}: {trouble}; {report.advice}")
 
 
-def _say_overlaps(config: "Config", store: "TableStore") -> None:
-    """Say which sources want pages that others own, and so do not keep them."""
+def _warn_overlaps(config: "Config", store: "TableStore") -> None:
+    """Warn of sources that name pages of others, and so do not keep them."""
     from halflife.engine import ownership
 
-    for one in ownership.overlaps(config, store):
-        _say(f"{one.words()}; {one.advice}")
+    for overlap in ownership.overlaps(config, store):
+        _warn(f"{overlap.words()}; {overlap.advice}")

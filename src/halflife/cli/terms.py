@@ -1,4 +1,4 @@
-"""Why an item is, or is not, looked at now: the terms of the gain, in words."""
+"""Why an item is, or is not, fetched now: the terms of its gain, in words."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -26,13 +26,13 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class PlanPlace:
-    """What a policy that does not go by gains makes of an item.
+    """The place of an item in the plan of a policy that does not rank by gain.
 
     Attributes:
         policy: Its name.
-        requests: The requests that it was asked to plan.
+        requests: The number of requests that it planned.
         place: The item's place in that plan, from 1 on; None if it is not in it.
-        why: Why it is in it; empty if it is not.
+        why: The reason; empty if it is not in it.
 
     """
 
@@ -42,18 +42,18 @@ class PlanPlace:
     why: str = ""
 
     def line(self) -> str:
-        """Return it as a sentence."""
-        asked = count(self.requests, "request")
+        """Return the place as a sentence."""
+        requests = count(self.requests, "request")
         if self.place is None:
-            return f"so {self.policy} does not fetch it with its next {asked}"
+            return f"so {self.policy} does not fetch it with its next {requests}"
         return (
             f"so {self.policy} fetches it as number {self.place} with its next "
-            f"{asked}: {self.why}"
+            f"{requests}: {self.why}"
         )
 
 
-def choice_of(policy: str, plan: Plan, key: str, requests: int) -> PlanPlace:
-    """Return what a plan for so many requests makes of an item."""
+def find_place(policy: str, plan: Plan, key: str, requests: int) -> PlanPlace:
+    """Return the place of an item in a plan of so many requests."""
     if key not in plan.keys:
         return PlanPlace(policy, requests, None)
     place = plan.keys.index(key)
@@ -62,28 +62,27 @@ def choice_of(policy: str, plan: Plan, key: str, requests: int) -> PlanPlace:
 
 @dataclass(frozen=True, slots=True)
 class ItemTerms:
-    """What decides about one item now; times in days.
+    """The terms that decide whether one item is fetched now; times in days.
 
     Attributes:
         key: The item.
         weight: How much it matters.
-        cost: Requests that one look takes.
-        looks: Good looks so far.
+        cost: Requests of one fetch.
+        looks: Successful fetches so far.
         changes: How many of them found a change.
-        age: Days since the last good look; ``inf`` if there was none.
-        exposure: The same in days at the usual pace: more than the age where hints or
-            neighbours tell of a busy time.
-        rate: Believed changes a day: mean, low, high.
-        stale: The chance that it has changed since we looked.
-        gain: What a look would buy now, per request.
-        parts: What the gain is made of, by name.
-        rank: How many items a look buys more at.
-        beside: The items right before and after it in that order, and what a look
-            at each would buy.
-        of: How many items there are.
-        price: What the last request of the budget buys in the long run.
+        age: Days since the last successful fetch; ``inf`` if there was none.
+        exposure: The age in days at the usual pace: more than the age where hints or
+            neighbours indicate a busy time.
+        rate: Estimated changes a day: mean, low, high.
+        stale: The probability that it has changed since its last fetch.
+        gain: The gain of a fetch now, per request.
+        parts: The terms of the gain, by name.
+        rank: The number of items with a larger gain.
+        beside: The items right before and after it in that order, and their gains.
+        of: The number of items.
+        price: The gain of the budget's last request in the long run.
         due: Days until the gain reaches the price; ``inf`` if it never does.
-        choice: What its policy makes of it, if that does not go by these gains.
+        choice: Its place in the plan of its policy, if that does not rank by gain.
 
     """
 
@@ -106,7 +105,7 @@ class ItemTerms:
     choice: PlanPlace | None = None
 
     def row(self, now: float) -> dict[str, object]:
-        """Return the terms as plain values."""
+        """Return the terms as plain values, for JSON."""
         held = self.looks > 0
         return {
             "key": self.key,
@@ -133,7 +132,7 @@ class ItemTerms:
 
     @property
     def rate_from(self) -> str:
-        """Where the rate comes from, in words."""
+        """The evidence for the rate, in words."""
         if self.looks < 2:
             return "the other pages alone: this one was not fetched twice yet"
         if self.changes == 0:
@@ -172,7 +171,7 @@ class ItemTerms:
         ]
 
     def _busy(self) -> list[str]:
-        """Say what hints and neighbours make of the time since the last look."""
+        """Return a line on the age as hints and neighbours weigh it, if it differs."""
         if not self.looks or self.exposure < 1.01 * self.age:
             return []
         usual = span(self.exposure)
@@ -181,10 +180,10 @@ class ItemTerms:
     def _made_of(self) -> str:
         if len(self.parts) < 2:
             return ""
-        said = ", ".join(
+        sums = ", ".join(
             f"{number(value, 3)} {name}" for name, value in self.parts.items()
         )
-        return f" ({said})"
+        return f" ({sums})"
 
     def _verdict(self) -> str:
         if self.due == 0:
@@ -197,14 +196,14 @@ class ItemTerms:
 def terms(
     view: View, row: int, rule: Index, pace: float, choice: PlanPlace | None = None
 ) -> ItemTerms:
-    """Return what decides about the item in this row of the view.
+    """Return the terms of the item in this row of the view.
 
     ``pace`` is the budget in requests a day; the price of a request is that of the
-    best fixed schedule under the rates believed now. ``choice`` is that of a policy
-    that does not go by the rule.
+    best fixed schedule under the current rate estimates. ``choice`` is the item's
+    place in the plan of a policy that does not use the rule.
     """
     weight, cost = float(view.weight[row]), float(view.cost[row])
-    survival, lived = _one(view, row), float(view.exposure[row])
+    survival, exposure = _survival(view, row), float(view.exposure[row])
     gains, losses = _gains(rule, view), _losses(rule)
     price = _price(view, rule.objective, pace)
 
@@ -215,7 +214,7 @@ def terms(
     def gain(at: float) -> float:
         return sum(part(loss, share, at) for loss, share in losses.values())
 
-    age = lived if np.isfinite(lived) else NEVER_SEEN_DAYS
+    age = exposure if np.isfinite(exposure) else NEVER_SEEN_DAYS
     return ItemTerms(
         key=view.keys[row],
         weight=weight,
@@ -223,47 +222,47 @@ def terms(
         looks=int(view.looks[row]),
         changes=int(view.changes[row]),
         age=float(view.age[row]),
-        exposure=lived,
+        exposure=exposure,
         rate=_rate(view, row),
-        stale=1.0 - float(survival.alive(np.array([lived]))[0]),
+        stale=1.0 - float(survival.alive(np.array([exposure]))[0]),
         gain=float(gains[row]),
         parts={name: part(*which, age) for name, which in losses.items()},
         rank=int(np.count_nonzero(gains > gains[row])),
         beside=_beside(view, gains, row),
         of=len(view),
         price=price,
-        due=_wait(gain, lived, price) if np.isfinite(lived) else 0.0,
+        due=_wait(gain, exposure, price) if np.isfinite(exposure) else 0.0,
         choice=choice,
     )
 
 
 def rule_of(policy: object, objective: Objective) -> Index:
-    """Return the index that a policy goes by; the plain one if it goes by none."""
-    found = weighing(policy)
-    return found if isinstance(found, Index) else Index(objective)
+    """Return the index that a policy uses; the plain one if it uses none."""
+    rule = weighing(policy)
+    return rule if isinstance(rule, Index) else Index(objective)
 
 
 def _gains(rule: Index, view: View) -> Floats:
-    """Return what a look at each item would buy; of many, some are weighed at once."""
+    """Return the gain of a fetch of each item, computed in parts if there are many."""
     gains = np.empty(len(view))
     for at, _ in item_blocks(view):
         rows = np.arange(at.start, at.stop)
-        some = view if rows.size == len(view) else taken(view, rows)
-        gains[at] = rule.gain(some)
+        part = view if rows.size == len(view) else taken(view, rows)
+        gains[at] = rule.gain(part)
     return gains
 
 
 def _price(view: View, objective: Objective, pace: float) -> float:
-    """Return what the last request buys; of very many items, some tell it for all."""
+    """Return the gain of the last request, from a sample if there are many items."""
     rows = sampled(np.arange(len(view)))
     rate, weight, cost = view.rate[rows], view.weight[rows], view.cost[rows]
     part = float(cost.sum()) / max(float(view.cost.sum()), 1e-12)
-    found = allocate(rate, pace * part, weight=weight, cost=cost, objective=objective)
-    return found.price
+    plan = allocate(rate, pace * part, weight=weight, cost=cost, objective=objective)
+    return plan.price
 
 
 def _losses(rule: Index) -> dict[str, tuple[Objective, float]]:
-    """Return the losses that a rule keeps low, and their shares."""
+    """Return the losses that a rule minimises, and their shares."""
     losses: dict[str, tuple[Objective, float]] = {"gain": (rule.objective, 1.0)}
     if isinstance(rule, Bold) and rule.patience:
         losses = {
@@ -274,15 +273,15 @@ def _losses(rule: Index) -> dict[str, tuple[Objective, float]]:
 
 
 def _beside(view: View, gains: Floats, row: int) -> tuple[tuple[str, float], ...]:
-    """Return the items right before and after one, by what a look at each buys."""
+    """Return the items right before and after one in order of gain."""
     order = np.argsort(-gains, kind="stable")
     place = int(np.flatnonzero(order == row)[0])
     near = [order[i] for i in (place - 1, place + 1) if 0 <= i < order.size]
     return tuple((view.keys[i], float(gains[i])) for i in near)
 
 
-def _one(view: View, row: int) -> Survival:
-    """Return the survival of one item alone."""
+def _survival(view: View, row: int) -> Survival:
+    """Return the survival function of one item."""
     if isinstance(view.survival, GammaSurvival):
         shape, exposure = view.survival.shape, view.survival.exposure
         return GammaSurvival(shape[[row]], exposure[[row]])
@@ -290,7 +289,7 @@ def _one(view: View, row: int) -> Survival:
 
 
 def _rate(view: View, row: int) -> tuple[float, float, float]:
-    """Return the mean of the rate and the central 95 % of what we believe of it."""
+    """Return the mean of the rate and its central 95 % interval."""
     mean = float(view.rate[row])
     if not isinstance(view.survival, GammaSurvival):
         return mean, mean, mean
@@ -302,7 +301,7 @@ def _rate(view: View, row: int) -> tuple[float, float, float]:
 
 
 def _wait(gain: Callable[[float], float], age: float, price: float) -> float:
-    """Return how long until the gain, which never falls with age, reaches the price."""
+    """Return the days until the gain, which never falls with age, reaches the price."""
     if gain(age) >= price:
         return 0.0
     low, high = 0.0, 1 / 24

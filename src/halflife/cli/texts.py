@@ -1,4 +1,4 @@
-"""Verbs for databases that only answer queries: summarize, select."""
+"""Verbs for searchable databases: summarize, select."""
 
 from math import isfinite
 from pathlib import Path
@@ -31,10 +31,12 @@ Method = Annotated[
     typer.Option(metavar="qbs|fps", help="Query-based sampling or focused probing."),
 ]
 Documents = Annotated[int, typer.Option(min=1, help="Documents to read; for qbs.")]
-Snippets = Annotated[bool, typer.Option("--snippets", help="Be content with snippets.")]
+Snippets = Annotated[
+    bool, typer.Option("--snippets", help="Use snippets, not documents.")
+]
 Words = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Words to begin with [default: common]."),
+    typer.Option(metavar="FILE", help="First query words [default: common]."),
 ]
 Topics = Annotated[
     Path | None,
@@ -56,7 +58,7 @@ def summarize(  # noqa: PLR0913  (each is an option)
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
-    """Sample databases that can be searched; keep how often words are in them."""
+    """Sample databases that can be searched; store the frequencies of their words."""
     import asyncio
 
     from halflife.cli import exits, show
@@ -65,17 +67,17 @@ def summarize(  # noqa: PLR0913  (each is an option)
     settings = Config.load(Config.find(config))
     chosen = runner.databases(settings, sources)
     wish = runner.SummaryWish(method, documents, snippets, dictionary, probes)
-    done, stop = asyncio.run(
+    results, stop = asyncio.run(
         _summarize(settings, chosen, wish, max_requests, json=json)
     )
     if json:
-        show.emit({"results": [one.row() for one in done]})
+        show.emit({"results": [result.row() for result in results]})
     else:
-        for one in done:
-            show.say(show.plain(one.words()))
+        for result in results:
+            show.say(show.plain(result.words()))
     if stop.code:
         raise typer.Exit(stop.code)
-    if any(one.kept is None for one in done):
+    if any(result.kept is None for result in results):
         raise typer.Exit(exits.SOME_FAILED)
 
 
@@ -98,24 +100,24 @@ async def _summarize(
     with bootstrap.writing(config) as store, stop.heard():
         summarizer = runner.Summarizer(config, store, wish)
 
-        async def summarized(
+        async def summarize_one(
             source: "SearchConfig", left: int | None
         ) -> "runner.SamplingOutcome":
             label = f"summarising {source.name}"
             with show.progress(label, left, quiet=json) as advance:
 
-                def told(answer: "SearchAnswer") -> None:
+                def count(answer: "SearchAnswer") -> None:
                     advance(answer.requests, "")
 
-                done.append(await summarizer.summarize(source, most=left, notify=told))
+                done.append(await summarizer.summarize(source, most=left, notify=count))
                 audit.audit_summary(store, source)
                 return done[-1]
 
         def work(
             source: "SearchConfig",
         ) -> "Coroutine[Any, Any, runner.SamplingOutcome] | None":
-            left = None if most is None else most - sum(one.requests for one in done)
-            return None if left == 0 else summarized(source, left)
+            left = None if most is None else most - sum(d.requests for d in done)
+            return None if left == 0 else summarize_one(source, left)
 
         return await in_turn(chosen, stop, work, summarizer.ease), stop
 
@@ -144,57 +146,57 @@ def select(
     chosen = runner.databases(settings)
     now, words = bootstrap.clock(), " ".join(query)
     with bootstrap.reading(settings) as store:
-        kept, lacking = selection.stored_summaries(store, chosen)
-        if not kept:
+        summaries, lacking = selection.stored_summaries(store, chosen)
+        if not summaries:
             raise UsageError("there is no summary yet; run `halflife summarize` first")
-        found = selection.rank(
-            kept, chosen, words, now, method=method, most=top, store=store
+        ranking = selection.rank(
+            summaries, chosen, words, now, method=method, most=top, store=store
         )
-    rows = _rows(found, kept, now)
+    rows = _rows(ranking, summaries, now)
     names = [source.name for source in lacking]
     if json:
-        head = {"query": words, "method": method, "status": found.status.value}
-        more = {"unknown_words": list(found.unknown), "without_summary": names}
+        head = {"query": words, "method": method, "status": ranking.status.value}
+        more = {"unknown_words": list(ranking.unknown), "without_summary": names}
         show.emit({**head, **more, "results": rows})
         return
     show.table([{n: row[n] for n in ("database", "score", "why")} for row in rows])
-    for line in _notes(found, names):
+    for line in _notes(ranking, names):
         show.note(line)
 
 
 def _rows(
-    found: "Ranking", kept: "Sequence[StoredSummary]", now: float
+    ranking: "Ranking", summaries: "Sequence[StoredSummary]", now: float
 ) -> "list[dict[str, str | int | float | None]]":
-    at = {one.source: one for one in kept}
+    by_source = {summary.source: summary for summary in summaries}
     return [
         {
             "database": name,
-            "score": float(found.score[i]),
-            "backed": bool(found.backed[i]),
-            "age_days": now - at[name].at,
-            "still_true": float(found.fresh[i]),
-            "why": found.reasons[i],
+            "score": float(ranking.score[i]),
+            "backed": bool(ranking.backed[i]),
+            "age_days": now - by_source[name].at,
+            "still_true": float(ranking.fresh[i]),
+            "why": ranking.reasons[i],
         }
-        for i, name in enumerate(found.names)
+        for i, name in enumerate(ranking.names)
     ]
 
 
-def _notes(found: "Ranking", lacking: "Sequence[str]") -> "list[str]":
+def _notes(ranking: "Ranking", lacking: "Sequence[str]") -> "list[str]":
     from halflife.selection.choice import RankingStatus
 
-    said = []
-    if found.status is not RankingStatus.RANKED:
-        said.append(f"halflife: {found.status.value}; the order means nothing")
-    elif found.unknown:
-        said.append(f"no database knows {', '.join(found.unknown)}")
+    notes = []
+    if ranking.status is not RankingStatus.RANKED:
+        notes.append(f"halflife: {ranking.status.value}; the order means nothing")
+    elif ranking.unknown:
+        notes.append(f"no database contains {', '.join(ranking.unknown)}")
     if lacking:
         names = ", ".join(lacking)
-        said.append(f"no summary yet of {names}; run `halflife summarize`")
-    return said
+        notes.append(f"no summary yet of {names}; run `halflife summarize`")
+    return notes
 
 
 def status_cells(row: "Mapping[str, object]") -> "Row":
-    """Return such a row for people."""
+    """Return a status row of a database as cells of a table."""
     size, cells = row["size"], {**row}
     cells.pop("summary", None)  # its mean is ``still_true``
     if isinstance(size, dict):

@@ -1,4 +1,4 @@
-"""What other programs watch, taken over into the settings; and the way back."""
+"""Import the watchlists of other programs into the settings, and export them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from halflife.watchlists.watch import WatchedParts, WatchEntry, Watchlist, read_
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-TOLD = 5  # entries that were left out of which each is told
+LISTED = 5  # skipped entries that are listed one by one
 READERS: "dict[str, Callable[[bytes], Watchlist]]" = {
     "changedetection": changedetection.read,
     "urlwatch": urlwatch.read,
@@ -28,26 +28,26 @@ READERS: "dict[str, Callable[[bytes], Watchlist]]" = {
 
 
 def read(form: str, path: Path) -> Watchlist:
-    """Return what a file lists; raise ``UsageError`` if there is nothing to keep."""
+    """Return the watchlist of a file; raise ``UsageError`` if it has no address."""
     try:
-        found = READERS[form](read_bytes(path))
+        watchlist = READERS[form](read_bytes(path))
     except UsageError as error:
-        said = str(error)
-        raise UsageError(said if str(path) in said else f"{path}: {said}") from None
-    if not found.watches:
-        first = next((f"; {what}: {why}" for what, why in found.left_out), "")
-        said = show.plain(first)
-        raise UsageError(f"{path}: it has no address that can be kept{said}")
-    return found
+        why = str(error)
+        raise UsageError(why if str(path) in why else f"{path}: {why}") from None
+    if not watchlist.watches:
+        skipped = next((f"; {what}: {why}" for what, why in watchlist.left_out), "")
+        reason = show.plain(skipped)
+        raise UsageError(f"{path}: it has no address that can be kept{reason}")
+    return watchlist
 
 
 def take_over(
-    path: Path, found: Watchlist, name: str | None, *, write: bool
+    path: Path, watchlist: Watchlist, name: str | None, *, write: bool
 ) -> list[SourceConfig]:
     """Add the addresses of a list to the settings; nothing is fetched."""
     known = Config.load(path).source
     sources: list[SourceConfig] = []
-    for (home, rules), watches in _groups(found, name).items():
+    for (home, rules), watches in _groups(watchlist, name).items():
         chosen = _free(home, rules, (*known, *sources))
         feeds = [watch.url for watch in watches if watch.feed]
         urls = tuple(watch.url for watch in watches)
@@ -57,17 +57,17 @@ def take_over(
         with_sources(path, sources)
     else:
         config = add_sources(path, sources)
-        with bootstrap.writing(config):  # which makes the new items known
+        with bootstrap.writing(config):  # adds the new items to the store
             pass
     return [*sources]
 
 
 def _groups(
-    found: Watchlist, name: str | None
+    watchlist: Watchlist, name: str | None
 ) -> "dict[tuple[str, WatchedParts], list[WatchEntry]]":
     """Return the addresses by their source: those of a host under the same rules."""
     groups: dict[tuple[str, WatchedParts], list[WatchEntry]] = {}
-    for watch in found.watches.values():
+    for watch in watchlist.watches.values():
         home = name or host_of(watch.url)
         groups.setdefault((home, watch.rules), []).append(watch)
     return groups
@@ -75,45 +75,46 @@ def _groups(
 
 def _free(home: str, rules: WatchedParts, known: "Sequence[SourceConfig]") -> str:
     """Return a name that is free, or that of pages under the same rules."""
-    taken = {one.name for one in known if one.part_rules != rules}
+    taken = {source.name for source in known if source.part_rules != rules}
     numbered = (f"{home}-{n}" for n in range(2, len(taken) + 3))
     return next(name for name in (home, *numbered) if name not in taken)
 
 
 def report(
-    path: Path, found: Watchlist, sources: "Sequence[SourceConfig]", *, json: bool
+    path: Path, watchlist: Watchlist, sources: "Sequence[SourceConfig]", *, json: bool
 ) -> None:
-    """Say what was taken over, what was left out, and which settings were not."""
+    """Print what was imported, which entries were skipped, and which settings."""
     rows: list[dict[str, str | int]] = [
         {
-            "source": one.name,
-            "pages": len(one.addresses) - len(one.feeds),
-            "feeds": len(one.feeds),
+            "source": source.name,
+            "pages": len(source.addresses) - len(source.feeds),
+            "feeds": len(source.feeds),
         }
-        for one in sources
+        for source in sources
     ]
     if json:
-        left = [{"what": what, "why": why} for what, why in found.left_out]
-        answer = {"config": str(path), "left_out": left, "ignored": found.ignored}
+        left = [{"what": what, "why": why} for what, why in watchlist.left_out]
+        answer = {"config": str(path), "left_out": left, "ignored": watchlist.ignored}
         show.emit({**answer, "results": rows})
         return
     show.table(rows)
-    for what, why in found.left_out[:TOLD]:
+    for what, why in watchlist.left_out[:LISTED]:
         show.note(show.plain(f"halflife: left out: {what}: {why}"))
-    if len(found.left_out) > TOLD:
-        show.note(f"halflife: and {len(found.left_out) - TOLD} others left out")
-    for name, many in found.ignored.items():
+    if len(watchlist.left_out) > LISTED:
+        show.note(f"halflife: and {len(watchlist.left_out) - LISTED} others left out")
+    for name, many in watchlist.ignored.items():
         show.note(
             f"halflife: not taken over: {name} of {count(many, 'entry', 'entries')}"
         )
     show.say("next: halflife plan")
 
 
-def written(config: Config, form: str) -> str:
-    """Return the addresses of all sources, as other programs read them."""
-    feeds = [url for one in config.source for url in one.feeds]
+def export_text(config: Config, form: str) -> str:
+    """Return the addresses of all sources in the format of other programs."""
+    feeds = [url for source in config.source for url in source.feeds]
     known = set(feeds)
-    others = [u for one in config.source for u in one.addresses if u not in known]
+    urls = (url for source in config.source for url in source.addresses)
+    others = [url for url in urls if url not in known]
     if form == "opml":
         return opml.write(config.path.name, feeds, others)
     if form == "urls":

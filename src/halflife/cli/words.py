@@ -1,4 +1,4 @@
-"""What people write on the command line, as values."""
+"""Parsers of values on the command line."""
 
 import math
 import re
@@ -13,7 +13,7 @@ _SPAN = re.compile(r"\+?(\d+(?:\.\d+)?)([smhdw]?)")
 
 
 def name_option(text: str) -> str:
-    """Return an error with the option that mends it, not the key of the settings.
+    """Return an error message that names the option, not the key of the settings.
 
     >>> name_option("its address is not public; name its network in the source's allow")
     'its address is not public; name its network with --allow'
@@ -22,25 +22,25 @@ def name_option(text: str) -> str:
 
 
 @contextmanager
-def option_named() -> Iterator[None]:
-    """Let errors name the option that mends them, while nothing is settled yet."""
+def naming_options() -> Iterator[None]:
+    """Let errors name the option to use, while no settings are written yet."""
     try:
         yield
     except Refused as error:
         raise Refused(name_option(str(error))) from error
 
 
-def listed(text: str) -> list[str]:
-    """Return the words of a list that commas separate, each once.
+def comma_list(text: str) -> list[str]:
+    """Return the words of a comma-separated list, each once.
 
-    >>> listed("a, b,,a")
+    >>> comma_list("a, b,,a")
     ['a', 'b']
     """
     return list(dict.fromkeys(w for word in text.split(",") if (w := word.strip())))
 
 
 def positive(option: str, word: str) -> float:
-    """Return a number above zero; raise ``UsageError`` naming the option."""
+    """Parse a number above zero; raise ``UsageError`` naming the option."""
     try:
         number = float(word)
     except ValueError:
@@ -51,19 +51,19 @@ def positive(option: str, word: str) -> float:
 
 
 def spans(option: str, text: str) -> list[float]:
-    """Return stretches of time that commas separate, in days; raise ``UsageError``.
+    """Parse comma-separated spans of time, in days; raise ``UsageError``.
 
     >>> spans("--horizons", "6h,7d")
     [0.25, 7.0]
     """
-    found = [days(option, word) for word in listed(text)]
+    found = [days(option, word) for word in comma_list(text)]
     if not found or min(found) <= 0:
         raise UsageError(f"{option}: name at least one, each longer than 0: 1d,7d")
     return found
 
 
 def days(option: str, word: str) -> float:
-    """Return a stretch of time such as ``+6h``, ``30m`` or ``2`` (days) in days.
+    """Parse a span of time such as ``+6h``, ``30m`` or ``2`` (days), in days.
 
     >>> days("--at", "+6h"), days("--at", "2")
     (0.25, 2.0)
@@ -75,7 +75,7 @@ def days(option: str, word: str) -> float:
 
 
 def moment(option: str, word: str) -> float:
-    """Return a date, or a date and time, in days since the epoch; UTC unless said.
+    """Parse a date, or a date and time, in days since the epoch; UTC by default.
 
     >>> moment("--from", "2024-01-01"), moment("--from", "2024-01-01T18:00:00+06:00")
     (19723.0, 19723.5)
@@ -90,7 +90,7 @@ def moment(option: str, word: str) -> float:
 
 
 def share(option: str, number: float) -> float:
-    """Return a number between 0 and 1, both left out; raise ``UsageError``."""
+    """Check that a number is between 0 and 1, exclusive; raise ``UsageError``."""
     if not 0 < number < 1:
         raise UsageError(f"{option}: {number:g} is not between 0 and 1")
     return number

@@ -1,4 +1,4 @@
-"""The verb that makes and serves worlds to try crawlers against: world."""
+"""The verb that makes and serves test worlds for crawlers: world."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,10 +32,11 @@ What = Annotated[
     ),
 ]
 Names = Annotated[
-    list[str] | None, typer.Argument(metavar="[KIND]...|DIR|URL", help="Of what.")
+    list[str] | None,
+    typer.Argument(metavar="[KIND]...|DIR|URL", help="What to make, serve or score."),
 ]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="make: the new folder.")]
-Seed = Annotated[int, typer.Option(min=0, help="Where all chance comes from.")]
+Seed = Annotated[int, typer.Option(min=0, help="The seed of all random draws.")]
 Size = Annotated[
     float,
     typer.Option(min=0.01, max=4.0, help="make: share of the real sites and objects."),
@@ -72,8 +73,8 @@ def world(  # noqa: PLR0913  (each is an option)
     faults: Faulty = "",
     json: Json = False,
 ) -> None:
-    """Make a world of histories like real ones, serve one to crawlers, score them."""
-    from halflife.cli.words import listed
+    """Make a world of realistic histories, serve one to crawlers, score them."""
+    from halflife.cli.words import comma_list
 
     given = names or []
     if what is WorldAction.MAKE:
@@ -84,7 +85,7 @@ def world(  # noqa: PLR0913  (each is an option)
         from halflife.worlds.server import World
 
         with _folder(given, seed, size) as folder:
-            chosen, wrong = listed(sources), listed(faults)
+            chosen, wrong = comma_list(sources), comma_list(faults)
             opened = World.open(folder, chosen, days=days, speed=speed, faults=wrong)
             _serve(opened, port)
 
@@ -109,7 +110,7 @@ def _make(
 
 @contextmanager
 def _folder(given: list[str], seed: int, size: float) -> Iterator[Path]:
-    """Give the folder that was named, or one with a world of this seed."""
+    """Yield the named folder, or a temporary one with a world of this seed."""
     import tempfile
 
     from halflife.worlds.make import make
@@ -123,7 +124,7 @@ def _folder(given: list[str], seed: int, size: float) -> Iterator[Path]:
 
 
 def _serve(opened: "World", port: int) -> None:
-    """Serve a world until somebody interrupts it."""
+    """Serve a world until it is interrupted."""
     import threading
 
     from halflife.cli import show
@@ -140,22 +141,22 @@ def _serve(opened: "World", port: int) -> None:
 
 
 def _score(given: list[str], *, json: bool) -> None:
-    """Say how fresh the clients of a served world are."""
+    """Print how fresh the clients of a served world are."""
     from halflife.cli import show
     from halflife.core.errors import UsageError
 
     if len(given) != 1:
         raise UsageError("world score asks one desk: halflife world score URL")
-    told = _asked(given[0].rstrip("/") + "/score")
+    score = _fetch_json(given[0].rstrip("/") + "/score")
     if json:
-        show.emit(told)
+        show.emit(score)
         return
     shown = ("client", "freshness", "requests", "requests_a_day")
-    show.table([show.flat({n: row[n] for n in shown}) for row in told["results"]])
+    show.table([show.flat({n: row[n] for n in shown}) for row in score["results"]])
 
 
-def _asked(url: str) -> dict[str, Any]:
-    """Return what a desk answers."""
+def _fetch_json(url: str) -> dict[str, Any]:
+    """Return the JSON answer of a desk."""
     import urllib.request
     from json import loads
     from urllib.error import URLError
@@ -166,7 +167,7 @@ def _asked(url: str) -> dict[str, Any]:
         raise UsageError(f"{url}: a world is served on loopback, as http://127.0.0.1")
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310
-            found: dict[str, Any] = loads(answer.read())
-            return found
+            document: dict[str, Any] = loads(answer.read())
+            return document
     except (URLError, ValueError) as error:
         raise UsageError(f"{url}: no world answers there ({error})") from None
