@@ -177,7 +177,7 @@ def _coverage(audited: "SourceAudit") -> str:
 
 
 def _coverage_verdict(audited: "SourceAudit") -> str:
-    """Return whether the observed coverage agrees with the nominal audited.
+    """Return whether the observed coverage agrees with the nominal one.
 
     An interval of the coverage may contain 95 % only because it is wide.
     """

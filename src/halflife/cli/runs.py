@@ -47,7 +47,7 @@ def _lines(account: "RunAccount") -> list[str]:
     ]
     lines += [
         f"  {one.source}: {count(one.looks, 'fetch', 'fetches')}, "
-        f"{one.changed} account a change, {one.failed} failed"
+        f"{one.changed} found a change, {one.failed} failed"
         for one in account.pages
     ]
     for look in account.listed:
