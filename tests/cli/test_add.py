@@ -121,7 +121,7 @@ def test_what_is_known_better_is_believed(empty, server, asked):
         ((JSON, b'[{"a": 1}, {"a": 1}]'), ("--kind", "listing"), "--key"),
         (("text/xml", b"<OAI-PMH></OAI-PMH>"), (), "install halflife-oai"),
         (("text/html", b"<p>hello"), ("--kind", "tea"), "cannot be kept as tea"),
-        ((JSON, b"[]"), ("--records", "x.y"), "what you said"),
+        ((JSON, b"[]"), ("--records", "x.y"), "with the given options"),
         ((JSON, b"[1]"), ("--header", "nonsense"), "--header"),
         ((JSON, b"[1]"), ("--header", "Authorization: hunter2"), "environment"),
     ],

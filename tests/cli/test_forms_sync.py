@@ -254,7 +254,9 @@ def test_nothing_is_foreseen_of_a_copy_that_is_not_whole(office, counter, asked,
         asked("sync", "--max-requests", most)
         with bootstrap.reading(config) as store:
             now = bootstrap.clock()
-            foreseen.append(rows.alone(Appraiser(config, store, now), config.source[0]))
+            foreseen.append(
+                rows.row_of_source(Appraiser(config, store, now), config.source[0])
+            )
     (before, nothing), (after, cast) = foreseen
     assert nothing is None
     assert before.why.startswith("its first crawl goes on; ")

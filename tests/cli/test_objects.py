@@ -202,7 +202,7 @@ def test_a_study_of_some_objects_by_another_attribute(cars, asked):
         ("forecast cars --target .9", "--target: is for pages; ask"),
         ("forecast cars --where make=", "filter"),
         ("forecast cars --where nope=1", "filter: no attribute 'nope'"),
-        ("forecast cars --where make='Opel'", "--where: no object of cars is such"),
+        ("forecast cars --where make='Opel'", "--where: no object of cars matches"),
         ("when cars --recall 1", "--recall: 1 is not between 0 and 1"),
         ("when cars --precision 0", "--precision: 0 is not between 0 and 1"),
         ("when cars", "say what to keep: either --precision Q or --recall Q"),

@@ -91,7 +91,7 @@ def test_policies_for_known_tuples_are_compared(history, asked):
     ("words", "said"),
     [
         (["--query-new", "--attributes", "city,wheels"], "no column 'wheels'"),
-        (["--query-new"], "say which columns"),
+        (["--query-new"], "name the columns"),
         (["--query-new", "--attributes", "city", "--policies", "luck"], "'luck'"),
         (
             ["--query-new", "--attributes", "city", "--from", "2026-02-05", "--to",

@@ -147,7 +147,7 @@ def test_records_without_a_key_are_asked_for_one(page, server):
     rows = [{"who": "Ann", "what": n // 2} for n in range(6)]
     server.pages["/rows"] = "application/json", json.dumps(rows).encode()
     answer = tried(page, f"{server.url}/rows", kind="listing")
-    assert "Say which field names a record" in answer.text
+    assert "Choose the field that names a record" in answer.text
     assert not shown(answer).cssselect("form[data-preview]")
     options = [one.get("value") for one in shown(answer).cssselect("#keys option")]
     assert options == ["who", "what"]

@@ -22,7 +22,7 @@ from halflife.engine import bootstrap
 from halflife.engine.export_rows import ExportSelection
 from halflife.stores.change_log import remove_before
 from halflife.web import record_stream
-from halflife.web.record_stream import RecordStream, exported
+from halflife.web.record_stream import RecordStream, export_parts
 from halflife.web.server import ServeWish, prepare
 from sink_parts import changes, opened, settings
 
@@ -253,7 +253,7 @@ def test_many_records_come_in_parts_and_an_ended_visit_ends_the_reading(
     made, monkeypatch
 ):
     monkeypatch.setattr(record_stream, "PART", 100)
-    rows = RecordStream(exported(Config.load(made), ExportSelection("jobs")))
+    rows = RecordStream(export_parts(Config.load(made), ExportSelection("jobs")))
 
     async def some():
         await rows.begin()
@@ -334,7 +334,7 @@ def test_a_reading_token_reads_and_sets_nothing_going(scoped):
         assert answer.status == 403
         assert answer.json["status"] == 403
         assert 'needs one with scope = "act"' in answer.json["said"]
-    assert scoped.site.deeds.jobs == []
+    assert scoped.site.background.jobs == []
 
 
 def test_an_acting_token_decides(scoped):
@@ -390,7 +390,7 @@ def test_a_cookie_alone_sets_nothing_going_even_from_our_own_page(scoped):
     assert answer.status == 403
     assert "a cookie alone" in answer.json["said"]
     assert scoped.ask("GET", "/api/v1/jobs", {"Cookie": cookie}).status == 200
-    assert scoped.site.deeds.jobs == []
+    assert scoped.site.background.jobs == []
 
 
 def test_who_has_no_token_is_told_how_to_send_one(full):

@@ -260,5 +260,5 @@ def test_a_refusal_is_a_page_with_a_style(served, open_tab, browser):
 
 def test_an_unknown_page_is_styled(served, open_tab):
     tab = open_tab(served.address, **DESK).goto("nowhere")
-    assert tab.locator("h1").inner_text() == "Not here"
+    assert tab.locator("h1").inner_text() == "Not found"
     assert tab.locator("header nav a").count() >= 6

@@ -115,8 +115,8 @@ def test_who_has_done_something_sees_what_was_known_meanwhile(
     assert here.get("/overview.json").status == 200
     slow.clear()
     here.site.board.forget()
-    text = shown(here, "/overview", "What has happened since is being worked out")
-    assert "What has happened since is being worked out" in text
+    text = shown(here, "/overview", "Later changes are being worked out")
+    assert "Later changes are being worked out" in text
     assert "keeps it for the next day" in text or "sync by" in text
 
 

@@ -25,7 +25,7 @@ from halflife.web import (
     showcase,
     words,
 )
-from halflife.web.actions import Deeds, Done, Job
+from halflife.web.actions import BackgroundJobs, Job, JobOutcome
 from halflife.web.board import Board
 from halflife.web.rows import SourceRow
 from web_states import STATES
@@ -50,7 +50,7 @@ def seen(made):
 def deeds():
     """Things done in the background, and how often somebody heard of an end."""
     ends = []
-    found = Deeds(lambda: ends.append(1))
+    found = BackgroundJobs(lambda: ends.append(1))
     found.ends = ends
     return found
 
@@ -205,8 +205,12 @@ def test_the_inbox_sets_missing_and_new_side_by_side(full):
 
 def test_a_decision_that_is_taken_back_was_never_carried_out(deeds):
     done = []
-    job = deeds.start("accept", lambda: done.append(1) or Done(""), run=4, grace=0.2)
-    again = deeds.start("accept", lambda: done.append(2) or Done(""), run=4, grace=0.2)
+    job = deeds.start(
+        "accept", lambda: done.append(1) or JobOutcome(""), run=4, grace=0.2
+    )
+    again = deeds.start(
+        "accept", lambda: done.append(2) or JobOutcome(""), run=4, grace=0.2
+    )
     assert again.id == job.id  # a second click decides nothing new
     assert deeds.jobs[0].undo
     assert deeds.undo(job.id)
@@ -218,7 +222,7 @@ def test_a_decision_that_is_taken_back_was_never_carried_out(deeds):
 
 
 def test_a_decision_that_was_carried_out_cannot_be_taken_back(deeds):
-    job = deeds.start("accept", lambda: Done("it is"), run=4, grace=0.02)
+    job = deeds.start("accept", lambda: JobOutcome("it is"), run=4, grace=0.02)
     while not deeds.ends:
         time.sleep(0.01)
     assert not deeds.undo(job.id)

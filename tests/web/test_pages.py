@@ -423,7 +423,7 @@ def test_unknown_sources_and_pages_are_said_to_be_so(full):
     for path in ("/source?name=nix", "/nix", "/static/x.css", "/copy?item=nix"):
         answer = full.get(path)
         assert answer.status == 404
-        assert "<h1>Not here</h1>" in answer.text
+        assert "<h1>Not found</h1>" in answer.text
     assert full.get("/source.json?name=nix").json["status"] == 404
     assert full.post("/sync", "source=nix").status == 404
 

@@ -24,5 +24,5 @@ def test_the_overview_names_sinks_that_fail(tmp_path, visit):
         deliver(config, store)
     text = visit(config.path).get("/overview").text
     assert "1 <span" in text
-    assert "of 2 get what changed" in text
+    assert "of 2 receive changes" in text
     assert "bad, 3 behind: 1 try failed: it exited with 1" in text

@@ -76,7 +76,7 @@ class LoggedFields(Mapping[str, tuple[Any, Any]]):
     Most sinks pass the text on as it is.
     """
 
-    __slots__ = ("_found", "text")
+    __slots__ = ("_parsed", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""What people can set going from a page: syncs, decisions, the demo."""
+"""Jobs that a page can start: syncs, decisions, the demo."""
 
 import asyncio
 import threading
@@ -20,22 +20,22 @@ from halflife.readers.containment import describe
 from halflife.web import showcase, words
 
 REMEMBERED = 20
-GRACE = 8.0  # seconds in which a decision can be taken back; a person reads, and thinks
-UNDONE = "taken back in time: nothing was changed"
+GRACE = 8.0  # seconds in which a decision can be undone
+UNDONE = "undone in time: nothing was changed"
 
 
 @dataclass(slots=True)
 class Job:
-    """Something that was set going.
+    """A job that was started.
 
     Attributes:
         id: Its number.
-        what: What it does, in words.
-        source: The source it is about; empty if none.
+        what: A description of what it does.
+        source: Its source; empty if none.
         state: ``running``, ``done``, ``partly``, ``failed`` or ``undone``.
-        said: What came of it.
-        run: The run that a decision is about; 0 if it is about none.
-        undo: Whether it can be taken back: nothing was done yet.
+        said: Its result, as text.
+        run: The run that it decides about; 0 if none.
+        undo: Whether it can be undone: nothing was written yet.
 
     """
 
@@ -48,21 +48,21 @@ class Job:
     undo: bool = False
 
 
-class Done(NamedTuple):
-    """What came of something, in words, and whether it went well.
+class JobOutcome(NamedTuple):
+    """The result of a job as text, and whether it succeeded.
 
-    ``state`` is ``done``, ``partly`` if something of it failed or waits, or ``failed``.
+    ``state`` is ``done``, ``partly`` if a part of it failed or waits, or ``failed``.
     """
 
-    said: str
+    text: str
     state: str = "done"
 
 
-class Deeds:
-    """Does things in the background and remembers what came of them.
+class BackgroundJobs:
+    """Runs jobs in the background and remembers their results.
 
     Args:
-        ended: Is called when something was done.
+        ended: Called when a job has ended.
 
     """
 
@@ -74,22 +74,22 @@ class Deeds:
 
     @property
     def jobs(self) -> list[Job]:
-        """What was set going, latest first, as it stands now."""
+        """The jobs, latest first, with their present state."""
         return [replace(job) for job in list(self._jobs)[::-1]]
 
     def start(
         self,
         what: str,
-        work: Callable[[], Done],
+        work: Callable[[], JobOutcome],
         source: str = "",
         *,
         run: int = 0,
         grace: float = 0.0,
     ) -> Job:
-        """Begin something; it goes on after this has returned.
+        """Start a job in the background.
 
-        For ``grace`` seconds it waits, and ``undo`` takes it back. A decision that
-        waits already is not made twice.
+        It waits for ``grace`` seconds, in which ``undo`` cancels it. A decision that
+        waits already is not started twice.
         """
         with self._lock:
             waits = [job for job in self._jobs if job.undo and job.run == run]
@@ -98,11 +98,11 @@ class Deeds:
             job = Job(next(self._numbers), what, source, run=run, undo=grace > 0)
             self._jobs.append(job)
         given = job, work, grace
-        threading.Thread(target=self._do, args=given, daemon=True).start()
+        threading.Thread(target=self._run, args=given, daemon=True).start()
         return job
 
     def undo(self, number: int) -> bool:
-        """Take back what waits; say whether it was in time."""
+        """Cancel a waiting job; return whether it was in time."""
         with self._lock:
             waits = [job for job in self._jobs if job.undo and job.id == number]
             for job in waits:
@@ -110,37 +110,38 @@ class Deeds:
         return bool(waits)
 
     def _waited(self, job: Job, grace: float) -> bool:
-        """Wait until it cannot be taken back any more; say whether it was not."""
+        """Wait until it can no longer be undone; return whether it was not."""
         if grace > 0:
             sleep(grace)
         with self._lock:
             job.undo = False
             return job.state == "running"
 
-    def _do(self, job: Job, work: Callable[[], Done], grace: float) -> None:
+    def _run(self, job: Job, work: Callable[[], JobOutcome], grace: float) -> None:
         if not self._waited(job, grace):
             return
         try:
-            said, state = work()
+            text, state = work()
         except (HalflifeError, OSError) as error:
-            said, state = str(error), "failed"
+            text, state = str(error), "failed"
         except Exception as error:  # noqa: BLE001  (else it would run for ever)
-            said, state = f"an error of the program: {describe(error)}", "failed"
-        job.said = words.plain(said)
-        self._ended()  # whoever sees that it is done sees what it did, too
+            text, state = f"an error of the program: {describe(error)}", "failed"
+        job.said = words.plain(text)
+        self._ended()  # before the state, so that pages with it show the result, too
         job.state = state
 
 
-def sync(config: Config, name: str) -> Done:
-    """Do what ``halflife sync NAME`` does; return what came of it.
+def sync(config: Config, name: str) -> JobOutcome:
+    """Do what ``halflife sync NAME`` does; return the outcome.
 
-    Somebody waits for it, so that it may draw on what the budget's window has left.
+    A person waits for it, so it may spend all that the budget's window has left.
     """
-    chosen = once.fetched(config, [name])
+    chosen, errand = once.fetched(config, [name]), Errand(draws=True)
     with bootstrap.writing(config) as store:
-        done = asyncio.run(once.sync(config, store, chosen, Errand(draws=True), Stop()))
-    said = [line for report in done for line in _lines(report)]
-    return Done("; ".join(said), max(map(_state, done), default="done", key=_GRAVITY))
+        reports = asyncio.run(once.sync(config, store, chosen, errand, Stop()))
+    lines = [line for report in reports for line in _lines(report)]
+    state = max(map(_state, reports), default="done", key=_GRAVITY)
+    return JobOutcome("; ".join(lines), state)
 
 
 _STATES = ("done", "partly", "failed")
@@ -148,7 +149,7 @@ _GRAVITY = _STATES.index
 
 
 def _lines(report: Report) -> list[str]:
-    """Return what came of a piece of work, and why what failed did so."""
+    """Return the result of a job, and its errors."""
     result = report.result.words(trouble=False) if report.result else ""
     failed = report.failed() or ([report.trouble] if report.trouble else [])
     failed = failed or (_troubles(report.result) if report.result else [])
@@ -156,14 +157,14 @@ def _lines(report: Report) -> list[str]:
 
 
 def _troubles(result: Result) -> list[str]:
-    """Return what went wrong with some items of sources that answered otherwise."""
+    """Return the errors of single items of sources that answered otherwise."""
     rows = result.row().get("results")
-    some = rows if isinstance(rows, list) else []
-    return [f"{one['source']}: {one['trouble']}" for one in some if one["trouble"]]
+    rows = rows if isinstance(rows, list) else []
+    return [f"{row['source']}: {row['trouble']}" for row in rows if row["trouble"]]
 
 
 def _state(report: Report) -> str:
-    """Say whether a piece of work went well."""
+    """Return the state of a job by its report."""
     if report.trouble and not report.partly:
         return "failed"
     failed = any(report.failures.values()) or report.trouble or report.mishandled
@@ -176,24 +177,24 @@ def push(config: Config, urls: Sequence[str]) -> pushed_hints.PushOutcome:
         return pushed_hints.push(store, config, urls, bootstrap.clock())
 
 
-def accept(config: Config, run: int) -> Done:
-    """Believe the answer that a run put aside."""
+def accept(config: Config, run: int) -> JobOutcome:
+    """Accept the answer that a run held."""
     with bootstrap.writing(config) as store:
-        return Done(held_answers.accept(config, store, run).words)
+        return JobOutcome(held_answers.accept(config, store, run).words)
 
 
-def keep(config: Config, run: int) -> Done:
-    """Keep the copy as it is: what a run put aside is not believed."""
+def keep(config: Config, run: int) -> JobOutcome:
+    """Reject the answer that a run held; the copy stays."""
     with bootstrap.writing(config) as store:
         source = held_answers.keep(config, store, run).source
-    return Done(f"{source}: the copy stays as it is")
+    return JobOutcome(f"{source}: the copy stays as it is")
 
 
 def demo(folder: Path, pages: int = 120, days: int = 20) -> Path:
-    """Keep a made-up site over HTTP on loopback; return its settings.
+    """Keep a generated site over HTTP on loopback; return its settings.
 
-    Lists, a form and a search that nobody has to be asked for are added, so that
-    there is something on every page. The budget grows by what these spent.
+    Sample lists, a form and a search are added without fetching, so that every page
+    has content. The budget grows by the requests these would have spent.
     """
     from halflife.demo.run import Options, run  # noqa: PLC0415  (slow)
 

@@ -1,4 +1,4 @@
-"""What goes on right now: whether the service runs, and which syncs are under way."""
+"""Current activity: whether the service runs, and which syncs are under way."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def take(store: Store, now: float) -> dict[str, Any]:
 
 
 def service_words(state: ServiceState, now: float) -> str:
-    """Return whether the service runs, in words.
+    """Return the state of the service, as text.
 
     >>> service_words(ServiceState("running", 1.0, 2.0), 2.0 + 40 / 86400)
     'running, last turn 40 s ago'
@@ -48,25 +48,25 @@ def under_way(store: Store, now: float) -> list[dict[str, Any]]:
     """Return the syncs that are under way: since when, and requests so far."""
     here = Owner.here()
     alive = [
-        one.source
-        for one in store.reports.holders()
-        if one.expires > now and not one.owner.is_gone(here)
+        lease.source
+        for lease in store.reports.holders()
+        if lease.expires > now and not lease.owner.is_gone(here)
     ]
-    found = []
+    rows = []
     for name in sorted(alive)[:MOST]:
         for run in store.reports.recent_runs(name, 1):
             row = {"source": name, "since": words.date(run.began)}
             age = words.span(max(now - run.began, 0.0))
-            said = f"{count(run.requests, 'request')} so far, for {age}"
-            found.append({**row, "requests": run.requests, "words": said})
-    return found
+            text = f"{count(run.requests, 'request')} so far, for {age}"
+            rows.append({**row, "requests": run.requests, "words": text})
+    return rows
 
 
 def progress(jobs: Sequence[Job], running: Sequence[dict[str, Any]]) -> dict[int, str]:
-    """Return how far jobs that run have got, in words, by their numbers."""
-    said = {row["source"]: row["words"] for row in running}
+    """Return the progress of running jobs as text, by their numbers."""
+    texts = {row["source"]: row["words"] for row in running}
     return {
-        job.id: said[job.source]
+        job.id: texts[job.source]
         for job in jobs
-        if job.state == "running" and job.source in said
+        if job.state == "running" and job.source in texts
     }

@@ -1,4 +1,4 @@
-"""The page that adds a source: an address is tried, shown, and written."""
+"""The page that adds a source: fetch an address, show the guess, save it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from halflife.web.app import ProjectPages
 
 UNUSABLE, CLASH, GONE, BROKEN = 422, 409, 410, 500
-AGAIN = "2"  # seconds after which a browser without scripts asks again
+AGAIN = "2"  # seconds after which a browser without scripts reloads
 LOST = "This trial is no longer kept. Fetch the address again."
 
 
 @dataclass(frozen=True, slots=True)
 class AddForm:
-    """What was typed to add a source.
+    """The form to add a source, as it was filled in.
 
     Attributes:
         given: The fields, by their names.
-        fields: The fields of records that are to be kept.
+        fields: The fields of records to keep.
 
     """
 
@@ -41,7 +41,7 @@ class AddForm:
     fields: Sequence[str] = ()
 
     def values(self) -> dict[str, Any]:
-        """Return it as settings; raise ``ValuesError``."""
+        """Return its values as settings; raise ``ValuesError``."""
         name = self.given.get("name", "").strip() or None
         return {
             **form_values.source_values(self.given),
@@ -51,7 +51,7 @@ class AddForm:
 
 
 class AddPage:
-    """The addresses at which a source is added.
+    """The routes of the page that adds a source.
 
     Args:
         site: The pages that these belong to.
@@ -62,7 +62,7 @@ class AddPage:
         self._site = site
 
     def routes(self) -> list[BaseRoute]:
-        """Return every address."""
+        """Return all routes."""
         return [
             Route("/add", self.show),
             Route("/add", self.begin, methods=["POST"]),
@@ -71,7 +71,7 @@ class AddPage:
         ]
 
     def show(self, request: Request) -> Response:
-        """Answer with the form, or with what a trial has found."""
+        """Answer with the form, or with the result of a trial."""
         params = request.query_params
         form = AddForm(dict(params), params.getlist("field"))
         name = params.get("trial", "")
@@ -91,7 +91,7 @@ class AddPage:
         )
 
     async def begin(self, request: Request) -> Response:
-        """Begin a trial."""
+        """Start a trial."""
         form = AddForm(_given(await request.form()))
         return await run_in_threadpool(self._begin, form)
 
@@ -107,7 +107,7 @@ class AddPage:
     async def save(self, request: Request) -> Response:
         """Write the source into the settings."""
         sent = await request.form()
-        chosen = [str(one) for one in sent.getlist("field")]
+        chosen = [str(name) for name in sent.getlist("field")]
         form = AddForm(_given(sent), chosen)
         answer = await run_in_threadpool(self._save, form)
         if isinstance(answer, Response):
@@ -133,9 +133,9 @@ class AddPage:
         except ClashError as error:
             return self._respond(form, CLASH, trial=trial, clash=error)
         except ConfigError as error:
-            said = {"": words.plain(error)}
-            return self._respond(form, BROKEN, trial=trial, errors=said)
-        make_known(self._site)
+            wrong = {"": words.plain(error)}
+            return self._respond(form, BROKEN, trial=trial, errors=wrong)
+        register_pages(self._site)
         return proposal
 
     def _respond(
@@ -148,12 +148,12 @@ class AddPage:
         clash: ClashError | None = None,
     ) -> Response:
         config, wrong = self._site.board.config(), dict(errors or {})
-        told = None if trial is None else trials.told(trial, config)
+        result = None if trial is None else trials.trial_answer(trial, config)
         proposal = self._proposed(form, trial, wrong)
         answer: Answer = {
-            "trial": told,
-            "inputs": self._inputs(form, told),
-            "chosen": set(form.fields) or set((told or {}).get("fields", ())),
+            "trial": result,
+            "inputs": self._inputs(form, result),
+            "chosen": set(form.fields) or set((result or {}).get("fields", ())),
             "errors": wrong,
             "proposal": proposal,
             "clash": clash,
@@ -168,14 +168,14 @@ class AddPage:
             answer=answer,
             waiting=self._site.board.waiting,
         )
-        running = told is not None and told["state"] == "running"
+        running = result is not None and result["state"] == "running"
         headers = {"refresh": AGAIN} if running else {}
         return Response(html, status, headers, media_type="text/html")
 
     def _proposed(
         self, form: AddForm, trial: AddressTrial | None, wrong: dict[str, str]
     ) -> Proposal | None:
-        """Return the change that a form makes; if there is none, say what is wrong."""
+        """Return the change that a form makes; if there is none, fill ``wrong``."""
         if trial is not None and trial.state == "failed":
             wrong.setdefault("url", words.plain(trial.trouble))
         if trial is None or trial.state != "done" or trial.guess is None:
@@ -187,12 +187,12 @@ class AddPage:
                 wrong |= error.why
             return None
 
-    def _inputs(self, form: AddForm, told: Answer | None) -> dict[str, str]:
-        """Return what stands in the fields: what was typed, or what is usual."""
+    def _inputs(self, form: AddForm, result: Answer | None) -> dict[str, str]:
+        """Return the contents of the fields: what was typed, or defaults."""
         usual = {"url": "", "name": "", "target": "", "weight": "", "max_requests": ""}
-        found = told or {}
-        usual |= {"url": found.get("url", ""), "name": found.get("name", "")}
-        usual |= dict(found.get("given", {}))
+        result = result or {}
+        usual |= {"url": result.get("url", ""), "name": result.get("name", "")}
+        usual |= dict(result.get("given", {}))
         given = {name: words.plain(value) for name, value in form.given.items()}
         target = form.given.get("target", "")
         return {**usual, **given, "target": target}
@@ -203,15 +203,15 @@ def _given(form: Mapping[str, Any]) -> dict[str, str]:
 
 
 def corrections(given: Mapping[str, str]) -> Corrections:
-    """Return what somebody knows better than it can be guessed."""
+    """Return the corrections of a guess in a form."""
     names = ("records", "key", "next")
     return Corrections(**{name: given.get(name, "").strip() for name in names})
 
 
 def start_trial(site: "ProjectPages", given: Mapping[str, str]) -> AddressTrial:
-    """Begin to try an address; raise ``UsageError`` if it is none.
+    """Start a trial of an address; raise ``UsageError`` if it is none.
 
-    If it names an earlier trial of the same address, nothing is asked for twice.
+    If the form names an earlier trial of the same address, its answers are used again.
     """
     url, before = given.get("url", "").strip(), given.get("trial", "")
     if not url:
@@ -228,14 +228,14 @@ def start_trial(site: "ProjectPages", given: Mapping[str, str]) -> AddressTrial:
 def propose(
     site: "ProjectPages", trial: AddressTrial, values: Mapping[str, Any]
 ) -> Proposal:
-    """Return the change that adds what was tried; raise ``ValuesError``."""
-    return site.desk.add(trials.settings(trial, site.board.config(), values))
+    """Return the change that adds the source of a trial; raise ``ValuesError``."""
+    return site.desk.add(trials.trial_source(trial, site.board.config(), values))
 
 
-def make_known(site: "ProjectPages") -> str:
-    """Let the state know the pages that the settings name now; say what was wrong.
+def register_pages(site: "ProjectPages") -> str:
+    """Write the pages of the settings to the state; return what was wrong.
 
-    If it cannot be written now, the next sync does the same.
+    If the state cannot be written now, the next sync does it.
     """
     try:
         with bootstrap.writing(site.board.config()):

@@ -1,4 +1,4 @@
-"""The API for programs: what the page shows and does, under ``/api/v1/``."""
+"""The HTTP API under ``/api/v1/``: what the pages show and do."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -22,7 +22,7 @@ from halflife.stores import Store
 from halflife.web import api_values, words
 from halflife.web.guard import API
 from halflife.web.openapi import ApiParameter, ApiRoute, describe
-from halflife.web.record_stream import RecordStream, exported
+from halflife.web.record_stream import RecordStream, export_parts
 from halflife.web.replies import as_json, read_json
 from halflife.web.settings_api import SettingsApi
 
@@ -37,7 +37,7 @@ SORTED = tuple(
     ApiParameter(name, about)
     for name, about in (
         ("sort", "Name, health, kind, quality, rate, items, sync-by or last."),
-        ("order", "`desc` to turn it round."),
+        ("order", "`desc` to reverse the order."),
         ("health", "Only those of this health."),
         ("kind", "Only those of this kind."),
         ("q", "Only those with this in their names."),
@@ -48,10 +48,10 @@ VERSION = "Versions back from the current one, or a time in ISO 8601"
 
 
 class Api:
-    """The addresses for programs.
+    """The routes of the API.
 
     Args:
-        site: The pages, whose answers these are.
+        site: The pages with the same answers.
 
     """
 
@@ -61,19 +61,19 @@ class Api:
         self.table = (*self._shown(), *self._held(), *self._done(), *more)
 
     def routes(self) -> list[BaseRoute]:
-        """Return every address."""
+        """Return all routes."""
         found: list[BaseRoute] = [
-            Route(PREFIX + one.path, one.endpoint, methods=[one.method])
-            for one in self.table
+            Route(PREFIX + route.path, route.endpoint, methods=[route.method])
+            for route in self.table
         ]
         return found
 
     def _shown(self) -> Iterator[ApiRoute]:
-        """Return the addresses of what the pages show."""
+        """Return the routes of the contents of pages."""
         name = ApiParameter("name", "The name of a source.")
         budget = ApiParameter("budget", "Requests in the window of the budget.", WHOLE)
         for path, page, about, given in (
-            ("overview", "overview", "How all sources are.", ()),
+            ("overview", "overview", "The state of all sources.", ()),
             ("sources", "sources", "All sources, 100 at a time.", (*SORTED, PAGE)),
             ("sources/{name}", "source", "All of one source.", (name, PAGE)),
             ("plan", "plan", "What is fetched in the next 24 hours, and why.", ()),
@@ -85,26 +85,26 @@ class Api:
             operation = page.replace("-", "_")
             endpoint = partial(self._site.data, page)
             yield ApiRoute("GET", f"/{path}", operation, about, endpoint, given)
-        about = "What was set going, latest first."
+        about = "The jobs, latest first."
         yield ApiRoute("GET", "/jobs", "jobs", about, self._site.jobs)
 
     def _held(self) -> Iterator[ApiRoute]:
-        """Return the addresses of what is held, and of what became of it."""
+        """Return the routes of copies and their changes."""
         source = ApiParameter("source", "The name of a source.")
         item = ApiParameter("item", "The key of a page or record.", required=True)
         since = ApiParameter("since", "After this number, or since a time in ISO 8601.")
         most = {"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL}
-        about = "What changed, oldest first; `next` is where to go on."
+        about = "Changes, oldest first; `next` is the number to continue from."
         given: tuple[ApiParameter, ...]
         given = (since, source, ApiParameter("most", "How many at most.", most))
         yield ApiRoute("GET", "/changes", "changes", about, self.changes, given)
-        about = "What is held of a source, one JSON object a line."
+        about = "The records or pages of a source, one JSON object a line."
         given = (source, ApiParameter("as_of", "As it was then, in ISO 8601."))
         lines, path = "application/x-ndjson", "/records/{source}"
         yield ApiRoute(
             "GET", path, "records", about, self.records, given, media_type=lines
         )
-        about = "What differs between two versions of a page or record."
+        about = "The differences between two versions of a page or record."
         old = ApiParameter("from", f"{VERSION}; 1 unless given.")
         new = ApiParameter("to", f"{VERSION}; 0 unless given.")
         given = (item, source, old, new)
@@ -127,8 +127,8 @@ class Api:
         yield ApiRoute("GET", "/openapi.json", "openapi", about, self.description)
 
     def _done(self) -> Iterator[ApiRoute]:
-        """Return the addresses that set something going."""
-        about = "Begin a sync; the answer is the job, and `jobs` tells its end."
+        """Return the routes that start jobs."""
+        about = "Start a sync; the answer is the job, and `jobs` shows its result."
         body: dict[str, Any] = {"source": TEXT}
         yield ApiRoute("POST", "/sync", "sync", about, self.sync, body=body)
         about = "Decide about an answer in the inbox; the answer is the job."
@@ -144,7 +144,7 @@ class Api:
         return as_json(describe(PREFIX, self.table))
 
     def changes(self, request: Request) -> Response:
-        """Answer with what changed after a number, and the number to go on from."""
+        """Answer with the changes after a number, and the number to continue from."""
         given, config = request.query_params, self._site.board.config()
         most = api_values.whole("most", given.get("most", str(USUAL)), 1, MOST)
         names = [given["source"]] if given.get("source") else []
@@ -152,9 +152,9 @@ class Api:
             stored_sources.named(config, store, names)
             after = _cursor(store, given.get("since", "0"))
             end = store.changes.last()  # more may come while these are read
-            some = change_feed.read(store, after, names, end)
-            found = list(islice(some, most))
-            more = next(some, None) is not None
+            changes = change_feed.read(store, after, names, end)
+            found = list(islice(changes, most))
+            more = next(changes, None) is not None
         return as_json(
             {
                 "results": [change_feed.row(c, words.date(c.at)) for c in found],
@@ -164,18 +164,18 @@ class Api:
         )
 
     async def records(self, request: Request) -> Response:
-        """Answer with what is held of a source, line by line."""
+        """Answer with the records or pages of a source, line by line."""
         config = await run_in_threadpool(self._site.board.config)
         name = request.path_params["source"]
         await run_in_threadpool(_check, config, name)
         as_of = request.query_params.get("as_of")
         at = None if as_of is None else api_values.moment("as_of", as_of)
-        rows = RecordStream(exported(config, ExportSelection(name, at)))
+        rows = RecordStream(export_parts(config, ExportSelection(name, at)))
         await rows.begin()
         return StreamingResponse(rows.parts(), media_type="application/x-ndjson")
 
     def diff(self, request: Request) -> Response:
-        """Answer with what differs between two versions."""
+        """Answer with the differences between two versions."""
         given, config = request.query_params, self._site.board.config()
         key = given.get("item", "")
         if not key:
@@ -186,11 +186,11 @@ class Api:
         ]
         with bootstrap.reading(config) as store:
             source = given.get("source", "")
-            old, new = (_version(store, source, key, one) for one in chosen)
+            old, new = (_version(store, source, key, choice) for choice in chosen)
         return as_json(versions.row(old, new, versions.compare(old, new)))
 
     def forecast(self, request: Request) -> Response:
-        """Answer with the quality of a copy in the days to come."""
+        """Answer with the forecast quality of a copy."""
         name = request.path_params["source"]
         days = api_values.days("days", request.query_params.get("days", "0,1,7"))
         cast = forecast(Project(self._site.board.config()), name, days)
@@ -208,7 +208,7 @@ class Api:
         )
 
     async def sync(self, request: Request) -> Response:
-        """Begin a sync."""
+        """Start a sync."""
         given = await _body(request, '{"source": "NAME"}')
         name = given.get("source")
         if not isinstance(name, str):
@@ -216,7 +216,7 @@ class Api:
         return as_json(asdict(await self._site.start_sync(name)), 202)
 
     async def decide(self, request: Request) -> Response:
-        """Accept, retry or keep what a sync put aside."""
+        """Accept, retry or reject an answer that a sync held."""
         like = '{"run": 12, "verdict": "accept"}; a verdict is accept, retry or keep'
         given = await _body(request, like)
         run, verdict = given.get("run"), given.get("verdict")
@@ -226,7 +226,7 @@ class Api:
 
 
 def _check(config: Config, name: str) -> None:
-    """Raise ``UsageError`` unless the settings or the state file know a source."""
+    """Raise ``UsageError`` unless the settings or the state file have a source."""
     with bootstrap.reading(config) as store:
         stored_sources.named(config, store, [name])
 
@@ -243,7 +243,7 @@ async def _body(request: Request, like: str) -> dict[str, Any]:
 
 
 def _cursor(store: Store, since: str) -> int:
-    """Return the number after which changes are asked for."""
+    """Parse the number after which changes are requested."""
     if not api_values.is_whole(since):
         at = api_values.moment("since", since)
         return max(store.changes.before(at), store.changes.removed())
@@ -268,6 +268,6 @@ def _version(store: Store, source: str, key: str, chosen: VersionChoice) -> Item
     if not names:
         raise UsageError(f"no page or record has the key {key!r}")
     if len(names) > 1:
-        said = f"{', '.join(names)} have a record {key!r} each; name the source"
-        raise HTTPException(400, said)
+        message = f"{', '.join(names)} have a record {key!r} each; name the source"
+        raise HTTPException(400, message)
     return versions.record(store, names[0], key, chosen)

@@ -1,4 +1,4 @@
-"""What programs write in an address of the API, as values; else the answer is 400."""
+"""Parsers of parameters of the API; a malformed one is answered with status 400."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ FARTHEST = 3650.0  # days ahead
 
 
 def is_whole(word: str) -> bool:
-    """Say whether a word is a number of no more digits than make sense.
+    """Return whether a word is a whole number of at most ``LONGEST`` digits.
 
     >>> is_whole("12"), is_whole("-1"), is_whole("²"), is_whole("9" * 99)
     (True, False, False, False)
@@ -21,15 +21,15 @@ def is_whole(word: str) -> bool:
 
 
 def whole(name: str, word: str, least: int, most: int) -> int:
-    """Return a whole number within bounds."""
+    """Parse a whole number within bounds."""
     if not is_whole(word) or not least <= int(word) <= most:
-        said = f"{name}: give a whole number from {least} to {most}"
-        raise HTTPException(400, said)
+        message = f"{name}: give a whole number from {least} to {most}"
+        raise HTTPException(400, message)
     return int(word)
 
 
 def moment(name: str, word: str) -> float:
-    """Return a time in ISO 8601 in days since the epoch; UTC unless it says so.
+    """Parse a time in ISO 8601, in days since the epoch; UTC by default.
 
     >>> moment("as_of", "2024-01-01"), moment("as_of", "2024-01-01T18:00:00 06:00")
     (19723.0, 19723.5)
@@ -40,19 +40,19 @@ def moment(name: str, word: str) -> float:
         found = found if found.tzinfo else found.replace(tzinfo=UTC)
         return found.timestamp() / 86400
     except (ValueError, OverflowError):
-        said = f"{name}: give a time such as 2024-01-31 or 2024-01-31T18:00:00Z"
-        raise HTTPException(400, said) from None
+        message = f"{name}: give a time such as 2024-01-31 or 2024-01-31T18:00:00Z"
+        raise HTTPException(400, message) from None
 
 
 def version(name: str, word: str) -> VersionChoice:
-    """Return which version is meant: so many back, or the one of a time."""
+    """Parse a version: so many back, or the one of a time."""
     if is_whole(word):
         return VersionChoice(int(word))
     return VersionChoice(at=moment(name, word))
 
 
 def days(name: str, text: str) -> list[float]:
-    """Return days from now, ascending, out of a list that commas separate.
+    """Parse a comma-separated list of days from now; return them ascending.
 
     >>> days("days", "7,0,0.5")
     [0.0, 0.5, 7.0]
@@ -61,7 +61,7 @@ def days(name: str, text: str) -> list[float]:
         found = sorted({float(word) for word in text.split(",")})
     except ValueError:
         found = []
-    if not 0 < len(found) <= MANY or not all(0 <= one <= FARTHEST for one in found):
-        said = f"{name}: give up to {MANY} numbers from 0 to {FARTHEST:g}, as in 0,1,7"
-        raise HTTPException(400, said)
+    if not 0 < len(found) <= MANY or not all(0 <= day <= FARTHEST for day in found):
+        limits = f"give up to {MANY} numbers from 0 to {FARTHEST:g}, as in 0,1,7"
+        raise HTTPException(400, f"{name}: {limits}")
     return found

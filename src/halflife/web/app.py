@@ -1,4 +1,4 @@
-"""The app: its addresses, and how answers become pages."""
+"""The web app: its routes, and the rendering of answers as pages."""
 
 import secrets
 import sys
@@ -38,13 +38,13 @@ from halflife.web import (
     what_if_page,
     words,
 )
-from halflife.web.actions import Deeds, Done, Job
+from halflife.web.actions import BackgroundJobs, Job, JobOutcome
 from halflife.web.add_page import AddPage
 from halflife.web.api import Api
 from halflife.web.board import Board
 from halflife.web.callbacks import INDEXNOW, HubCallbacks, KeyedPushes
 from halflife.web.edit_page import EditPage
-from halflife.web.guard import API, Guard, Opening, ScopedToken
+from halflife.web.guard import API, Guard, PublicAccess, ScopedToken
 from halflife.web.pages import Answer, Params  # noqa: TC001  (as below)
 from halflife.web.replies import as_json, read_json
 from halflife.web.settings_desk import SettingsDesk
@@ -78,26 +78,26 @@ FILTERS = (
 )
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MOVED = {"league": "audit/league"}  # addresses of earlier versions
-ALWAYS = frozenset({"audit/league"})  # pages that are something without a source
-BELIEVED = frozenset({"plan", "what-if"})  # pages that are nothing without a belief
-WORTH_IT = 1024  # bytes from which on an answer is compressed: it fits a packet below
-QUICK = 4  # of zlib's levels: 90 % of what the highest saves, in a third of its time
-LONG = {"item": 4096, "cursor": 8192}  # characters of what may be long in an address
+ALWAYS = frozenset({"audit/league"})  # pages that need no source
+BELIEVED = frozenset({"plan", "what-if"})  # pages that need estimates of all items
+WORTH_IT = 1024  # bytes of the smallest answer to compress; less fits a packet
+QUICK = 4  # zlib's level: 90 % of the saving of the highest, in a third of its time
+LONG = {"item": 4096, "cursor": 8192}  # characters of long parameters
 STATIC = Path(__file__).parent / "static"
 
 
 @dataclass(frozen=True, slots=True)
 class AppSetting:
-    """How the app is reached, and what it shows.
+    """Settings of the app: its access, and the files that it shows.
 
     Attributes:
         config: The settings file.
         token: The secret that opens it.
-        hosts: Values of ``Host`` that are answered.
+        hosts: Values of ``Host`` that are accepted.
         cookie: The name of the cookie.
-        league: A file with a league; None: one beside the settings.
+        league: A file with a league; None for one beside the settings.
         tokens: Further tokens, for the API.
-        opening: What is open to all.
+        opening: The addresses that need no token.
 
     """
 
@@ -107,7 +107,7 @@ class AppSetting:
     cookie: str = "halflife"
     league: Path | None = None
     tokens: tuple[ScopedToken, ...] = ()
-    opening: Opening = field(default_factory=Opening)
+    opening: PublicAccess = field(default_factory=PublicAccess)
 
 
 class ProjectPages:
@@ -115,7 +115,7 @@ class ProjectPages:
 
     def __init__(self, setting: AppSetting) -> None:
         self.board = Board(setting.config)
-        self.deeds = Deeds(self.board.forget)
+        self.background = BackgroundJobs(self.board.forget)
         self.hubs = HubCallbacks(self.board.config)
         self.pushes = KeyedPushes(self.board.config)
         self.desk = SettingsDesk(lambda: self.board.path, self.board.forget)
@@ -151,22 +151,22 @@ class ProjectPages:
         self._paths: frozenset[str] = frozenset()
 
     def routes(self) -> list[BaseRoute]:
-        """Return every address there is."""
-        found: list[BaseRoute] = [Route("/", partial(self.page, "overview"))]
+        """Return all routes."""
+        routes: list[BaseRoute] = [Route("/", partial(self.page, "overview"))]
         for name in self.answers:
-            found.append(Route(f"/{name}", partial(self.page, name)))
-            found.append(Route(f"/{name}.json", partial(self.data, name)))
-        found += [
-            Route(f"/{old}{end}", moved(f"/{new}{end}"))
+            routes.append(Route(f"/{name}", partial(self.page, name)))
+            routes.append(Route(f"/{name}.json", partial(self.data, name)))
+        routes += [
+            Route(f"/{old}{end}", redirect(f"/{new}{end}"))
             for old, new in MOVED.items()
             for end in ("", ".json")
         ]
-        found += self._further_routes()
-        self._paths = frozenset(one.path for one in found if isinstance(one, Route))
-        return found
+        routes += self._further_routes()
+        self._paths = frozenset(r.path for r in routes if isinstance(r, Route))
+        return routes
 
     def _further_routes(self) -> list[BaseRoute]:
-        """Return the addresses that are no pages."""
+        """Return the routes that are no pages."""
         return [
             Route("/jobs.json", self.jobs),
             Route("/ready.json", self.ready),
@@ -190,14 +190,16 @@ class ProjectPages:
 
     def page(self, name: str, request: Request) -> Response:
         """Answer with a page."""
-        jobs = self.deeds.jobs  # before the survey, which then knows what they did
+        jobs = (
+            self.background.jobs
+        )  # before the survey, so that it includes their results
         seen = self.board.glance()
         first = not seen.rows and name not in ALWAYS
         later = (
             name in BELIEVED if seen.working else name == "what-if" and not seen.priced
         )
-        told = not first and not later
-        answer = self.answers[name](seen, _params(request)) if told else {}
+        has_answer = not first and not later
+        answer = self.answers[name](seen, _params(request)) if has_answer else {}
         own = name.rpartition("/")[2]
         template = "first" if first else "later" if later else own
         html = self.render(
@@ -218,14 +220,14 @@ class ProjectPages:
         return Response(html, media_type="text/html")
 
     def _progress(self, seen: Survey, jobs: Sequence[Job]) -> dict[int, str]:
-        """Return how far the syncs that were set going have got, in words."""
+        """Return the progress of the running syncs, as text by job."""
         if not any(job.state == "running" and job.source for job in jobs):
             return {}
         with bootstrap.reading(seen.config) as store:
             running = activity.under_way(store, bootstrap.clock())
         return activity.progress(jobs, running)
 
-    def render(self, template: str, **said: object) -> str:
+    def render(self, template: str, **values: object) -> str:
         """Return a page as HTML."""
         blank = {"page": "", "now": 0.0, "settings": "", "waiting": 0, "query": ""}
         board = {"visiting": self.board.visiting, "renewing": self.board.working}
@@ -233,29 +235,29 @@ class ProjectPages:
             blank
             | {"titles": navigation.entries(self._paths), "progress": {}}
             | {"renewed": navigation.RENEWED}
-            | {"jobs": self.deeds.jobs, "working": False, "total": 0}
+            | {"jobs": self.background.jobs, "working": False, "total": 0}
             | board
             | {"trouble": words.plain(self.board.trouble)}
-            | said
+            | values
         )
 
     def data(self, name: str, request: Request) -> Response:
-        """Answer with the same as JSON."""
+        """Answer with the content of a page as JSON."""
         answer = self.answers[name](self.board.survey(), _params(request))
         return as_json(answer)
 
     def jobs(self, request: Request) -> Response:
-        """Answer with what was set going."""
+        """Answer with the jobs."""
         del request
-        return as_json({"results": [asdict(job) for job in self.deeds.jobs]})
+        return as_json({"results": [asdict(job) for job in self.background.jobs]})
 
     def ready(self, request: Request) -> Response:
-        """Answer with whether what a page lacked has been worked out."""
+        """Answer whether the estimates that a page lacked are ready."""
         del request
         return as_json({"ready": self.board.ready})
 
     def copy(self, request: Request) -> Response:
-        """Answer with the copy of a page, as a file that nothing takes for a page."""
+        """Answer with the copy of a page, as a plain text file."""
         key = request.query_params.get("item", "")
         with bootstrap.reading(self.board.config()) as store:
             content = store.content(key)
@@ -268,7 +270,7 @@ class ProjectPages:
         return Response(content.body, media_type="text/plain", headers=headers)
 
     def feed(self, request: Request) -> Response:
-        """Answer with what changed as an Atom feed."""
+        """Answer with the changes as an Atom feed."""
         seen = self.board.glance()
         answer = changes_page.changes(seen, _params(request))
         base = str(request.base_url).rstrip("/")
@@ -276,13 +278,13 @@ class ProjectPages:
         return Response(text.encode(), media_type=atom.TYPE)
 
     async def items(self, request: Request) -> Response:
-        """Answer with all items of a source that an address asks for, as a file."""
+        """Answer with all matching items of a source, as a file."""
         seen = await run_in_threadpool(self.board.glance)
         form = request.path_params["form"]
         return await items_page.download(seen, _params(request), form)
 
     def picture(self, request: Request) -> Response:
-        """Answer with what a budget buys, as a picture to share."""
+        """Answer with the chart of quality by budget, as an SVG file."""
         drawn = what_if_page.picture(self.board.survey(), _params(request))
         headers = {
             "content-disposition": 'attachment; filename="what-if.svg"',
@@ -292,48 +294,48 @@ class ProjectPages:
         return Response(drawn, media_type="image/svg+xml", headers=headers)
 
     async def sync(self, request: Request) -> Response:
-        """Begin a sync."""
+        """Start a sync."""
         name = str((await request.form()).get("source", ""))
         await self.start_sync(name)
         return _back("source", name)
 
     async def start_sync(self, name: str) -> Job:
-        """Begin a sync of a source; raise ``UsageError`` if there is none."""
+        """Start a sync of a source; raise ``UsageError`` if there is none."""
         config = await run_in_threadpool(self.board.config)
         config.named([name])
-        return self.deeds.start(
+        return self.background.start(
             f"sync {name}", lambda: actions.sync(config, name), name
         )
 
     async def decide(self, request: Request) -> Response:
-        """Accept, retry or keep what a sync put aside."""
+        """Accept, retry or reject an answer that a sync held."""
         form = await request.form()
         run = pages.whole(str(form.get("run", "")), 0)
         await self.start_verdict(run, str(form.get("verdict", "")), actions.GRACE)
         return _back("inbox")
 
     async def undo(self, request: Request) -> Response:
-        """Take back what was decided, as long as nothing came of it."""
+        """Undo a decision that was not carried out yet."""
         job = pages.whole(str((await request.form()).get("job", "")), 0)
-        if not self.deeds.undo(job):
-            raise UsageError("it is too late to take that back: it was carried out")
+        if not self.background.undo(job):
+            raise UsageError("it is too late to undo that: it was carried out")
         return _back("inbox")
 
     async def start_verdict(self, run: int, verdict: str, grace: float = 0.0) -> Job:
-        """Begin to carry out what a person decided about a run.
+        """Start to carry out a decision about a held answer.
 
-        For ``grace`` seconds it can be taken back, and nothing is written.
+        For ``grace`` seconds nothing is written, and it can be undone.
         """
         config = await run_in_threadpool(self.board.config)
         if verdict == "accept":
-            return self.deeds.start(
+            return self.background.start(
                 f"accept run {run}",
                 lambda: actions.accept(config, run),
                 run=run,
                 grace=grace,
             )
         if verdict == "keep":
-            return self.deeds.start(
+            return self.background.start(
                 f"keep what we have, not run {run}",
                 lambda: actions.keep(config, run),
                 run=run,
@@ -347,37 +349,39 @@ class ProjectPages:
         raise UsageError("a verdict is accept, retry or keep")
 
     async def push(self, request: Request) -> Response:
-        """Take in that pages have changed: IndexNow's ``urlList``."""
+        """Receive reports of changed pages: IndexNow's ``urlList``."""
         try:
             urls = [str(url) for url in (await read_json(request))["urlList"]]
         except (ValueError, TypeError, LookupError, RecursionError):
             raise UsageError('send JSON: {"urlList": ["https://..."]}') from None
         config = await run_in_threadpool(self.board.config)
-        done = await run_in_threadpool(actions.push, config, urls)
-        return as_json(asdict(done), 202 if done.accepted else 200)
+        outcome = await run_in_threadpool(actions.push, config, urls)
+        return as_json(asdict(outcome), 202 if outcome.accepted else 200)
 
     async def demo(self, request: Request) -> Response:
-        """Make up a world, keep it, and show that."""
+        """Generate a sample site, keep it, and show it."""
         del request
-        if not any(j.what == "demo" and j.state == "running" for j in self.deeds.jobs):
-            self.deeds.start("demo", self._demo)
+        if not any(
+            j.what == "demo" and j.state == "running" for j in self.background.jobs
+        ):
+            self.background.start("demo", self._demo)
         return _back("overview")
 
-    def _demo(self) -> Done:
+    def _demo(self) -> JobOutcome:
         folder = Path(tempfile.mkdtemp(prefix="halflife-demo-"))
         self.board.visit(actions.demo(folder))
-        return Done(f"a made-up world was kept for 20 days; it lies in {folder}")
+        return JobOutcome(f"a sample site was kept for 20 days; it lies in {folder}")
 
     async def leave(self, request: Request) -> Response:
-        """Show one's own sources again."""
+        """Show the user's own sources again."""
         del request
         await run_in_threadpool(self.board.visit, None)
         return _back("overview")
 
     def failed(self, request: Request, error: Exception) -> Response:
-        """Answer with what went wrong, and what to do."""
-        status, said = _fault(error)
-        answer = {"status": status, "said": words.plain(said)}
+        """Answer with an error, and what to do."""
+        status, text = _fault(error)
+        answer = {"status": status, "said": words.plain(text)}
         path = request.url.path
         if path.endswith(".json") or path.startswith(API):
             return as_json(answer, status)
@@ -386,7 +390,7 @@ class ProjectPages:
 
 
 def _fault(error: Exception) -> tuple[int, str]:
-    """Return the status of an error, and what people are told of it."""
+    """Return the status of an error, and its message to the user."""
     if isinstance(error, UsageError):
         return 404, str(error)
     if isinstance(error, HTTPException):
@@ -394,9 +398,9 @@ def _fault(error: Exception) -> tuple[int, str]:
     if isinstance(error, HalflifeError):
         return 500, str(error)
     number = secrets.token_hex(4)
-    told = "".join(traceback.format_exception(error))
-    sys.stderr.write(f"halflife: error {number}\n{told}")
-    return 500, f"something is wrong; the terminal says what, under {number}"
+    trace = "".join(traceback.format_exception(error))
+    sys.stderr.write(f"halflife: error {number}\n{trace}")
+    return 500, f"an internal error; the terminal shows it as error {number}"
 
 
 def _params(request: Request) -> dict[str, str]:
@@ -409,8 +413,8 @@ def _back(page: str, name: str = "") -> Response:
     return RedirectResponse(f"/{page}{more}", 303)
 
 
-def moved(address: str) -> Callable[[Request], Response]:
-    """Return what leads from an old address to a new one."""
+def redirect(address: str) -> Callable[[Request], Response]:
+    """Return an endpoint that redirects to a new address."""
 
     def answer(request: Request) -> Response:
         more = f"?{request.url.query}" if request.url.query else ""
@@ -420,7 +424,7 @@ def moved(address: str) -> Callable[[Request], Response]:
 
 
 def static(request: Request) -> Response:
-    """Answer with the style sheet or the script."""
+    """Answer with a style sheet or script."""
     name = request.path_params["name"]
     known = {path.name: path for path in STATIC.iterdir()}
     if name not in known:
@@ -433,7 +437,7 @@ def static(request: Request) -> Response:
 
 
 def create(setting: AppSetting) -> tuple[Starlette, Guard]:
-    """Return the app, and what has to stand before all of it, its errors included."""
+    """Return the app, and the guard that must wrap all of it, errors included."""
     site = ProjectPages(setting)
     app = Starlette(
         routes=site.routes(),
@@ -444,7 +448,7 @@ def create(setting: AppSetting) -> tuple[Starlette, Guard]:
         },
     )
     app.state.site = site
-    # No answer holds a secret of ours: see docs/decisions/compressed-pages.md.
+    # No answer holds a secret of the server: see docs/decisions/compressed-pages.md.
     small = GZipMiddleware(app, minimum_size=WORTH_IT, compresslevel=QUICK)
     guard = Guard(
         small,
@@ -458,7 +462,7 @@ def create(setting: AppSetting) -> tuple[Starlette, Guard]:
 
 
 def hosts(bind: str, port: int, more: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the values of ``Host`` that mean this very server.
+    """Return the values of ``Host`` of this server.
 
     >>> hosts("127.0.0.1", 8787)
     ('127.0.0.1:8787', 'localhost:8787', '[::1]:8787')

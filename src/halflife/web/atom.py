@@ -14,7 +14,7 @@ _HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 def feed(answer: Answer, base: str, settings: str) -> str:
     """Return a feed of the changes that an answer lists.
 
-    ``base`` is the address of this server; ``settings`` tells its feeds apart from
+    ``base`` is the address of this server; ``settings`` distinguishes its feeds from
     those of other settings.
     """
     rows: Sequence[Answer] = answer["results"]
@@ -35,7 +35,7 @@ def feed(answer: Answer, base: str, settings: str) -> str:
 
 
 def _name(settings: str, *parts: str) -> str:
-    """Return the name of a feed or entry, which stays the same for ever."""
+    """Return the permanent id of a feed or entry."""
     return "urn:x-halflife:" + urlencode({"of": settings, "is": ":".join(parts)})
 
 
@@ -45,36 +45,36 @@ def _link(rel: str, address: str, query: Mapping[str, str], kind: str) -> str:
 
 
 def _entry(row: Answer, base: str, settings: str) -> str:
-    one = show(row)
-    what = one["key"] or "the whole answer"
-    title = f"{row['source']}: {what} {one['said']}"
+    change = show(row)
+    what = change["key"] or "the whole answer"
+    title = f"{row['source']}: {what} {change['said']}"
     here = {"source": row["source"], "item": row["key"]}
     if row["to"]:
         address, query = f"{base}/diff", {**here, "from": row["from"], "to": row["to"]}
     else:
         address, query = f"{base}/changes", here
-    body = "".join(_paragraphs(row, one))
+    body = "".join(_paragraphs(row, change))
     return (
         f"<entry><title>{escaped(title)}</title>"
         f"<id>{escaped(_name(settings, 'change', str(row['seq'])))}</id>"
         f"<updated>{escaped(row['at'] or '')}</updated>"
-        f'<category term="{escaped(one["said"])}"/>'
+        f'<category term="{escaped(change["said"])}"/>'
         f"{_link('alternate', address, query, 'text/html')}"
-        # The markup is ours and what is in it is escaped; then all of it is escaped.
+        # The texts in the markup are escaped, and then the markup itself.
         f'<content type="html">{escaped(body)}</content></entry>'
     )
 
 
-def _paragraphs(row: Answer, one: Answer) -> list[str]:
-    found = [f"<p>{escaped(one['why'])}</p>"] if one["why"] else []
-    for field in one["fields"]:
+def _paragraphs(row: Answer, change: Answer) -> list[str]:
+    parts = [f"<p>{escaped(change['why'])}</p>"] if change["why"] else []
+    for field in change["fields"]:
         old = f"<del>{escaped(field['old'])}</del> → " if field["had"] else ""
         new = f"<ins>{escaped(field['new'])}</ins>" if field["has"] else "nothing"
-        found.append(f"<p>{escaped(field['name'])}: {old}{new}</p>")
+        parts.append(f"<p>{escaped(field['name'])}: {old}{new}</p>")
     for line in row["lines"]:
         tag = "del" if line["sign"] == "-" else "ins"
-        said = "".join(part for part, _ in line["parts"])
-        found.append(f"<p><{tag}>{escaped(said)}</{tag}></p>")
-    if one["link"]:
-        found.append(f'<p><a href="{escaped(one["link"])}">The page itself</a></p>')
-    return found
+        text = "".join(part for part, _ in line["parts"])
+        parts.append(f"<p><{tag}>{escaped(text)}</{tag}></p>")
+    if change["link"]:
+        parts.append(f'<p><a href="{escaped(change["link"])}">The page itself</a></p>')
+    return parts

@@ -1,4 +1,4 @@
-"""What an overview begins with: how it stands, and what needs attention."""
+"""The summary at the top of the overview: quality, and what needs attention."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,16 @@ from halflife.web import words
 from halflife.web.rows import SourceRow
 from halflife.web.survey import Survey
 
-NAMED = 2  # sources that a sentence names; of more it says how many
+NAMED = 2  # sources that a sentence names; of more it gives the number
 ORDER = ("held", "failing", "below target", "at risk")  # the most urgent first
-# What is true of all copies of a measure together.
+# The sentence on all copies with a measure.
 HELD = {
     "freshness": "{share} of your pages are current",
     "recall": "{share} of the listed records are in your copies",
     "content": "{share} of your records are true",
     "summary": "Your summaries hold with a chance of {share}",
 }
-# What one source does, and what several do.
+# The predicate of one source, and of several.
 DOES = {
     "failing": ("is failing", "are failing"),
     "held": ("needs you", "need you"),
@@ -30,7 +30,7 @@ SPOKEN = ("failing", "held", "below target", "at risk")
 def sentence(
     seen: Survey, measures: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, str]]:
-    """Return how everything stands: pieces of text, some of which link to a source."""
+    """Return the summary as pieces of text, some of which link to a source."""
     pieces = [{"text": _quality(seen, measures)}]
     urgent = ordered(seen.rows)
     groups = {health: _named(urgent, health) for health in SPOKEN}
@@ -47,15 +47,15 @@ def sentence(
 
 def _quality(seen: Survey, measures: Sequence[Mapping[str, Any]]) -> str:
     if seen.working:
-        return "How current your copies are is being worked out."
+        return "The quality of your copies is being worked out."
     if not measures:
         return "Nothing was fetched yet."
     first = measures[0]
     figure = first["quality"]
-    said = HELD[first["measure"]].format(share=words.share(figure["mean"]))
+    text = HELD[first["measure"]].format(share=words.share(figure["mean"]))
     if figure["low"] < figure["high"]:
-        said += f" ({words.interval(figure['low'], figure['high'])})"
-    return f"{said}."
+        text += f" ({words.interval(figure['low'], figure['high'])})"
+    return f"{text}."
 
 
 def _named(rows: Sequence[SourceRow], health: str) -> list[str]:
@@ -63,7 +63,7 @@ def _named(rows: Sequence[SourceRow], health: str) -> list[str]:
 
 
 def _group(health: str, names: Sequence[str]) -> list[dict[str, str]]:
-    """Return who is like that; a few by name."""
+    """Return the pieces about the sources with a health; a few by name."""
     shown = names if len(names) <= NAMED else names[:1]
     pieces: list[dict[str, str]] = []
     for k, name in enumerate(shown):
@@ -78,8 +78,7 @@ def _group(health: str, names: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _calm(rows: Sequence[SourceRow]) -> str:
-    asked = sum(not math.isnan(row.target) for row in rows)
-    if not asked:
+    if all(math.isnan(row.target) for row in rows):
         return " No source has a target, so none can miss it."
     if any(row.health == "unknown" for row in rows):
         return " Nothing fetched so far needs attention."

@@ -1,4 +1,4 @@
-"""What the audit comes to, in a sentence."""
+"""The result of the audit in a sentence."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from halflife.web import words
 
 NAMED = 3  # sources that a sentence names
-FEW = 20  # outcomes from which on a verdict is more than a guess
+FEW = 20  # outcomes below which no verdict is given
 
 HOLD = "The forecasts hold: of every source they were as right as they claim to be."
 
@@ -30,8 +30,8 @@ def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     for verdict in dict.fromkeys(row["verdict"] for row in wrong):
         names = [words.plain(r["source"]) for r in wrong if r["verdict"] == verdict]
         parts.append(f"of {_listed(names)} are {verdict}")
-    said = "; those ".join(parts)
-    return f"The forecasts {said}: their bounds are widened until they hold."
+    verdicts = "; those ".join(parts)
+    return f"The forecasts {verdicts}: their bounds are widened until they hold."
 
 
 def _listed(names: Sequence[str]) -> str:

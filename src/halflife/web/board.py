@@ -1,4 +1,4 @@
-"""Keeps what the pages show, and takes a new survey when the state has changed."""
+"""The survey behind the pages, taken again when the state has changed."""
 
 import threading
 from contextlib import suppress
@@ -14,32 +14,32 @@ from halflife.stores import location
 from halflife.web import glance, survey
 from halflife.web.survey import Survey
 
-AGED = 30.0  # seconds after which what is believed is computed again
-BRIEF = 0.3  # seconds that a visitor may be made to wait for that
-PATIENT = 10.0  # the same for somebody who has just done something
-RARELY = 10.0  # times what it takes that lie between two, at least
-MUCH = 32 * 2**20  # bytes of a state that is not surveyed while somebody waits
+AGED = 30.0  # seconds after which estimates are computed again
+BRIEF = 0.3  # seconds that a visitor waits for a new survey
+PATIENT = 10.0  # the same for a visitor who has just started a job
+RARELY = 10.0  # the least time between two surveys, in durations of one
+MUCH = 32 * 2**20  # bytes of a state that is surveyed only in the background
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """What the files looked like: two that are equal hold the same."""
+class StateStamp:
+    """The stamps of the settings and state files; equal ones mean equal content."""
 
     files: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, config: Config) -> "Mark":
-        """Return the mark of the settings and the state as they are now."""
+    def of(cls, config: Config) -> "StateStamp":
+        """Return the present stamp of the settings and the state."""
         return cls((location.stamp(config.path), location.stamp(config.store_place)))
 
 
 class Board:
     """The latest survey of the sources in a settings file.
 
-    A survey is taken in the background when somebody asks and something has changed,
-    or some time has passed. A visitor waits for it a little while, and sees the one
-    before if it takes longer. If there is none and the state is large, he sees at
-    once what needs no belief (``glance``).
+    A survey is taken in the background at a request, if the state has changed or some
+    time has passed. A visitor waits briefly for it, and sees the previous one if it
+    takes longer. If there is none and the state is large, the visitor sees at once
+    what needs no estimates (``glance``).
 
     Args:
         path: The settings file.
@@ -59,9 +59,9 @@ class Board:
     def _turn(self, path: Path) -> None:
         self._path = path
         self._settings: tuple[tuple[int, ...], Config] | None = None
-        self._glance: tuple[Mark, Survey] | None = None
+        self._glance: tuple[StateStamp, Survey] | None = None
         self._survey: Survey | None = None
-        self._mark: Mark | None = None
+        self._mark: StateStamp | None = None
         self._began, self._took, self._done = 0.0, 0.0, 0.0
 
     @property
@@ -71,31 +71,31 @@ class Board:
 
     @property
     def waiting(self) -> int:
-        """How many answers waited for a decision when the latest survey was taken."""
-        known = self._survey
-        return 0 if known is None else len(known.waiting)
+        """The number of answers that wait for a decision, by the latest survey."""
+        latest = self._survey
+        return 0 if latest is None else len(latest.waiting)
 
     @property
     def visiting(self) -> bool:
-        """Whether another settings file than one's own is shown: the demo's."""
+        """Whether the demo's settings file is shown instead of the user's own."""
         return self._path != self._own
 
     def visit(self, path: Path | None) -> None:
-        """Show what another settings file keeps; None: one's own again."""
+        """Show another settings file; None for the user's own."""
         with self._taking, self._lock:
             self._turn(path or self._own)
 
     def config(self) -> Config:
-        """Return the settings as they are now; those of an empty file if none."""
+        """Return the present settings; the defaults if there is no file."""
         path = self._path
         if not path.exists():
             return Config(path=path)
         stamp = location.stamp(path)
         with self._settling:
-            known = self._settings
-            if known is None or known[0] != stamp or known[1].path != path:
-                known = self._settings = stamp, Config.load(path)
-            return known[1]
+            cached = self._settings
+            if cached is None or cached[0] != stamp or cached[1].path != path:
+                cached = self._settings = stamp, Config.load(path)
+            return cached[1]
 
     @property
     def working(self) -> bool:
@@ -104,30 +104,30 @@ class Board:
 
     @property
     def ready(self) -> bool:
-        """Whether a survey can be shown, or none is to be waited for."""
+        """Whether a survey can be shown, or none is being taken."""
         return self._survey is not None or not self.working
 
     def prepare(self) -> None:
-        """Begin before anybody asks, if it will take long.
+        """Start a survey before the first request, if it will take long.
 
-        Whoever asks is told what is wrong.
+        Errors are reported at the request.
         """
         with suppress(HalflifeError):
             if self._survey is None and _is_much(self.config()):
                 self.glance()
 
     def glance(self) -> Survey:
-        """Return the latest survey; if much is not surveyed yet, what is known of it.
+        """Return the latest survey; of a large state without one, a quick summary.
 
-        So a page is there at once, and says what is still being worked out.
+        So a page is there at once, and says that estimates are still being computed.
         """
         if self._survey is not None:
             return self.survey()
         config = self.config()
         if not _is_much(config):
             return self.survey()
-        with self._glancing:  # one is quicker than two at a time
-            kept, mark = self._glance, Mark.of(config)
+        with self._glancing:  # one at a time is quicker
+            kept, mark = self._glance, StateStamp.of(config)
             if kept is None or kept[0] != mark:
                 with bootstrap.reading(config) as store:
                     kept = mark, glance.take(config, store, bootstrap.clock())
@@ -139,34 +139,34 @@ class Board:
     def survey(self) -> Survey:
         """Return the latest survey, whole."""
         with self._lock:
-            known, patience = self._survey, self._patience()
-        if known is None:
+            latest, patience = self._survey, self._patience()
+        if latest is None:
             return self._take()
         if patience > 0:
             thread = threading.Thread(target=self._take_quietly, daemon=True)
             thread.start()
             thread.join(patience)
         with self._lock:
-            return self._survey or known
+            return self._survey or latest
 
     def forget(self) -> None:
-        """Let the next visitor wait for what was just done."""
+        """Let the next visitor wait for the result of a job that has just ended."""
         with self._lock:
             self._done = monotonic()
 
     def _patience(self) -> float:
-        """Return the seconds that a new survey is worth; 0 if it would be the same."""
+        """Return the seconds to wait for a new survey; 0 if it would be the same."""
         if self._done > self._began:
-            # Who has done something waits for what came of it, if that is not long.
+            # A visitor who has started a job waits for its result, if that is quick.
             much = self._survey is not None and _is_much(self._survey.config)
             return BRIEF if much else PATIENT
-        if self._survey is None or Mark.of(self._survey.config) != self._mark:
+        if self._survey is None or StateStamp.of(self._survey.config) != self._mark:
             return BRIEF
         aged = monotonic() - self._began > max(AGED, RARELY * self._took)
         return BRIEF if aged else 0.0
 
     def _take_quietly(self) -> None:
-        """Take a survey unless one is being taken; pages say why if that fails."""
+        """Take a survey unless one is being taken; pages show why if that fails."""
         if self._done <= self._began and self._taking.locked():
             return
         try:
@@ -181,21 +181,21 @@ class Board:
                     return self._survey
             start = monotonic()
             config = self.config()
-            mark = Mark.of(config)
+            mark = StateStamp.of(config)
             with bootstrap.reading(config) as store:
-                found = survey.take(config, store, bootstrap.clock(), self._memo)
-            if not found.priced:
-                _ = found.steps  # not while somebody waits
+                seen = survey.take(config, store, bootstrap.clock(), self._memo)
+            if not seen.priced:
+                _ = seen.steps  # computed here, not while a visitor waits
                 if self._survey is None:  # prices may follow
-                    self._keep(found, mark, start)
-                _ = found.slider
-            self._keep(found, mark, start)
-        return found
+                    self._keep(seen, mark, start)
+                _ = seen.slider
+            self._keep(seen, mark, start)
+        return seen
 
-    def _keep(self, found: Survey, mark: Mark, start: float) -> None:
+    def _keep(self, seen: Survey, mark: StateStamp, start: float) -> None:
         """Show a survey from now on."""
         with self._lock:
-            self._survey, self._mark, self._glance = found, mark, None
+            self._survey, self._mark, self._glance = seen, mark, None
             self.trouble = ""
             self._began, self._took = start, monotonic() - start
 

@@ -1,7 +1,7 @@
-"""Where others reach us: open to all, so everything is limited and checked.
+"""Public endpoints, open to all, so all requests are limited and checked.
 
-Hubs (WebSub) verify subscriptions and tell of changes; whoever speaks for a host tells
-which of its pages have changed (IndexNow).
+Hubs (WebSub) verify subscriptions and notify of changes; senders that prove to speak
+for a host report which of its pages have changed (IndexNow).
 """
 
 import hashlib
@@ -26,15 +26,15 @@ from halflife.web.replies import read_json
 INDEXNOW = "/indexnow"
 LARGEST = 16 << 20  # bytes of a content: as large as a page may be
 BURST, REFILL = 20.0, 1.0 / 60.0  # requests about one subscription: at once, a second
-STRANGERS, FREE = 100.0, 1.0  # requests about subscriptions that are not known here
+STRANGERS, FREE = 100.0, 1.0  # requests about unknown subscriptions
 MOST_NAMES = 4096  # subscriptions whose requests are counted
 PUSHES, MORE = 60.0, 0.1  # keyed pushes: at once, a second
 LARGEST_PUSH = 1 << 20  # bytes: some thousand addresses
 RETRY = {"retry-after": "60"}
 SHAPE = 'send JSON: {"host": ..., "key": ..., "urlList": [...]}'
-SAID = {
-    key_files.ACCEPTED: "taken in",
-    key_files.PENDING: "taken in; the key file will be fetched",
+STATUS_TEXTS = {
+    key_files.ACCEPTED: "accepted",
+    key_files.PENDING: "accepted; the key file will be fetched",
     key_files.UNPROVEN: "the key file does not hold this key",
     key_files.FOREIGN: "these pages are not of the host, or the key not for them",
     key_files.CROWDED: "too many pushes wait for a proof of their key",
@@ -43,7 +43,7 @@ SAID = {
 
 @dataclass(slots=True)
 class RateLimit:
-    """Lets so many requests through at once, and so many a second from then on.
+    """A token bucket: so many requests at once, and so many a second after that.
 
     >>> now = [0.0]
     >>> limit = RateLimit(2.0, 0.5, clock=lambda: now[0])
@@ -60,7 +60,7 @@ class RateLimit:
     _left: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def admits(self, name: str) -> bool:
-        """Say whether another request is let through; if so, it is counted."""
+        """Return whether another request is let through; if so, count it."""
         now = self.clock()
         left, since = self._left.pop(name, (self.burst, now))
         left = min(left + (now - since) * self.refill, self.burst)
@@ -71,7 +71,7 @@ class RateLimit:
 
 
 class HubCallbacks:
-    """Answers hubs: verification of intent, and news of topics.
+    """Answers hubs: verification of intent, and notifications of changes.
 
     Args:
         config: Returns the settings as they are now.
@@ -93,13 +93,13 @@ class HubCallbacks:
         found = await run_in_threadpool(self._find, token)
         if found is None:
             status = 404 if request.method == "GET" else 410
-            return PlainTextResponse(f"{status}: nobody asked for this\n", status)
-        source, one = found
+            return PlainTextResponse(f"{status}: no such subscription\n", status)
+        source, subscription = found
         if request.method == "GET":
             return await run_in_threadpool(
-                self._confirm, source, one, dict(request.query_params)
+                self._confirm, source, subscription, dict(request.query_params)
             )
-        return await self._take(request, source, one)
+        return await self._take(request, source, subscription)
 
     def _find(self, token: str) -> tuple[str, Subscription] | None:
         config = self._config()
@@ -112,43 +112,47 @@ class HubCallbacks:
         return found
 
     def _confirm(
-        self, source: str, one: Subscription, asked: Mapping[str, str]
+        self, source: str, subscription: Subscription, params: Mapping[str, str]
     ) -> Response:
         with self._writing, bootstrap.writing(self._config()) as store:
             now = bootstrap.clock()
-            said = hub_callbacks.confirm(store, source, one, asked, now)
-        if said is None:
-            return PlainTextResponse("404: nobody asked for this\n", 404)
-        return PlainTextResponse(said)
+            challenge = hub_callbacks.confirm(store, source, subscription, params, now)
+        if challenge is None:
+            return PlainTextResponse("404: no such subscription\n", 404)
+        return PlainTextResponse(challenge)
 
-    async def _take(self, request: Request, source: str, one: Subscription) -> Response:
-        """Take in a content; whoever cannot sign learns nothing from the answer."""
+    async def _take(
+        self, request: Request, source: str, subscription: Subscription
+    ) -> Response:
+        """Receive a content; the answer does not depend on its signature."""
         size = request.headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > LARGEST:
             return PlainTextResponse("413: that is too much\n", 413)
         signed = hub_callbacks.signature(
-            one, request.headers.get("x-hub-signature", "")
+            subscription, request.headers.get("x-hub-signature", "")
         )
         taken = PlainTextResponse("", 202)
-        if signed is None or hub_callbacks.names_another_topic(one, request.headers):
+        headers = request.headers
+        if signed is None or hub_callbacks.names_another_topic(subscription, headers):
             return taken
         computed, wanted = signed
         digest = await _digest(request, computed)
         if digest is None:
             return PlainTextResponse("413: that is too much\n", 413)
         if hmac.compare_digest(computed.hexdigest(), wanted):
-            await run_in_threadpool(self._announce, source, one, digest)
+            await run_in_threadpool(self._announce, source, subscription, digest)
         return taken
 
-    def _announce(self, source: str, one: Subscription, digest: str) -> None:
+    def _announce(self, source: str, subscription: Subscription, digest: str) -> None:
         with self._writing, bootstrap.writing(self._config()) as store:
-            hub_callbacks.announce(store, source, one, digest, bootstrap.clock())
+            now = bootstrap.clock()
+            hub_callbacks.announce(store, source, subscription, digest, now)
 
 
 async def _digest(request: Request, signed: "hmac.HMAC") -> str | None:
     """Feed a body to its signature, piece by piece; return its digest.
 
-    None if it is too large, or if it broke off: nothing of it is kept either way.
+    Return None if it is too large or breaks off; nothing of it is kept either way.
     """
     plain, size = hashlib.sha256(), 0
     try:
@@ -164,7 +168,7 @@ async def _digest(request: Request, signed: "hmac.HMAC") -> str | None:
 
 
 class KeyedPushes:
-    """Takes pushes from whoever proves to speak for a host.
+    """Receives pushes from senders that prove to speak for a host.
 
     Args:
         config: Returns the settings as they are now.
@@ -188,7 +192,7 @@ class KeyedPushes:
         status = key_files.FOREIGN
         if push is not None:
             status = await run_in_threadpool(self._submit, push)
-        text = f"{status}: {SAID.get(status, '')}\n"
+        text = f"{status}: {STATUS_TEXTS.get(status, '')}\n"
         return PlainTextResponse(text, status, RETRY if status == 429 else None)
 
     def _submit(self, push: key_files.KeyedPush) -> int:
@@ -200,10 +204,10 @@ class KeyedPushes:
 
 
 async def _push(request: Request) -> key_files.KeyedPush | None:
-    """Return what was pushed; raise ``UsageError`` or ``ValueError`` if that is odd."""
+    """Parse a push; raise ``UsageError`` or ``ValueError`` if it is malformed."""
     if request.method == "GET":
         return key_files.read_push(dict(request.query_params))
-    said = await read_json(request, LARGEST_PUSH)
-    if not isinstance(said, dict):
+    body = await read_json(request, LARGEST_PUSH)
+    if not isinstance(body, dict):
         raise UsageError(SHAPE)
-    return key_files.read_push(said)
+    return key_files.read_push(body)

@@ -1,4 +1,4 @@
-"""What changed: of all sources or of one, newest first, page by page."""
+"""The page of changes: of all sources or of one, newest first."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,17 @@ from halflife.stores.change_search import ChangeFilter, ChangeSlice
 from halflife.stores.page_versions import PageVersion
 from halflife.web import api_values, words
 from halflife.web.pages import Answer, Params
-from halflife.web.remote_text import link, reveal, said, shorten
+from halflife.web.remote_text import field_text, link, reveal, shorten
 from halflife.web.survey import Survey
 
 PAGE = 50  # changes at a time
 NAMED = 200  # sources up to which a list of their names is offered
-FIELDS = 6  # of a change that are shown
+FIELDS = 6  # fields of a change that are shown
 LATEST = 2**62
 SMALL = 64 * 1024  # bytes of a page whose differing lines are shown in the list
 LINES = 3  # differing lines that are shown in the list
 LONGEST = 160  # characters of such a line
-ROOM = 1024 * 1024  # bytes of pages that are compared for one list; 0.1 s
+ROOM = 1024 * 1024  # bytes of pages compared for one list; 0.1 s
 KINDS: Mapping[ChangeKind, str] = {
     "new": "arrived",
     "changed": "updated",
@@ -39,11 +39,11 @@ KINDS: Mapping[ChangeKind, str] = {
 
 
 def changes(seen: Survey, params: Params) -> Answer:
-    """Return changes as the address asks for them."""
+    """Return the changes that match the parameters of the address."""
     wanted, wrong = _wanted(params)
     with bootstrap.reading(seen.config) as store:
-        some, turned = _slice(store, wanted, params)
-        results = listed(store, some.changes)
+        part, turned = _slice(store, wanted, params)
+        results = change_rows(store, part.changes)
         removed = store.changes.removed()
     names = [row.name for row in seen.rows] if len(seen.rows) <= NAMED else []
     return {
@@ -66,12 +66,12 @@ def changes(seen: Survey, params: Params) -> Answer:
 
 def latest(store: Store, source: str, most: int) -> list[Answer]:
     """Return the last changes of a source."""
-    some = store.changes.older(ChangeFilter(source), LATEST, most)
-    return listed(store, some.changes)
+    part = store.changes.older(ChangeFilter(source), LATEST, most)
+    return change_rows(store, part.changes)
 
 
 def _wanted(params: Params) -> tuple[ChangeFilter, str]:
-    """Return which changes an address asks for, and what is wrong with it."""
+    """Parse the filter of an address; also return what is wrong with it."""
     given = params.get("kind", "").split(",")
     kinds = tuple(kind for kind in CHANGE_KINDS if kind in given)
     known: dict[str, Any] = {
@@ -88,7 +88,7 @@ def _wanted(params: Params) -> tuple[ChangeFilter, str]:
 
 
 def _moment(params: Params, name: str) -> tuple[float, float]:
-    """Return a moment out of an address, and the end of its day if it is a day."""
+    """Parse a time; also return the end of its day if it is a date."""
     text = params.get(name, "").strip()
     if not text:
         return -math.inf, math.inf
@@ -102,18 +102,18 @@ def _slice(
     """Return the changes of one page, and where the pages beside it begin."""
     before, after = params.get("before", ""), params.get("after", "")
     if api_values.is_whole(after):
-        some = store.changes.newer(wanted, int(after), PAGE)
-        found = some.changes
+        part = store.changes.newer(wanted, int(after), PAGE)
+        found = part.changes
         older = found[-1].seq if found else int(after) + 1
-        return some, {"newer": some.next, "older": older, "searching": False}
+        return part, {"newer": part.next, "older": older, "searching": False}
     start = int(before) if api_values.is_whole(before) else LATEST
-    some = store.changes.older(wanted, start, PAGE)
-    found = some.changes
+    part = store.changes.older(wanted, start, PAGE)
+    found = part.changes
     newer = None
     if start < LATEST:
         newer = found[0].seq if found else start - 1
-    searching = some.next is not None and len(found) < PAGE
-    return some, {"newer": newer, "older": some.next, "searching": searching}
+    searching = part.next is not None and len(found) < PAGE
+    return part, {"newer": newer, "older": part.next, "searching": searching}
 
 
 def _query(params: Params) -> dict[str, str]:
@@ -122,8 +122,8 @@ def _query(params: Params) -> dict[str, str]:
     return {name: params[name] for name in names if params.get(name)}
 
 
-def listed(store: Store, changes: Sequence[Change]) -> list[Answer]:
-    """Return changes as programs and pages are told of them."""
+def change_rows(store: Store, changes: Sequence[Change]) -> list[Answer]:
+    """Return changes as pages show them and as JSON."""
     left, rows = ROOM, []
     sets = set(store.collections())
     for change in changes:
@@ -151,7 +151,7 @@ def _versions(store: Store, change: Change) -> tuple[PageVersion, ...]:
 
 
 def exact(days: float) -> str:
-    """Return a moment in ISO 8601 that is not before it, to the microsecond.
+    """Return a time in ISO 8601, rounded up to the next microsecond.
 
     >>> exact(19722.75)
     '2023-12-31T18:00:00.000001Z'
@@ -162,7 +162,7 @@ def exact(days: float) -> str:
 
 
 def utc(text: str) -> str:
-    """Return a moment in ISO 8601 as plain text, for places where no element may stand.
+    """Return a time in ISO 8601 as plain text, for places that allow no elements.
 
     >>> utc("2023-12-31T18:00:00Z")
     '2023-12-31 18:00 UTC'
@@ -173,13 +173,13 @@ def utc(text: str) -> str:
 def _differing(
     store: Store, key: str, pair: tuple[PageVersion, ...]
 ) -> tuple[list[Answer], int]:
-    """Return the first lines of a small page that differ, and how much was read.
+    """Return the first differing lines of a small page, and the bytes read.
 
-    Each line is in parts: those words that differ, and the others.
+    Each line is in parts: the words that differ, and the others.
     """
-    if max(one.packed for one in pair) > SMALL:
+    if max(version.packed for version in pair) > SMALL:
         return [], 0
-    bodies = [store.versions.content(key, one) for one in pair]
+    bodies = [store.versions.content(key, version) for version in pair]
     read = sum(len(body.body) for body in bodies if body is not None)
     texts = [_text(body) for body in bodies]
     if texts[0] is None or texts[1] is None:
@@ -197,7 +197,7 @@ def _differing(
 
 
 def _line(parts: side_by_side.Line) -> list[tuple[str, bool]]:
-    """Return the parts of a line, and whether each differs; not too much of it."""
+    """Return the parts of a line, cut to a length, and whether each differs."""
     found, room = [], LONGEST
     for part in parts:
         if room > 0:
@@ -215,20 +215,20 @@ def _text(body: Content | None) -> str | None:
 
 
 def show(row: Answer) -> Answer:
-    """Return a change as the list on a page writes it."""
+    """Return a change formatted for the list on a page."""
     kind = cast("ChangeKind", row["kind"])
     fields = row["fields"]
-    if row["page"]:  # a fingerprint tells people nothing
+    if row["page"]:  # a fingerprint is useless to people
         fields = {name: pair for name, pair in fields.items() if name != "text"}
-    shown = list(fields.items())[:FIELDS]
+    shown, held = list(fields.items())[:FIELDS], kind == "held"
     return {
         "said": KINDS[kind],
-        "waits": kind == "held",
+        "waits": held,
         "is_whole": kind in {"new", "returned"},
         "was_other": kind == "changed",
         "key": shorten(reveal(row["key"]), 160),
         "link": link(row["key"]) if row["page"] else "",
-        "why": said(fields["why"][1]) if kind == "held" and "why" in fields else "",
+        "why": field_text(fields["why"][1]) if held and "why" in fields else "",
         "fields": [_field(name, *pair) for name, pair in shown if name != "why"],
         "more": max(len(fields) - FIELDS, 0),
     }
@@ -237,8 +237,8 @@ def show(row: Answer) -> Answer:
 def _field(name: str, old: object, new: object) -> Answer:
     return {
         "name": shorten(reveal(name), 60),
-        "old": shorten(said(old)),
-        "new": shorten(said(new)),
+        "old": shorten(field_text(old)),
+        "new": shorten(field_text(new)),
         "had": old is not None,
         "has": new is not None,
         "link": link(new),

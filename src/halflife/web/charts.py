@@ -1,4 +1,4 @@
-"""The charts of the pages: drawn here, with their numbers beside them."""
+"""The charts of the pages, each with a table of its numbers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,11 +32,11 @@ LONGEST, SHORTEST = 30.0, 0.5  # days that a forecast shows
 WIDE, SLIM = (600.0, 320.0), (340.0, 270.0)
 ALONE = (860.0, 380.0)  # of a chart that has the width of a page for itself
 FOUND = "found in hindsight"
-SHORT = 7.0  # days that a timeline has at least
-FEWEST = 4.0  # counted things that the axis of a timeline goes to at least
+SHORT = 7.0  # days of the shortest timeline
+FEWEST = 4.0  # the lowest end of a timeline's axis
 MEASURED = frozenset(
     {"expected", "low", "high", "quality", "forecast", "found", "believed", "freshness"}
-)  # columns of shares, which pages write in per cent
+)  # columns of shares, shown in per cent
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class ChartFigure:
     """A chart, what it shows in words, and its numbers.
 
     Attributes:
-        name: Begins every id in it; its own on a page.
-        title: What it shows, in a line.
-        about: What is to be seen on it.
+        name: The prefix of every id in it; unique on a page.
+        title: A line that says what it shows.
+        about: A description of its content.
         drawn: The ``<svg>`` element.
         table: The numbers, by column.
 
@@ -60,7 +60,7 @@ class ChartFigure:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """The numbers as a page writes them, row by row."""
+        """The numbers in readable form, row by row."""
         columns = [
             [_written(name, value) for value in values]
             for name, values in self.table.items()
@@ -89,7 +89,7 @@ def _figure(
 
 
 def _dates(low: float, high: float) -> Axis:
-    """Return an axis of days that says the month in words, without the year."""
+    """Return an axis of days with names of months, without the year."""
     axis = calendar("", low, high)
     if high - low < 3.0:
         return axis
@@ -105,7 +105,7 @@ def _day(at: float) -> str:
 def decay(
     name: str, cast: Forecast, now: float, target: float, sync_by: float
 ) -> ChartFigure:
-    """Return how a copy ages if nothing is done, and when that is too old."""
+    """Return the forecast quality of a copy if nothing is fetched, and its target."""
     wait = sync_by - now
     far = 2.5 * wait if 0.0 < wait < math.inf else 7.0
     far = min(max(far, SHORTEST), LONGEST)
@@ -116,12 +116,12 @@ def decay(
     )
     floor = min(0.1 * math.floor(10.0 * float(low.min())), 0.9)
     marks: list[Mark] = [LineMark(ahead, mean, f"expected {cast.measure}")]
-    said = f"It is {words.share(float(mean[0]))} now"
+    about = f"It is {words.share(float(mean[0]))} now"
     if (low < high).any():
         marks.insert(0, BandMark(ahead, low, high, "95 % interval"))
-        said += f" ({words.interval(float(low[0]), float(high[0]))})"
+        about += f" ({words.interval(float(low[0]), float(high[0]))})"
     last = words.share(float(mean[-1]))
-    said += f", and {last} in {words.span(far)} if nothing is fetched."
+    about += f", and {last} in {words.span(far)} if nothing is fetched."
     if math.isfinite(target):
         ends = np.array([0.0, far])
         under = 0.1 * math.floor(10.0 * target - 1e-9)  # the line is not the axis
@@ -134,7 +134,7 @@ def decay(
             marks.append(LineMark(place, np.array([floor, 1.0]), "sync by", 1, 2))
     chart = Chart(
         f"{MEASURES[cast.measure]} from now on, if nothing is fetched",
-        said,
+        about,
         spans("from now", far),
         percent(cast.measure, floor, 1.0),
         tuple(marks),
@@ -146,7 +146,7 @@ def decay(
 def course(
     name: str, past: PastFreshness | None, cast: Forecast, now: float, far: float = 7.0
 ) -> ChartFigure:
-    """Return the quality of the last days and what is expected, with a line now."""
+    """Return the past and the forecast quality, with a line at the present."""
     ahead = now + np.linspace(0.0, far, 36)
     mean, low, high = (
         np.interp(ahead, cast.at, y) for y in (cast.mean, cast.low, cast.high)
@@ -164,7 +164,7 @@ def course(
         LineMark(ahead, mean, "expected if nothing is fetched", 0, 1),
         LineMark(*line, "now", 6, 2),
     ]
-    said = (
+    about = (
         f"It is {words.share(float(mean[0]))} now "
         f"({words.interval(float(low[0]), float(high[0]))}), and would be "
         f"{words.share(float(mean[-1]))} in {words.span(far)} if nothing were fetched."
@@ -174,7 +174,7 @@ def course(
     when = "the last 30 days, and the next 7" if first < now else "the next 7 days"
     chart = Chart(
         f"{MEASURES[cast.measure]}: {when}",
-        f"{_before(before, now)}{said}",
+        f"{_before(before, now)}{about}",
         _dates(min(first, now - 0.25), now + far),
         axis,
         tuple(marks),
@@ -187,7 +187,7 @@ def course(
 
 
 def _before(past: PastFreshness, now: float) -> str:
-    """Return what the past was like, in a sentence; nothing if it is not known."""
+    """Return a sentence on the past quality; empty if it is not known."""
     if not past.at.size or not past.at[0] < now:
         return ""
     mean = words.share(float(np.nanmean(past.mean)))
@@ -195,7 +195,7 @@ def _before(past: PastFreshness, now: float) -> str:
     return f"Over the last {long} it was {mean} on average. "
 
 
-def spent(days: Sequence[int], now: float, pace: float) -> ChartFigure:
+def requests_chart(days: Sequence[int], now: float, pace: float) -> ChartFigure:
     """Return the requests of the last days against the budget."""
     today = math.floor(now)
     left = np.arange(today - len(days) + 1.0, today + 1.0)
@@ -219,7 +219,7 @@ def spent(days: Sequence[int], now: float, pace: float) -> ChartFigure:
     return _figure("spent", chart, {"day": dates, "requests": list(days)})
 
 
-def buys(
+def budget_chart(
     budgets: Floats, total: Floats, now: tuple[float, float], then: tuple[float, float]
 ) -> ChartFigure:
     """Return quality in all against the budget, with two budgets marked."""
@@ -235,7 +235,7 @@ def buys(
 def timeline(
     title: str, counts: Mapping[str, Floats], days: Floats, now: float
 ) -> ChartFigure:
-    """Return how much was seen on each day, one colour a kind."""
+    """Return counts for each day as bars, a colour for each series."""
     tones = (0, 1, 6)
     wide = 0.8 / max(len(counts), 1)
     most = max([FEWEST, *(float(c.max(initial=0.0)) for c in counts.values())])
@@ -259,14 +259,14 @@ def timeline(
 
 
 def _until(days: Floats, now: float) -> str:
-    """Say when the days end, if that is not today."""
+    """Return a clause on when the days end, if that is not today."""
     if days[-1] >= math.floor(now):
         return ""
     return f", to {words.moment(float(days[-1]))[:10]}, when it was last read"
 
 
-def told(mean: Floats, found: Floats, inside: Bools) -> ChartFigure:
-    """Return what was forecast against what came true."""
+def outcome_chart(mean: Floats, found: Floats, inside: Bools) -> ChartFigure:
+    """Return forecasts against their outcomes."""
     ends = np.array([0.0, 1.0])
     yes = inside
     marks = (
@@ -288,8 +288,8 @@ def told(mean: Floats, found: Floats, inside: Bools) -> ChartFigure:
     return _figure("told", chart, table)
 
 
-def reliable(table: Reliability) -> ChartFigure:
-    """Return believed chances of being current beside what checks found."""
+def reliability_chart(table: Reliability) -> ChartFigure:
+    """Return the estimated probabilities of being current against checks."""
     ends = np.array([0.0, 1.0])
     marks = (
         LineMark(ends, ends, "as believed", 6, 1),
@@ -323,7 +323,7 @@ def reliable(table: Reliability) -> ChartFigure:
 
 
 def bar(mean: float, low: float, high: float, target: float) -> Markup:
-    """Return a small bar with its interval and its target, to stand in a table."""
+    """Return a small bar with its interval and its target, for a table cell."""
     if not math.isfinite(mean):
         return Markup("")
     wide = 120.0

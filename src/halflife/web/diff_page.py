@@ -1,7 +1,7 @@
-"""Two versions of a page or of a record beside each other.
+"""Two versions of a page or record beside each other.
 
-What it costs has an upper limit whatever the bodies hold: larger texts are compared by
-lines instead of words, and the largest are only measured.
+The cost is bounded whatever the bodies hold: larger texts are compared by lines
+instead of words, and of the largest only the sizes are shown.
 """
 
 import json
@@ -20,25 +20,25 @@ from halflife.stores.holdings import RecordRow
 from halflife.web import api_values, words
 from halflife.web.changes_page import exact
 from halflife.web.pages import Answer, Params
-from halflife.web.remote_text import link, reveal, said, shorten
+from halflife.web.remote_text import field_text, link, reveal, shorten
 from halflife.web.survey import Survey
 
-READ = 3 << 20  # bytes of a body whose text is taken out of it; 0.25 s of each
-COMPARED = 2 << 20  # characters of a text that is compared
-BROKEN = 0.001  # share of characters that cannot be read, from which a page is said so
+READ = 3 << 20  # bytes of the largest body whose text is extracted; 0.25 s each
+COMPARED = 2 << 20  # characters of the longest text that is compared
+BROKEN = 0.001  # share of undecodable characters from which a note says so
 SHOWN = 20_000  # characters of a value of a record
-LOST = "\ufffd"  # stands for what is not in the encoding that a page names
+LOST = "\ufffd"  # replaces bytes that are not in the encoding of a page
 
 
 class VersionRow(NamedTuple):
-    """A version that may be chosen: when it began, and where it is kept."""
+    """A version that can be chosen: when it began, and its row in the store."""
 
     at: float
     place: Any
 
 
 def diff(seen: Survey, params: Params) -> Answer:
-    """Return two versions of a page or record; raise ``UsageError`` if it is none."""
+    """Return two versions of a page or record; raise ``UsageError`` if unknown."""
     key, name = params.get("item", ""), params.get("source", "")
     if not key:
         raise UsageError("name a page or record: /diff?source=NAME&item=KEY")
@@ -78,7 +78,7 @@ def _holder(store: Store, name: str, key: str) -> str:
 
 
 def _pages(store: Store, key: str) -> list[VersionRow]:
-    return [VersionRow(one.at, one) for one in store.versions.of(key)]
+    return [VersionRow(version.at, version) for version in store.versions.of(key)]
 
 
 def _records(store: Store, name: str, key: str) -> list[VersionRow]:
@@ -89,7 +89,7 @@ def _records(store: Store, name: str, key: str) -> list[VersionRow]:
 
 
 def _chosen(rows: Sequence[VersionRow], params: Params) -> tuple[int, int, str]:
-    """Return which versions are compared, and what is wrong with the address."""
+    """Return the versions to compare, and what is wrong with the address."""
     try:
         new = _place(rows, "to", params.get("to", ""), 0)
         old = _place(rows, "from", params.get("from", ""), new + 1)
@@ -101,7 +101,7 @@ def _chosen(rows: Sequence[VersionRow], params: Params) -> tuple[int, int, str]:
 
 
 def _place(rows: Sequence[VersionRow], name: str, text: str, usual: int) -> int:
-    """Return the place of a version; of none that is kept, the one after the last."""
+    """Return the index of a version; the number of rows if it is not kept."""
     if not text:
         return usual
     chosen = api_values.version(name, text)
@@ -114,8 +114,8 @@ def _place(rows: Sequence[VersionRow], name: str, text: str, usual: int) -> int:
 def _own_link(row: RecordRow | None) -> str:
     """Return the address that a record itself names, if it names one."""
     fields = json.loads(row.text) if row is not None else {}
-    named = [fields.get(name) for name in ("url", "link", "href", "uri", "web_url")]
-    return next((link(one) for one in named if isinstance(one, str) and link(one)), "")
+    values = [fields.get(name) for name in ("url", "link", "href", "uri", "web_url")]
+    return next((link(v) for v in values if isinstance(v, str) and link(v)), "")
 
 
 def _record(pair: Sequence[RecordRow | None]) -> Answer:
@@ -129,14 +129,15 @@ def _record(pair: Sequence[RecordRow | None]) -> Answer:
         note = "" if old != new else "Nothing differs."
     names = list(dict.fromkeys([*new, *(old or {})]))
     fields = [_field(name, old, new) for name in names]
-    fields.sort(key=lambda one: not one["differs"])
+    fields.sort(key=lambda field: not field["differs"])
     ended = pair[1].ends if pair[1] is not None else None
     return {"fields": fields, "note": note, "ended": words.date(ended)}
 
 
 def _field(name: str, old: dict[str, Any] | None, new: dict[str, Any]) -> Answer:
     before, after = (
-        shorten(said(one.get(name)) if one else "", SHOWN) for one in (old, new)
+        shorten(field_text(fields.get(name)) if fields else "", SHOWN)
+        for fields in (old, new)
     )
     differs = old is not None and old.get(name) != new.get(name)
     left, right = _words(before, after) if differs else ([before], [after])
@@ -152,7 +153,7 @@ def _field(name: str, old: dict[str, Any] | None, new: dict[str, Any]) -> Answer
 
 
 def _words(before: str, after: str) -> tuple[list[Any], list[Any]]:
-    """Return two values with the words marked in which they differ."""
+    """Return two values with their differing words marked."""
     rows = side_by_side.compare([before], [after]).rows
     if len(rows) == 1 and rows[0].old and rows[0].new:
         return _parts(rows[0].old), _parts(rows[0].new)
@@ -167,9 +168,9 @@ def _page(store: Store, key: str, pair: Sequence[Any]) -> Answer:
     """Return the texts of two versions of a page side by side."""
     if pair[1] is None:
         return _nothing("No copy of this page is kept yet.")
-    bodies = [store.versions.content(key, one) if one else None for one in pair]
+    bodies = [store.versions.content(key, v) if v else None for v in pair]
     if bodies[1] is None:
-        return _nothing("That version was just removed; load this page again.")
+        return _nothing("That version was just removed; reload this page.")
     if bodies[0] is None:
         return _nothing("Only one version of this page is kept: nothing to compare.")
     return compare(bodies[0], bodies[1])
@@ -180,40 +181,40 @@ def _nothing(note: str, sizes: Sequence[int] = ()) -> Answer:
 
 
 def compare(old: Content, new: Content) -> Answer:
-    """Return two bodies as rows that a page shows, or a note that says why not."""
+    """Return two bodies as rows side by side, or a note that says why not."""
     sizes = [len(old.body), len(new.body)]
     change = f"{_bytes(sizes[0])} became {_bytes(sizes[1])}"
     if old.body == new.body:
         return _nothing("Nothing differs: both bodies are equal.", sizes)
     if max(sizes) > READ:
         return _nothing(f"Too large to be compared here: {change}.", sizes)
-    texts = [_text(one) for one in (old, new)]
+    texts = [_text(content) for content in (old, new)]
     if texts[0] is None or texts[1] is None:
         kind = reveal(new.media_type) or "of a type that its server does not name"
         return _nothing(f"This is no text but {kind}: {change}.", sizes)
     if max(len(texts[0]), len(texts[1])) > COMPARED:
         return _nothing(f"Too long to be compared here: {change}.", sizes)
-    found = side_by_side.compare(texts[0].splitlines(), texts[1].splitlines())
+    result = side_by_side.compare(texts[0].splitlines(), texts[1].splitlines())
     return {
-        "rows": [_row(row) for row in found.rows],
-        "note": "" if found.rows else "No word differs: only markup or spaces do.",
-        "notes": _notes(found, texts),
+        "rows": [_row(row) for row in result.rows],
+        "note": "" if result.rows else "No word differs: only markup or spaces do.",
+        "notes": _notes(result, texts),
         "sizes": sizes,
-        "removed": found.removed,
-        "added": found.added,
-        "left_out": found.left_out,
+        "removed": result.removed,
+        "added": result.added,
+        "left_out": result.left_out,
     }
 
 
-def _text(one: Content) -> str | None:
+def _text(content: Content) -> str | None:
     from halflife.readers.text import readable  # noqa: PLC0415  (slow)
 
-    return readable(one.media_type, one.body)
+    return readable(content.media_type, content.body)
 
 
-def _notes(found: Comparison, texts: Sequence[str | None]) -> list[str]:
+def _notes(result: Comparison, texts: Sequence[str | None]) -> list[str]:
     notes = []
-    if not found.by_words:
+    if not result.by_words:
         notes.append("So much differs that lines are compared, not words.")
     for which, text in zip(("old", "new"), texts, strict=True):
         lost = text.count(LOST) if text else 0
@@ -226,7 +227,7 @@ def _notes(found: Comparison, texts: Sequence[str | None]) -> list[str]:
 
 
 def _bytes(size: int) -> str:
-    """Return a size for people.
+    """Return a size with its unit.
 
     >>> _bytes(812), _bytes(8_400_000)
     ('812 bytes', '8.4 MB')

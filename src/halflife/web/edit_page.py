@@ -24,7 +24,7 @@ UNUSABLE, CLASH, BROKEN = 422, 409, 500
 
 
 class EditPage:
-    """The addresses at which settings are changed.
+    """The routes of the page that changes settings.
 
     Args:
         site: The pages that these belong to.
@@ -35,7 +35,7 @@ class EditPage:
         self._site, self._desk = site, site.desk
 
     def routes(self) -> list[BaseRoute]:
-        """Return every address."""
+        """Return all routes."""
         return [
             Route("/edit", self.show),
             Route("/edit/save", self.save, methods=["POST"]),
@@ -43,16 +43,16 @@ class EditPage:
         ]
 
     def show(self, request: Request) -> Response:
-        """Answer with a form, and with the change that it would make."""
+        """Answer with a form, and the change that it would make."""
         return self._respond(dict(request.query_params))
 
     async def save(self, request: Request) -> Response:
-        """Save what was typed, if it can be used and nobody was faster."""
+        """Save the form, if it is valid and the file has not changed meanwhile."""
         given = _given(await request.form())
         return await run_in_threadpool(self._save, given)
 
     async def undo(self, request: Request) -> Response:
-        """Take the last change back."""
+        """Undo the last change."""
         given = _given(await request.form())
         return await run_in_threadpool(self._undo, given)
 
@@ -92,7 +92,7 @@ class EditPage:
         return True
 
     def _proposed(self, given: Mapping[str, str]) -> Proposal:
-        """Return the change that was asked for; raise ``ValuesError``."""
+        """Return the requested change; raise ``ValuesError``."""
         name = given.get("name", "")
         if not name:
             return self._desk.change_budget(form_values.budget_values(given))
@@ -139,7 +139,7 @@ class EditPage:
             return {"errors": error.why}
 
     def _about(self, name: str) -> Answer:
-        """Return a source as it is written."""
+        """Return the form of a source as the settings have it."""
         table = self._desk.table(name)
         kind = settings_of(str(table.get("kind", USUAL)))
         return {
@@ -152,7 +152,7 @@ class EditPage:
         }
 
     def _project(self) -> Answer:
-        """Return the budget as it is written."""
+        """Return the form of the budget as the settings have it."""
         budget = self._desk.budget()
         return {
             "source": "",
@@ -162,18 +162,18 @@ class EditPage:
         }
 
     def _past(self, given: Mapping[str, str]) -> Answer:
-        """Return what was changed before, and what has just been."""
+        """Return the earlier changes, and the one that was just saved."""
         history = self._desk.history
         changes, last = history.changes(), history.last()
         number = whole(given.get("saved", ""), 0)
-        saved = next((one for one in changes if one.number == number), None)
+        saved = next((c for c in changes if c.number == number), None)
         return {
             "file": self._site.board.path.name,
-            "saved": None if saved is None else _told(saved),
+            "saved": None if saved is None else _change_answer(saved),
             "undone": "undone" in given,
             "unchanged": "unchanged" in given,
             "last": 0 if last is None else last.number,
-            "changes": [_told(one) for one in changes],
+            "changes": [_change_answer(change) for change in changes],
         }
 
 
@@ -187,7 +187,7 @@ def _given(form: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in form.items()}
 
 
-def _told(change: SettingsChange) -> Answer:
+def _change_answer(change: SettingsChange) -> Answer:
     return {
         "number": change.number,
         "at": words.date(change.at),

@@ -1,4 +1,4 @@
-"""What people type into the forms about sources and the budget, as settings."""
+"""Conversion between settings and the fields of the forms that edit them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ TYPED = ("target", "weight", "max_requests")
 
 
 def typed(table: Mapping[str, Any]) -> dict[str, str]:
-    r"""Return settings as they stand in the fields of a form.
+    r"""Return settings as the contents of form fields.
 
     >>> typed({"target": ["recall >= 0.9", "age p95 <= 6 h"], "weight": 2.0})["target"]
     'recall >= 0.9\nage p95 <= 6 h'
@@ -45,7 +45,7 @@ def source_values(given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def budget_values(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return what was typed about the budget; raise ``ValuesError``."""
+    """Parse the budget form; raise ``ValuesError``."""
     wrong: dict[str, str] = {}
     requests = _whole("requests", given, wrong)
     if requests is None:

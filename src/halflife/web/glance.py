@@ -1,4 +1,4 @@
-"""What is known of all sources at once, before what is believed was worked out."""
+"""A quick survey of all sources without estimates, for large states."""
 
 import math
 
@@ -10,22 +10,22 @@ from halflife.stores import Store
 from halflife.web.rows import PENDING, SourceRow, is_default, level
 from halflife.web.survey import Survey, by_day
 
-WHY = "how good its copy is has not been worked out yet"
+WHY = "the quality of its copy has not been computed yet"
 
 
 def take(config: Config, store: Store, now: float) -> Survey:
-    """Return what the tables tell without being read whole.
+    """Return what can be read without a scan of whole tables.
 
-    What waits for a decision, what was spent, and about how many items there are in
-    all; to count those of each source takes long already.
+    The answers that wait for a decision, the requests spent, and the approximate number
+    of items; to count those of each source would be slow.
     """
     waiting = tuple(held_answers.waiting(store))
-    held = {one.source: one.why for one in waiting}
+    held = {answer.source: answer.why for answer in waiting}
     sources = stored_sources.everything(config, store)
     return Survey(
         config=config,
         now=now,
-        rows=tuple(_row(one, held.get(one.name)) for one in sources),
+        rows=tuple(_row(source, held.get(source.name)) for source in sources),
         casts={},
         sources=sources,
         waiting=waiting,

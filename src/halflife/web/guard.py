@@ -1,4 +1,4 @@
-"""Who may ask: a door before the whole app, shut unless there is a reason to open."""
+"""Access control in front of the whole app: refuse a request unless it is allowed."""
 
 import hmac
 from base64 import b64encode
@@ -20,8 +20,8 @@ from starlette.responses import (
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SAFE = frozenset({"GET", "HEAD"})
-API = "/api/"  # addresses for programs, which get their errors as JSON
-FEED = "/changes.atom"  # what feed readers ask for; they send no headers of their own
+API = "/api/"  # the HTTP API, which answers errors as JSON
+FEED = "/changes.atom"  # for feed readers, which cannot send headers
 LARGEST = 8192  # bytes of a form
 HEADERS = {
     "content-security-policy": (
@@ -42,10 +42,10 @@ UNKNOWN = (
 )
 EXPIRED = (
     "401: the token of this page is no longer valid: `halflife serve` was started "
-    "anew since.\nNothing was done. Open the address that it printed last: it ends "
+    "again since.\nNothing was done. Open the address that it printed last: it ends "
     "with ?token=...\n"
 )
-# A refusal stands alone: whoever is refused gets no style sheet either.
+# A refusal has its own style: refused clients get no style sheet either.
 STYLE = (
     ":root{color-scheme:light dark}"
     "body{margin:0;min-height:100vh;display:grid;place-items:center;"
@@ -58,14 +58,14 @@ STYLE = (
 )
 TITLES = {
     401: "This page needs its token",
-    403: "Not from there",
-    413: "That is too much",
-    421: "Not this host",
+    403: "Request from another site",
+    413: "Request too large",
+    421: "Wrong host",
 }
 UNNAMED = "send `Authorization: Bearer TOKEN` with a token of this server"
 ONLY_READS = 'this token may only read; that needs one with scope = "act"'
 COOKIE_ALONE = (
-    "send `Authorization: Bearer TOKEN`: a cookie alone sets nothing going here"
+    "send `Authorization: Bearer TOKEN`: a cookie alone cannot start anything here"
 )
 
 
@@ -75,7 +75,7 @@ class ScopedToken:
 
     Attributes:
         value: The secret.
-        acts: Whether it may set things going; else it may only read.
+        acts: Whether it may start jobs and change settings; else it may only read.
 
     """
 
@@ -84,12 +84,12 @@ class ScopedToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """What anybody may ask for, without a token.
+class PublicAccess:
+    """The addresses that need no token.
 
     Attributes:
-        paths: What such addresses begin with; nothing is open if there are none.
-        hosts: Values of ``Host`` that are answered there besides the usual ones.
+        paths: The prefixes of such addresses; without any, nothing is public.
+        hosts: Values of ``Host`` that are accepted there besides the usual ones.
 
     """
 
@@ -98,29 +98,29 @@ class Opening:
 
 
 class Guard:
-    """Lets a request through if it names a known host, has the token, and is ours.
+    """Lets a request through if it has a known host, the token, and our own origin.
 
     * The ``Host`` must be one of those given: another name that was made to point
       here (DNS rebinding) gets 421.
     * The token comes once in the address, from then on in a cookie that no script
-      reads and no other site sends; programs send ``Authorization: Bearer``.
-    * What changes anything must come from a page of ours: ``Sec-Fetch-Site``, or
-      ``Origin`` where a browser does not send that. A bearer token needs neither:
-      no other site can send it.
-    * Further tokens open the API alone, each within its scope. What changes anything
-      there needs a token in the header: a cookie is not enough.
-    * What the settings open to the public, such as the callbacks of hubs, needs none:
-      those addresses check for themselves who asks.
+      can read and no other site can send; programs send ``Authorization: Bearer``.
+    * A request that changes anything must come from a page of this server, by
+      ``Sec-Fetch-Site``, or by ``Origin`` where a browser does not send that. A bearer
+      token needs neither: no other site can send it.
+    * Further tokens open the API alone, each within its scope. There a request that
+      changes anything needs a token in the header: a cookie is not enough.
+    * Addresses that the settings make public, such as the callbacks of hubs, need no
+      token: they authenticate requests themselves.
     * A further token that may only read also opens the feed of changes, in a header or
-      in the address: feed readers keep nothing else.
+      in the address, as feed readers store nothing else.
 
     Args:
-        app: What is guarded.
+        app: The app behind it.
         token: The secret.
-        hosts: Values of ``Host`` that are answered.
-        cookie: What the cookie is called.
+        hosts: Values of ``Host`` that are accepted.
+        cookie: The name of the cookie.
         tokens: Further tokens, for the API.
-        opening: What is open to all.
+        opening: The addresses that need no token.
 
     """
 
@@ -131,11 +131,11 @@ class Guard:
         hosts: Iterable[str],
         cookie: str,
         tokens: Iterable[ScopedToken] = (),
-        opening: "Opening | None" = None,
+        opening: "PublicAccess | None" = None,
     ) -> None:
         self.app, self._token, self._cookie = app, token, cookie
         self._hosts, self._scoped = frozenset(hosts), tuple(tokens)
-        self._opening = opening or Opening()
+        self._opening = opening or PublicAccess()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the app answer."""
@@ -163,10 +163,10 @@ class Guard:
         if scope["path"].startswith(self._opening.paths) and (
             known or host.lower() in self._opening.hosts
         ):
-            return None  # whoever answers there checks for itself
+            return None  # these endpoints authenticate requests themselves
         if not known:
-            text = "421: this is not the host you are looking for\n"
-            return _said(421, text, headers)
+            text = "421: this server does not answer for that host\n"
+            return _refuse(421, text, headers)
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if self._is(bearer):
             return self._too_large(headers)
@@ -179,45 +179,45 @@ class Guard:
         return self._refusal_of_page(scope, headers)
 
     def _refusal_of_page(self, scope: Scope, headers: Headers) -> Response | None:
-        """Say why a request without the header is refused."""
+        """Return the refusal of a request without the header; None if it is allowed."""
         if not self._is(self._kept(headers)):
             return self._first(scope) or self._unknown(scope, headers)
         if scope["method"] in SAFE:
             return self._first(scope)  # no address with a token stays in the bar
         if not _ours(headers):
-            text = "403: only pages of this very server may do that\n"
-            return _said(403, text, headers)
+            text = "403: only pages of this server may do that\n"
+            return _refuse(403, text, headers)
         return self._too_large(headers)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Response:
-        """Say that the token is missing, or that it is none of ours any more."""
+        """Return the refusal of a missing or expired token."""
         given = b"token=" in scope["query_string"] or bool(self._kept(headers))
-        said = EXPIRED if given else UNKNOWN
+        text = EXPIRED if given else UNKNOWN
         if scope["path"].endswith(".json"):
-            return _said_as_json(401, " ".join(said.removeprefix("401: ").split()))
-        return _said(401, said, headers)
+            return _refuse_json(401, " ".join(text.removeprefix("401: ").split()))
+        return _refuse(401, text, headers)
 
     def _refusal_of_api(
         self, scope: Scope, headers: Headers, bearer: str
     ) -> Response | None:
-        """Say why a request to the API without the page's own token is refused."""
+        """Return the refusal of an API request without the page's own token."""
         reads = scope["method"] in SAFE
         given = self._scope_of(bearer)
         if given is not None:
             if reads or given.acts:
                 return self._too_large(headers)
-            return _said_as_json(403, ONLY_READS)
+            return _refuse_json(403, ONLY_READS)
         if not self._is(self._kept(headers)):
-            return self._first(scope) or _said_as_json(401, UNNAMED)
-        return self._first(scope) if reads else _said_as_json(403, COOKIE_ALONE)
+            return self._first(scope) or _refuse_json(401, UNNAMED)
+        return self._first(scope) if reads else _refuse_json(403, COOKIE_ALONE)
 
     def _scope_of(self, given: str) -> ScopedToken | None:
-        """Return the further token that was sent; it takes as long for each."""
-        found = None
-        for one in self._scoped:
-            if hmac.compare_digest(given.encode(), one.value.encode()):
-                found = one
-        return found
+        """Return the further token that was sent, in the same time for each."""
+        match = None
+        for token in self._scoped:
+            if hmac.compare_digest(given.encode(), token.value.encode()):
+                match = token
+        return match
 
     def _is(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())
@@ -231,7 +231,7 @@ class Guard:
         return found.value if found else ""
 
     def _first(self, scope: Scope) -> Response | None:
-        """Take the token out of the address and into a cookie."""
+        """Move the token from the address into a cookie, by a redirect."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"))
         if scope["method"] != "GET" or not self._is(_in_address(scope)):
             return None
@@ -246,7 +246,7 @@ class Guard:
     def _too_large(self, headers: Headers) -> Response | None:
         size = headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > LARGEST:
-            return _said(413, "413: that is too much\n", headers)
+            return _refuse(413, "413: the request is too large\n", headers)
         return None
 
 
@@ -257,7 +257,7 @@ def _in_address(scope: Scope) -> str:
 
 
 def _ours(headers: Headers) -> bool:
-    """Say whether a browser sent this from a page of ours."""
+    """Return whether a browser sent this from a page of this server."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site in {"same-origin", "none"}
@@ -266,19 +266,19 @@ def _ours(headers: Headers) -> bool:
     return bool(host) and origin in {f"http://{host}", f"https://{host}"}
 
 
-def _said(status: int, text: str, headers: Headers) -> Response:
+def _refuse(status: int, text: str, headers: Headers) -> Response:
     """Return a refusal: a page for browsers, plain text for programs."""
     assert HTTPStatus(status)
     if "text/html" not in headers.get("accept", ""):
         return PlainTextResponse(text, status)
     digest = b64encode(sha256(STYLE.encode()).digest()).decode()
     lines = text.partition(": ")[2].strip().splitlines()
-    said = "".join(f"<p>{_sentence(line)}</p>" for line in lines)
+    paragraphs = "".join(f"<p>{_sentence(line)}</p>" for line in lines)
     page = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{status} \u00b7 halflife</title><style>{STYLE}</style></head>"
-        f"<body><main><h1>{TITLES[status]}</h1>{said}</main></body></html>"
+        f"<body><main><h1>{TITLES[status]}</h1>{paragraphs}</main></body></html>"
     )
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; "
@@ -288,13 +288,13 @@ def _said(status: int, text: str, headers: Headers) -> Response:
 
 
 def _sentence(line: str) -> str:
-    """Return a line of ours as a sentence of HTML; what to type stands out."""
+    """Return a line of text as a sentence of HTML, with commands marked up."""
     parts = line[:1].upper() + line[1:]
     for mark in ("<code>", "</code>"):
         parts = parts.replace("`", mark, 1)
     return parts if parts.endswith(".") else f"{parts}."
 
 
-def _said_as_json(status: int, said: str) -> Response:
+def _refuse_json(status: int, text: str) -> Response:
     headers = {"www-authenticate": "Bearer"} if status == 401 else None
-    return JSONResponse({"status": status, "said": said}, status, headers)
+    return JSONResponse({"status": status, "said": text}, status, headers)

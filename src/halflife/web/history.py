@@ -1,4 +1,4 @@
-"""How fresh the pages were on each of the last days, as later fetches tell."""
+"""The freshness of pages on past days, as known from later fetches."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,17 @@ from numpy.random import default_rng
 from halflife.models.hindsight import FetchGaps, PastFreshness, past_freshness
 from halflife.stores import Store
 
-DAYS = 30.0  # that are shown
-FARTHER = 60.0  # days before them in which the first fetch of a page is looked for
+DAYS = 30.0  # days that are shown
+FARTHER = 60.0  # days before them in which the first fetch of a page is searched
 MOST = 400  # pages drawn at random where there are more: within 5 points, and quick
 STEP = 1.0  # days between two points
-DELETED = 1.25  # numbers of items go so much farther than there are items
+DELETED = 1.25  # the largest number of an item, as a multiple of the items
 
 
 def take(store: Store, now: float, believed: float) -> PastFreshness | None:
-    """Return the freshness of the last days; None if pages were fetched only once.
+    """Return the freshness of the past days; None if pages were fetched only once.
 
-    ``believed`` is what it is thought to be now.
+    ``believed`` is its present estimate.
     """
     total = store.item_count()
     if not total or not 0.0 <= believed <= 1.0:
@@ -44,8 +44,8 @@ def of_items(
 
 
 def _gaps(found: list[tuple[int, float, bool]]) -> FetchGaps:
-    """Return the stretches between observations, which come by item and time."""
-    item = np.array([one for one, _, _ in found], dtype=np.int64)
+    """Return the gaps between observations, which are sorted by item and time."""
+    item = np.array([number for number, _, _ in found], dtype=np.int64)
     at = np.array([moment for _, moment, _ in found])
     changed = np.array([change for *_, change in found], dtype=bool)
     same = np.append(item[1:] == item[:-1], np.zeros(min(item.size, 1), dtype=bool))

@@ -1,4 +1,4 @@
-"""All pages or records of a source: searched, sorted, page by page, as files."""
+"""The page of all items of a source: search, sort, pages, and files to download."""
 
 import csv
 import io
@@ -26,8 +26,8 @@ from halflife.stores.item_search import (
 )
 from halflife.web import words
 from halflife.web.pages import Answer, Params
-from halflife.web.record_stream import RecordStream, gathered
-from halflife.web.remote_text import link, reveal, said, shorten
+from halflife.web.record_stream import RecordStream, join_parts
+from halflife.web.remote_text import field_text, link, reveal, shorten
 from halflife.web.survey import Survey
 
 PAGE = 50  # items at a time
@@ -47,11 +47,11 @@ STATES = {
     "all": "all, past and present",
 }
 FORMS = {"csv": "text/csv", "json": "application/json"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # prefixes of formulas in a spreadsheet
 
 
 def items(seen: Survey, params: Params) -> Answer:
-    """Return some items of a source as the address asks for them."""
+    """Return the items of a source that match the parameters of the address."""
     wanted = _wanted(seen, params)
     with bootstrap.state_file(seen.config) as store:
         found, are_pages = ItemSlice([], 0, None), False
@@ -102,7 +102,7 @@ def _turned(
 
 
 def _wanted(seen: Survey, params: Params) -> ItemQuery:
-    """Return what an address asks for; raise ``UsageError`` if it names no source."""
+    """Parse the query of an address; raise ``UsageError`` if it names no source."""
     name = params.get("source", "")
     if seen.row(name) is None:
         raise UsageError(f"no source is named {words.plain(name)!r}")
@@ -131,7 +131,7 @@ def _query(wanted: ItemQuery) -> dict[str, str]:
 
 
 def _place(params: Params) -> Place | None:
-    """Return where an address goes on; from the start if it makes no sense."""
+    """Parse the cursor of an address; return None if it is malformed."""
     try:
         value, number = json.loads(params.get("cursor", ""))
     except (ValueError, TypeError, RecursionError):
@@ -146,7 +146,7 @@ def _place(params: Params) -> Place | None:
 def _columns(
     wanted: ItemQuery, fields: Sequence[str], *, are_pages: bool
 ) -> list[Answer]:
-    """Return what stands above the table: what each column is sorted by, and its name.
+    """Return the heads of the table: the sort key and the title of each column.
 
     The field that the table is sorted by always has a column.
     """
@@ -183,10 +183,10 @@ def _row(row: ItemRow, names: Sequence[str]) -> Answer:
 
 
 def cell(row: Answer, column: Mapping[str, Any]) -> Answer:
-    """Return what stands in a table: the text, and where it leads outside."""
+    """Return a cell of the table: its text, and its link to another site."""
     name = column["field"]
     value = row["fields"].get(name) if name is not None else row[column["sort"]]
-    text = said(value)
+    text = field_text(value)
     return {
         "text": shorten(text, 160),
         "link": link(value) if isinstance(value, str) else "",
@@ -197,7 +197,7 @@ def cell(row: Answer, column: Mapping[str, Any]) -> Answer:
 
 
 async def download(seen: Survey, params: Params, form: str) -> Response:
-    """Answer with all items that an address asks for, as a file."""
+    """Answer with all items that match the parameters, as a file."""
     wanted = _wanted(seen, params)
     if form not in FORMS:
         raise HTTPException(404)
@@ -218,7 +218,7 @@ def _parts(config: Config, wanted: ItemQuery, form: str) -> Generator[bytes]:
             rows = item_search.iterate(store, wanted)
             if form == "csv" and not item_search.are_pages(store, wanted.source):
                 fields = list(store.holdings.fields(wanted.source))
-        yield from gathered(_csv(rows, fields) if form == "csv" else _json(rows))
+        yield from join_parts(_csv(rows, fields) if form == "csv" else _json(rows))
 
 
 def _csv(rows: Iterator[ItemRow], fields: Sequence[str]) -> Iterator[str]:
@@ -227,9 +227,9 @@ def _csv(rows: Iterator[ItemRow], fields: Sequence[str]) -> Iterator[str]:
     writer = csv.writer(text)
     writer.writerow([*own, *map(_harmless, fields)])
     for row in rows:
-        one = _row(row, fields)
-        values = [one[name] for name in own]
-        values += [_written(one["fields"].get(name)) for name in fields]
+        item = _row(row, fields)
+        values = [item[name] for name in own]
+        values += [_written(item["fields"].get(name)) for name in fields]
         writer.writerow([_harmless(value) for value in values])
         yield text.getvalue()
         text.seek(0)
@@ -242,7 +242,7 @@ def _written(value: object) -> object:
 
 
 def _harmless(value: object) -> object:
-    """Return a value that a spreadsheet takes for text and not for a formula.
+    """Return a value that a spreadsheet reads as text, not as a formula.
 
     >>> _harmless("=1+1"), _harmless(-5), _harmless("a")
     ("'=1+1", -5, 'a')
@@ -254,7 +254,7 @@ def _harmless(value: object) -> object:
 def _json(rows: Iterator[ItemRow]) -> Iterator[str]:
     start = "[\n"
     for row in rows:
-        one = finite(_row(row, list(row.fields or ())))
-        yield start + json.dumps(one, allow_nan=False)
+        item = finite(_row(row, list(row.fields or ())))
+        yield start + json.dumps(item, allow_nan=False)
         start = ",\n"
     yield "[]\n" if start == "[\n" else "\n]\n"

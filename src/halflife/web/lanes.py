@@ -1,4 +1,4 @@
-"""The next 24 hours as lanes: one a source, a mark for each fetch."""
+"""The next 24 hours as lanes: one per source, with a mark for each fetch."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ HOURS = (6, 12, 18)  # lines across a lane
 def lanes(
     now: float, fetches: Sequence[Mapping[str, Any]], due: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the fetches and the syncs that are due, by source, the soonest first."""
+    """Return the planned fetches and due syncs by source, the soonest first."""
     found: dict[str, dict[str, Any]] = {}
     for row in due:
         lane = _lane(found, row["source"])
@@ -28,10 +28,10 @@ def lanes(
         times = [_days(row["at"]) - now for row in lane["fetches"]]
         lane["first"] = min([*times, *(t for t in [lane["due"]] if t is not None)])
         lane["strip"] = strip(times, lane["due"])
-        lane["said"] = _said(lane)
+        lane["said"] = _summary(lane)
         lane["more"] = lane["fetches"][SHOWN:]
         lane["fetches"] = lane["fetches"][:SHOWN]
-    return sorted(found.values(), key=lambda one: (one["first"], one["source"]))
+    return sorted(found.values(), key=lambda lane: (lane["first"], lane["source"]))
 
 
 def _lane(found: dict[str, dict[str, Any]], source: str) -> dict[str, Any]:
@@ -39,15 +39,15 @@ def _lane(found: dict[str, dict[str, Any]], source: str) -> dict[str, Any]:
     return found.setdefault(source, empty)
 
 
-def _days(said: str | None) -> float:
-    moment = datetime.fromisoformat(said or "")
+def _days(iso: str | None) -> float:
+    moment = datetime.fromisoformat(iso or "")
     return moment.timestamp() / 86400.0
 
 
-def _said(lane: Mapping[str, Any]) -> str:
-    """Return what is planned of a source, in words.
+def _summary(lane: Mapping[str, Any]) -> str:
+    """Return a line about the plan of a source.
 
-    >>> _said({"fetches": [1, 2], "due": 0.25, "first": 0.1})
+    >>> _summary({"fetches": [1, 2], "due": 0.25, "first": 0.1})
     '2 fetches, the first in 2.4 h; due in 6 h'
     """
     parts = []
@@ -62,9 +62,9 @@ def _said(lane: Mapping[str, Any]) -> str:
 
 
 def strip(times: Sequence[float], due: float | None = None) -> Markup:
-    """Return marks along a day, from now on; it is as wide as there is room for.
+    """Return marks along the next day, as wide as the page allows.
 
-    Places are in per cent, so that nothing is scaled: marks stay as large as they are.
+    Positions are in per cent, so that the size of the marks is not scaled.
     """
     lines = "".join(_line(hour / 24.0) for hour in HOURS)
     dots = "".join(
@@ -88,5 +88,5 @@ def _line(share: float) -> str:
 
 
 def _place(at: float) -> str:
-    """Return where a moment stands, in per cent; marks at the ends are seen whole."""
+    """Return the position of a time in per cent; marks at the ends are not cut."""
     return number(1.0 + 98.0 * min(max(at, 0.0), 1.0))

@@ -1,4 +1,4 @@
-"""The pages that the head of every page leads to."""
+"""The navigation bar of every page."""
 
 from collections.abc import Collection
 
@@ -12,7 +12,7 @@ TITLES = {
     "audit": "Audit",
     "add": "Add",
 }
-# Pages that a browser may fetch again by itself: they show, and nobody writes there.
+# Pages that a browser may reload by itself, as they have no input to lose.
 RENEWED = frozenset(
     {"overview", "sources", "source", "plan", "what-if", "inbox", "audit"}
 )
@@ -20,16 +20,16 @@ UNDER = {"source": "sources", "items": "sources", "edit": "sources", "diff": "ch
 
 
 def entries(paths: Collection[str]) -> dict[str, str]:
-    """Return the pages that are there, by name, in the order of the head.
+    """Return the titles of the existing pages by name, in the order of the bar.
 
     >>> entries({"/plan", "/overview", "/overview.json"})
     {'overview': 'Overview', 'plan': 'Plan'}
     """
-    return {name: said for name, said in TITLES.items() if f"/{name}" in paths}
+    return {name: title for name, title in TITLES.items() if f"/{name}" in paths}
 
 
 def entry_of(page: str) -> str:
-    """Return the entry that a page belongs to.
+    """Return the entry of the bar that a page belongs to.
 
     >>> entry_of("source"), entry_of("audit/league"), entry_of("plan")
     ('sources', 'audit', 'plan')

@@ -1,4 +1,4 @@
-"""The API described: OpenAPI 3.1, out of the table of its routes."""
+"""The OpenAPI 3.1 description of the API, from the table of its routes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ _NOT_OK = {"$ref": "#/components/schemas/Error"}
 
 @dataclass(frozen=True, slots=True)
 class ApiParameter:
-    """A parameter of a route, in its path if that names it, else in the query.
+    """A parameter of a route: of the path if that names it, else of the query.
 
     Attributes:
         name: Its name.
-        about: What it means.
-        schema: Which values it takes, as JSON Schema.
-        required: Whether there is no answer without it.
+        about: Its meaning.
+        schema: Its JSON Schema.
+        required: Whether it is required.
 
     """
 
@@ -29,18 +29,18 @@ class ApiParameter:
 
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
-    """An address of the API.
+    """A route of the API.
 
     Attributes:
         method: ``GET``, which changes nothing, ``POST``, ``PATCH`` or ``DELETE``.
         path: The address, after the prefix.
-        name: What programs made from the description call it.
-        about: What it answers with.
-        endpoint: What answers.
-        parameters: What may be asked for.
-        body: The properties of the JSON that is sent, as JSON Schema; all are needed.
-        optional: Further properties, which may be left out.
-        media_type: What the answer is.
+        name: Its operation id.
+        about: A description of its answer.
+        endpoint: The function that answers.
+        parameters: Its parameters.
+        body: The required properties of the JSON body, as JSON Schema.
+        optional: Its optional properties.
+        media_type: The media type of the answer.
 
     """
 
@@ -56,7 +56,7 @@ class ApiRoute:
 
     @property
     def scope(self) -> str:
-        """What a token must be allowed to do."""
+        """The scope that a token needs."""
         return "read" if self.method == "GET" else "act"
 
 
@@ -64,7 +64,9 @@ def describe(prefix: str, routes: Sequence[ApiRoute]) -> dict[str, Any]:
     """Return the description of all routes."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(prefix + route.path, {})[route.method.lower()] = _said(route)
+        paths.setdefault(prefix + route.path, {})[route.method.lower()] = _operation(
+            route
+        )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -89,13 +91,13 @@ def describe(prefix: str, routes: Sequence[ApiRoute]) -> dict[str, Any]:
     }
 
 
-def _said(route: ApiRoute) -> dict[str, Any]:
+def _operation(route: ApiRoute) -> dict[str, Any]:
     """Return the description of one route."""
-    said: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.about,
         "security": [{"token": [route.scope]}],
-        "parameters": [_parameter(route, one) for one in route.parameters],
+        "parameters": [_parameter(route, parameter) for parameter in route.parameters],
         "responses": {
             "200" if route.method == "GET" else "2XX": {
                 "description": route.about,
@@ -113,16 +115,17 @@ def _said(route: ApiRoute) -> dict[str, Any]:
             "properties": {**route.body, **route.optional},
             "required": list(route.body),
         }
-        said["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
-    return said
+        content = {JSON: {"schema": schema}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
 
 
-def _parameter(route: ApiRoute, one: ApiParameter) -> dict[str, Any]:
-    in_path = f"{{{one.name}}}" in route.path
+def _parameter(route: ApiRoute, parameter: ApiParameter) -> dict[str, Any]:
+    in_path = f"{{{parameter.name}}}" in route.path
     return {
-        "name": one.name,
+        "name": parameter.name,
         "in": "path" if in_path else "query",
-        "description": one.about,
-        "required": in_path or one.required,
-        "schema": dict(one.schema),
+        "description": parameter.about,
+        "required": in_path or parameter.required,
+        "schema": dict(parameter.schema),
     }

@@ -1,4 +1,4 @@
-"""What stands on the pages about all sources: overview, sources, plan, inbox."""
+"""Contents of the pages about all sources: overview, sources, plan, inbox."""
 
 import math
 import re
@@ -31,7 +31,7 @@ Params: TypeAlias = Mapping[str, str]
 
 PAGE = 100  # rows at a time
 NEXT = 10  # of a short list
-PLACE = re.compile(r"\{[^{}]*\}")  # where a query is put into an address
+PLACE = re.compile(r"\{[^{}]*\}")  # a placeholder in an address
 HEALTHS = (*WORST, PENDING)
 ORDERS = {
     "name": lambda row: row.name,
@@ -49,8 +49,8 @@ def _soonest(row: SourceRow) -> float:
     return math.inf if math.isnan(row.sync_by) else row.sync_by
 
 
-def told(row: SourceRow, now: float) -> Answer:
-    """Return a source as pages and programs are told of it."""
+def source_answer(row: SourceRow, now: float) -> Answer:
+    """Return a source as pages show it and as JSON."""
     figure = {"mean": row.mean, "low": row.low, "high": row.high}
     return {
         "source": row.name,
@@ -75,31 +75,31 @@ def told(row: SourceRow, now: float) -> Answer:
 
 
 def _failure(row: SourceRow, now: float) -> Answer | None:
-    """Return why a source, or some of it, cannot be fetched."""
-    one = row.failure
-    if one is None:
+    """Return why a source, or some of its items, cannot be fetched."""
+    failure = row.failure
+    if failure is None:
         return None
     return {
-        "reason": one.reason,
-        "heading": one.heading,
-        "said": words.plain(one.said),
-        "since": words.date(one.since),
-        "for": now - one.since,
-        "tried": words.date(one.tried),
-        "items": one.items,
+        "reason": failure.reason,
+        "heading": failure.heading,
+        "said": words.plain(failure.said),
+        "since": words.date(failure.since),
+        "for": now - failure.since,
+        "tried": words.date(failure.tried),
+        "items": failure.items,
     }
 
 
 def addresses_of(settings: SourceConfig) -> list[str]:
-    """Return the addresses of a source; of a search with a gap where queries stand."""
-    asked_at = settings.query_url
-    if "{" in asked_at:
-        return [words.plain(PLACE.sub("\u2026", asked_at))]
+    """Return the addresses of a source; that of a search with … for the query."""
+    query_url = settings.query_url
+    if "{" in query_url:
+        return [words.plain(PLACE.sub("\u2026", query_url))]
     return [words.plain(url) for url in settings.addresses]
 
 
 def overview(seen: Survey, _: Params) -> Answer:
-    """Return how it stands with everything."""
+    """Return the overview: quality, budget, health and attention."""
     rows = seen.rows
     healths = Counter(row.health for row in rows)
     urgent = attention.ordered(rows)
@@ -109,12 +109,12 @@ def overview(seen: Survey, _: Params) -> Answer:
     measures = _measures(seen)
     pieces = attention.sentence(seen, measures)
     with bootstrap.reading(seen.config) as store:
-        goes_on = activity.take(store, bootstrap.clock())
+        under_way = activity.take(store, bootstrap.clock())
     return {
         "at": words.date(seen.now),
         "sentence": attention.plain_text(pieces),
         "pieces": pieces,
-        **goes_on,
+        **under_way,
         "measures": measures,
         "budget": {
             "requests": budget.requests,
@@ -127,29 +127,30 @@ def overview(seen: Survey, _: Params) -> Answer:
         "health": {w: healths[w] for w in HEALTHS if w != PENDING or seen.working},
         "sources": len(rows),
         "waiting": len(seen.waiting),
-        "attention": [told(row, seen.now) for row in urgent[:NEXT]],
+        "attention": [source_answer(row, seen.now) for row in urgent[:NEXT]],
         "more_attention": max(len(urgent) - NEXT, 0),
         "next": [
-            told(row, seen.now) for row in sorted(due, key=ORDERS["sync-by"])[:NEXT]
+            source_answer(row, seen.now)
+            for row in sorted(due, key=ORDERS["sync-by"])[:NEXT]
         ],
         "figures": _courses(seen),
-        "sinks": [_sink(one) for one in seen.sinks],
+        "sinks": [_sink(report) for report in seen.sinks],
     }
 
 
 def _courses(seen: Survey) -> list[ChartFigure]:
-    """Return the quality over time, and what was spent."""
+    """Return the charts of the quality and of the requests over time."""
     drawn = []
     for cast in seen.together.values() or _average(seen):
         past = seen.past if cast.measure == "freshness" else None
         drawn.append(charts.course("fresh", past, cast, seen.now))
-    return [*drawn, charts.spent(seen.days, seen.now, seen.config.budget.pace)]
+    return [*drawn, charts.requests_chart(seen.days, seen.now, seen.config.budget.pace)]
 
 
 def _average(seen: Survey) -> list[Forecast]:
-    """Return the mean quality from now on of what the first sentence is about."""
+    """Return the mean forecast of the measure that the first sentence names."""
     first = _measures(seen)[:1]
-    mine = [row for one in first for row in _counted(seen, one["measure"])]
+    mine = [row for entry in first for row in _counted(seen, entry["measure"])]
     casts = [seen.casts[row.name].unfetched() for row in mine]
     if not casts:
         return []
@@ -161,49 +162,49 @@ def _average(seen: Survey) -> list[Forecast]:
 
 
 def _counted(seen: Survey, measure: str) -> list[SourceRow]:
-    """Return the sources that count for a measure in all."""
+    """Return the sources that count towards the mean of a measure."""
     mine = [r for r in seen.rows if r.measure == measure and not math.isnan(r.mean)]
-    # What nothing fetches says nothing of how well the rest is kept.
+    # Imported sources are never fetched, so they count only if there are no others.
     return [row for row in mine if not row.imported] or mine
 
 
 def _shares(seen: Survey, rows: Sequence[SourceRow]) -> Floats:
-    """Return what each source counts for, by its weight."""
+    """Return the weight of each source as a share of all."""
     weight: Floats = np.array([seen.source(row.name).weight for row in rows])
     return np.asarray(weight / weight.sum())
 
 
-def _sink(one: SinkReport) -> Answer:
+def _sink(report: SinkReport) -> Answer:
     return {
-        "name": one.settings.name,
-        "behind": one.behind,
-        "dead": one.dead,
-        "trouble": one.trouble(),
-        "advice": one.advice,
+        "name": report.settings.name,
+        "behind": report.behind,
+        "dead": report.dead,
+        "trouble": report.trouble(),
+        "advice": report.advice,
     }
 
 
 def spending(seen: Survey) -> Answer:
-    """Return what can be spent now, when more is available, and what is allowed."""
-    one, budget = seen.spend, seen.config.budget
+    """Return the requests available now, when more are, and the budget's window."""
+    spend, budget = seen.spend, seen.config.budget
     return {
-        "now": one.now,
-        "sync_now": one.drawn,
-        "next": one.wait,
-        "next_at": words.date(seen.now + one.wait),
+        "now": spend.now,
+        "sync_now": spend.drawn,
+        "next": spend.wait,
+        "next_at": words.date(seen.now + spend.wait),
         "window": {
             "requests": budget.requests,
             "per": budget.per,
-            "spent": one.spent,
-            "left": one.left,
-            "refill": one.refill,
-            "refill_at": words.date(seen.now + one.refill),
+            "spent": spend.spent,
+            "left": spend.left,
+            "refill": spend.refill,
+            "refill_at": words.date(seen.now + spend.refill),
         },
     }
 
 
 def _measures(seen: Survey) -> list[Answer]:
-    """Return the quality of each kind in all: sources count by their weights."""
+    """Return the mean quality by measure; sources count by their weights."""
     found = []
     for measure in ("freshness", "recall", "content", "summary"):
         mine = _counted(seen, measure)
@@ -215,14 +216,14 @@ def _measures(seen: Survey) -> list[Answer]:
         if cast := seen.together.get(measure):
             first = cast.mean[0], cast.low[0], cast.high[0]
             mean, low, high = (float(value) for value in first)
-        asked = [r for r in mine if not math.isnan(r.target)]
-        kept = sum(r.mean >= r.target for r in asked)
+        targeted = [r for r in mine if not math.isnan(r.target)]
+        kept = sum(r.mean >= r.target for r in targeted)
         found.append(
             {
                 "measure": measure,
                 "quality": {"mean": mean, "low": low, "high": high},
                 "sources": len(mine),
-                "with_target": len(asked),
+                "with_target": len(targeted),
                 "on_target": kept,
             }
         )
@@ -230,7 +231,7 @@ def _measures(seen: Survey) -> list[Answer]:
 
 
 def sources(seen: Survey, params: Params) -> Answer:
-    """Return all sources, sorted and filtered as the address says."""
+    """Return the sources, sorted and filtered by the parameters of the address."""
     order = params.get("sort", "health")
     order = order if order in ORDERS else "health"
     down = params.get("order") == "desc"
@@ -260,12 +261,12 @@ def sources(seen: Survey, params: Params) -> Answer:
         "found": len(found),
         "page": page,
         "pages": pages,
-        "results": [told(row, seen.now) for row in shown],
+        "results": [source_answer(row, seen.now) for row in shown],
     }
 
 
 def whole(text: str, otherwise: int) -> int:
-    """Return a whole number out of an address, or another.
+    """Return a whole number from an address, or a default.
 
     >>> whole("7", 1), whole("-1; DROP", 1)
     (7, 1)
@@ -274,42 +275,42 @@ def whole(text: str, otherwise: int) -> int:
 
 
 def plan(seen: Survey, _: Params) -> Answer:
-    """Return what the next day is for: fetches, best first, and queries to forms."""
+    """Return the plan of the next day: fetches, best first, and queries to forms."""
     config, pace = seen.config, seen.config.budget.pace
     with bootstrap.reading(config) as store:
-        looks = _fetches(seen, store, 1.0 / pace)
+        fetches = _fetches(seen, store, 1.0 / pace)
         queries = _queries(Reading(config, store, seen.now))
-    # Of a source whose items are planned one by one, the plan says when each is due.
+    # A source whose items are planned one by one is due as its items are.
     planned = {row["source"] for row in queries}
-    planned |= {name for one in seen.panoramas.values() for name in one.standings}
+    planned |= {name for view in seen.panoramas.values() for name in view.standings}
     due = (r for r in seen.rows if r.sync_by - seen.now <= 1.0)
     soon = [
-        told(row, seen.now)
+        source_answer(row, seen.now)
         for row in sorted(due, key=ORDERS["sync-by"])
         if row.name not in planned
     ]
-    found = lanes.lanes(seen.now, looks, soon)
+    rows = lanes.lanes(seen.now, fetches, soon)
     return {
         "at": words.date(seen.now),
         "requests_a_day": pace,
-        "results": looks,
+        "results": fetches,
         "queries": queries,
         "sets": soon,
-        "due": _due(seen, looks),
-        "lanes": found[:PAGE],
-        "more_lanes": max(len(found) - PAGE, 0),
+        "due": _due(seen, fetches),
+        "lanes": rows[:PAGE],
+        "more_lanes": max(len(rows) - PAGE, 0),
     }
 
 
-def _due(seen: Survey, looks: Sequence[Answer]) -> list[Answer]:
+def _due(seen: Survey, fetches: Sequence[Answer]) -> list[Answer]:
     """Return the sources that fall below their targets within a day, soonest first.
 
-    And when the plan comes to each: requests go where they gain most, which need not
+    Each with its next planned fetch: requests go where they gain most, which need not
     be where a target is missed first.
     """
     first: dict[str, str] = {}
-    for one in looks:
-        first.setdefault(one["source"], one["at"])
+    for fetch in fetches:
+        first.setdefault(fetch["source"], fetch["at"])
     due = (r for r in seen.rows if r.sync_by - seen.now <= 1.0)
     return [
         {
@@ -325,20 +326,20 @@ def _due(seen: Survey, looks: Sequence[Answer]) -> list[Answer]:
 
 
 def _queries(reading: Reading) -> list[Answer]:
-    """Return the next queries to some sources that are asked query by query."""
+    """Return the next queries to the first few sources that answer queries."""
     found: dict[str, list[Answer]] = {}
     for source in reading.config.source:
         if source.paused:
             continue
         if steps := kind_of(source).queries(reading, source, NEXT):
-            found[source.name] = [asked(source.name, step) for step in steps]
+            found[source.name] = [query_answer(source.name, step) for step in steps]
         if len(found) == NEXT:
             break
     return [row for rows in found.values() for row in rows]
 
 
-def asked(source: str, step: Step) -> Answer:
-    """Return a query that would be asked of a source."""
+def query_answer(source: str, step: Step) -> Answer:
+    """Return a planned query to a source as pages show it and as JSON."""
     return {
         "source": source,
         "query": words.plain(step.what),
@@ -349,37 +350,37 @@ def asked(source: str, step: Step) -> Answer:
 
 
 def _fetches(seen: Survey, store: Store, every: float) -> list[Answer]:
-    """Return the items that are fetched next; a request is available every so often.
+    """Return the next fetches; a request becomes available each ``every`` days.
 
-    Of the items of a host that fail one is tried, when the host may be asked again;
-    the others wait for what comes of that.
+    Of the failing items of a host one is tried, when the host may be fetched again;
+    the others wait for its outcome.
     """
-    ready = max(seen.spend.now - 1, 0)  # have come in already
-    going = [one for one in seen.steps if not _is_paused(seen, one.source)]
-    steps, others = _tried(going)
+    ready = max(seen.spend.now - 1, 0)  # available already
+    active = [step for step in seen.steps if not _is_paused(seen, step.source)]
+    steps, others = _tried(active)
     found = []
-    for k, one in enumerate(steps):
+    for k, step in enumerate(steps):
         wait = seen.spend.wait + max(k - ready, 0) * every
-        host = store.host(_host(one.item))
+        host = store.host(_host(step.item))
         closed = 0.0 if host is None else closed_for(host, seen.now)
         if max(wait, closed) > 1.0:
             continue  # not within a day
         found.append(
             {
                 "at": words.date(seen.now + max(wait, closed)),
-                "source": one.source,
-                "item": words.plain(one.item),
-                "gain": one.gain,
-                "why": words.plain(one.why),
-                "fails": one.fails,
-                "others": others.get((one.source, _host(one.item)), 0),
+                "source": step.source,
+                "item": words.plain(step.item),
+                "gain": step.gain,
+                "why": words.plain(step.why),
+                "fails": step.fails,
+                "others": others.get((step.source, _host(step.item)), 0),
             }
         )
     return sorted(found, key=lambda row: str(row["at"]))
 
 
 def _host(item: str) -> str:
-    """Return the host that an item is asked for at, as the gate names it."""
+    """Return the host of an item as the gate names it; empty if it has none."""
     try:
         return origin(parse_url(item))
     except UsageError:
@@ -389,15 +390,15 @@ def _host(item: str) -> str:
 def _tried(
     steps: Sequence[Planned],
 ) -> tuple[list[Planned], Counter[tuple[str, str]]]:
-    """Return steps with one for each host that fails, and how many wait for that."""
+    """Keep one step for each failing host; also return how many others wait for it."""
     kept, others, seen = list[Planned](), Counter[tuple[str, str]](), set[object]()
-    for one in steps:
-        place = one.source, _host(one.item)
-        if one.fails and place in seen:
+    for step in steps:
+        place = step.source, _host(step.item)
+        if step.fails and place in seen:
             others[place] += 1
             continue
-        seen |= {place} if one.fails else set()
-        kept.append(one)
+        seen |= {place} if step.fails else set()
+        kept.append(step)
     return kept, others
 
 
@@ -407,12 +408,12 @@ def _is_paused(seen: Survey, name: str) -> bool:
 
 
 def inbox(seen: Survey, _: Params) -> Answer:
-    """Return what waits for a person, and the evidence."""
+    """Return the answers that wait for a decision, and the evidence."""
     with bootstrap.reading(seen.config) as store:
         held = [
-            _held(one, held_answers.evidence(store, seen.source(one.source), one))
-            for one in held_answers.waiting(store)  # some may be decided by now
-            if seen.row(one.source) is not None
+            _held(answer, held_answers.evidence(store, seen.source(name), answer))
+            for answer in held_answers.waiting(store)  # some may be decided by now
+            if seen.row(name := answer.source) is not None
         ]
     return {
         "at": words.date(seen.now),
@@ -422,14 +423,14 @@ def inbox(seen: Survey, _: Params) -> Answer:
     }
 
 
-def _held(one: Waiting, evidence: Answer) -> Answer:
-    """Return an answer that waits for a decision, with what it differs in."""
+def _held(answer: Waiting, evidence: Answer) -> Answer:
+    """Return an answer that waits for a decision, with its differences."""
     named = {k: v for k, v in evidence.items() if k.endswith("examples")}
     return {
-        "run": one.run,
-        "source": one.source,
-        "why": words.plain(one.why),
-        "looked": words.date(one.since),
+        "run": answer.run,
+        "source": answer.source,
+        "why": words.plain(answer.why),
+        "looked": words.date(answer.since),
         **evidence,
         **{k: [words.plain(key) for key in keys] for k, keys in named.items()},
     }
@@ -437,4 +438,4 @@ def _held(one: Waiting, evidence: Answer) -> Answer:
 
 def _of(seen: Survey, healths: Sequence[str]) -> list[Answer]:
     found = [row for row in seen.rows if row.health in healths]
-    return [told(row, seen.now) for row in found[:PAGE]]
+    return [source_answer(row, seen.now) for row in found[:PAGE]]

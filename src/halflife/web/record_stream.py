@@ -1,4 +1,4 @@
-"""What is held of a source as a stream: read as fast as it is taken, never whole."""
+"""The records of a source as a stream: read as fast as it is sent, never at once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator
@@ -15,10 +15,10 @@ PART = 64 * 1024  # bytes that are sent at once, at least
 class RecordStream:
     """The lines of an export, in parts.
 
-    A state file is read by the thread that opened it, so a stream has one of its own.
+    A state file is read by the thread that opened it, so a stream has its own thread.
 
     Args:
-        parts: The parts, none of them empty; nothing of them was read yet.
+        parts: The parts, none of them empty; none was read yet.
 
     """
 
@@ -55,17 +55,17 @@ class RecordStream:
         self._thread.shutdown(wait=False)
 
 
-def exported(config: Config, wanted: ExportSelection) -> Generator[bytes]:
-    """Return the lines of an export, in parts."""
+def export_parts(config: Config, wanted: ExportSelection) -> Generator[bytes]:
+    """Yield the lines of an export, in parts."""
     with (
         bootstrap.reading(config) as store,
         closing(export_rows.lines(store, wanted)) as lines,  # type: ignore[type-var]
     ):
-        yield from gathered(f"{line}\n" for line in lines)
+        yield from join_parts(f"{line}\n" for line in lines)
 
 
-def gathered(texts: Iterable[str]) -> Iterator[bytes]:
-    """Return texts as parts that are worth to be sent."""
+def join_parts(texts: Iterable[str]) -> Iterator[bytes]:
+    """Join texts to parts that are large enough to send."""
     part = bytearray()
     for text in texts:
         part += text.encode("utf-8", "replace")

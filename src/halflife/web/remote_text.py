@@ -1,7 +1,8 @@
-"""Text of other people on a page: nothing in it acts, and nothing in it hides.
+"""Sanitise remote text for a page.
 
-A page escapes it, so it is never markup. What is left are characters that deceive:
-those that turn the direction of writing, take no room, or control a terminal.
+A page escapes it, so it is never markup. This module shows deceptive characters by
+their numbers: those that change the writing direction, are invisible, or control a
+terminal.
 """
 
 import json
@@ -14,15 +15,15 @@ _SPACES = {"\t": " ", "\n": " ", "\r": " "}
 
 
 def reveal(text: object) -> str:
-    r"""Return text in which characters that nobody sees are written by their numbers.
+    r"""Return text in which invisible characters are written by their numbers.
 
     >>> reveal("a\tb\x1b]0;x \u202efdp.exe")
     'a b⟨U+001B⟩]0;x ⟨U+202E⟩fdp.exe'
     """
-    said = str(text)
-    if said.isprintable():
-        return said
-    return "".join(c if c.isprintable() else _named(c) for c in said)
+    text = str(text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _named(c) for c in text)
 
 
 def _named(character: str) -> str:
@@ -34,7 +35,7 @@ def _named(character: str) -> str:
 
 
 def shorten(text: str, most: int = LONGEST) -> str:
-    """Return text that is not too long for a list.
+    """Return text cut to a length for a list.
 
     >>> shorten("abcdef", 4)
     'abc…'
@@ -42,11 +43,11 @@ def shorten(text: str, most: int = LONGEST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def said(value: object) -> str:
+def field_text(value: object) -> str:
     """Return a value of a field as text.
 
-    >>> said(None), said(True), said(4200.0), said({"a": [1]})
-    ('', 'true', '4200', '{"a": [1]}')
+    >>> [field_text(value) for value in (None, True, 4200.0, {"a": [1]})]
+    ['', 'true', '4200', '{"a": [1]}']
     """
     if value is None:
         return ""
@@ -58,7 +59,7 @@ def said(value: object) -> str:
 
 
 def link(address: object) -> str:
-    """Return an address that a link may lead to; empty if it is no web address.
+    """Return an address that is safe as a link; empty if it is no web address.
 
     >>> link("https://a.example/x?y=1"), link("javascript:alert(1)"), link("17")
     ('https://a.example/x?y=1', '', '')

@@ -1,4 +1,4 @@
-"""Questions and answers as JSON."""
+"""Requests and responses as JSON."""
 
 import json
 from typing import Any
@@ -29,18 +29,18 @@ def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items() if not isinstance(v, Markup)}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value
 
 
 async def read_json(request: Request, largest: int = LARGEST) -> Any:  # noqa: ANN401  (JSON)
     """Return the body of a request; raise ``ValueError`` if it is no JSON.
 
-    However it is sent: a body in pieces does not say how long it is.
+    The limit holds for chunked bodies, too, which do not declare their length.
     """
     body = bytearray()
     async for piece in request.stream():
         body += piece
         if len(body) > largest:
-            raise HTTPException(413, "that is too much")
+            raise HTTPException(413, "the request is too large")
     return json.loads(body)

@@ -1,4 +1,4 @@
-"""How each source stands now, and what its quality will be."""
+"""The state of each source now, and its forecast quality."""
 
 import math
 from dataclasses import dataclass, replace
@@ -35,27 +35,27 @@ PENDING = "being worked out"  # the health of a source until its quality is know
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One source as it stands now; times in days, rates a day.
+    """The state of one source; times in days, rates a day.
 
     Attributes:
         name: The source.
         kind: Its kind.
-        measure: What its quality is.
+        measure: The name of its quality measure.
         health: One of ``WORST``, or ``PENDING``.
-        why: What that rests on, in words.
+        why: The reason for its health.
         mean: Its quality now; nan if it is not known.
         low: The lower bound.
         high: The upper bound.
-        target: What is asked for; nan if nothing is.
-        assumed: Whether that is what its kind asks for where the settings do not.
+        target: The quality to keep; nan if there is no target.
+        assumed: Whether the target is the default of its kind.
         sync_by: When the lower bound falls below it; inf if never, nan if unknown.
         rate: Changes (of pages), or arrivals (of sets), a day; nan if unknown.
-        items: Pages or objects; nan if nobody has counted them yet.
+        items: Pages or objects; nan if they were not counted yet.
         failing: Pages whose last fetch failed.
-        last: The last good fetch; -inf if none.
-        failure: Why it, or some of it, cannot be fetched; None if it can.
-        imported: Whether only its history is known, and not where it is.
-        is_paused: Whether it is left alone.
+        last: The last successful fetch; -inf if none.
+        failure: Why it, or some items, cannot be fetched; None if it can.
+        imported: Whether it was imported: its history is known, not its address.
+        is_paused: Whether it is paused.
 
     """
 
@@ -80,40 +80,40 @@ class SourceRow:
 
 
 def level(source: SourceConfig) -> float:
-    """Return the quality that is asked for; nan if none is."""
+    """Return the target quality of a source; nan if it has none."""
     if not has_address(source):
         return math.nan
-    asked = [t.level for t in source.targets if t.measure != "age"]
-    wanted = kind_of(source).wanted(source)
-    if not asked and wanted is not None:
-        asked = [wanted]
-    return max(asked, default=math.nan)
+    levels = [t.level for t in source.targets if t.measure != "age"]
+    default = kind_of(source).wanted(source)
+    if not levels and default is not None:
+        levels = [default]
+    return max(levels, default=math.nan)
 
 
 def is_default(source: SourceConfig) -> bool:
-    """Say whether the quality that is asked for stands nowhere in the settings."""
-    asked = any(target.measure != "age" for target in source.targets)
+    """Return whether the target is the default of the kind, not one of the settings."""
+    given = any(target.measure != "age" for target in source.targets)
     kind = kind_of(source)
     own = kind.level(source) is not None
     return (
-        has_address(source) and not (asked or own) and kind.wanted(source) is not None
+        has_address(source) and not (given or own) and kind.wanted(source) is not None
     )
 
 
-def seen_together(
-    store: Store, source: SourceConfig, one: SourceStanding
+def row_from_standing(
+    store: Store, source: SourceConfig, standing: SourceStanding
 ) -> tuple[SourceRow, Forecast | None]:
-    """Return one of many sources that were read at once, and its quality from now."""
-    row, why = _row(source, one.about), None
-    if one.failing:
-        why = failures.of_items(store, one.failed, one.failing)
-    return replace(row, failing=one.failing, failure=why), one.forecast
+    """Return the row and forecast of a source from the view of its whole kind."""
+    row, why = _row(source, standing.about), None
+    if standing.failing:
+        why = failures.of_items(store, standing.failed, standing.failing)
+    return replace(row, failing=standing.failing, failure=why), standing.forecast
 
 
-def alone(
+def row_of_source(
     appraiser: Appraiser, source: SourceConfig
 ) -> tuple[SourceRow, Forecast | None]:
-    """Return a source that is read by itself, and its quality from now on."""
+    """Return the row and forecast of a source that is read by itself."""
     kind, state = kind_of(source), appraiser.state(source)
     breaker = breakers.recall(appraiser.store, source.name)
     why = failures.of_whole(breaker)
@@ -137,8 +137,10 @@ def _row(source: SourceConfig, about: Description) -> SourceRow:
     )
 
 
-def judged(row: SourceRow, cast: Forecast | None, now: float, held: str) -> SourceRow:
-    """Return a source with its quality now, and how it is doing."""
+def with_health(
+    row: SourceRow, cast: Forecast | None, now: float, held: str
+) -> SourceRow:
+    """Return a row with the current quality and the health of its source."""
     if cast is not None and cast.mean.size:
         below = None if math.isnan(row.target) else cast.first_below(row.target)
         row = replace(
@@ -153,29 +155,29 @@ def judged(row: SourceRow, cast: Forecast | None, now: float, held: str) -> Sour
 
 
 def _health(row: SourceRow, now: float, held: str) -> tuple[str, str]:
-    """Return how a source is doing, and what that rests on."""
+    """Return the health of a source, and the reason for it."""
     if held:
         return "held", held
     if row.is_paused:
-        return "paused", "it is left alone until somebody lets it go on"
+        return "paused", "it is paused in the settings"
     if row.failure and (not row.failing or row.failing >= row.items / 2):
         return "failing", _failed(row, row.failure)
     if math.isnan(row.mean):
         return "unknown", row.why or "no page was fetched yet"
     if row.imported or math.isnan(row.target):
-        why = NO_ADDRESS if row.imported else "nothing says how good it has to be"
+        why = NO_ADDRESS if row.imported else "it has no target quality"
         return "no target", why
     return _against_target(row, now)
 
 
 def _failed(row: SourceRow, failure: Failure) -> str:
-    """Say why a source fails."""
-    said = failure.said or failure.heading
+    """Return why a source fails."""
+    why = failure.said or failure.heading
     if not row.failing:
-        return said
+        return why
     if row.items == 1:
-        return f"the last fetch failed: {said}"
-    return f"the last fetch failed for {row.failing} of {row.items} pages: {said}"
+        return f"the last fetch failed: {why}"
+    return f"the last fetch failed for {row.failing} of {row.items} pages: {why}"
 
 
 def _against_target(row: SourceRow, now: float) -> tuple[str, str]:

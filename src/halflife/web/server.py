@@ -1,4 +1,4 @@
-"""Serving the pages: an address, a socket, a token."""
+"""The web server of the pages: its address, socket and token."""
 
 import secrets
 import socket
@@ -20,21 +20,21 @@ from halflife.kinds.pages.hubs import PATH
 from halflife.net.addresses import host_of
 from halflife.web.app import AppSetting, create, hosts
 from halflife.web.callbacks import INDEXNOW
-from halflife.web.guard import Opening, ScopedToken
+from halflife.web.guard import PublicAccess, ScopedToken
 
 BYTES = 32  # of a token
 
 
 @dataclass(frozen=True, slots=True)
 class ServeWish:
-    """What is to be served, and where.
+    """Options of the server: what to serve, and where.
 
     Attributes:
         config: The settings file.
-        port: The port; 0: any that is free.
+        port: The port; 0 for any that is free.
         bind: The address to listen at.
         expose: Whether that may be one that other machines can reach.
-        names: Further names under which it is reached, such as that of a proxy.
+        names: Further host names of the server, such as that of a proxy.
         league: A file with a league.
 
     """
@@ -52,7 +52,7 @@ class RunningServer:
     """A server that is ready.
 
     Attributes:
-        address: What to open, with the token.
+        address: The address to open, with the token.
         app: The app.
         server: The server.
         listening: Its socket.
@@ -65,31 +65,31 @@ class RunningServer:
     listening: socket.socket
 
     def run(self) -> int:
-        """Serve until told to stop; return the exit code that tells by which signal."""
+        """Serve until stopped; return the exit code of the signal."""
         ahead = self.app.state.site.board.prepare
         threading.Thread(target=ahead, daemon=True).start()
-        with suppress(KeyboardInterrupt):  # the server raises what it heard once more
+        with suppress(KeyboardInterrupt):  # the server raises the signal again
             self.server.run(sockets=[self.listening])
-        return 128 + self.server.heard if self.server.heard else 0
+        return 128 + self.server.received if self.server.received else 0
 
 
 class Server(uvicorn.Server):
     """A server that remembers which signal ended it.
 
-    Whoever starts us in the background may have had SIGINT ignored: the server hears
-    it all the same, but nobody would be told.
+    A program started in the background may have SIGINT ignored: the server still
+    receives it, but does not report it.
     """
 
-    heard = 0
+    received = 0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take in a signal."""
-        self.heard = self.heard or sig
+        """Remember the first signal, and stop."""
+        self.received = self.received or sig
         super().handle_exit(sig, frame)
 
 
 def is_loopback(bind: str) -> bool:
-    """Say whether an address is of this machine alone.
+    """Return whether only this machine can reach an address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -103,11 +103,11 @@ def is_loopback(bind: str) -> bool:
 
 
 def prepare(wish: ServeWish) -> RunningServer:
-    """Listen, and draw a token; raise ``UsageError`` if that would be rash."""
+    """Listen, and draw a token; raise ``UsageError`` if the address is unsafe."""
     if not is_loopback(wish.bind) and not wish.expose:
         raise UsageError(
             f"--bind {wish.bind}: other machines could reach it, without encryption; "
-            "say --expose too if that is meant"
+            "add --expose to allow that"
         )
     given = _settings(wish.config)
     tokens = _tokens(wish.config, given)
@@ -130,7 +130,7 @@ def prepare(wish: ServeWish) -> RunningServer:
         uvicorn.Config(
             guard,
             access_log=False,  # addresses hold the token once
-            log_level="critical",  # the app tells what went wrong itself
+            log_level="critical",  # the app reports errors itself
             server_header=False,
             proxy_headers=False,
             limit_concurrency=100,
@@ -143,26 +143,26 @@ def prepare(wish: ServeWish) -> RunningServer:
 
 
 def _settings(path: Path) -> ServeConfig:
-    """Return the settings of the page itself."""
+    """Return the settings of the server."""
     try:
         return Config.load(path).serve
     except ConfigError:
-        return ServeConfig()  # the pages say what is wrong, or there are none yet
+        return ServeConfig()  # the pages show what is wrong, or there are none yet
 
 
-def _opening(given: ServeConfig) -> Opening:
-    """Return what is open to all: callbacks of hubs, and pushes that show a key."""
+def _opening(given: ServeConfig) -> PublicAccess:
+    """Return the public addresses: callbacks of hubs, and pushes with a key."""
     places = ((PATH, given.callback), (INDEXNOW, given.indexnow))
     public = [(path, host_of(url)) for path, url in places if url]
-    return Opening(tuple(p for p, _ in public), frozenset(h for _, h in public))
+    return PublicAccess(tuple(p for p, _ in public), frozenset(h for _, h in public))
 
 
 def _tokens(path: Path, settings: ServeConfig) -> tuple[ScopedToken, ...]:
     """Return the further tokens that the settings name; raise ``ConfigError``."""
-    found = [(one, one.secret().reveal()) for one in settings.token]
+    found = [(token, token.secret().reveal()) for token in settings.token]
     if len({value for _, value in found}) < len(found):
         raise ConfigError(f"{path}: serve.token: two tokens have the same value")
-    return tuple(ScopedToken(value, one.scope == "act") for one, value in found)
+    return tuple(ScopedToken(value, token.scope == "act") for token, value in found)
 
 
 def _listen(wish: ServeWish) -> socket.socket:

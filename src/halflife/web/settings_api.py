@@ -1,4 +1,4 @@
-"""The API that changes settings: what the pages Add and Settings do, for programs."""
+"""The part of the HTTP API that changes settings, as the pages Add and Settings do."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -34,7 +34,7 @@ TEXT: Answer = {"type": "string"}
 TEXTS: Answer = {"type": "array", "items": TEXT}
 COUNT: Answer = {"type": ["integer", "null"], "minimum": 1}
 HOW: Answer = {
-    "mark": {**TEXT, "description": "Of the settings as they were seen."},
+    "mark": {**TEXT, "description": "Mark of the settings as they were seen."},
     "dry_run": {"type": "boolean", "description": "Show the change; save nothing."},
 }
 VALUES: Answer = {
@@ -46,22 +46,22 @@ ABOUT = ("kind", "key", "records", "next", "trial")
 
 
 def _answering(status: int) -> Callable[[Work], Callable[..., Any]]:
-    """Answer a request for a change with this status, or say what is wrong with it."""
+    """Answer a request for a change with this status, or with its errors."""
 
     def wrapped(work: Work) -> Callable[..., Any]:
         @wraps(work)
         async def answer(api: "SettingsApi", request: Request) -> Response:
             body = await _body(request)
             try:
-                found = await run_in_threadpool(work, api, request, body)
+                result = await run_in_threadpool(work, api, request, body)
             except ValuesError as error:
-                said = {"said": words.plain(error), "values": error.why}
-                return as_json({"status": 422, **said}, 422)
+                wrong = {"said": words.plain(error), "values": error.why}
+                return as_json({"status": 422, **wrong}, 422)
             except ClashError as error:
                 theirs = None if error.theirs is None else _diff(error.theirs)
                 both = {"theirs": theirs, "mine": _diff(error.mine)}
                 return as_json({"status": 409, "said": str(error), **both}, 409)
-            return as_json(found, status)
+            return as_json(result, status)
 
         return answer
 
@@ -69,10 +69,10 @@ def _answering(status: int) -> Callable[[Work], Callable[..., Any]]:
 
 
 class SettingsApi:
-    """The addresses for programs that change settings.
+    """The API routes that change settings.
 
     Args:
-        site: The pages that do the same.
+        site: The pages with the same functions.
 
     """
 
@@ -80,10 +80,10 @@ class SettingsApi:
         self._site = site
 
     def table(self) -> Iterator[ApiRoute]:
-        """Return every address."""
+        """Return all routes."""
         name = (ApiParameter("name", "The name of a source."),)
         yield from self._trials()
-        about = "Add what a trial has found; the answer is the change."
+        about = "Add the source of a trial; the answer is the change."
         more = {"name": TEXT, "fields": TEXTS, **VALUES, **HOW}
         yield ApiRoute(
             "POST", "/sources", "add", about, self.add, (), {"trial": TEXT}, more
@@ -92,10 +92,10 @@ class SettingsApi:
         more = {**VALUES, "paused": {"type": "boolean"}, **HOW}
         path = "/sources/{name}"
         yield ApiRoute("PATCH", path, "edit", about, self.edit, name, {}, more)
-        about = "Take a source out of the settings; what is known of it is kept."
-        given = (*name, ApiParameter("mark", "Of the settings as they were seen."))
+        about = "Remove a source from the settings; its observations are kept."
+        given = (*name, ApiParameter("mark", "Mark of the settings as they were seen."))
         yield ApiRoute("DELETE", path, "remove", about, self.remove, given)
-        about = "Change the budget of all."
+        about = "Change the budget of the project."
         per = {"type": "string", "enum": list(WINDOW_DAYS)}
         body, more = (
             {"requests": {"type": "integer", "minimum": 1}},
@@ -110,19 +110,19 @@ class SettingsApi:
         yield ApiRoute("POST", path, "undo", about, self.undo, (), body)
 
     def _trials(self) -> Iterator[ApiRoute]:
-        about = "Begin to fetch an address, to see what it is."
+        about = "Start to fetch an address, to recognise what it is."
         more = dict.fromkeys(ABOUT, TEXT)
         yield ApiRoute(
             "POST", "/trials", "try", about, self.begin, (), {"url": TEXT}, more
         )
-        about = "What a trial has found, as far as it is."
+        about = "The result of a trial, as far as it is known."
         given = (ApiParameter("trial", "The name of a trial."),)
         path = "/trials/{trial}"
         yield ApiRoute("GET", path, "trial", about, self.trial, given)
 
     @_answering(202)
     def begin(self, request: Request, body: Body) -> Answer:
-        """Begin a trial."""
+        """Start a trial."""
         del request
         _only(body, ("url", *ABOUT))
         for name, value in body.items():
@@ -132,22 +132,22 @@ class SettingsApi:
             trial = add_page.start_trial(self._site, body)
         except UsageError as error:
             raise ValuesError({"url": words.plain(error)}) from None
-        return trials.told(trial, self._site.board.config())
+        return trials.trial_answer(trial, self._site.board.config())
 
     def trial(self, request: Request) -> Response:
         """Answer with a trial."""
         name = request.path_params["trial"]
-        return as_json(trials.told(self._find(name), self._site.board.config()))
+        return as_json(trials.trial_answer(self._find(name), self._site.board.config()))
 
     def _find(self, name: object) -> trials.AddressTrial:
-        found = self._site.trials.find(str(name))
-        if found is None:
+        trial = self._site.trials.find(str(name))
+        if trial is None:
             raise UsageError("there is no such trial, or it is no longer kept")
-        return found
+        return trial
 
     @_answering(201)
     def add(self, request: Request, body: Body) -> Answer:
-        """Add what a trial has found."""
+        """Add the source of a trial."""
         del request
         _only(body, ("trial", "name", "fields", *VALUES, *HOW))
         trial = self._find(body.pop("trial", ""))
@@ -158,7 +158,7 @@ class SettingsApi:
             raise ValuesError({"fields": "should be a list of names"})
         answer = self._save(add_page.propose(self._site, trial, values), body)
         if answer["saved"]:
-            add_page.make_known(self._site)
+            add_page.register_pages(self._site)
         return answer
 
     @_answering(200)
@@ -173,7 +173,7 @@ class SettingsApi:
 
     @_answering(200)
     def remove(self, request: Request, body: Body) -> Answer:
-        """Take a source out."""
+        """Remove a source."""
         del body
         proposal = self._site.desk.remove(request.path_params["name"])
         return self._save(proposal, {"mark": request.query_params.get("mark", "")})
@@ -187,7 +187,7 @@ class SettingsApi:
         return self._save(self._site.desk.change_budget(values), body)
 
     def changes(self, request: Request) -> Response:
-        """Answer with the last changes, without texts: whoever may read may ask."""
+        """Answer with the last changes, without texts, as read scope suffices."""
         del request
         history = self._site.desk.history
         last = history.last()
@@ -195,15 +195,15 @@ class SettingsApi:
             {
                 "last": None if last is None else last.number,
                 "results": [
-                    {"number": one.number, "at": words.date(one.at), "what": one.what}
-                    for one in history.changes()
+                    {"number": c.number, "at": words.date(c.at), "what": c.what}
+                    for c in history.changes()
                 ],
             }
         )
 
     @_answering(200)
     def undo(self, request: Request, body: Body) -> Answer:
-        """Take the last change back."""
+        """Undo the last change."""
         del request
         _only(body, ("number",))
         number = body.get("number")
@@ -213,7 +213,7 @@ class SettingsApi:
         return {"undone": done.number, "what": done.what}
 
     def _save(self, proposal: Proposal, how: Mapping[str, Any]) -> Answer:
-        """Save a change unless it shall only be shown, or changes nothing."""
+        """Save a change, except in a dry run or if it changes nothing."""
         mark, dry = how.get("mark") or "", how.get("dry_run") or False
         if not isinstance(mark, str) or not isinstance(dry, bool):
             raise ValuesError(
@@ -233,19 +233,19 @@ class SettingsApi:
 
 
 def _diff(lines: Sequence[DiffLine]) -> list[Answer]:
-    return [asdict(one) for one in lines]
+    return [asdict(line) for line in lines]
 
 
 def _only(body: Body, known: tuple[str, ...]) -> None:
-    """Raise ``ValuesError`` if there is something that has no meaning here."""
+    """Raise ``ValuesError`` if the body has an unknown key."""
     for name in body:
         if name not in known:
-            said = f"has no meaning here; these have: {', '.join(known)}"
-            raise ValuesError({words.plain(name)[:80]: said})
+            why = f"is not a known key; known keys: {', '.join(known)}"
+            raise ValuesError({words.plain(name)[:80]: why})
 
 
 async def _body(request: Request) -> Body:
-    """Return the JSON object that was sent; nothing sent is an empty one."""
+    """Return the JSON object in the body; an empty one for ``DELETE``."""
     try:
         given = await read_json(request) if request.method != "DELETE" else {}
     except (ValueError, RecursionError):

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 EDITABLE = ("target", "weight", "max_requests", "paused")
-REMEMBERED = 16  # texts for which forms were made
-LINES = 400  # of a difference that are shown
+REMEMBERED = 16  # texts that forms were filled from
+LINES = 400  # lines of a diff that are shown
 LONGEST = 500  # characters of a line of it
-AROUND = 3  # lines that stay, shown around what changes
+AROUND = 3  # unchanged lines shown around a change
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a difference: ``+``, ``-``, or a space for one that stays."""
+    """A line of a diff: ``+``, ``-``, or a space for an unchanged one."""
 
     sign: str
     text: str
@@ -43,14 +43,14 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change of the settings that was not saved yet.
+    """A change of the settings that is not saved yet.
 
     Attributes:
-        what: What it changes, in words.
-        mark: Stands for the text that it was made for.
-        before: That text; None if there is no file.
-        after: The text that it makes of it.
-        source: The source that it is about; empty if none.
+        what: A short description of the change.
+        mark: The mark of the text before.
+        before: The text before; None if there is no file.
+        after: The text after.
+        source: The source that it changes; empty if none.
 
     """
 
@@ -62,12 +62,12 @@ class Proposal:
 
     @property
     def diff(self) -> list[DiffLine]:
-        """What it changes, line by line."""
+        """The change as a diff."""
         return compare(self.before or "", self.after)
 
     @property
     def changes(self) -> bool:
-        """Whether anything becomes different."""
+        """Whether the texts differ."""
         return (self.before or "") != self.after
 
 
@@ -80,25 +80,25 @@ class ValuesError(HalflifeError):
     """
 
     def __init__(self, why: Mapping[str, str]) -> None:
-        said = [f"{name}: {one}" if name else one for name, one in why.items()]
-        super().__init__("; ".join(said))
+        texts = [f"{name}: {text}" if name else text for name, text in why.items()]
+        super().__init__("; ".join(texts))
         self.why = dict(why)
 
 
 class ClashError(HalflifeError):
-    """Somebody else has written the settings meanwhile; nothing was saved.
+    """The settings have changed on disk meanwhile; nothing was saved.
 
     Args:
-        said: What happened, in words.
-        theirs: What they changed; None if that is not known any more.
-        mine: What was not saved.
+        message: What happened.
+        theirs: The other change; None if it is no longer known.
+        mine: The change that was not saved.
 
     """
 
     def __init__(
-        self, said: str, theirs: Sequence[DiffLine] | None, mine: Sequence[DiffLine]
+        self, message: str, theirs: Sequence[DiffLine] | None, mine: Sequence[DiffLine]
     ) -> None:
-        super().__init__(said)
+        super().__init__(message)
         self.theirs, self.mine = theirs, mine
 
 
@@ -107,7 +107,7 @@ class SettingsDesk:
 
     Args:
         path: Returns the settings file that is shown.
-        saved: Is called when the file has been written.
+        saved: Called when the file has been written.
 
     """
 
@@ -118,7 +118,7 @@ class SettingsDesk:
 
     @property
     def history(self) -> SettingsHistory:
-        """What was changed before."""
+        """The history of the settings file."""
         path = self._path()
         try:
             written = SettingsHistory(path, bootstrap.clock).read() or ""
@@ -128,32 +128,32 @@ class SettingsDesk:
         return SettingsHistory(path, bootstrap.clock, str(store))
 
     def _tables(self, text: str) -> dict[str, Any]:
-        """Return what a text holds; the last one is remembered, for it may be long."""
+        """Parse a text; the result of the last one is cached, as it may be long."""
         mark, (known, tables) = mark_of(text), self._read
         if mark != known:
             try:
                 tables = tomllib.loads(text)
             except ValueError as error:
-                said = f"{self._path()}: not valid TOML: {words.plain(error)}"
-                raise ConfigError(said) from None
+                message = f"{self._path()}: not valid TOML: {words.plain(error)}"
+                raise ConfigError(message) from None
             self._read = mark, tables
         return tables
 
     def text(self) -> str | None:
-        """Return the settings as they are; they are remembered for a later clash."""
-        found = SettingsHistory(self._path(), bootstrap.clock).read()
-        self._seen[mark_of(found)] = found
-        self._seen.move_to_end(mark_of(found))
+        """Return the text of the settings; remember it to explain a later clash."""
+        text = SettingsHistory(self._path(), bootstrap.clock).read()
+        self._seen[mark_of(text)] = text
+        self._seen.move_to_end(mark_of(text))
         while len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
-        return found
+        return text
 
     def add(self, source: SourceConfig) -> Proposal:
         """Propose to add a source, or its pages to the one of the same name."""
         before = self.text()
         written = edit.TEMPLATE if before is None else before
-        names = [one.get("name") for one in self._tables(written).get("source", ())]
-        known = source.name in names
+        tables = self._tables(written).get("source", ())
+        known = source.name in [table.get("name") for table in tables]
         if known and not by_item([source]):
             raise ValuesError({"name": f"a source is named {source.name!r} already"})
         what = f"more of {source.name}" if known else f"new source {source.name}"
@@ -164,11 +164,11 @@ class SettingsDesk:
         return self._proposal(what, before, text, source.name)
 
     def table(self, name: str) -> dict[str, Any]:
-        """Return what is written of a source; raise ``UsageError`` if nothing is."""
-        return self._table(self._there(), name)
+        """Return the settings table of a source; raise ``UsageError`` if none."""
+        return self._table(self._existing_text(), name)
 
     def budget(self) -> dict[str, Any]:
-        """Return what is written of the budget, and what holds where nothing is."""
+        """Return the budget in the settings, with defaults for missing keys."""
         given = self._tables(self.text() or "").get("budget", {})
         try:
             written = BudgetConfig.model_validate(given)
@@ -177,20 +177,20 @@ class SettingsDesk:
         return {"requests": written.requests, "per": written.per}
 
     def change_source(self, name: str, values: Mapping[str, Any]) -> Proposal:
-        """Propose other values of a source; None takes one out."""
-        before = self._there()
+        """Propose new values of a source; None removes one."""
+        before = self._existing_text()
         table = self._table(before, name)
         for key in values:
             if key not in EDITABLE:
-                said = f"cannot be changed here; these can: {', '.join(EDITABLE)}"
-                raise ValuesError({key: said})
+                why = f"cannot be changed here; these can: {', '.join(EDITABLE)}"
+                raise ValuesError({key: why})
         wanted = {k: v for k, v in {**table, **values}.items() if v is not None}
         try:
             read_source(wanted)
         except ValidationError as error:
             raise ValuesError(by_field(error.errors())) from None
         return self._proposal(
-            f"{name}: {_listed(table, values)}",
+            f"{name}: {_summary(table, values)}",
             before,
             edit.text_with_values(before, name, values),
             name,
@@ -206,11 +206,11 @@ class SettingsDesk:
         except ValidationError as error:
             raise ValuesError(by_field(error.errors())) from None
         text = edit.text_with_budget(written, values)
-        return self._proposal(f"budget: {_listed(table, values)}", before, text)
+        return self._proposal(f"budget: {_summary(table, values)}", before, text)
 
     def remove(self, name: str) -> Proposal:
-        """Propose to take a source out; what is known of it is kept."""
-        before = self._there()
+        """Propose to remove a source; its observations are kept."""
+        before = self._existing_text()
         self._table(before, name)
         text = edit.text_without(before, name)
         return self._proposal(f"remove {name}", before, text, name)
@@ -218,28 +218,28 @@ class SettingsDesk:
     def save(self, proposal: Proposal, mark: str = "") -> SettingsChange:
         """Write a change; raise ``ClashError`` if it was made for an older file.
 
-        ``mark`` is of the text that somebody has seen; if that is not the one that the
-        proposal was made for, the proposal was not what they agreed to.
+        ``mark`` is that of the text the user has seen; if it differs from that of the
+        proposal, the user has agreed to another change.
         """
         seen = mark or proposal.mark
         if seen != proposal.mark:
             name = self._path().name
-            said = f"{name} has changed on disk meanwhile; nothing was saved"
-            raise ClashError(said, self._theirs(seen), proposal.diff)
+            message = f"{name} has changed on disk meanwhile; nothing was saved"
+            raise ClashError(message, self._theirs(seen), proposal.diff)
         try:
             Config.parse(proposal.after, self._path())
-        except ConfigError as error:  # of another table: what is changed was checked
+        except ConfigError as error:  # in another table: the change was checked
             raise ValuesError({"": words.plain(error)}) from None
         try:
             done = self.history.write(proposal.mark, proposal.after, proposal.what)
         except SettingsChanged as error:
-            said = str(error)
-            raise ClashError(said, self._theirs(seen), proposal.diff) from None
+            clash = ClashError(str(error), self._theirs(seen), proposal.diff)
+            raise clash from None
         self._saved()
         return done
 
     def undo(self, number: int | None = None) -> SettingsChange:
-        """Take back the last change; raise ``ClashError`` if it was not the last."""
+        """Undo the last change; raise ``ClashError`` if ``number`` is another."""
         history = self.history
         try:
             done = history.undo(number)
@@ -264,16 +264,16 @@ class SettingsDesk:
 
     def _table(self, text: str, name: str) -> dict[str, Any]:
         """Return the table of a source; raise ``UsageError``."""
-        for one in self._tables(text).get("source", ()):
-            if one.get("name") == name:
-                return dict(one)
+        for table in self._tables(text).get("source", ()):
+            if table.get("name") == name:
+                return dict(table)
         raise UsageError(f"no source is named {name!r} in the settings")
 
-    def _there(self) -> str:
-        found = self.text()
-        if found is None:
+    def _existing_text(self) -> str:
+        text = self.text()
+        if text is None:
             raise UsageError("there are no settings yet; add a source first")
-        return found
+        return text
 
     def _proposal(
         self, what: str, before: str | None, after: str, source: str = ""
@@ -282,46 +282,46 @@ class SettingsDesk:
 
 
 def compare(before: str, after: str) -> list[DiffLine]:
-    r"""Return what differs between two texts, with three lines around each place.
+    r"""Return the diff of two texts, with three lines around each change.
 
     >>> compare("a = 1\n", "a = 2\n")
     [DiffLine(sign='-', text='a = 1'), DiffLine(sign='+', text='a = 2')]
     """
     old, new = before.splitlines(), after.splitlines()
-    same = _shared(old, new)  # few lines change, of files that may be long
+    same = _shared(old, new)  # files may be long, and few lines change
     end = _shared(old[same:][::-1], new[same:][::-1])
     begin, end = max(same - AROUND, 0), max(end - AROUND, 0)
     old, new = old[begin : len(old) - end], new[begin : len(new) - end]
     lines = list(difflib.unified_diff(old, new, lineterm="", n=AROUND))[2:]
-    found = [_line(one) for one in lines[:LINES]]
-    if found and found[0].sign == "@":
-        found = found[1:]
+    diff = [_line(line) for line in lines[:LINES]]
+    if diff and diff[0].sign == "@":
+        diff = diff[1:]
     if len(lines) > LINES:
-        found.append(DiffLine("@", f"{len(lines) - LINES} lines more"))
-    return found
+        diff.append(DiffLine("@", f"{len(lines) - LINES} lines more"))
+    return diff
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+def _shared(old: Sequence[str], new: Sequence[str]) -> int:
     """Return how many lines two texts have in common at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 def _line(text: str) -> DiffLine:
     if text.startswith("@@"):
         return DiffLine("@", "…")
-    said = words.plain(text[1:])
-    return DiffLine(text[:1], said if len(said) <= LONGEST else f"{said[:LONGEST]}…")
+    line = words.plain(text[1:])
+    return DiffLine(text[:1], line if len(line) <= LONGEST else f"{line[:LONGEST]}…")
 
 
-def _listed(table: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Say which values change."""
-    said = [
+def _summary(table: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """Return a line of the values that change."""
+    changes = [
         f"{key} {'none' if value is None else _written(value)}"
         for key, value in values.items()
         if _same(table.get(key)) != _same(value)
     ]
-    return ", ".join(said) or "nothing"
+    return ", ".join(changes) or "nothing"
 
 
 def _same(value: object) -> object:
@@ -338,11 +338,11 @@ def _written(value: object) -> str:
 
 def by_field(errors: "list[ErrorDetails]") -> dict[str, str]:
     """Return what is wrong with each value, by its name."""
-    found: dict[str, str] = {}
-    for one in errors:
-        name = str(one["loc"][0]) if one["loc"] else ""
-        said = one["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        if not name and "target" in said:
+    wrong: dict[str, str] = {}
+    for error in errors:
+        name = str(error["loc"][0]) if error["loc"] else ""
+        message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        if not name and "target" in message:
             name = "target"
-        found.setdefault(name, words.plain(said[:1].lower() + said[1:]))
-    return found
+        wrong.setdefault(name, words.plain(message[:1].lower() + message[1:]))
+    return wrong

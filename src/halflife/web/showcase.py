@@ -1,7 +1,7 @@
-"""A made-up state to look at: every kind of source, and every kind of trouble.
+"""Sample data for the page: every kind of source, and every kind of problem.
 
-Nothing is fetched. Pages change, objects come and go at random, as told by a seed;
-what looks at them would have shown is written down as a sync would have done it.
+Nothing is fetched. Pages change and objects come and go at random, from a seed; the
+observations of them are written to the store as a sync would write them.
 """
 
 import re
@@ -28,10 +28,10 @@ from halflife.stores.summaries import StoredSummary
 from halflife.stores.table_store import TableStore
 from halflife.summary import Summary
 
-Visit: TypeAlias = tuple[float, str, list[Observation]]  # when, and of which source
+Visit: TypeAlias = tuple[float, str, list[Observation]]  # time, source, observations
 
-DAYS = 30  # that have passed
-LOGGED = 7.0  # days of which it is written down what came and went
+DAYS = 30  # days of history
+LOGGED = 7.0  # days with logged arrivals and departures
 DEMO_TARGET = "freshness >= 0.7"  # near what its budget keeps: sometimes missed
 SETS = """
 [[source]]
@@ -87,20 +87,20 @@ name = "archive"
 pages = ["https://archive.example/2024", "https://archive.example/2025"]
 """
 LISTED, ASKED = 3, 22  # requests of a list and of a form, in the last day
-SHAPES = {  # pages, changes a day of the middle one, days between looks
+SHAPES = {  # pages, median changes a day, days between fetches
     "handbook": (80, 0.02, 2.0),
     "news": (40, 1.5, 0.5),
     "wiki": (60, 0.1, 1.0),
     "gazette": (12, 0.2, 1.0),
 }
-READ = 80  # requests of the news, in a day
-FURNISHED = 2 * LISTED + ASKED + READ  # that was spent in the last day on what is added
+READ = 80  # requests of the news, in the last day
+FURNISHED = 2 * LISTED + ASKED + READ  # requests of the added sources in the last day
 CITIES = ("Oslo", "Rome", "Lima")
 WORDS = ("cotton", "engine", "harbour", "lantern", "meadow", "orbit", "river", "stone")
 
 
 def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
-    """Write settings and a state into a folder; return where the settings are."""
+    """Write settings and a state into a folder; return the settings file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "halflife.toml"
     path.write_text(pages + SETS, encoding="utf-8")
@@ -115,9 +115,9 @@ def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
 
 
 def extend(path: Path) -> Path:
-    """Add a target, the sources without pages, and news, to what the demo has kept.
+    """Add a target, the sources without pages, and news, to the state of the demo.
 
-    The pages of the demo hold words that mean nothing; those of the news can be read.
+    The pages of the demo hold random words; those of the news are readable text.
     """
     text = path.read_text(encoding="utf-8")
     text = text.replace('name = "demo"', f'name = "demo"\ntarget = "{DEMO_TARGET}"', 1)
@@ -132,28 +132,30 @@ def extend(path: Path) -> Path:
 
 
 def furnish(config: Config, store: TableStore, now: float, rng: Generator) -> None:
-    """Write down the histories of the sources without pages."""
+    """Write the histories of the sources without pages."""
     named = {source.name: source for source in config.source}
     _listing(store, named["rentals"], now, rng)
     _listing(store, named["jobs"], now, rng)
-    _doubtful(store, named["jobs"], now)
+    _shrunk_answer(store, named["jobs"], now)
     _form(store, now, rng)
     _summary(store, now)
 
 
 def _pages(name: str, now: float, rng: Generator) -> Iterator[Visit]:
-    """Look at pages again and again; each changes at its own pace."""
+    """Yield fetches of pages at regular times; each page has its own change rate."""
     count, middle, every = SHAPES[name]
     rate = middle * rng.lognormal(0.0, 1.0, count)
     first = now - DAYS - rng.uniform(0.0, 0.4)
     version = np.zeros(count, dtype=int)
     for at in np.arange(first, now - 0.2 * every, every).tolist():
         version += rng.poisson(rate * every)
-        looks = [_look(name, i, at, int(v)) for i, v in enumerate(version)]
+        observed = [_observe(name, i, at, int(v)) for i, v in enumerate(version)]
         if name == "gazette" and at > now - 3.0:
             note = "503 Service Unavailable"
-            looks = [Observation(o.key, at, Seen.FAILED, note=note) for o in looks]
-        yield at, name, looks
+            observed = [
+                Observation(o.key, at, Seen.FAILED, note=note) for o in observed
+            ]
+        yield at, name, observed
 
 
 def _write_pages(
@@ -161,26 +163,26 @@ def _write_pages(
     visits: Sequence[tuple[float, str, list[Observation]]],
     now: float,
 ) -> None:
-    """Write down what was seen of pages, in the order of time."""
+    """Write the observations of pages, in order of time."""
     runs = {}
-    for at, name, looks in sorted(visits, key=lambda visit: visit[:2]):
+    for at, name, observed in sorted(visits, key=lambda visit: visit[:2]):
         if name not in runs:
             runs[name] = store.begin([name], at, lease=2.0 * DAYS)
-            store.add(Item(o.key, name, group=f"{name}.example") for o in looks)
-        store.charge(runs[name], len(looks), at)
-        store.append(runs[name], Looks.of(looks))
+            store.add(Item(o.key, name, group=f"{name}.example") for o in observed)
+        store.charge(runs[name], len(observed), at)
+        store.append(runs[name], Looks.of(observed))
     for name, run in runs.items():
         store.finish(run, now - 0.1 * SHAPES[name][2])
 
 
-def _look(name: str, i: int, at: float, version: int) -> Observation:
+def _observe(name: str, i: int, at: float, version: int) -> Observation:
     content = Content("text/html", _body(name, i, version).encode())
     digest = f"{name}-{i}-{version}"
     return Observation(_key(name, i), at, Seen.PRESENT, digest, content=content)
 
 
 def _body(name: str, i: int, version: int) -> str:
-    """Return a page of which each version differs in a few words."""
+    """Return the text of a page; its versions differ in a few words."""
     word, other = WORDS[(i + version) % len(WORDS)], WORDS[(i + 3) % len(WORDS)]
     notes = "".join(
         f"<li>Note {n}: the {WORDS[n % len(WORDS)]} was checked.</li>"
@@ -203,10 +205,10 @@ def _key(name: str, i: int) -> str:
 def _listing(
     store: TableStore, source: SourceConfig, now: float, rng: Generator
 ) -> None:
-    """Let objects come evenly and go at random, seen once a day."""
-    rate, come = (0.05, 9.0) if source.name == "jobs" else (0.02, 2.0)
-    there = int(come / rate)
-    born = np.r_[np.full(there, -1.0), rng.uniform(0, 60, int(come * 60))]
+    """Write a listing whose objects arrive evenly and leave at random, read daily."""
+    rate, arrivals = (0.05, 9.0) if source.name == "jobs" else (0.02, 2.0)
+    initial = int(arrivals / rate)
+    born = np.r_[np.full(initial, -1.0), rng.uniform(0, 60, int(arrivals * 60))]
     died = np.maximum(born, 0.0) + rng.exponential(1.0 / rate, born.size)
     looks = np.arange(60.0) + (now - 59.6)
     start = np.asarray(np.ceil(np.maximum(born, 0.0)), dtype=np.intp)
@@ -229,38 +231,38 @@ def _listing(
     store.save_collection(run, kept)
     store.charge(run, LISTED, now - 0.5)
     store.finish(run, now - 0.4)
-    store.changes.append(_came_and_went(source.name, lives, now))
+    store.changes.append(_recent_changes(source.name, lives, now))
 
 
-def _came_and_went(source: str, lives: Lives, now: float) -> list[Change]:
-    """Return the objects that arrived or went on the last days, in order of time."""
-    found = []
+def _recent_changes(source: str, lives: Lives, now: float) -> list[Change]:
+    """Return the arrivals and departures of the last days, in order of time."""
+    changes = []
     for i, key in enumerate(lives.keys):
         first, gone = float(lives.first_seen[i]), float(lives.gone_by[i])
         city = lives.attributes["city"][i]
         if first > now - LOGGED:
-            found.append(Change(first, source, key, "new", {"city": (None, city)}))
+            changes.append(Change(first, source, key, "new", {"city": (None, city)}))
         if now - LOGGED < gone < now:
-            found.append(Change(gone, source, key, "gone"))
-    return sorted(found, key=lambda change: change.at)
+            changes.append(Change(gone, source, key, "gone"))
+    return sorted(changes, key=lambda change: change.at)
 
 
-def _doubtful(store: TableStore, source: SourceConfig, now: float) -> None:
-    """Let a listing answer with a fraction of what it had: the guard holds that."""
-    there = listing_runner.tracker(store, source).held
-    kept = dict(list(there.items())[: len(there) // 8])
+def _shrunk_answer(store: TableStore, source: SourceConfig, now: float) -> None:
+    """Write an answer with a fraction of a listing's objects, which the guard holds."""
+    held = listing_runner.tracker(store, source).held
+    kept = dict(list(held.items())[: len(held) // 8])
     run = store.begin([source.name], now - 0.1, lease=1.0)
     listing_runner.put_aside(store, run, source, Listing(now - 0.1, kept))
     store.finish(run, now - 0.09)
 
 
 def _form(store: TableStore, now: float, rng: Generator) -> None:
-    """Let a form be read whole every few days."""
+    """Write a form that was read in full every few days."""
     tracker = Tracker()
     everything = [_car(i, rng) for i in range(260)]
     for k, at in enumerate(np.arange(now - 20.3, now, 4.0)):
-        shown: dict[str, Attributes] = dict(everything[k * 3 : 200 + k * 10])
-        tracker.take(Listing(float(at), shown))
+        listed: dict[str, Attributes] = dict(everything[k * 3 : 200 + k * 10])
+        tracker.take(Listing(float(at), listed))
     run = store.begin(["cars"], now - 0.5, lease=1.0)
     store.save_register(run, "cars", tracker.register(), anew=True)
     store.charge(run, ASKED, now - 0.5)
@@ -294,23 +296,25 @@ def _summary(store: TableStore, now: float) -> None:
 
 
 def _judge(store: TableStore, now: float, rng: Generator) -> None:
-    """Let forecasts have been made and told, most of them true."""
+    """Write forecasts and their outcomes, most of them right."""
     forecasts = store.forecasts
-    made = [f for name in SHAPES for f in _issued(name, now, rng)]
-    forecasts.issue(made)
-    told = []
+    issued = [f for name in SHAPES for f in _issued(name, now, rng)]
+    forecasts.issue(issued)
+    scored = []
     for name in SHAPES:
-        for one in forecasts.waiting(name):
-            spread = (one.high - one.low) / 4.2
-            found = float(np.clip(rng.normal(one.mean, spread), 0.0, 1.0))
-            told.append(replace(one, told=one.due, found=found, looks=12.0, draw=0.5))
+        for cast in forecasts.waiting(name):
+            spread = (cast.high - cast.low) / 4.2
+            found = float(np.clip(rng.normal(cast.mean, spread), 0.0, 1.0))
+            scored.append(
+                replace(cast, told=cast.due, found=found, looks=12.0, draw=0.5)
+            )
     for name in SHAPES:
         forecasts.note(name, _checks(name, now, rng))
-    forecasts.settle(told[: int(0.9 * len(told))])
+    forecasts.settle(scored[: int(0.9 * len(scored))])
 
 
 def _checks(name: str, now: float, rng: Generator) -> list[ForecastCheck]:
-    """Return pages drawn at random: as many are current as was believed."""
+    """Return checks of pages drawn at random that agree with the estimates."""
     count = SHAPES[name][0]
     believed = rng.uniform(0.3, 1.0, 60)
     fresh = rng.uniform(size=60) < believed

@@ -1,4 +1,4 @@
-"""What any budget buys, fast: everything but the budget is worked out beforehand."""
+"""The quality that any budget buys, fast: all else is computed beforehand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ _LEVEL = 1e-12  # a slope below this buys nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
-    """What a budget buys.
+class BudgetOutcome:
+    """The outcome of a budget.
 
     Attributes:
         requests: Requests a day for each source.
@@ -35,25 +35,25 @@ class Bought:
 class Slider:
     """Shares budgets over sources, as ``halflife.market.share`` does.
 
-    The pieces of all curves are sorted by what they buy once; a budget then takes
-    them from the best on.
+    The segments of all curves are sorted by slope once; a budget then buys them from
+    the steepest on.
 
     Args:
-        worths: What requests buy at each source.
-        limits: What sources and hosts take at most, and get at least.
+        worths: The value curve of each source.
+        limits: The most requests of sources and hosts, and the least of sources.
 
     """
 
     def __init__(self, worths: Sequence[Worth], limits: Limits = FREE) -> None:
         self.worths = tuple(worths)
-        self.needs: list[Any] | None = None  # what targets need, once somebody asked
+        self.needs: list[Any] | None = None  # the needs of targets, once computed
         self._names = tuple(worth.source for worth in worths)
         self._weight = np.array([worth.weight for worth in worths])
         group, room = limits.hosts(self._names)
         least, most = limits.fewest(self._names), limits.caps(self._names)
-        asked = np.bincount(group, least, room.size)
+        needed = np.bincount(group, least, room.size)
         with np.errstate(divide="ignore", invalid="ignore"):
-            fits = np.where(asked > room, room / asked, 1.0)
+            fits = np.where(needed > room, room / needed, 1.0)
         self._least = least * fits[group] if len(worths) else least
         curves = [hull(worth.requests, worth.quality) for worth in worths]
         self._start = np.array(
@@ -64,7 +64,7 @@ class Slider:
         self._fit(group, left)
 
     def _take(self, curves: Sequence[tuple[Floats, Floats]], most: Floats) -> None:
-        """Line up the pieces of all curves, the best first; equal ones by name."""
+        """Sort the segments of all curves, the steepest first; equal ones by name."""
         size = [x.size for x, _ in curves]
         of = np.repeat(np.arange(len(curves)), size)
         x = np.concatenate([np.zeros(0), *(c[0] for c in curves)])
@@ -74,16 +74,16 @@ class Slider:
         low = np.maximum(x[inner], self._least[of])
         high = np.maximum(np.minimum(x[inner + 1], most[of]), low)
         slope = np.diff(y)[inner] / np.diff(x)[inner]
-        some = (self._weight[of] * slope > _LEVEL) & (high > low)
+        useful = (self._weight[of] * slope > _LEVEL) & (high > low)
         rank = np.argsort(np.argsort(np.array(self._names, dtype=str)))
-        place = np.flatnonzero(some)
+        place = np.flatnonzero(useful)
         worth = self._weight[of[place]] * slope[place]
         order = place[np.lexsort((place, rank[of[place]], -worth))]
         self._of, self._length = of[order], (high - low)[order]
         self._slope = slope[order]
 
     def _fit(self, group: Ints, left: Floats) -> None:
-        """Cut the pieces that a host has no room for."""
+        """Cut the segments that exceed the limit of a host."""
         host = group[self._of] if len(group) else self._of
         by = np.argsort(host, kind="stable")
         run = np.cumsum(self._length[by])
@@ -96,19 +96,19 @@ class Slider:
         self._length[by] = fits
         self._before = np.cumsum(self._length) - self._length
 
-    def at(self, budget: float) -> Bought:
-        """Return what so many requests a day buy."""
+    def at(self, budget: float) -> BudgetOutcome:
+        """Return the outcome of so many requests a day."""
         n = len(self._names)
         if n == 0:
-            return Bought(np.zeros(0), np.zeros(0), 1.0, 0.0)
+            return BudgetOutcome(np.zeros(0), np.zeros(0), 1.0, 0.0)
         spent = float(self._least.sum())
         part = min(1.0, budget / spent) if spent > 0 else 1.0
-        if part < 1.0:  # not even the least of all fits
+        if part < 1.0:  # not even the least requests of all sources fit
             least = self._least * part
             quality = np.array(
                 [w.at(x) for w, x in zip(self.worths, least, strict=True)]
             )
-            return Bought(least, quality, self._mean(quality), 0.0)
+            return BudgetOutcome(least, quality, self._mean(quality), 0.0)
         got = np.clip(budget - spent - self._before, 0.0, self._length)
         requests = self._least + np.bincount(self._of, got, n)
         quality = self._start + np.bincount(self._of, got * self._slope, n)
@@ -117,12 +117,12 @@ class Slider:
         if open_.size:
             i = int(open_[0])
             price = float(self._weight[self._of[i]] * self._slope[i])
-        return Bought(requests, quality, self._mean(quality), price)
+        return BudgetOutcome(requests, quality, self._mean(quality), price)
 
     def curve(self, budgets: Floats) -> Floats:
         """Return the weighted mean quality at each budget.
 
-        Pieces are bought one after the other, so this is a chain of straight lines.
+        Segments are bought one after the other, so the curve is piecewise linear.
         """
         spent, whole = float(self._least.sum()), float(self._weight.sum())
         if not whole > 0:

@@ -1,8 +1,8 @@
-"""The past and the future of one source in one chart, for wide and narrow screens.
+"""The past and the forecast of one source in one chart, for wide and narrow screens.
 
-Left of the line marked "now" stands what was forecast and what came true, right of it
-what is to be expected if nothing is fetched. Ticks at the bottom are observations.
-Each part says its values when the pointer rests on it.
+Left of the line marked "now" are past forecasts and their outcomes, right of it the
+forecast if nothing is fetched. Ticks at the bottom are observations. Each part shows
+its values when the pointer rests on it.
 """
 
 import math
@@ -30,8 +30,8 @@ from halflife.web.words import share
 PAST = 30.0  # days that are shown
 FARTHEST, NEAREST = 14.0, 1.0  # days ahead that are shown
 WEEK = 7.0  # days ahead that are shown at least where there is no past
-AHEAD = 0.25  # of the past that is shown; so much of the future is shown at least
-STEPS = 90  # into which the past is parted
+AHEAD = 0.25  # the future shown at least, as a share of the past
+STEPS = 90  # intervals of the past
 # The width of the screen from which each is shown is in ``static/changes.css``.
 SIZES = {"wide": (1180.0, 320.0), "middle": (640.0, 300.0), "narrow": (340.0, 280.0)}
 LEFT, RIGHT, TOP, BOTTOM, STRIP = 46.0, 10.0, 30.0, 26.0, 18.0
@@ -39,17 +39,17 @@ LEFT, RIGHT, TOP, BOTTOM, STRIP = 46.0, 10.0, 30.0, 26.0, 18.0
 
 @dataclass(frozen=True, slots=True)
 class QualityTimeline:
-    """What the chart shows; times in days.
+    """The data of the chart; times in days.
 
     Attributes:
-        now: The moment.
-        measure: What the quality is called.
-        past: Forecasts of moments that have passed, in their order.
-        cast: The quality from now on; None if it is not known.
-        target: What is asked for; nan if nothing is.
-        sync_by: When the lower bound falls below it.
+        now: The present.
+        measure: The name of the quality measure.
+        past: Forecasts of past moments, in order of time.
+        cast: The forecast quality from now on; None if it is not known.
+        target: The target; nan if there is none.
+        sync_by: When the lower bound falls below the target.
         observed: When it was observed.
-        is_known: Whether the past is what later observations tell, not a forecast.
+        is_known: Whether the past is estimated from later observations, not forecast.
 
     """
 
@@ -65,7 +65,7 @@ class QualityTimeline:
     @property
     def ends(self) -> tuple[float, float]:
         """The first and the last moment that are shown."""
-        known = [one.due for one in self.past] + [row.at for row in self.observed]
+        known = [cast.due for cast in self.past] + [row.at for row in self.observed]
         first = min([*known, self.now - 1.0]) if known else self.now
         wait = self.sync_by - self.now
         far = 2.0 * wait if 0.0 < wait < math.inf else 0.0
@@ -75,23 +75,20 @@ class QualityTimeline:
 
 
 def latest(issued: Sequence[IssuedForecast], now: float) -> list[IssuedForecast]:
-    """Return the forecasts of each moment that has passed, one for each stretch.
-
-    Of several the one that looked least far ahead is taken.
-    """
-    found: dict[int, IssuedForecast] = {}
+    """Return one past forecast for each interval, the one with the shortest horizon."""
+    chosen: dict[int, IssuedForecast] = {}
     step = PAST / STEPS
-    for one in issued:
-        place = math.floor((one.due - now + PAST) / step)
-        if one.due <= now and place >= 0:
-            other = found.get(place)
-            if other is None or (one.ahead, -one.due) < (other.ahead, -other.due):
-                found[place] = one
-    return [found[place] for place in sorted(found)]
+    for cast in issued:
+        place = math.floor((cast.due - now + PAST) / step)
+        if cast.due <= now and place >= 0:
+            other = chosen.get(place)
+            if other is None or (cast.ahead, -cast.due) < (other.ahead, -other.due):
+                chosen[place] = cast
+    return [chosen[place] for place in sorted(chosen)]
 
 
 def from_hindsight(past: PastFreshness, measure: str) -> list[IssuedForecast]:
-    """Return what later observations tell of the past, as the chart takes it."""
+    """Return the past quality known from later observations as points of the chart."""
     columns = (past.at, past.mean, past.low, past.high)
     return [
         IssuedForecast("", measure, at, 0.0, mean, low, high)
@@ -114,28 +111,28 @@ def draw(shown: QualityTimeline) -> ChartFigure:
 
 
 def _about(shown: QualityTimeline) -> str:
-    said = []
+    sentences = []
     cast = shown.cast
     if cast is not None and cast.mean.size:
         low, high = float(cast.low[0]), float(cast.high[0])
         between = _between(low, high)
         end = shown.ends[1]
         later = float(np.interp(end, cast.at, cast.mean))
-        said.append(
+        sentences.append(
             f"{share(float(cast.mean[0]))}{between} now, and "
             f"{share(later)} in {words.span(end - shown.now)} if nothing is fetched."
         )
     fetches = sum(row.fetches for row in shown.observed)
     failed = sum(row.failed for row in shown.observed)
-    said.append(
+    sentences.append(
         f"{words.many(fetches, 'observation')} in the last {PAST:.0f} days"
         + (f", {failed:,} of them failed." if failed else ".")
     )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _table(shown: QualityTimeline) -> dict[str, Sequence[object]]:
-    rows = [(one.due, one.mean, one.low, one.high, one.found) for one in shown.past]
+    rows = [(c.due, c.mean, c.low, c.high, c.found) for c in shown.past]
     if shown.cast is not None and shown.cast.mean.size:
         at = np.linspace(shown.now, shown.ends[1], 8)
         rows += [(*row, None) for row in zip(*_curves(shown.cast, at), strict=True)]
@@ -143,13 +140,13 @@ def _table(shown: QualityTimeline) -> dict[str, Sequence[object]]:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     table: dict[str, Sequence[object]] = dict(zip(names, columns, strict=True))
     table["time"] = [words.moment(at) for at in table["time"] if isinstance(at, float)]
-    table["found"] = ["-" if one is None else one for one in table["found"]]
+    table["found"] = ["-" if share is None else share for share in table["found"]]
     return table
 
 
 def _curves(cast: Forecast, at: Floats) -> list[list[float]]:
-    found = (np.interp(at, cast.at, y) for y in (cast.mean, cast.low, cast.high))
-    return [at.tolist(), *(column.tolist() for column in found)]
+    curves = (np.interp(at, cast.at, y) for y in (cast.mean, cast.low, cast.high))
+    return [at.tolist(), *(curve.tolist() for curve in curves)]
 
 
 class _Plot:
@@ -159,7 +156,7 @@ class _Plot:
         self.shown, (self.wide, self.high) = shown, size
         self.first, self.last = shown.ends
         self.base = self.high - BOTTOM - STRIP
-        lows = [one.low for one in shown.past if math.isfinite(one.low)]
+        lows = [cast.low for cast in shown.past if math.isfinite(cast.low)]
         if shown.cast is not None and shown.cast.mean.size:
             until = np.linspace(shown.now, self.last, 31)
             lows.append(float(np.interp(until, shown.cast.at, shown.cast.low).min()))
@@ -169,17 +166,17 @@ class _Plot:
         self.y: Axis = percent("", min(max(floor, 0.0), 0.9), 1.0)
 
     def across(self, at: float) -> float:
-        """Return where a moment stands, in px from the left."""
+        """Return the position of a time, in px from the left."""
         share = (at - self.first) / (self.last - self.first)
         return LEFT + share * (self.wide - LEFT - RIGHT)
 
     def upwards(self, value: float) -> float:
-        """Return where a quality stands, in px from the top."""
+        """Return the position of a quality, in px from the top."""
         share = (value - self.y.low) / (self.y.high - self.y.low)
         return self.base - share * (self.base - TOP)
 
     def parts(self) -> Iterator[str]:
-        """Return all elements, the hindmost first."""
+        """Return all elements, from back to front."""
         yield from self._grid()
         yield from self._dates()
         yield from self._past()
@@ -190,18 +187,18 @@ class _Plot:
 
     def _grid(self) -> Iterator[str]:
         right = number(self.wide - RIGHT)
-        for value, said in self.y.ticks:
+        for value, label in self.y.ticks:
             y = self.upwards(value)
             yield f'<path class="grid" d="M{number(LEFT)} {number(y)}H{right}"/>'
-            yield self._text(LEFT - 6, y + 4, said, "end")
+            yield self._text(LEFT - 6, y + 4, label, "end")
         if math.isfinite(self.shown.target):
             y = self.upwards(self.shown.target)
             yield f'<path class="line t2 d1" d="M{number(LEFT)} {number(y)}H{right}"/>'
-            said = f"target {share(self.shown.target)}"
-            yield self._text(LEFT + 4, y - 4, said, "t2 own")
+            label = f"target {share(self.shown.target)}"
+            yield self._text(LEFT + 4, y - 4, label, "t2 own")
 
     def _dates(self) -> Iterator[str]:
-        """Return dates below, as many as there is room."""
+        """Return date labels below the chart, as many as fit."""
         most = max(int((self.wide - LEFT - RIGHT) / 66), 2)
         days = self.last - self.first
         step = next((s for s in (1, 2, 5, 7, 10, 14, 30) if days / s <= most), 60)
@@ -215,15 +212,15 @@ class _Plot:
     def _past(self) -> Iterator[str]:
         past = self.shown.past
         if past:
-            at = [one.due for one in past]
-            yield self._band(at, [o.low for o in past], [o.high for o in past], "t6")
-            yield self._line(at, [one.mean for one in past], "t6")
-        for one in past:
-            if one.found is not None and one.found >= self.y.low:
-                x, y = self.across(one.due), self.upwards(one.found)
+            at = [cast.due for cast in past]
+            yield self._band(at, [c.low for c in past], [c.high for c in past], "t6")
+            yield self._line(at, [cast.mean for cast in past], "t6")
+        for cast in past:
+            if cast.found is not None and cast.found >= self.y.low:
+                x, y = self.across(cast.due), self.upwards(cast.found)
                 yield (
                     f'<circle class="dot t2" cx="{number(x)}" cy="{number(y)}" r="3.2">'
-                    f"<title>{text(_day(one.due))}: found {share(one.found)}</title>"
+                    f"<title>{text(_day(cast.due))}: found {share(cast.found)}</title>"
                     "</circle>"
                 )
 
@@ -253,25 +250,25 @@ class _Plot:
         yield self._text(x, TOP - 13, "now", anchor)
         if self.shown.past and x - LEFT > 110:
             known = self.shown.is_known
-            said = "as later fetches tell" if known else "as it was forecast"
-            yield self._text(LEFT, TOP - 13, said, "own t6")
+            label = "as later fetches tell" if known else "as it was forecast"
+            yield self._text(LEFT, TOP - 13, label, "own t6")
         if self.wide - x > 150:
-            said = "if nothing is fetched"
-            yield self._text(self.wide - RIGHT, TOP - 13, said, "end own t0")
+            label = "if nothing is fetched"
+            yield self._text(self.wide - RIGHT, TOP - 13, label, "end own t0")
 
     def _values(self) -> Iterator[str]:
-        """Return areas that say their values when the pointer rests on them."""
+        """Return areas that show their values when the pointer rests on them."""
         tops = f'y="{number(TOP)}" height="{number(self.high - BOTTOM - TOP)}"'
-        for begin, end, said in _said(self.shown, self.first, self.last):
+        for begin, end, label in _intervals(self.shown, self.first, self.last):
             x, right = self.across(begin), self.across(end)
             yield (
                 f'<rect class="hit" x="{number(x)}" width="{number(right - x)}" {tops}>'
-                f"<title>{text(said)}</title></rect>"
+                f"<title>{text(label)}</title></rect>"
             )
 
-    def _text(self, x: float, y: float, said: str, kind: str) -> str:
+    def _text(self, x: float, y: float, label: str, kind: str) -> str:
         return (
-            f'<text class="{kind}" x="{number(x)}" y="{number(y)}">{text(said)}</text>'
+            f'<text class="{kind}" x="{number(x)}" y="{number(y)}">{text(label)}</text>'
         )
 
     def _points(self, at: Sequence[float], value: Sequence[float]) -> list[str]:
@@ -295,10 +292,10 @@ class _Plot:
         return f'<path class="band {tone}" d="M{"L".join(over + under)}Z"/>'
 
 
-def _said(
+def _intervals(
     shown: QualityTimeline, first: float, last: float
 ) -> Iterator[tuple[float, float, str]]:
-    """Return stretches of time, and what is known of each."""
+    """Return intervals of time, each with a text of its values."""
     days = [float(day) for day in range(math.floor(first) + 1, math.ceil(last))]
     edges = sorted({first, shown.now, last, *days})
     for begin, end in pairwise(edges):
@@ -312,18 +309,18 @@ def _values_of(shown: QualityTimeline, begin: float, end: float) -> str:
         middle = np.array([0.5 * (begin + end)])
         _, mean, low, high = _curves(shown.cast, middle)
         return f"expected {share(mean[0])}{_between(low[0], high[0])}"
-    said = []
-    past = [one for one in shown.past if begin <= one.due < end]
+    parts = []
+    past = [cast for cast in shown.past if begin <= cast.due < end]
     if past:
-        one = past[-1]
+        cast = past[-1]
         word = "was" if shown.is_known else "forecast"
-        said.append(f"{word} {share(one.mean)}{_between(one.low, one.high)}")
+        parts.append(f"{word} {share(cast.mean)}{_between(cast.low, cast.high)}")
     rows = [row for row in shown.observed if begin <= row.at < end]
     fetches, failed = sum(r.fetches for r in rows), sum(r.failed for r in rows)
-    said.append(count(fetches, "observation") if fetches else "no observation")
+    parts.append(count(fetches, "observation") if fetches else "no observation")
     if failed:
-        said.append(f"{failed} failed")
-    return ", ".join(said)
+        parts.append(f"{failed} failed")
+    return ", ".join(parts)
 
 
 def _between(low: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""What stands on the page of one source."""
+"""Contents of the page of one source."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ from halflife.web.pages import (
     Answer,
     Params,
     addresses_of,
-    asked,
+    query_answer,
+    source_answer,
     spending,
-    told,
     whole,
 )
 from halflife.web.remote_text import link, reveal, shorten
@@ -43,13 +43,13 @@ from halflife.web.survey import Survey
 RUNS = 20
 TROUBLES = 3  # of a run
 CHANGES = 10
-LONGEST_AGO = 180.0  # days since the last read up to which what was before is drawn
+LONGEST_AGO = 180.0  # days since the last read up to which the past is drawn
 SINCE = 20  # points of the curve since the last read
 MOST_DRAWN = 200_000  # pages of a source up to which its past is drawn; 30 ms
 
 
 def source(seen: Survey, params: Params) -> Answer:
-    """Return all that is known of one source; raise ``UsageError`` if it is none."""
+    """Return all that is known of one source; raise ``UsageError`` if unknown."""
     name = params.get("name", "")
     row = seen.row(name)
     if row is None:
@@ -57,16 +57,16 @@ def source(seen: Survey, params: Params) -> Answer:
     settings = seen.source(name)
     with bootstrap.reading(seen.config) as store:
         answer, view = _shown(seen, store, row, settings, params)
-        ran = store.reports.recent_runs(name, RUNS)
-        began = min((one.began for one in ran), default=seen.now)
+        runs = store.reports.recent_runs(name, RUNS)
+        began = min((run.began for run in runs), default=seen.now)
         rejected = store.reports.rejected(name, began)
         changes = changes_page.latest(store, name, CHANGES)
     failing, figures = _history(seen, row, view)
-    timelines = [charts.timeline(*one, seen.now) for one in view.timelines]
+    timelines = [charts.timeline(*series, seen.now) for series in view.timelines]
     held = [s.run for s in seen.waiting if s.source == name]
     return {
         "at": words.date(seen.now),
-        **told(row, seen.now),
+        **source_answer(row, seen.now),
         "addresses": addresses_of(settings)[:3],
         "links": [link(url) for url in settings.addresses[:3]],
         "more_addresses": max(len(settings.addresses) - 3, 0),
@@ -77,8 +77,8 @@ def source(seen: Survey, params: Params) -> Answer:
         "verb": kind_of(settings).verb,
         **answer,
         "runs": [
-            _run(one, [*view.failures, *(RunFailure(one.id, *r) for r in rejected)])
-            for one in ran
+            _run(run, [*view.failures, *(RunFailure(run.id, *r) for r in rejected)])
+            for run in runs
         ],
         "changes": changes,
         "failures": failing,
@@ -89,7 +89,7 @@ def source(seen: Survey, params: Params) -> Answer:
 def _history(
     seen: Survey, row: SourceRow, view: PageView
 ) -> tuple[list[Answer], list[ChartFigure]]:
-    """Return why fetches failed, and the past and the future in one chart."""
+    """Return the failed fetches, and the chart of past and forecast quality."""
     since, step = seen.now - PAST, PAST / STEPS
     with bootstrap.state_file(seen.config) as store:
         if store is None:
@@ -123,7 +123,7 @@ def _history(
 
 
 def _as_read(row: SourceRow, view: PageView, now: float) -> list[IssuedForecast]:
-    """Return the past as later reads tell; after the last one, as it is believed."""
+    """Return the past as known from later reads; after the last one, as estimated."""
     past = view.past
     is_late = now - row.last > LONGEST_AGO
     if past is None or row.measure != "recall" or is_late or not row.mean > 0.0:
@@ -134,27 +134,27 @@ def _as_read(row: SourceRow, view: PageView, now: float) -> list[IssuedForecast]
     return source_chart.from_hindsight(PastFreshness(at, mean, mean, mean), row.measure)
 
 
-def _failure(one: FailureRow) -> Answer:
+def _failure(row: FailureRow) -> Answer:
     return {
-        "heading": failures.HEADINGS[failures.reason_of(one.reason)],
-        "reason": shorten(reveal(one.reason)),
-        "fetches": one.fetches,
-        "items": one.items,
-        "first": words.date(one.first),
-        "last": words.date(one.last),
-        "example": reveal(one.example),
-        "link": link(one.example),
+        "heading": failures.HEADINGS[failures.reason_of(row.reason)],
+        "reason": shorten(reveal(row.reason)),
+        "fetches": row.fetches,
+        "items": row.items,
+        "first": words.date(row.first),
+        "last": words.date(row.last),
+        "example": reveal(row.example),
+        "link": link(row.example),
     }
 
 
-def _run(one: PastRun, failed: Sequence[RunFailure]) -> Answer:
-    """Return a run, with what failed in it, most often first."""
-    end = math.inf if one.ended is None else one.ended
-    mine = [f for f in failed if f.run == one.id and one.began <= f.at <= end]
+def _run(run: PastRun, failed: Sequence[RunFailure]) -> Answer:
+    """Return a run with its failures, most frequent first."""
+    end = math.inf if run.ended is None else run.ended
+    mine = [f for f in failed if f.run == run.id and run.began <= f.at <= end]
     mine.sort(key=lambda f: -f.times)
     return {
-        "run": one.id,
-        "state": one.state,
+        "run": run.id,
+        "state": run.state,
         "failed": sum(f.times for f in mine),
         "troubles": [
             {
@@ -164,16 +164,16 @@ def _run(one: PastRun, failed: Sequence[RunFailure]) -> Answer:
             }
             for f in mine[:TROUBLES]
         ],
-        "began": words.date(one.began),
-        "lasted": None if one.ended is None else one.ended - one.began,
-        "requests": one.requests,
+        "began": words.date(run.began),
+        "lasted": None if run.ended is None else run.ended - run.began,
+        "requests": run.requests,
     }
 
 
 def _shown(
     seen: Survey, store: Store, row: SourceRow, settings: SourceConfig, params: Params
 ) -> tuple[Answer, PageView]:
-    """Return what the kind of a source shows, as it is written and as it is."""
+    """Return the view of a source by its kind, formatted for the page and as it is."""
     items = 0 if math.isnan(row.items) else int(row.items)
     view = kind_of(settings).page(
         PageRequest(
@@ -193,7 +193,7 @@ def _shown(
         "pages": view.pages,
         "grouped": words.plain(view.parts.by),
         "group_columns": [_head(column) for column in view.parts.columns],
-        "groups": [_written(one, view.parts.columns) for one in view.parts.rows],
+        "groups": [_written(row, view.parts.columns) for row in view.parts.rows],
         "is_asked": view.log is not None,
         **_queries(row.name, view.log or QueryLog()),
     }
@@ -206,7 +206,7 @@ def _head(column: TableColumn) -> Answer:
 
 
 def _written(row: Mapping[str, Any], columns: Sequence[TableColumn]) -> Answer:
-    """Return a row with its texts made harmless and its moments written as dates."""
+    """Return a row with sanitised texts, and times written as dates."""
     moments = {column.key for column in columns if column.form == "moment"}
     return {key: _cell(value, key in moments) for key, value in row.items()}
 
@@ -218,12 +218,16 @@ def _cell(value: object, is_moment: object) -> object:
 
 
 def _queries(source: str, log: QueryLog) -> Answer:
-    """Return what was asked, and what would be asked next."""
+    """Return the past queries, and the next ones."""
     return {
-        "queries": [asked(source, step) for step in log.upcoming],
+        "queries": [query_answer(source, step) for step in log.upcoming],
         "tried": [
-            {**asdict(one), "what": words.plain(one.what), "at": words.date(one.at)}
-            for one in log.tried
+            {
+                **asdict(query),
+                "what": words.plain(query.what),
+                "at": words.date(query.at),
+            }
+            for query in log.tried
         ],
         "findings": list(log.findings),
     }

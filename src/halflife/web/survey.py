@@ -1,4 +1,4 @@
-"""What is known of all sources at one moment, as the pages show it."""
+"""The state of all sources at one time, as the pages show it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,25 +28,25 @@ MOST_PLANNED = 200  # fetches
 
 @dataclass(frozen=True)
 class Survey:
-    """All sources at one moment.
+    """The state of all sources at one time.
 
     Attributes:
         config: The settings.
-        now: The moment, in days.
-        rows: One a source: those of the settings in their order, then those that only
-            the state file knows.
+        now: The time, in days.
+        rows: One per source: those of the settings in their order, then those that only
+            the state file has.
         sources: The settings of each, in the same order.
-        casts: The quality of each source from now on if nothing is done.
+        casts: The forecast quality of each source if nothing is fetched.
         waiting: Answers that wait for a decision.
-        spend: What can be spent, and when.
+        spend: The requests available now, and when more are.
         days: Requests spent on each of the last days, the latest last.
-        panoramas: All sources of a kind at once, by kind, where it has such a view.
-        known: What requests buy at sources, where that is quick to say.
-        working: Whether what is believed is still being worked out, and not here.
-        total: About how many items there are, as long as it is.
-        sinks: How the sinks stand that get what changed.
-        shown: What was read for pages of this survey.
-        past: The freshness of pages on the last days; None if it is not known.
+        panoramas: The view of all sources of a kind at once, where the kind has one.
+        known: The value curves of sources, where they are quick to compute.
+        working: Whether estimates are still being computed, and not included.
+        total: The approximate number of items, while they are.
+        sinks: The state of the sinks.
+        shown: A cache of what was read for pages of this survey.
+        past: The freshness of pages on the past days; None if it is not known.
 
     """
 
@@ -73,60 +73,60 @@ class Survey:
         return None if place is None else self.rows[place]
 
     def source(self, name: str) -> SourceConfig:
-        """Return the settings of a source that is there."""
+        """Return the settings of a known source."""
         return self.sources[self._place[name]]
 
     def panorama(self, source: SourceConfig) -> Panorama | None:
-        """Return all sources of a source's kind at once, if it has such a view."""
+        """Return the view of all sources of a source's kind, if the kind has one."""
         return self.panoramas.get(kind_of(source))
 
     @property
     def together(self) -> Mapping[str, Forecast]:
-        """The quality of all items of a kind from now on, by what it is called."""
-        found = (one.together for one in self.panoramas.values())
-        return {cast.measure: cast.unfetched() for cast in found if cast is not None}
+        """The forecast quality of all items of a kind, by its measure."""
+        casts = (view.together for view in self.panoramas.values())
+        return {cast.measure: cast.unfetched() for cast in casts if cast is not None}
 
     @cached_property
     def steps(self) -> list[Planned]:
         """The items that would be fetched next, best first."""
         most = min(max(math.ceil(self.config.budget.pace), 1), MOST_PLANNED)
-        found = [step for one in self.panoramas.values() for step in one.plan(most)]
-        return found[:most]
+        steps = [step for view in self.panoramas.values() for step in view.plan(most)]
+        return steps[:most]
 
     @property
     def priced(self) -> bool:
-        """Whether what a budget buys is known, or quick to know."""
+        """Whether the quality that a budget buys is known, or quick to compute."""
         quick = len(self.known) == len(self.config.source)
         return quick or "slider" in vars(self)
 
     @cached_property
     def slider(self) -> Slider:
-        """What any budget buys."""
-        found = [known.worth for known in self.appraised if known.worth is not None]
-        return Slider(found, appraisal.limits(self.config, self.appraised))
+        """The quality that any budget buys."""
+        worths = [known.worth for known in self.appraised if known.worth is not None]
+        return Slider(worths, appraisal.limits(self.config, self.appraised))
 
     @cached_property
     def appraised(self) -> tuple[Known, ...]:
-        """What requests buy at each source, in the order of the settings."""
+        """The value curve of each source, in the order of the settings."""
         exact = {known.source.name: known for known in self.known}
-        wide = [one for one in self.panoramas.values() if one.is_vast]
-        rough = {known.source.name: known for one in wide for known in one.worths()}
-        both = rough | exact
-        return tuple(both[s.name] for s in self.config.source)
+        vast = [view for view in self.panoramas.values() if view.is_vast]
+        rough = {known.source.name: known for view in vast for known in view.worths()}
+        by_name = rough | exact
+        return tuple(by_name[s.name] for s in self.config.source)
 
 
 def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
-    """Return what is known of all sources; ``memo`` keeps what only fetches change."""
+    """Survey all sources; ``memo`` caches what only fetches change."""
     waiting = tuple(held_answers.waiting(store))
-    held = {one.source: one.why for one in waiting}
+    held = {answer.source: answer.why for answer in waiting}
     appraiser = Appraiser(config, store, now, memo)
     panoramas = _panoramas(appraiser, config.source)
     sources = stored_sources.everything(config, store)
-    told = [_told(appraiser, source, panoramas) for source in sources]
-    found = {row.name: row for row, _ in told}
-    known_casts = {row.name: cast for row, cast in told if cast}
-    casts = _trusted(appraiser, sources, known_casts)
-    vast = {kind for kind, one in panoramas.items() if one.is_vast}
+    pairs = [_row(appraiser, source, panoramas) for source in sources]
+    found = {row.name: row for row, _ in pairs}
+    known_casts = {row.name: cast for row, cast in pairs if cast}
+    casts = _widened(appraiser, sources, known_casts)
+    vast = {kind for kind, view in panoramas.items() if view.is_vast}
     quick = [source for source in config.source if kind_of(source) not in vast]
     known = [appraiser.known(source) for source in quick]
     place = {source.name: i for i, source in enumerate(sources)}
@@ -134,7 +134,7 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         config=config,
         now=now,
         rows=tuple(
-            rows.judged(found[name], casts.get(name), now, held.get(name, ""))
+            rows.with_health(found[name], casts.get(name), now, held.get(name, ""))
             for name in place
         ),
         casts={name: cast for name, cast in casts.items() if cast.mean.size},
@@ -153,8 +153,8 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
 def _past(
     store: Store, panoramas: Mapping[ContainedKind, Panorama], now: float
 ) -> PastFreshness | None:
-    """Return the freshness of pages on the last days."""
-    casts = [one.together for one in panoramas.values() if one.together is not None]
+    """Return the freshness of pages on the past days."""
+    casts = [v.together for v in panoramas.values() if v.together is not None]
     fresh = [cast for cast in casts if cast.measure == "freshness" and cast.mean.size]
     return history.take(store, now, float(fresh[0].mean[0])) if fresh else None
 
@@ -162,35 +162,35 @@ def _past(
 def _panoramas(
     appraiser: Appraiser, sources: Sequence[SourceConfig]
 ) -> dict[ContainedKind, Panorama]:
-    """Return all sources of a kind at once, where it has such a view."""
-    found = {}
+    """Return the view of all sources of a kind at once, where the kind has one."""
+    views = {}
     for kind in dict.fromkeys(map(kind_of, sources)):
         mine = [source for source in sources if kind_of(source) is kind]
-        wide = kind.panorama(appraiser.reading, mine, rows.AHEAD)
-        if wide is not None:
-            found[kind] = wide
-    return found
+        view = kind.panorama(appraiser.reading, mine, rows.AHEAD)
+        if view is not None:
+            views[kind] = view
+    return views
 
 
-def _told(
+def _row(
     appraiser: Appraiser,
     source: SourceConfig,
     panoramas: Mapping[ContainedKind, Panorama],
 ) -> tuple[SourceRow, Forecast | None]:
-    """Return a source, and its quality from now on."""
-    wide = panoramas.get(kind_of(source))
-    if wide is None or source.name not in wide.standings:
-        return rows.alone(appraiser, source)
-    standing = wide.standings[source.name]
-    return rows.seen_together(appraiser.store, source, standing)
+    """Return the row of a source, and its forecast quality."""
+    view = panoramas.get(kind_of(source))
+    if view is None or source.name not in view.standings:
+        return rows.row_of_source(appraiser, source)
+    standing = view.standings[source.name]
+    return rows.row_from_standing(appraiser.store, source, standing)
 
 
-def _trusted(
+def _widened(
     appraiser: Appraiser,
     sources: Sequence[SourceConfig],
     casts: Mapping[str, Forecast],
 ) -> dict[str, Forecast]:
-    """Return forecasts as far as they are trusted."""
+    """Return the forecasts, their bounds widened by the trust factors."""
     named = {source.name: source for source in sources}
     return {
         name: stated(cast, appraiser.trust(named[name])) for name, cast in casts.items()

@@ -1,4 +1,4 @@
-"""Trials of addresses that somebody wants to add: fetched in the background, kept."""
+"""Trials of addresses to add: fetched in the background, and kept for a while."""
 
 import re
 import secrets
@@ -32,7 +32,7 @@ from halflife.web import words
 from halflife.web.settings_desk import ValuesError, by_field
 
 KEPT = 16  # trials
-ANSWERS_KEPT = 3  # of which what they were answered is kept, too: tens of MB at most
+ANSWERS_KEPT = 3  # trials whose answers are kept, too: tens of MB at most
 COLUMNS = 8  # of a preview
 CELL = 80  # characters of a value in it
 LONGEST = 2000  # characters of an address
@@ -41,16 +41,16 @@ _UNUSABLE = re.compile(r"[^A-Za-z0-9._:-]")  # in the name of a source
 
 @dataclass(slots=True)
 class AddressTrial:
-    """A trial of an address, as it stands.
+    """A trial of an address, and its state.
 
     Attributes:
         id: Its name in addresses of the page.
-        url: What was asked for, as it was typed.
-        kind: The kind that it should be of; empty for what fits best.
-        corrections: What is known better than it can be guessed.
+        url: The address as it was typed.
+        kind: The kind of source; empty for the best guess.
+        corrections: Corrections of the guess by the user.
         state: ``running``, ``done`` or ``failed``.
-        trouble: Why it failed, in words.
-        fetch: What was found.
+        trouble: Why it failed; empty if it did not.
+        fetch: The answers and guesses so far.
 
     """
 
@@ -64,22 +64,22 @@ class AddressTrial:
 
     @property
     def guess(self) -> SourceGuess | None:
-        """How it would be kept; None if that is not known, or it cannot be."""
+        """The best guess; None if there is none, or it cannot be used."""
         best = self.fetch.best if self.fetch is not None else None
         return best if best is not None and best.usable else None
 
     @property
     def steps(self) -> list[str]:
         """The addresses that have answered so far."""
-        asked = list(self.fetch.recorded) if self.fetch is not None else []
-        return [words.plain(url) for url, _, _ in asked]
+        recorded = list(self.fetch.recorded) if self.fetch is not None else []
+        return [words.plain(url) for url, _, _ in recorded]
 
 
 class Trials:
     """Tries addresses in the background, and keeps the latest of them.
 
     Args:
-        ended: Is called when one has ended.
+        ended: Called when a trial has ended.
 
     """
 
@@ -101,9 +101,9 @@ class Trials:
         corrections: Corrections = NOTHING,
         before: AddressTrial | None = None,
     ) -> AddressTrial:
-        """Begin to try an address; raise ``UsageError`` if it is none.
+        """Start a trial of an address; raise ``UsageError`` if it is none.
 
-        What an earlier trial of it was answered is not asked for again.
+        The answers of an earlier trial of the same address are used again.
         """
         if len(url) > LONGEST:
             raise UsageError(f"an address has {LONGEST} characters at most")
@@ -142,18 +142,18 @@ class Trials:
 
 
 def _usual_name(address: str) -> str:
-    """Return what a source is called if nobody says otherwise: the host."""
+    """Return the default name of a source: its host."""
     return _UNUSABLE.sub("", host_of(address)).lstrip("._:-") or "source"
 
 
 def _allowed(config: Config, address: str) -> tuple[str, ...]:
-    """Return the networks that are allowed if a host is given as an address in them.
+    """Return the allowed networks if the host is an IP address in one of them.
 
-    Of a name that is known only when it is asked for.
+    A host name is resolved only when it is fetched.
     """
     with suppress(ValueError):
         host = ip_address(urlsplit(address).hostname or "")
-        if any(host in ip_network(one) for one in config.serve.allow):
+        if any(host in ip_network(network) for network in config.serve.allow):
             return config.serve.allow
     return ()
 
@@ -174,57 +174,57 @@ def _try(config: Config, trial: AddressTrial) -> None:
 
 
 def _in_words(config: Config, error: Exception) -> str:
-    said = words.plain(error)
+    message = words.plain(error)
     if isinstance(error, NotPublic):
-        host = said.partition(":")[0]
+        host = message.partition(":")[0]
         return (
             f"{host}: its address is not public, and so it is not fetched from here. "
             f"If that is meant, write its network into {config.path.name}: "
             '[serve] allow = ["10.0.0.0/8"]'
         )
-    return said
+    return message
 
 
 def _trouble(trial: AddressTrial) -> str:
-    """Say why what was found cannot be kept; empty if it can."""
+    """Return why the address cannot be kept as a source; empty if it can."""
     fetch = trial.fetch
     guess = fetch.best if fetch is not None else None
     if fetch is None or guess is None:
-        known = dict.fromkeys(one.what for one in fetch.guesses) if fetch else {}
+        known = dict.fromkeys(other.what for other in fetch.guesses) if fetch else {}
         ways = f"; it can be kept as: {', '.join(known)}" if known else ""
-        return f"nothing is known that reads such an answer{ways}"
+        return f"no kind of source can read this answer{ways}"
     if guess.package:
         return f"it is an {guess.what}; install {guess.package} to keep it"
     if guess.missing and guess.missing != ("key",):
         why = guess.reasons.get("trouble", "") or guess.reasons.get("key", "")
         lacking = ", ".join(guess.missing)
-        said = f"{guess.what}: it could not be guessed: {lacking}"
-        return words.plain(f"{said}; {why}" if why else said)
+        text = f"{guess.what}: these settings could not be guessed: {lacking}"
+        return words.plain(f"{text}; {why}" if why else text)
     return ""
 
 
 def headline(guess: SourceGuess) -> str:
-    """Return what an answer is, in a line.
+    """Return a line that describes an answer.
 
     >>> headline(SourceGuess("listing", "JSON listing", 0.9, {"key": "id"}, records=22))
     'JSON listing of 22 records, key: id'
     """
-    said = guess.what[:1].upper() + guess.what[1:]
+    line = guess.what[:1].upper() + guess.what[1:]
     key = guess.settings.get("key")
     if guess.records and "maps" in guess.settings:
-        said += f" of {count(guess.records, 'page')}"
+        line += f" of {count(guess.records, 'page')}"
     elif guess.records and "pages" not in guess.settings:
-        said += f" of {count(guess.records, 'record')}"
+        line += f" of {count(guess.records, 'record')}"
         if guess.total and guess.total > guess.records:
-            said += f" on the first page, {words.count(guess.total)} in all"
-    return words.plain(f"{said}, key: {key}" if key else said)
+            line += f" on the first page, {words.count(guess.total)} in all"
+    return words.plain(f"{line}, key: {key}" if key else line)
 
 
 def table(guess: SourceGuess) -> dict[str, Any]:
     """Return the first records as a table, cut to what fits on a page."""
     names = list(dict.fromkeys(name for record in guess.sample for name in record))
     key = str(guess.settings.get("key", ""))
-    if key in names and key != "key":  # the reader shows it once more, as "key"
+    if key in names and key != "key":  # the reader repeats it under the name "key"
         names = [key, *(name for name in names if name not in {"key", key})]
     shown = names[:COLUMNS]
     rows = [[_cell(record.get(name)) for name in shown] for record in guess.sample]
@@ -238,29 +238,29 @@ def _cell(value: object) -> str:
 
 
 def field_names(guess: SourceGuess) -> list[str]:
-    """Return the fields that records have, as far as the first ones show."""
+    """Return the fields of the first records."""
     own = guess.settings.get("fields")
     if isinstance(own, Mapping):
         return list(own)
     if "format" not in guess.settings:
         return []  # pages have none
     names = dict.fromkeys(name for record in guess.sample for name in record)
-    # What is read has its key once more, under that name.
+    # Records that were read have their key again, under the name "key".
     shown = guess.settings.get("key", "key") != "key"
     return [str(name) for name in names if name != "key" or not shown]
 
 
-def settings(
+def trial_source(
     trial: AddressTrial, config: Config, values: Mapping[str, Any]
 ) -> SourceConfig:
     """Return the source that would be written; raise ``ValuesError``.
 
-    ``values`` may name it, choose fields, and set what every source has.
+    ``values`` may have its name, the chosen fields, and settings of every source.
     """
     guess, fetch = trial.guess, trial.fetch
     if guess is None or fetch is None:
-        said = trial.trouble or "say first which field names a record: the key"
-        raise ValuesError({"": said})
+        why = trial.trouble or "choose first the key: the field that names a record"
+        raise ValuesError({"": why})
     more = {k: v for k, v in values.items() if v is not None and k != "fields"}
     table = {
         **fetch.wish.given,
@@ -276,7 +276,7 @@ def settings(
 
 
 def _chosen(guess: SourceGuess, chosen: Sequence[str]) -> dict[str, Any]:
-    """Return the setting that keeps some fields only; nothing if all are kept."""
+    """Return the setting that keeps the chosen fields only; empty if all are kept."""
     names, own = field_names(guess), guess.settings.get("fields")
     kept = [name for name in names if words.plain(name) in chosen]
     if not kept or len(kept) == len(names):
@@ -287,9 +287,9 @@ def _chosen(guess: SourceGuess, chosen: Sequence[str]) -> dict[str, Any]:
 
 
 def usual_name(trial: AddressTrial, config: Config) -> str:
-    """Return what the source is called if nobody says otherwise.
+    """Return the default name of the source.
 
-    Pages join those of the same host; all else gets a name of its own.
+    Pages join the source of the same host; other kinds get a new name.
     """
     fetch = trial.fetch
     if fetch is None:
@@ -302,8 +302,8 @@ def _expression(guess: SourceGuess, name: str) -> str:
     return quoted(name) if guess.settings.get("format") in {"json", "jsonl"} else name
 
 
-def told(trial: AddressTrial, config: Config) -> dict[str, Any]:
-    """Return a trial as pages and programs are told of it."""
+def trial_answer(trial: AddressTrial, config: Config) -> dict[str, Any]:
+    """Return a trial as pages show it and as JSON."""
     fetch, guess = trial.fetch, trial.fetch.best if trial.fetch else None
     answer: dict[str, Any] = {
         "trial": trial.id,
@@ -324,13 +324,14 @@ def told(trial: AddressTrial, config: Config) -> dict[str, Any]:
         "needs_key": "key" in guess.missing,
         "usable": guess.usable,
         "kinds": [
-            {"kind": one.kind, "what": words.plain(one.what)} for one in fetch.guesses
+            {"kind": each.kind, "what": words.plain(each.what)}
+            for each in fetch.guesses
         ],
         "recognised": guess.kind,
         "name": usual_name(trial, config),
         "reasons": {k: _reason(v) for k, v in guess.reasons.items()},
-        "hints": [words.plain(one) for one in guess.hints],
-        "notes": [words.plain(one) for one in fetch.notes],
+        "hints": [words.plain(hint) for hint in guess.hints],
+        "notes": [words.plain(note) for note in fetch.notes],
         "key": words.plain(guess.settings.get("key", "")),
         "fields": [words.plain(name) for name in field_names(guess)],
         "measure": _measure(trial, config),
@@ -340,14 +341,14 @@ def told(trial: AddressTrial, config: Config) -> dict[str, Any]:
 
 
 def _reason(text: str) -> str:
-    """Return why something was guessed, without what only helps on a command line."""
+    """Return the reason for a guess, without advice for the command line."""
     return words.plain(text.partition("; say it with --")[0])
 
 
 def _measure(trial: AddressTrial, config: Config) -> str:
-    """Return a quality that a target may ask for."""
+    """Return a quality measure that a target may name."""
     try:
-        found = settings(trial, config, {}).measures
+        measures = trial_source(trial, config, {}).measures
     except ValuesError:
         return "age"
-    return min(found, default="age")
+    return min(measures, default="age")

@@ -1,4 +1,4 @@
-"""What stands on the pages that judge: league, audit."""
+"""Contents of the pages League and Audit."""
 
 import json
 import re
@@ -33,7 +33,7 @@ _NOT_HERE = re.compile(r'<style>.*?</style>|<text class="title".*?</text>', re.D
 
 
 def league(seen: Survey, given: Path | None) -> Answer:
-    """Return how policies fared on recorded histories, if that was played."""
+    """Return the scores of policies on recorded histories, if a league was run."""
     folder = seen.config.path.absolute().parent
     places = [given] if given else [folder / name for name in LEAGUE]
     found = next((path for path in places if path.is_file()), None)
@@ -76,7 +76,7 @@ def _checked(row: Any) -> Answer:  # noqa: ANN401  (JSON)
 
 
 def _league(rows: Sequence[Answer]) -> ChartFigure:
-    # The picture escapes its texts; its colours and its title stand on the page.
+    # The picture escapes its texts; the page has its colours and its title.
     drawn = Markup(_NOT_HERE.sub("", drawing.picture(rows)))  # noqa: S704
     table = {
         "policy": [row["policy"] for row in rows],
@@ -90,21 +90,21 @@ def _league(rows: Sequence[Answer]) -> ChartFigure:
 
 
 def audit(seen: Survey, _: Params) -> Answer:
-    """Return what audits found, and whether forecasts came true, by source."""
-    found: list[SourceAudit] = []
-    told: list[IssuedForecast] = []
+    """Return the audited quality and the scores of forecasts, by source."""
+    audits: list[SourceAudit] = []
+    scored: list[IssuedForecast] = []
     checks: list[Checks] = []
     with bootstrap.reading(seen.config) as store:
         kept = store.forecasts
         names, waiting = kept.audited(seen.now - YEAR, PAGE)
         for name in names:
-            found.append(judge(store, name, seen.now))
-            told += audit_report.recent(store, name, seen.now)[-PAGE:]
+            audits.append(judge(store, name, seen.now))
+            scored += audit_report.recent(store, name, seen.now)[-PAGE:]
             checks.append(kept.checks(name, seen.now - WINDOW))
     kinds = {source.name: source.kind for source in seen.sources}
     rows = [
         _judged(one, kinds.get(one.source, ""), seen.now)
-        for one in found
+        for one in audits
         if one.scored or one.checked
     ]
     return {
@@ -113,32 +113,32 @@ def audit(seen: Survey, _: Params) -> Answer:
         "share": seen.config.audit.share,
         "waiting": waiting,
         "sentence": audit_words.sentence(rows),
-        "told": sum(one.scored for one in found),
-        "within": sum(round(one.coverage.mean * one.scored) for one in found),
-        "checked": sum(one.checked for one in found),
+        "told": sum(one.scored for one in audits),
+        "within": sum(round(one.coverage.mean * one.scored) for one in audits),
+        "checked": sum(one.checked for one in audits),
         "results": rows,
-        "figures": _audit_figures(told, checks),
+        "figures": _audit_figures(scored, checks),
     }
 
 
 def _audit_figures(
-    told: Sequence[IssuedForecast], checks: Sequence[Checks]
+    scored: Sequence[IssuedForecast], checks: Sequence[Checks]
 ) -> list[ChartFigure]:
     figures = []
-    if told:
-        mean = np.array([one.mean for one in told])
-        found = np.array([one.found or 0.0 for one in told])
-        inside = within(scores_of(told))  # as the table counts them
-        figures.append(charts.told(mean, found, inside))
-    if any(one.at.size for one in checks):
-        believed = np.concatenate([one.believed for one in checks])
-        fresh = np.concatenate([one.fresh for one in checks])
-        figures.append(charts.reliable(reliability(believed, fresh)))
+    if scored:
+        mean = np.array([cast.mean for cast in scored])
+        found = np.array([cast.found or 0.0 for cast in scored])
+        inside = within(scores_of(scored))  # as the table counts them
+        figures.append(charts.outcome_chart(mean, found, inside))
+    if any(sample.at.size for sample in checks):
+        believed = np.concatenate([sample.believed for sample in checks])
+        fresh = np.concatenate([sample.fresh for sample in checks])
+        figures.append(charts.reliability_chart(reliability(believed, fresh)))
     return figures
 
 
 def _judged(one: SourceAudit, kind: str, now: float) -> Answer:
-    """Return what audits say of a source, and what that comes to."""
+    """Return the audit of a source, and its verdict."""
     coverage = one.coverage
     if one.drifting(now):
         verdict = "drifting"

@@ -1,4 +1,4 @@
-"""What stands on the page What-if: what another budget would buy, and what it keeps."""
+"""Contents of the page What-if: the quality and targets under another budget."""
 
 import math
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from halflife.market.targets import Need, Target
 from halflife.study.svg import Chart
 from halflife.web import budget_curve, charts, words
 from halflife.web.pages import PAGE, Answer, Params, whole
-from halflife.web.slider import Bought
+from halflife.web.slider import BudgetOutcome
 from halflife.web.survey import Survey
 
 EVEN = 0.0005  # quality by which a source must change to gain or lose
-NEAR = 4.0  # times the budget that the slider goes
-FARTHEST = 100  # times the budget that may be asked for
+NEAR = 4.0  # the end of the slider, in budgets
+FARTHEST = 100  # the largest budget that is accepted, in budgets
 POINTS = 65
-SURE = 0.95  # the confidence of the bounds that are known
+SURE = 0.95  # the confidence of the known bounds
 SLACK = 1e-9  # of the requests that a target needs; they are sums of floats
 
 
@@ -36,32 +36,32 @@ class TargetNeed:
     needed: float
 
     def kept(self, requests: float) -> bool | None:
-        """Say whether so many requests a day keep it; None if nobody knows."""
+        """Return whether so many requests a day keep it; None if it is not known."""
         if math.isnan(self.needed):
             return None
         return requests >= self.needed * (1.0 - SLACK)
 
 
 class BudgetQuestion:
-    """A budget that somebody asks about, beside the present one.
+    """A hypothetical budget, beside the present one.
 
     Args:
-        seen: What is known of all sources.
-        params: The parameters of the address; ``budget`` is what is asked about.
+        seen: The survey of all sources.
+        params: The parameters of the address; ``budget`` is the hypothetical one.
 
     """
 
     def __init__(self, seen: Survey, params: Params) -> None:
         self.seen, budget = seen, seen.config.budget
-        asked = whole(params.get("budget", ""), budget.requests)
-        self.asked = min(max(asked, 1), FARTHEST * budget.requests, 10**9)
-        self.most = max(math.ceil(NEAR * budget.requests), self.asked, 10)
+        requests = whole(params.get("budget", ""), budget.requests)
+        self.requests = min(max(requests, 1), FARTHEST * budget.requests, 10**9)
+        self.most = max(math.ceil(NEAR * budget.requests), self.requests, 10)
         self.now = seen.slider.at(budget.pace)
-        self.then = seen.slider.at(self.asked / budget.days)
+        self.then = seen.slider.at(self.requests / budget.days)
 
     @property
     def curve(self) -> tuple[Floats, Floats]:
-        """Budgets in requests a day, and the quality in all that each buys."""
+        """Budgets in requests a day, and the total quality that each buys."""
         days = self.seen.config.budget.days
         budgets = np.geomspace(1.0, self.most, POINTS) / days
         return budgets, self.seen.slider.curve(budgets)
@@ -70,7 +70,7 @@ class BudgetQuestion:
     def ends(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Both budgets, each with the quality that it buys."""
         budget = self.seen.config.budget
-        then = self.asked / budget.days, self.then.total
+        then = self.requests / budget.days, self.then.total
         return (budget.pace, self.now.total), then
 
     def chart(self) -> Chart:
@@ -79,9 +79,10 @@ class BudgetQuestion:
 
 
 def what_if(seen: Survey, params: Params) -> Answer:
-    """Return what another budget would buy, who gains and loses, and who keeps what."""
-    budget, slider, put = seen.config.budget, seen.slider, BudgetQuestion(seen, params)
-    now, then = put.now, put.then
+    """Return the quality under another budget, winners and losers, and targets kept."""
+    budget, slider = seen.config.budget, seen.slider
+    question = BudgetQuestion(seen, params)
+    now, then = question.now, question.then
     lacking = [
         {"source": k.source.name, "why": words.plain(k.why)}
         for k in seen.appraised
@@ -89,8 +90,12 @@ def what_if(seen: Survey, params: Params) -> Answer:
     ]
     answer: Answer = {
         "at": words.date(seen.now),
-        "budget": {"now": budget.requests, "then": put.asked, "per": budget.per},
-        "most": put.most,
+        "budget": {
+            "now": budget.requests,
+            "then": question.requests,
+            "per": budget.per,
+        },
+        "most": question.most,
         "farthest": min(FARTHEST * budget.requests, 10**9),
         "quality": {"now": now.total, "then": then.total},
         "price": {"now": now.price, "then": then.price},
@@ -105,7 +110,7 @@ def what_if(seen: Survey, params: Params) -> Answer:
     }
     if slider.worths:
         answer |= _compared(seen, now, then, _needs(seen))
-        answer["figures"] = [charts.buys(*put.curve, *put.ends)]
+        answer["figures"] = [charts.budget_chart(*question.curve, *question.ends)]
     return answer
 
 
@@ -115,7 +120,7 @@ def picture(seen: Survey, params: Params) -> str:
 
 
 def _needs(seen: Survey) -> list[list[TargetNeed]]:
-    """Return the targets of each source on the slider, and what they need."""
+    """Return the targets of each source on the slider, and the requests they need."""
     if seen.slider.needs is None:
         known = {one.source.name: one for one in seen.appraised}
         names = [worth.source for worth in seen.slider.worths]
@@ -124,26 +129,26 @@ def _needs(seen: Survey) -> list[list[TargetNeed]]:
 
 
 def _needed(known: Known) -> list[TargetNeed]:
-    """Return what the targets of a source need.
+    """Return the requests that the targets of a source need.
 
-    Bounds are known at one confidence: what another needs cannot be said here.
+    Bounds are known at one confidence; the need of a target at another is unknown.
     """
-    found = []
+    needs = []
     for target in known.source.targets:
         need = Need(known.source.name, target, known.worth, known.whole)
         sure = target.measure == "age" or target.confidence in {None, SURE}
         needed = need.requests() if sure and need.known else math.nan
-        found.append(TargetNeed(target, needed))
-    return found
+        needs.append(TargetNeed(target, needed))
+    return needs
 
 
 def _compared(
-    seen: Survey, now: Bought, then: Bought, needs: list[list[TargetNeed]]
+    seen: Survey, now: BudgetOutcome, then: BudgetOutcome, needs: list[list[TargetNeed]]
 ) -> Answer:
     """Return who gains and who loses, most first, and which targets are kept.
 
-    What a budget buys is a mean over the long run; ``quality_today`` is that of the
-    copy as it is, as every page states it.
+    The quality that a budget buys is a mean over the long run; ``quality_today`` is
+    that of the present copy, as on every page.
     """
     slider, copy = seen.slider, {row.name: row.mean for row in seen.rows}
     change = then.quality - now.quality
@@ -160,12 +165,12 @@ def _compared(
             "change": float(change[i]),
             "targets": [
                 {
-                    "target": str(one.target),
-                    "now": one.kept(float(now.requests[i])),
-                    "then": one.kept(float(then.requests[i])),
-                    "needs": one.needed,
+                    "target": str(need.target),
+                    "now": need.kept(float(now.requests[i])),
+                    "then": need.kept(float(then.requests[i])),
+                    "needs": need.needed,
                 }
-                for one in needs[i]
+                for need in needs[i]
             ],
         }
         for i in rows.tolist()
@@ -174,7 +179,7 @@ def _compared(
         "winners": int(np.count_nonzero(change > EVEN)),
         "losers": int(np.count_nonzero(change < -EVEN)),
         "targets": {
-            "all": sum(len(each) for each in needs),
+            "all": sum(len(own) for own in needs),
             "now": _kept(needs, now),
             "then": _kept(needs, then),
         },
@@ -182,7 +187,7 @@ def _compared(
     }
 
 
-def _kept(needs: list[list[TargetNeed]], bought: Bought) -> int:
+def _kept(needs: list[list[TargetNeed]], bought: BudgetOutcome) -> int:
     """Return how many targets a budget keeps."""
     pairs = zip(needs, bought.requests.tolist(), strict=True)
-    return sum(one.kept(requests) is True for each, requests in pairs for one in each)
+    return sum(need.kept(requests) is True for own, requests in pairs for need in own)

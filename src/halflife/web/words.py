@@ -1,4 +1,4 @@
-"""How numbers, times and remote text are written on a page."""
+"""Format numbers, times and remote text for a page."""
 
 import math
 import re
@@ -9,9 +9,9 @@ from markupsafe import Markup
 from halflife.core.wording import number
 from halflife.market.targets import parse
 
-NARROW = 0.99  # a share from which on a tenth of a per cent is shown of an interval
+NARROW = 0.99  # from this share on, intervals show tenths of a per cent
 _SECOND = 0.5 / 86400  # days
-ROUNDING = 1e-6  # what a float may be off by before it counts
+ROUNDING = 1e-6  # the tolerated rounding error of a float
 _WHOLE = re.compile(r"(?<![\d.,:-])\d{4,}(?![\d.,:-]*\d)")  # no fraction, no date
 _UNITS = ((1.0, "day"), (1 / 24, "h"), (1 / 1440, "min"))
 
@@ -19,16 +19,16 @@ _UNITS = ((1.0, "day"), (1 / 24, "h"), (1 / 1440, "min"))
 def plain(text: object) -> str:
     r"""Return remote text as one line without control characters.
 
-    Marks that turn the direction of writing are dropped too. A page escapes what is
-    left, so that no text is taken for markup.
+    Marks of writing direction are dropped too. A page escapes the rest, so that no
+    text is taken for markup.
 
     >>> plain("a\tb\x1b]0;x\x07 \u202efdp.exe")
     'a b]0;x fdp.exe'
     """
-    said = str(text)
-    if said.isprintable():
-        return said
-    return "".join(c if c.isprintable() else " " if c.isspace() else "" for c in said)
+    line = str(text)
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else " " if c.isspace() else "" for c in line)
 
 
 def date(days: float | None) -> str | None:
@@ -52,29 +52,29 @@ def moment(days: float | None) -> str:
     return _minute(date(days))
 
 
-def _minute(said: str | None) -> str:
-    return "-" if said is None else f"{said[:10]} {said[11:16]} UTC"
+def _minute(iso: str | None) -> str:
+    return "-" if iso is None else f"{iso[:10]} {iso[11:16]} UTC"
 
 
 def clock(when: float | str | None) -> Markup:
     """Return a moment, in days or ISO 8601, as an element of a page.
 
-    It says UTC; the script of the pages writes the reader's own time in its place,
-    and leaves UTC as what is shown on hover.
+    It shows UTC; the script of the pages replaces that by the reader's local time and
+    shows UTC on hover.
 
     >>> print(clock(19722.75))
     <time datetime="2023-12-31T18:00:00Z">2023-12-31 18:00 UTC</time>
     >>> print(clock(None))
     -
     """
-    said = when if isinstance(when, str) else date(when)
-    if said is None:
+    iso = when if isinstance(when, str) else date(when)
+    if iso is None:
         return Markup("-")
-    return Markup('<time datetime="{}">{}</time>').format(said, _minute(said))
+    return Markup('<time datetime="{}">{}</time>').format(iso, _minute(iso))
 
 
 def span(days: float | None) -> str:
-    """Return a stretch of time as people say it.
+    """Return a span of time in a readable unit.
 
     >>> span(3.0), span(0.25), span(0.0005), span(math.inf), span(1.0), span(0.0)
     ('3 days', '6 h', '43 s', 'never', '24 h', '<1 s')
@@ -103,7 +103,7 @@ def ago(days: float | None, now: float) -> str:
 
 
 def share(value: float | None) -> str:
-    """Return a part of a whole in per cent; what is not all of it is never 100 %.
+    """Return a share in per cent; less than all of it is never shown as 100 %.
 
     >>> share(0.91234), share(0.9978), share(1.0), share(0.99996), share(0.0)
     ('91 %', '99.8 %', '100 %', '>99.9 %', '0 %')
@@ -116,7 +116,7 @@ def share(value: float | None) -> str:
 
 
 def _percent(value: float) -> str:
-    """Return the number that stands before the sign."""
+    """Return the number before the per cent sign."""
     tenths = round(1000 * value)
     if value < 1 and tenths >= 1000:
         return ">99.9"
@@ -144,7 +144,7 @@ def interval(low: float, high: float) -> str:
 
 
 def change(value: float) -> str:
-    """Return how far a share rose or fell, in points of a per cent.
+    """Return the change of a share, in percentage points.
 
     >>> change(0.0423), change(-0.1), change(0.0001)
     ('+4.2 pp', '-10 pp', '0 pp')
@@ -154,7 +154,7 @@ def change(value: float) -> str:
 
 
 def count(value: float | None) -> str:
-    """Return a number of things, short.
+    """Return a number in short form.
 
     >>> count(12345.0), count(0.01234), count(None), count(7.25)
     ('12,345', '0.012', '-', '7.2')
@@ -167,7 +167,7 @@ def count(value: float | None) -> str:
 
 
 def gain(value: float) -> str:
-    """Return how much is gained, with its sign; what is tiny is only said to be.
+    """Return a gain with its sign; a tiny one as a bound.
 
     >>> gain(0.0241), gain(12.0), gain(0.00035), gain(0.0)
     ('+0.024', '+12', '<0.001', '0')
@@ -178,7 +178,7 @@ def gain(value: float) -> str:
 
 
 def many(value: int, thing: str, things: str = "") -> str:
-    """Return a number of things with its noun.
+    """Return a number with its noun.
 
     >>> many(1, "request"), many(2596, "request"), many(0, "class", "classes")
     ('1 request', '2,596 requests', '0 classes')
@@ -187,7 +187,7 @@ def many(value: int, thing: str, things: str = "") -> str:
 
 
 def separated(text: str) -> str:
-    """Return a sentence with its whole numbers as everywhere on the pages.
+    """Return a sentence with thousands separators in its whole numbers.
 
     >>> separated("7488 objects, 31432 lifetimes, 74.9 a day, 0.00012 of them")
     '7,488 objects, 31,432 lifetimes, 74.9 a day, 0.00012 of them'
@@ -196,7 +196,7 @@ def separated(text: str) -> str:
 
 
 def exact(value: float) -> str:
-    """Return a share that somebody chose in per cent, as it was chosen.
+    """Return a share from the settings in per cent, without rounding it.
 
     >>> exact(0.9), exact(0.925), exact(0.9995)
     ('90 %', '92.5 %', '99.95 %')
@@ -205,16 +205,16 @@ def exact(value: float) -> str:
 
 
 def target(text: str) -> str:
-    """Return a target of the settings as people read it.
+    """Return a target of the settings in readable form.
 
     >>> target("recall >= 0.9 with confidence 0.95"), target("freshness >= 0.6")
     ('recall \u2265 90 % with 95 % confidence', 'freshness \u2265 60 %')
     >>> target("age p95 <= 6 h")
     'age p95 \u2264 6 h'
     """
-    one = parse(text)
-    sure = one.confidence
-    if one.measure == "age":
-        return str(one).replace("<=", "\u2264")
-    said = f"{one.measure} \u2265 {exact(one.level)}"
-    return f"{said} with {exact(sure)} confidence" if sure else said
+    parsed = parse(text)
+    sure = parsed.confidence
+    if parsed.measure == "age":
+        return str(parsed).replace("<=", "\u2264")
+    level = f"{parsed.measure} \u2265 {exact(parsed.level)}"
+    return f"{level} with {exact(sure)} confidence" if sure else level
