@@ -172,7 +172,7 @@ def test_some_pages_that_fail_do_not_make_a_sync_green(tmp_path, server):
     path = settings(tmp_path, server, what)
     done = actions.sync(Config.load(path), "site")
     assert done.state == "partly"
-    assert "no connection" in done.said
+    assert "no connection" in done.text
 
 
 @pytest.mark.parametrize(

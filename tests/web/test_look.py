@@ -47,7 +47,7 @@ def seen(made):
 
 
 @pytest.fixture
-def deeds():
+def background():
     """Things done in the background, and how often somebody heard of an end."""
     ends = []
     found = BackgroundJobs(lambda: ends.append(1))
@@ -203,30 +203,30 @@ def test_the_inbox_sets_missing_and_new_side_by_side(full):
     assert "New in the answer: 0" in said
 
 
-def test_a_decision_that_is_taken_back_was_never_carried_out(deeds):
+def test_a_decision_that_is_taken_back_was_never_carried_out(background):
     done = []
-    job = deeds.start(
+    job = background.start(
         "accept", lambda: done.append(1) or JobOutcome(""), run=4, grace=0.2
     )
-    again = deeds.start(
+    again = background.start(
         "accept", lambda: done.append(2) or JobOutcome(""), run=4, grace=0.2
     )
     assert again.id == job.id  # a second click decides nothing new
-    assert deeds.jobs[0].undo
-    assert deeds.undo(job.id)
-    assert not deeds.undo(job.id)
+    assert background.jobs[0].undo
+    assert background.undo(job.id)
+    assert not background.undo(job.id)
     time.sleep(0.3)
     assert done == []
-    (job,) = deeds.jobs
+    (job,) = background.jobs
     assert (job.state, job.said, job.undo) == ("undone", actions.UNDONE, False)
 
 
-def test_a_decision_that_was_carried_out_cannot_be_taken_back(deeds):
-    job = deeds.start("accept", lambda: JobOutcome("it is"), run=4, grace=0.02)
-    while not deeds.ends:
+def test_a_decision_that_was_carried_out_cannot_be_taken_back(background):
+    job = background.start("accept", lambda: JobOutcome("it is"), run=4, grace=0.02)
+    while not background.ends:
         time.sleep(0.01)
-    assert not deeds.undo(job.id)
-    assert deeds.jobs[0].said == "it is"
+    assert not background.undo(job.id)
+    assert background.jobs[0].said == "it is"
 
 
 def test_it_may_be_too_late_to_undo(full):

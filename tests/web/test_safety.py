@@ -122,10 +122,10 @@ def test_other_sites_can_set_nothing_going(full, path):
         {"Sec-Fetch-Site": "cross-site", "Origin": f"http://{full.host}"},
         {"Sec-Fetch-Site": "same-site"},
     )
-    before = len(full.site.deeds.jobs)
+    before = len(full.site.background.jobs)
     for headers in refused:
         assert full.ask("POST", path, {**form, **headers}, "source=wiki").status == 403
-    assert len(full.site.deeds.jobs) == before
+    assert len(full.site.background.jobs) == before
 
 
 def test_our_own_pages_can(full):

@@ -34,7 +34,7 @@ def site(tmp_path, server):
         path = tmp_path / "halflife.toml"
         url = f"http://127.0.0.1:{server.server_port}"
         path.write_text(SITE.format(requests=requests, url=url))
-        assert "2 fetches" in actions.sync(Config.load(path), "site").said
+        assert "2 fetches" in actions.sync(Config.load(path), "site").text
         return path
 
     return written

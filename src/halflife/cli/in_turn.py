@@ -18,7 +18,7 @@ async def in_turn(
     work: Callable[[Settings], Coroutine[Any, Any, Result] | None],
     ease: Callable[[], None],
 ) -> list[Result]:
-    """Return the result of each source, until the budget is spent or a stop is asked.
+    """Return the result of each source, until the budget is spent or a signal stops it.
 
     ``work`` returns None when nothing may be spent any more; ``ease`` keeps the running
     job from starting more requests. ``BudgetSpent`` is raised if there is no result.

@@ -1,4 +1,4 @@
-// Pages are whole without this: it sends a form as soon as a choice is made.
+// Pages work without this script: it sends a form as soon as a choice is made.
 "use strict";
 document.addEventListener("change", (event) => {
   const form = event.target.form;

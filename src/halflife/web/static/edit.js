@@ -1,10 +1,10 @@
-// Forms that show the change they would make while one types, trials that are watched
-// while they run, and pictures of a chart. Everything works without this, too.
+// Forms preview their change while the user types, trials show their progress, and charts
+// can be saved as pictures. All pages work without this script.
 "use strict";
 
 document.documentElement.classList.add("has-script");
 
-// A form says which change it would make: the parts of the page that tell so are renewed.
+// A form previews its change: the parts of the page that show it are replaced.
 let later = 0;
 let previewing = null;
 
@@ -41,7 +41,7 @@ function renew(form, there) {
   }
 }
 
-const SAID = {
+const MESSAGES = {
   0: "The server does not answer. What you typed stays here; try again when it is back.",
   401: "This page is no longer signed in: the server was started again. Open the address " +
     "that halflife serve prints in another tab; then press the button once more. What you " +
@@ -49,8 +49,8 @@ const SAID = {
 };
 
 function expired(form, status) {
-  const said = form.querySelector("#expired");
-  if (said) said.textContent = status === 200 ? "" : SAID[status] || "";
+  const message = form.querySelector("#expired");
+  if (message) message.textContent = status === 200 ? "" : MESSAGES[status] || "";
 }
 
 document.addEventListener("input", (event) => {
@@ -60,7 +60,7 @@ document.addEventListener("input", (event) => {
   later = setTimeout(() => preview(form), 250);
 });
 
-// Before anything is sent it is made sure that it would be taken: else it would be lost.
+// Before a form is sent, check that the server would accept it: else the input is lost.
 let sure = false;
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -100,18 +100,18 @@ async function watch() {
 }
 setTimeout(watch, 300);
 
-// What-if: the slider and the number are one; Back goes to the budget before.
-const asked = document.querySelector("form[data-budget]");
-let asking_for = null;
+// What-if: the slider and the number stay equal; Back returns to the previous budget.
+const budgetForm = document.querySelector("form[data-budget]");
+let imagining = null;
 
 async function imagine(url, push) {
-  if (asking_for) asking_for.abort();
-  asking_for = new AbortController();
+  if (imagining) imagining.abort();
+  imagining = new AbortController();
   const here = document.getElementById("bought");
   here.classList.add("busy");
   if (push && url !== location.pathname + location.search) history.pushState(null, "", url);
   try {
-    const answer = await fetch(url, { signal: asking_for.signal, credentials: "same-origin" });
+    const answer = await fetch(url, { signal: imagining.signal, credentials: "same-origin" });
     if (!answer.ok) throw new Error(answer.status);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const there = page.getElementById("bought");
@@ -126,14 +126,14 @@ async function imagine(url, push) {
   }
 }
 
-if (asked) {
+if (budgetForm) {
   const slider = document.getElementById("budget");
   const number = document.getElementById("asked");
-  const address = () => asked.getAttribute("action") + "?budget=" + number.value;
+  const address = () => budgetForm.getAttribute("action") + "?budget=" + number.value;
   let soon = 0;
   slider.addEventListener("input", () => { number.value = slider.value; });
   number.addEventListener("input", () => { slider.value = number.value; });
-  asked.addEventListener("input", () => {
+  budgetForm.addEventListener("input", () => {
     clearTimeout(soon);
     if (number.checkValidity()) soon = setTimeout(() => imagine(address(), false), 90);
   });
@@ -141,17 +141,17 @@ if (asked) {
     clearTimeout(soon);
     if (number.reportValidity()) imagine(address(), true);
   };
-  asked.addEventListener("change", settle);
-  asked.addEventListener("submit", (event) => { event.preventDefault(); settle(); });
+  budgetForm.addEventListener("change", settle);
+  budgetForm.addEventListener("submit", (event) => { event.preventDefault(); settle(); });
   window.addEventListener("popstate", () => {
-    const budget = new URLSearchParams(location.search).get("budget") || asked.dataset.budget;
+    const budget = new URLSearchParams(location.search).get("budget") || budgetForm.dataset.budget;
     number.value = budget;
     slider.value = budget;
     imagine(location.pathname + location.search, false);
   });
 }
 
-// A picture is drawn by the browser out of the SVG: no other program is needed for it.
+// The browser renders the SVG as a PNG picture; no other program is needed.
 async function png(url) {
   const text = await (await fetch(url, { credentials: "same-origin" })).text();
   const image = new Image();

@@ -1,5 +1,5 @@
-// Pages are whole without this. It writes times in the reader's own zone, fetches a page
-// again now and then, and changes only what differs: focus, scroll and what is open stay.
+// Pages work without this script. It shows times in the reader's time zone, fetches a page
+// again at intervals, and changes only what differs: focus, scroll and open details stay.
 "use strict";
 
 const SOON = 1000, LATER = 15000;  // ms until a page is fetched again
@@ -28,10 +28,10 @@ function localise(part) {
     if (!isNaN(at)) one.textContent = local(at) + (one.dataset.tail || "");
   }
   for (const one of part.querySelectorAll("time[datetime]")) {
-    const said = one.getAttribute("datetime"), at = new Date(said);
+    const iso = one.getAttribute("datetime"), at = new Date(iso);
     if (isNaN(at)) continue;
     const here = local(at);
-    const utc = `${said.slice(0, 10)} ${said.slice(11, 16)} UTC`;
+    const utc = `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
     if ("rel" in one.dataset) one.title = `${here} (${utc})`;
     else if ("ago" in one.dataset) {
       one.textContent = `${span(Math.max(0, (Date.now() - at) / 1000))} ago`;
@@ -43,7 +43,7 @@ function localise(part) {
   }
 }
 
-// Makes one element like another, as far as they differ.
+// Makes one element equal to another, changing only what differs.
 function morph(here, there) {
   if (here.isEqualNode(there)) return;
   if (here.nodeType !== there.nodeType || here.nodeName !== there.nodeName ||
@@ -61,7 +61,7 @@ function morph(here, there) {
   for (const { name } of [...here.attributes]) {
     if (name !== "open" && !there.hasAttribute(name)) here.removeAttribute(name);
   }
-  if (here.nodeName === "TEXTAREA") return;  // what somebody typed stays
+  if (here.nodeName === "TEXTAREA") return;  // what the user typed stays
   const old = [...here.childNodes], now = [...there.childNodes];
   now.forEach((child, i) => {
     if (old[i]) morph(old[i], child);
@@ -91,7 +91,7 @@ function show(page, parts, force) {
 }
 
 const ALL = ["header nav", "#main", "footer"];
-let asking = null, doing = 0;  // the latest swap, and how many things people did
+let asking = null, doing = 0;  // the latest swap, and the number of user actions
 
 async function swap(url, part, push) {
   const here = document.querySelector(part);
@@ -117,7 +117,7 @@ function address(form) {
   return form.getAttribute("action") + "?" + new URLSearchParams(new FormData(form));
 }
 
-// What is typed or dragged replaces the address; what is done with it is a step back.
+// Typing and dragging replace the address; a finished input adds a step to the history.
 let wait = 0, begun = "";
 document.addEventListener("input", (event) => {
   const form = event.target.form;
@@ -141,7 +141,7 @@ addEventListener("popstate", () => read(location.href).then(({ page }) => {
   });
 }).catch(() => location.reload()));
 
-// A button keeps its place: what it did is shown without leaving the page.
+// A button's action is sent without leaving the page, which then shows the result.
 async function act(form, button) {
   const body = new URLSearchParams(new FormData(form, button));
   doing += 1;
@@ -184,8 +184,7 @@ document.addEventListener("click", (event) => {
   });
 });
 
-// A page that is hidden is left alone; of one that somebody types into, or that holds a
-// form, only the list of what goes on is renewed.
+// A hidden page is not renewed; of a page that the user types into only the list of jobs.
 function isTouched() {
   const fields = document.querySelectorAll("main form:not([data-live]) :is(input, textarea)");
   return document.activeElement?.matches("input, select, textarea") ||
