@@ -203,8 +203,9 @@ def _row_quantiles(
             weight = np.where(is_lent, share[rows, None], counted)
             total = np.cumsum(weight, axis=1)
             least = _rows(levels, many)[rows] * total[:, -1:]
-            at = (total[:, :, None] < least[:, None, :]).sum(axis=1)
-            out[rows] = values[row, np.minimum(at, order.shape[1] - 1)]
+            at = (total[:, None, :] >= least[:, :, None]).argmax(axis=2)
+            at[least > total[:, -1:]] = order.shape[1] - 1
+            out[rows] = values[row, at]
     return found
 
 
