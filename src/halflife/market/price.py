@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from halflife.core.arrays import Floats
+from halflife.core.arrays import Floats, Ints
 from halflife.core.view import Survival
 
 QUICKEST = 5.0 / 86400.0  # days between two turns of the service, at least
 AGES: Floats = np.geomspace(QUICKEST, 1000.0, 52)  # days at which gains are told
+_GROWTH: Floats = AGES[1:] / AGES[:-1]
 _HALVINGS = 40
 _LEAST = 1e-12
 _TINY = 1e-300  # the gain of what gains nothing, so that it has a logarithm
@@ -41,24 +42,44 @@ def long_run(gain: Floats, cost: Floats, budget: float, many: Floats) -> float:
         many: How many units like it there are.
 
     """
-    dense = np.maximum.accumulate(gain, axis=1) / cost[:, None]
-    low, high = _LEAST, float(dense.max(initial=_LEAST))
-    if _spent(dense, cost * many, low) <= budget:
+    asked_for = _Reached(np.maximum.accumulate(gain, axis=1) / cost[:, None])
+    every_turn = cost * many
+    low, high = _LEAST, float(asked_for.dense.max(initial=_LEAST))
+    if asked_for.spent(every_turn, low) <= budget:
         return 0.0
     for _ in range(_HALVINGS):
         middle = float(np.sqrt(low * high))
-        if _spent(dense, cost * many, middle) > budget:
+        if asked_for.spent(every_turn, middle) > budget:
             low = middle
         else:
             high = middle
     return high
 
 
-def _spent(dense: Floats, cost: Floats, price: float) -> float:
-    """Return the requests a day that are taken at a price."""
-    every = reached(dense, price)
-    some = np.flatnonzero(every < np.inf)
-    return float(np.sum(cost[some] / every[some]))
+class _Reached:
+    """When units gain a price, for one price after another.
+
+    ``dense`` is the gain per request at ``AGES`` (units x ages), which never falls.
+    """
+
+    def __init__(self, dense: Floats) -> None:
+        self.dense = dense
+        self._log = np.log(np.maximum(dense, _TINY))
+        self._step = np.maximum(np.diff(self._log, axis=1), _LEAST)
+
+    def at(self, price: float) -> tuple[Ints, Floats]:
+        """Return the units that ever gain a price, and after how many days."""
+        some = np.flatnonzero(self.dense[:, -1] >= price)
+        first = (self.dense >= price).argmax(axis=1)[some]
+        below = np.maximum(first, 1) - 1
+        more = np.log(max(price, _TINY)) - self._log[some, below]
+        part = np.maximum(more, 0.0) / self._step[some, below]
+        return some, AGES[below] * _GROWTH[below] ** part
+
+    def spent(self, cost: Floats, price: float) -> float:
+        """Return the requests a day that are taken at a price."""
+        some, every = self.at(price)
+        return float(np.sum(cost[some] / every))
 
 
 def reached(dense: Floats, price: float) -> Floats:
@@ -71,15 +92,9 @@ def reached(dense: Floats, price: float) -> Floats:
     >>> reached(np.array([AGES**2, 0.0 * AGES]), 2.0).round(3)
     array([1.414,   inf])
     """
-    below_price = (dense < price).sum(axis=1)
-    some = np.flatnonzero(below_price < AGES.size)
-    at = np.maximum(below_price[some], 1)
-    below = np.log(np.maximum(dense[some, at - 1], _TINY))
-    above = np.log(np.maximum(dense[some, at], _TINY))
-    asked_for = np.log(max(price, _TINY))
-    part = np.maximum(asked_for - below, 0.0) / np.maximum(above - below, _LEAST)
+    some, after = _Reached(dense).at(price)
     every = np.full(dense.shape[0], np.inf)
-    every[some] = AGES[at - 1] * (AGES[at] / AGES[at - 1]) ** part
+    every[some] = after
     return every
 
 
