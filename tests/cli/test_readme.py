@@ -1,6 +1,7 @@
 """What the first pages show is what the program prints."""
 
 import doctest
+import os
 import re
 import subprocess
 import sys
@@ -12,11 +13,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def demo():
+def demo(tmp_path_factory):
     command = [sys.executable, "-m", "halflife", "demo"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path_factory.mktemp("demo"))}
     return subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=110
-    ).stdout
+        command, capture_output=True, text=True, check=True, timeout=110,
+        env=environment,
+    ).stdout  # fmt: skip
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
