@@ -6,7 +6,8 @@ forecasts at the same horizon whose outcome is known.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -100,8 +101,31 @@ def recall_ahead(
     if census.looks.size < 2 or census.size[-1] == 0:
         return _no_forecast(at, 0, confidence, "").recall
     days = np.maximum(at - census.looks[-1], 0.0)
-    (loss,) = _losses(Study(census), days, confidence, [RECALL])
+    (loss,) = _losses(_studied(census), days, confidence, [RECALL])
     return quality_band(loss, int(census.size[-1]))
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """What a study goes by."""
+
+    parts: tuple[bytes, ...]
+    census: Census = field(compare=False)
+
+
+def _studied(census: Census) -> Study:
+    """Return a study of a census, of the latest few the one that was made before.
+
+    Between two looks at a source it is asked again and again, of other moments and
+    with other confidences. What a study has worked out depends on the census alone.
+    """
+    parts = census.looks, census.start, census.stop, census.spell, census.again
+    return _latest(_Mark(tuple(part.tobytes() for part in parts), census))
+
+
+@lru_cache(maxsize=8)
+def _latest(mark: _Mark) -> Study:
+    return Study(mark.census)
 
 
 def _losses(
