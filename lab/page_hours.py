@@ -154,7 +154,7 @@ class WeekPaced:
             self._learner.end_turn(-np.inf)
         self._learner.begin_turn()
         view = self.inner(evidence, now, since)
-        known = self._learner.known
+        known = self._learner.rhythms
         rhythms = {
             number: known[name].fit()
             for number, name in enumerate(evidence.groups)

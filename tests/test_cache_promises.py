@@ -13,7 +13,7 @@ from halflife.kinds.pages.cache_promises import (
     CHECKED,
     LONGEST,
     MOST,
-    Promised,
+    PromiseBelief,
     PromiseMemory,
 )
 from halflife.models.promise_trust import (
@@ -207,26 +207,26 @@ def test_a_page_is_left_alone_until_its_promise_is_over():
     memory, now = honest(pages=50), TODAY
     for i in range(50):
         memory.learn(look(f"{KEY}{i}"), look(f"{KEY}{i}"), answer(DAY))
-    found = memory.heeded(now + 0.5)
+    found = memory.trusted(now + 0.5)
     assert set(found.values()) == {TODAY + 1.0}
     assert len(found) == pytest.approx(50 * (1.0 - CHECKED), abs=6)
-    assert memory.heeded(now + 1.0) == {}
+    assert memory.trusted(now + 1.0) == {}
 
 
 def test_a_host_that_proved_nothing_is_not_heeded():
     memory = PromiseMemory(MemoryStore(), "s")
     memory.learn(None, look(), answer(DAY))
-    assert memory.heeded(TODAY + 0.5) == {}
+    assert memory.trusted(TODAY + 0.5) == {}
 
 
 def test_who_breaks_a_promise_is_not_heeded_any_more():
     memory = honest(pages=20)
     memory.learn(None, look(), answer(DAY))
-    assert len(memory.heeded(TODAY - 0.4)) > 10
+    assert len(memory.trusted(TODAY - 0.4)) > 10
     for _ in range(3):
         memory.learn(look(), look(at=TODAY + 0.1, digest="e"), answer(DAY))
         memory.learn(look(), look(), answer(DAY))
-    assert memory.heeded(TODAY + 0.1) == {}
+    assert memory.trusted(TODAY + 0.1) == {}
 
 
 def test_no_promise_outlasts_a_week_or_the_longest_interval():
@@ -235,7 +235,7 @@ def test_no_promise_outlasts_a_week_or_the_longest_interval():
         memory = honest(pages=20, longest=asked)
         for i in range(20):
             memory.learn(None, look(f"{KEY}{i}"), answer(year))
-        assert set(memory.heeded(TODAY + 0.5).values()) == {TODAY + most}
+        assert set(memory.trusted(TODAY + 0.5).values()) == {TODAY + most}
 
 
 def test_promises_and_trust_outlive_the_program():
@@ -243,10 +243,10 @@ def test_promises_and_trust_outlive_the_program():
     memory = honest(store, pages=5)
     memory.save()
     again = PromiseMemory(store, "s")
-    assert again.heeded(TODAY - 0.4) == memory.heeded(TODAY - 0.4) != {}
+    assert again.heeded(TODAY - 0.4) == memory.trusted(TODAY - 0.4) != {}
     assert again.record(KEY, "max-age") == memory.record(KEY, "max-age")
     memory.learn(None, look(f"{KEY}0"), answer())  # it promises nothing any more
-    memory.save(now_or_never=True)
+    memory.save(force=True)
     assert f"{KEY}0" not in PromiseMemory(store, "s").heeded(TODAY - 0.4)
 
 
@@ -276,7 +276,7 @@ def believing(pages, **limits):
     memory = honest(pages=pages, **limits)
     for key in keys:
         memory.learn(None, look(key), answer(DAY))
-    return Promised(KnownRates(np.full(pages, 1.0)), {"s": memory}), store
+    return PromiseBelief(KnownRates(np.full(pages, 1.0)), {"s": memory}), store
 
 
 def test_pages_that_promised_to_stay_are_not_ready():

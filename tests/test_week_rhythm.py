@@ -206,7 +206,7 @@ def test_a_rhythm_is_learned_turn_by_turn_and_outlives_the_program():
         learner.begin_turn()
         fetch(BEGAN + turn / 2.0, str(turn // 4))
         learner.end_turn(BEGAN + turn / 2.0)
-    known = learner.known["a.example"]
+    known = learner.rhythms["a.example"]
     assert known.watched.sum() == pytest.approx(FEWEST * 3.5, rel=0.05)
     assert known.changes.sum() == pytest.approx(FEWEST, rel=0.05)
     again = WEEK_RHYTHMS.load(store)["a.example"]
@@ -214,7 +214,7 @@ def test_a_rhythm_is_learned_turn_by_turn_and_outlives_the_program():
     assert again.last == known.last
     assert calendar(store, store.evidence(["s"]), BEGAN) is None  # nothing is proven
     assert learner.calendar(BEGAN) is None
-    proven = learner.known = {"a.example": replace(known, score=2.0)}
+    proven = learner.rhythms = {"a.example": replace(known, score=2.0)}
     assert learner.calendar(BEGAN) is not None
     WEEK_RHYTHMS.save(store, proven)
     assert calendar(store, store.evidence(["s"]), BEGAN) is not None

@@ -64,8 +64,8 @@ def test_a_sync_says_that_pages_which_failed_have_to_wait(here, told):
         'pages = ["http://127.0.0.1:9/"]\n'  # nobody listens there
     )
     code, _, err = told("sync")
-    assert (code, "not asked for again" in err) == (4, False)
+    assert (code, "not fetched again" in err) == (4, False)
     code, out, err = told("sync", "--all")
     assert code == 0
     assert out.startswith("0 requests: 0 fetches")
-    assert "1 page failed and is not asked for again yet; the next one in 5 min" in err
+    assert "1 page failed and is not fetched again yet; the next one in 5 min" in err

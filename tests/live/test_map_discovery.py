@@ -153,7 +153,7 @@ def test_an_index_of_indexes_without_end_ends(write, wide):
         Play(path).run(0.3 / 24)
         assert len(set(endless.asked)) <= 2 + wide
         with bootstrap.reading(Config.load(path)) as store:
-            assert pages_map_discovery.known(store, "e") == 1 + wide
+            assert pages_map_discovery.item_count(store, "e") == 1 + wide
 
 
 def test_a_chain_of_maps_without_end_ends(write, monkeypatch):
@@ -171,7 +171,7 @@ def test_a_chain_of_maps_without_end_ends(write, monkeypatch):
         for _ in range(2):  # also if it is begun anew
             Play(path).run(0.1 / 24)
         with bootstrap.reading(Config.load(path)) as store:
-            assert pages_map_discovery.known(store, "e") == 22
+            assert pages_map_discovery.item_count(store, "e") == 22
 
 
 def test_maps_make_no_more_pages_known_than_the_limit(write, monkeypatch, capsys):

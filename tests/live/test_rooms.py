@@ -16,7 +16,7 @@ from halflife.demo.process import running
 from halflife.demo.world import build
 from halflife.engine import bootstrap
 from halflife.engine.loop import Allowance, Loop
-from halflife.kinds.pages.host_capacity import Rooms
+from halflife.kinds.pages.host_capacity import HostCapacity
 from halflife.kinds.pages.runner import keeping
 from halflife.policies.index import Index
 from halflife.stores.memory import MemoryStore
@@ -39,7 +39,7 @@ def store():
 
 
 def test_a_host_takes_one_request_for_each_delay_and_one_at_the_start(store):
-    rooms = Rooms(store, 2.0, 600.0)
+    rooms = HostCapacity(store, 2.0, 600.0)
     assert rooms("quick.example") == 301.0
     assert rooms("slow.example") == 21.0
     assert rooms("localhost:8000") == 21.0
@@ -47,12 +47,12 @@ def test_a_host_takes_one_request_for_each_delay_and_one_at_the_start(store):
 
 
 def test_a_host_without_a_delay_takes_anything(store):
-    assert Rooms(store, 0.0, 600.0)("quick.example") == np.inf
-    assert Rooms(store, 0.0, 600.0)("slow.example") == 21.0
+    assert HostCapacity(store, 0.0, 600.0)("quick.example") == np.inf
+    assert HostCapacity(store, 0.0, 600.0)("slow.example") == 21.0
 
 
 def test_a_robots_txt_read_anew_counts_at_once(store):
-    rooms = Rooms(store, 1.0, 600.0)
+    rooms = HostCapacity(store, 1.0, 600.0)
     assert rooms("slow.example") == 21.0
     store.save_host(
         HostState("https://slow.example:443", robots_status=404, robots_at=6.0)
@@ -82,7 +82,7 @@ def test_a_turn_ends_when_every_host_had_what_it_takes(store):
     store.add(items)
     run = store.begin(("web",), 10.0, lease=np.inf)
     source = Willing([])
-    belief = CapacityBelief(PlainRates(), Rooms(store, 2.0, 120.0))
+    belief = CapacityBelief(PlainRates(), HostCapacity(store, 2.0, 120.0))
     loop = Loop(source, store, belief, Index())
     rng = np.random.default_rng(0)
     asyncio.run(loop.turn(run, Allowance(100), rng, clock=lambda: 10.0))

@@ -253,7 +253,7 @@ def test_pages_stay_as_they_were_while_the_wiki_is_away(wiki, copy, outage):
     assert copy.pages("wiki") == before
     assert absent(copy) == set()
     _, said = copy.run("sync", "--all")  # pages that failed have to wait
-    assert "not asked for again yet" in said
+    assert "not fetched again yet" in said
     assert copy.requests[-1] == 0
 
 

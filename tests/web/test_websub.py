@@ -7,7 +7,7 @@ import pytest
 
 from halflife.config import Config
 from halflife.engine import bootstrap
-from halflife.kinds.pages.hubs import HubDesk, due
+from halflife.kinds.pages.hubs import HubSubscriber, due
 from halflife.kinds.pages.reading_advice import advice
 from halflife.kinds.pages.runner import keeping
 from halflife.stores.notes.pushed_hints import HUB_HINTS
@@ -137,7 +137,7 @@ def test_a_hub_whose_news_are_none_is_not_obeyed_any_more(hub, subscribed):
         assert hub.gets == before + 1
     hub.tell(subscribed.callback, b"more")
     with subscribed.store() as store:
-        desk = HubDesk(store, None, {"s": HOME})
+        desk = HubSubscriber(store, None, {"s": HOME})
         desk._hear("s", SUBSCRIPTIONS.load(store, "s"), bootstrap.clock())
     assert list(desk.open) == [hub.topic]
     assert not desk.first

@@ -13,7 +13,7 @@ from halflife.cli.words import name_option, naming_options
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from halflife.kinds.pages.discovery import Added, KeepWish
+    from halflife.kinds.pages.discovery import AddRequest, AddResult
 
 
 Urls = Annotated[
@@ -169,11 +169,11 @@ def _add_pages(
     (site, limits), name = crawl, wish.name
     if site is None:
         _refuse_site_options(limits)
-        urls = pages_discovery.gathered(wish.words, wish.listed)
+        urls = pages_discovery.collect_urls(wish.words, wish.listed)
     else:
         name = _given_name(wish.words, wish.listed, name)
-        urls = pages_discovery.gathered([site], None)
-    keep = pages_discovery.KeepWish(
+        urls = pages_discovery.collect_urls([site], None)
+    keep = pages_discovery.AddRequest(
         urls, name, wish.weight, wish.allow, None if site is None else limits
     )
     added = _added(path, keep, check=wish.checked, dry_run=not write)
@@ -195,7 +195,7 @@ def _add_one(
     from halflife.recognition.guess import Corrections
 
     header, kind, given, query = trial
-    (url,) = pages_discovery.gathered(wish.words, None)
+    (url,) = pages_discovery.collect_urls(wish.words, None)
     added = recognition.add(
         path,
         recognition.AddWish(
@@ -332,8 +332,8 @@ def _add_form(
 
 
 def _added(
-    path: Path, wish: "KeepWish", *, check: bool, dry_run: bool
-) -> "list[Added]":
+    path: Path, wish: "AddRequest", *, check: bool, dry_run: bool
+) -> "list[AddResult]":
     from halflife.kinds.pages import discovery as pages_discovery
 
     if dry_run:
@@ -357,7 +357,7 @@ def _note_overlaps(path: Path, names: "set[str]") -> None:
 
 def _report(
     path: Path,
-    added: "list[Added]",
+    added: "list[AddResult]",
     *,
     json: bool,
     more: "Mapping[str, object] | None" = None,
@@ -378,7 +378,7 @@ def _report(
         raise typer.Exit(exits.FAILURE if every else exits.SOME_FAILED)
 
 
-def _print(added: "list[Added]") -> None:
+def _print(added: "list[AddResult]") -> None:
     from halflife.cli import show
 
     for row in added:

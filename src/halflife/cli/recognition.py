@@ -26,7 +26,7 @@ from halflife.net.addresses import host_of
 from halflife.recognition.guess import Corrections, SourceGuess
 
 if TYPE_CHECKING:
-    from halflife.kinds.pages.discovery import Added
+    from halflife.kinds.pages.discovery import AddResult
 
 CELL = 40  # characters of a value in a table of samples
 LONGEST = 100_000  # characters of a GraphQL query, as in the settings
@@ -101,7 +101,7 @@ def parse_headers(given: list[str]) -> dict[str, object]:
 
 def add(
     path: Path, wish: AddWish, *, yes: bool, json: bool
-) -> "tuple[list[Added], dict[str, object]] | None":
+) -> "tuple[list[AddResult], dict[str, object]] | None":
     """Fetch an address, recognise it and add it to the settings.
 
     For pages and maps return their rows and the other keys of the JSON answer, to be
@@ -114,7 +114,7 @@ def add(
             ask(path, trial)
         _write(path, _named(config, trial), yes=yes, json=json)
         return None
-    keep = discovery.KeepWish(
+    keep = discovery.AddRequest(
         (wish.url,), trial.wish.name, wish.weight, wish.allow, headers=wish.headers
     )
     rows = discovery.add(path, keep, check=True, trial=trial)
@@ -143,7 +143,7 @@ def _is_graphql(url: str) -> bool:
     return urlsplit(url).path.rstrip("/").lower().endswith("graphql")
 
 
-def _with_advice(row: "Added", url: str) -> "Added":
+def _with_advice(row: "AddResult", url: str) -> "AddResult":
     """Return a failed row, with advice if the address is that of a GraphQL server."""
     if not _is_graphql(url):
         return row

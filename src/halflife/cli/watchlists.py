@@ -9,7 +9,7 @@ from halflife.config.edit import add_sources, with_sources
 from halflife.core.errors import UsageError
 from halflife.core.wording import count
 from halflife.engine import bootstrap
-from halflife.kinds.pages.discovery import KeepWish
+from halflife.kinds.pages.discovery import AddRequest
 from halflife.net.addresses import host_of
 from halflife.watchlists import changedetection, distill, opml, url_list, urlwatch
 from halflife.watchlists.watch import WatchedParts, WatchEntry, Watchlist, read_bytes
@@ -51,7 +51,7 @@ def take_over(
         chosen = _free(home, rules, (*known, *sources))
         feeds = [watch.url for watch in watches if watch.feed]
         urls = tuple(watch.url for watch in watches)
-        (source,) = KeepWish(urls, chosen, parts=rules._asdict()).sources(feeds)
+        (source,) = AddRequest(urls, chosen, parts=rules._asdict()).sources(feeds)
         sources.append(source)
     if not write:
         with_sources(path, sources)

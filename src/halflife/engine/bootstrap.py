@@ -34,7 +34,7 @@ from halflife.kinds.pages import (
     topics as pages_topics,
 )
 from halflife.kinds.pages.joint_view import (
-    Offered,
+    PlannedOffer,
     by_value,
     joined_view,
     market_value,
@@ -254,7 +254,7 @@ class JointOutlook(Outlook):
         plans = []
         for part, rows in zip(self.parts, self.rows, strict=True):
             value = market_value(part.view, self.share[rows])
-            plans.append(Offered(part.plan(requests), rows, value, part.view.cost))
+            plans.append(PlannedOffer(part.plan(requests), rows, value, part.view.cost))
         return by_value(plans, requests)
 
 

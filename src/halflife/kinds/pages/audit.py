@@ -1,8 +1,8 @@
-"""Checking ourselves: looks at pages drawn at random, and forecasts that come due.
+"""Audits of pages: fetches of random samples, and outcomes of earlier forecasts.
 
-What a policy looks at is chosen for being stale, so it says nothing of the rest. The
-pages of an audit are drawn by chance alone, before the turn's own looks: what they
-show holds for the whole copy. They are looks like any other, too, and refresh it.
+A policy fetches pages because they are likely stale, so its fetches are a biased
+sample. An audit draws its pages at random before the turn's other fetches, so its
+results hold for the whole copy. Its fetches also refresh the copy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,22 +28,22 @@ from halflife.stores.forecasts import ForecastCheck, IssuedForecast
 from halflife.stores.parts import ForecastLog
 
 NOW = 0.0
-AHEAD = (1.0 / 24.0, 1.0, 7.0)  # days of which forecasts are made
-APART = 8.0  # forecasts of one horizon that wait at the same time, at most
-LATE = 0.1  # how much later than due an outcome still counts, as a share of the horizon
+AHEAD = (1.0 / 24.0, 1.0, 7.0)  # forecast horizons, in days
+APART = 8.0  # most pending forecasts of one horizon
+LATE = 0.1  # most delay at which an outcome still counts, as a share of the horizon
 BRIEF = 1e-6  # days
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """Pages of a source that were drawn, each with the same chance.
+class AuditSample:
+    """A random sample of a source's pages, each drawn with the same chance.
 
     Attributes:
         source: The source.
-        rows: Their rows in the evidence.
-        held: The rows that there were to draw from, or some that stand for them.
-        many: How many there were.
-        chance: The chance of each of those.
+        rows: The rows of the sampled pages in the evidence.
+        held: The rows of the pages with a copy, or a sample of them.
+        many: The number of pages with a copy.
+        chance: The chance of each of them to be drawn.
 
     """
 
@@ -55,12 +55,12 @@ class Drawn:
 
 
 def part(share: float, requests: int, rng: Generator) -> int:
-    """Return how many requests of a turn go to its audit: the share, in the mean."""
+    """Return the requests of a turn's audit: on average ``share`` of its requests."""
     return min(int(share * requests + rng.random()), requests)
 
 
 def spare(evidence: Evidence, requests: int) -> int:
-    """Return the requests left when each page never tried has had its look."""
+    """Return the requests left after one fetch of every page never tried."""
     untried = np.flatnonzero((evidence.looks == 0) & (evidence.failures == 0))
     hosts = np.unique(evidence.group[untried]).size
     return max(requests - untried.size - hosts, 0)
@@ -68,11 +68,11 @@ def spare(evidence: Evidence, requests: int) -> int:
 
 def draw(
     evidence: Evidence, rows: Mapping[str, Ints], requests: int, rng: Generator
-) -> list[Drawn]:
-    """Draw pages of which copies are held; each source gets the same number.
+) -> list[AuditSample]:
+    """Draw pages that have a copy, the same number from each source.
 
-    A source gets requests / sources, at most all it holds, rounded up or down by
-    chance so that the mean is right and the sum not exceeded: each page of a source
+    A source gets requests / sources, at most its held pages, rounded up or down at
+    random so that the mean is exact and the sum is not exceeded: each page of a source
     has the chance number / held.
     """
     held = {name: mine[evidence.looks[mine] > 0] for name, mine in rows.items()}
@@ -80,7 +80,7 @@ def draw(
     wanted = [min(requests / len(held), mine.size) for mine in held.values()]
     upto = np.floor(np.cumsum([0.0, *wanted]) + rng.random() + 1e-9).astype(np.intp)
     return [
-        Drawn(
+        AuditSample(
             name, rng.choice(mine, n, replace=False), mine, mine.size, want / mine.size
         )
         for (name, mine), n, want in zip(
@@ -90,10 +90,10 @@ def draw(
 
 
 async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
-    """Check as many pages as requests allow; return how many requests it took.
+    """Fetch a random sample of pages; return the requests it cost.
 
-    What is believed of each source now and some time from now is written down, with
-    what the pages drawn tell of it; forecasts made earlier get their outcomes.
+    Store the forecasts of each source for now and the horizons ``AHEAD``, the results
+    of the sampled pages, and the outcomes of earlier forecasts.
     """
     store = keeper.wallet.store
     if requests <= 0 or keeper.eased:
@@ -103,83 +103,87 @@ async def audit(keeper: Keeper, requests: int, rng: Generator) -> int:
     if not drawn:
         return 0
     now = keeper.clock()
-    # Of very many pages only some stay in memory while others are looked at.
+    # With very many pages only a sample of them stays in memory during the fetches.
     view, drawn = _viewed(keeper.loop.belief, evidence, drawn, now)
     view = replace(view, calendar=keeper.hours.calendar(now))
-    found, spent = await _look(keeper, view, _order(drawn, rng), requests)
-    issued = {one.source: _believed(view, one) for one in drawn}  # before the looks
-    kept = store.forecasts
+    fresh, spent = await _fetch(keeper, view, _order(drawn, rng), requests)
+    issued = {sample.source: _forecasts(view, sample) for sample in drawn}
+    log = store.forecasts
     with store.together():
-        for one in drawn:
-            checks = _checks(view, one, found)
-            kept.note(one.source, checks)
-            issue(kept, one.source, issued[one.source])
-            _settle_pages(kept, one, checks, now, rng)
+        for sample in drawn:
+            checks = _checks(view, sample, fresh)
+            log.note(sample.source, checks)
+            issue(log, sample.source, issued[sample.source])
+            _settle_pages(log, sample, checks, now, rng)
     return spent
 
 
 async def check(keeper: Keeper, requests: int) -> int:
-    """Audit with chance that follows from the run and the time; see ``audit``."""
+    """Audit with random numbers seeded by the run and the time; see ``audit``."""
     return await audit(keeper, requests, chance(keeper))
 
 
 async def check_share(keeper: Keeper, share: float, requests: int) -> int:
-    """Audit with a share of the requests of a turn that pages never seen leave."""
+    """Audit with a share of the requests that pages never seen leave in a turn."""
     rng = chance(keeper)
     evidence = keeper.wallet.store.evidence(keeper.run.sources)
     return await audit(keeper, part(share, spare(evidence, requests), rng), rng)
 
 
 def chance(keeper: Keeper) -> Generator:
-    """Return a source of chance for a turn: the same state draws the same pages.
+    """Return the random numbers of a turn: the same state draws the same pages.
 
-    The date does not matter, only how long the run has lasted.
+    The seed depends on the age of the run, not on the date.
     """
     lasted = max(round((keeper.clock() - keeper.run.began) * 86400.0), 0)
     return np.random.default_rng([keeper.run.id, lasted])
 
 
 def _viewed(
-    belief: Belief, evidence: Evidence, drawn: list[Drawn], now: float
-) -> tuple[View, list[Drawn]]:
-    """Return what is believed of the pages, and what was drawn as rows of that view.
+    belief: Belief, evidence: Evidence, drawn: list[AuditSample], now: float
+) -> tuple[View, list[AuditSample]]:
+    """Return a view of the pages, and the samples with the rows of that view.
 
-    Of very many pages, those drawn are viewed, and some that stand for all.
+    With very many pages the view has only the sampled pages and a sample of the rest.
     """
-    some = [sampled(one.held) for one in drawn]
-    few = any(s.size < one.held.size for s, one in zip(some, drawn, strict=True))
-    if not (few and isinstance(belief, PartialBelief) and belief.learn(evidence, now)):
+    subsets = [sampled(sample.held) for sample in drawn]
+    is_reduced = any(
+        s.size < sample.held.size for s, sample in zip(subsets, drawn, strict=True)
+    )
+    if not (
+        is_reduced and isinstance(belief, PartialBelief) and belief.learn(evidence, now)
+    ):
         return belief(evidence, now, now), drawn
-    rows = np.unique(np.concatenate([*some, *(one.rows for one in drawn)]))
+    rows = np.unique(np.concatenate([*subsets, *(sample.rows for sample in drawn)]))
     placed = [
         replace(
-            one,
-            rows=np.searchsorted(rows, one.rows),
+            sample,
+            rows=np.searchsorted(rows, sample.rows),
             held=np.searchsorted(rows, held),
         )
-        for one, held in zip(drawn, some, strict=True)
+        for sample, held in zip(drawn, subsets, strict=True)
     ]
     return belief.view_rows(evidence, rows, now, now), placed
 
 
-def _order(drawn: Iterable[Drawn], rng: Generator) -> Ints:
-    """Return all rows drawn, shuffled: if requests run out, chance says where."""
-    rows = np.concatenate([one.rows for one in drawn])
+def _order(drawn: Iterable[AuditSample], rng: Generator) -> Ints:
+    """Return all sampled rows, shuffled: if requests run out, the cut is random."""
+    rows = np.concatenate([sample.rows for sample in drawn])
     return rng.permutation(rows)
 
 
 @dataclass(slots=True)
 class _Once:
-    """A policy that asks for what it was given, once."""
+    """A policy that plans the given rows once."""
 
     rows: Ints
-    asked: bool = field(default=False, init=False)
+    is_planned: bool = field(default=False, init=False)
 
     def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
         del rng
-        if self.asked:
+        if self.is_planned:
             return no_plan()
-        self.asked = True
+        self.is_planned = True
         rows = self.rows[view.ready[self.rows]][: budget.requests]
         keys = tuple(view.keys[row] for row in rows.tolist())
         return Plan(
@@ -187,16 +191,16 @@ class _Once:
         )
 
 
-async def _look(
+async def _fetch(
     keeper: Keeper, view: View, rows: Ints, requests: int
 ) -> tuple[dict[str, bool], int]:
-    """Look at these pages; return whether each copy was right, and requests sent."""
+    """Fetch these pages; return whether each copy was fresh, and the requests sent."""
     evidence = keeper.wallet.store.evidence(keeper.run.sources)
     purse = keeper.purse(requests)
     drawn = {view.keys[row] for row in rows.tolist()}
     fresh: dict[str, bool] = {}
 
-    def told(looks: Looks) -> None:
+    def compare(looks: Looks) -> None:
         for key, seen in zip(looks.keys, looks.seen.tolist(), strict=True):
             row = evidence.row(key)
             if seen <= Seen.ABSENT and key in drawn and row is not None:
@@ -208,49 +212,55 @@ async def _look(
     once = Loop(loop.source, loop.store, lambda *_: view, _Once(rows))
     try:
         await once.turn(
-            keeper.run, purse, np.random.default_rng(0), clock=keeper.clock, told=told
+            keeper.run,
+            purse,
+            np.random.default_rng(0),
+            clock=keeper.clock,
+            told=compare,
         )
     finally:
         purse.close()
     return fresh, purse.spent
 
 
-def _checks(view: View, one: Drawn, found: Mapping[str, bool]) -> list[ForecastCheck]:
-    alive = _alive(view, one.rows)
+def _checks(
+    view: View, sample: AuditSample, fresh: Mapping[str, bool]
+) -> list[ForecastCheck]:
+    alive = _alive(view, sample.rows)
     return [
         ForecastCheck(
             key := view.keys[row],
             view.now,
-            one.chance,
+            sample.chance,
             float(view.weight[row]),
             p,
-            found.get(key),
+            fresh.get(key),
         )
-        for row, p in zip(one.rows.tolist(), alive.tolist(), strict=True)
+        for row, p in zip(sample.rows.tolist(), alive.tolist(), strict=True)
     ]
 
 
 def _alive(view: View, rows: Ints) -> Floats:
-    """Return the believed chance that the copies at these rows are right."""
+    """Return the believed chance that the copies at these rows are fresh."""
     age = np.where(view.held, exposure_after(view, slice(None), 0.0), 0.0)
     return np.clip(view.survival.alive(age)[rows], 0.0, 1.0)
 
 
-def _believed(view: View, one: Drawn) -> list[IssuedForecast]:
-    """Return what is believed of what is held of a source, now and later."""
+def _forecasts(view: View, sample: AuditSample) -> list[IssuedForecast]:
+    """Return the freshness forecasts of a source's copies, for now and ``AHEAD``."""
     weight = np.zeros(len(view))
-    weight[one.held] = view.weight[one.held]
+    weight[sample.held] = view.weight[sample.held]
     ahead = np.array([NOW, *AHEAD])
     cast = freshness_forecast(replace(view, weight=weight), ahead)
     return issued_at(
-        one.source, "freshness", view.now, ahead, (cast.mean, cast.low, cast.high)
+        sample.source, "freshness", view.now, ahead, (cast.mean, cast.low, cast.high)
     )
 
 
 def issued_at(
     source: str, measure: str, now: float, ahead: Floats, bands: Sequence[Floats]
 ) -> list[IssuedForecast]:
-    """Return forecasts made now, of so many days later: mean, low and high of each."""
+    """Return the forecasts made now; ``bands`` are mean, low and high."""
     return [
         IssuedForecast(
             source, measure, now, float(days), float(m), float(low), float(high)
@@ -259,31 +269,31 @@ def issued_at(
     ]
 
 
-def issue(kept: ForecastLog, source: str, made: Sequence[IssuedForecast]) -> None:
-    """Write forecasts down, unless there is a recent one of the same horizon."""
+def issue(log: ForecastLog, source: str, forecasts: Sequence[IssuedForecast]) -> None:
+    """Store forecasts, except those with a recent one of the same horizon."""
     last: dict[float, float] = {}
-    for old in kept.made(source, made[0].made - max(AHEAD)):
+    for old in log.made(source, forecasts[0].made - max(AHEAD)):
         last[old.ahead] = max(last.get(old.ahead, -np.inf), old.made)
-    kept.issue(
-        one
-        for one in made
-        if one.made - last.get(one.ahead, -np.inf) >= one.ahead / APART - BRIEF
+    log.issue(
+        cast
+        for cast in forecasts
+        if cast.made - last.get(cast.ahead, -np.inf) >= cast.ahead / APART - BRIEF
     )
 
 
 def _settle_pages(
-    kept: ForecastLog,
-    one: Drawn,
+    log: ForecastLog,
+    sample: AuditSample,
     checks: Sequence[ForecastCheck],
     now: float,
     rng: Generator,
 ) -> None:
-    """Write down what the pages drawn tell of forecasts that are due."""
+    """Store the outcomes of due forecasts, as the sampled pages show them."""
     answered = [check for check in checks if check.fresh is not None]
-    due, missed = due_at(kept, one.source, now)
-    told = []
+    due, missed = due_at(log, sample.source, now)
+    outcomes = []
     for cast in due if answered else ():
-        then = kept.still([check.key for check in answered], cast.made)
+        then = log.still([check.key for check in answered], cast.made)
         if cast.ahead == NOW:
             then = [check.fresh for check in answered]
         pairs = [
@@ -291,26 +301,26 @@ def _settle_pages(
         ]
         if pairs:
             weight, right = np.array(pairs, dtype=np.float64).T
-            looks = effective_size(weight, one.many)
-            told.append(
+            looks = effective_size(weight, sample.many)
+            outcomes.append(
                 outcome(cast, now, float(weight @ right / weight.sum()), looks, rng)
             )
-    kept.settle(told)
-    kept.drop(missed)
+    log.settle(outcomes)
+    log.drop(missed)
 
 
 def outcome(
     cast: IssuedForecast, now: float, found: float, looks: float, rng: Generator
 ) -> IssuedForecast:
-    """Return a forecast with what came of it, by so many looks."""
-    some = None if np.isinf(looks) else looks
-    return replace(cast, told=now, found=found, looks=some, draw=float(rng.random()))
+    """Return a forecast with its outcome ``found``, from so many observations."""
+    sample = None if np.isinf(looks) else looks
+    return replace(cast, told=now, found=found, looks=sample, draw=float(rng.random()))
 
 
 def due_at(
-    kept: ForecastLog, source: str, now: float
+    log: ForecastLog, source: str, now: float
 ) -> tuple[list[IssuedForecast], list[IssuedForecast]]:
-    """Return the forecasts that are due, and those that were and are no longer."""
-    waiting = [f for f in kept.waiting(source) if f.due <= now + BRIEF]
+    """Return the forecasts that are due, and those whose outcome would be too late."""
+    waiting = [f for f in log.waiting(source) if f.due <= now + BRIEF]
     late = [f for f in waiting if now - f.due > LATE * f.ahead + BRIEF]
     return [f for f in waiting if f not in late], late

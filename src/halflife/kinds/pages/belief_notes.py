@@ -1,4 +1,4 @@
-"""What a belief learned, kept between runs."""
+"""Learned parts of a belief, stored between runs."""
 
 from halflife.belief.hints import HintedBelief
 from halflife.belief.neighbours import NeighbourMemory, Neighbours
@@ -9,17 +9,17 @@ from halflife.stores.notes.rate_prior import RATE_PRIOR
 
 
 def recall(store: NoteBook) -> RatePrior | None:
-    """Return the spread of rates that was learned last, if any."""
+    """Return the prior of rates that was learned last, if any."""
     return RATE_PRIOR.load(store)
 
 
 def recall_busy(store: NoteBook) -> NeighbourMemory | None:
-    """Return what was learned last of busy times, if anything was."""
+    """Return the memory of busy times that was learned last, if any."""
     return BUSY_TIMES.load(store)
 
 
 def remember(store: NoteBook, belief: object) -> None:
-    """Keep what a belief has learned and could not learn from the evidence again."""
+    """Store what a belief has learned and cannot learn again from the evidence."""
     belief = belief.inner if isinstance(belief, HintedBelief) else belief
     if isinstance(belief, PoissonBelief) and belief.prior is not None:
         RATE_PRIOR.save(store, belief.prior)

@@ -1,11 +1,10 @@
 """Pages as a browser shows them: ``render = "browser"``.
 
 A page is fetched through the gate like any other. Then Chromium opens it and runs its
-scripts, and what they make of the page is what counts. The browser itself never reaches
-the network: each request it wants to make is taken from it, sent through the gate (so
-private addresses, robots.txt, delays and limits hold, and the budget pays for it) and
-answered with what the gate brought. Whatever escaped that would end at a proxy that
-does not exist.
+scripts; the rendered page is the one that counts. The browser has no access to the
+network: each of its requests is intercepted, sent through the gate (which applies
+private addresses, robots.txt, delays, limits and the budget) and answered with the
+gate's answer. A request that is not intercepted ends at a proxy that does not exist.
 """
 
 import asyncio
@@ -30,15 +29,15 @@ from halflife.net.addresses import host_of
 from halflife.net.gate import Gate
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-LOADED = 15.0  # seconds in which a page must be there
-SETTLED = 5.0  # further seconds in which its requests may end
-WHOLE = 60.0  # seconds for all of it, waiting for the gate included
-MOST_REQUESTS = 60  # of one page; what comes after is not sent
-LARGEST = 8 << 20  # characters of what scripts made of a page
-MOST_CACHED = 32 << 20  # bytes of scripts and styles that are kept for other pages
+LOADED = 15.0  # seconds in which a page must load
+SETTLED = 5.0  # further seconds for its requests to end
+WHOLE = 60.0  # seconds for the whole rendering, waits for the gate included
+MOST_REQUESTS = 60  # of one page; further ones are not sent
+LARGEST = 8 << 20  # characters of a rendered page
+MOST_CACHED = 32 << 20  # bytes of scripts and styles cached for other pages
 FETCHED = frozenset({"script", "stylesheet", "xhr", "fetch"})
-SHARED = frozenset({"script", "stylesheet"})  # of pages of one source
-PARTS = frozenset({"script", "xhr", "fetch"})  # without which a page is not whole
+SHARED = frozenset({"script", "stylesheet"})  # cached for the pages of one source
+PARTS = frozenset({"script", "xhr", "fetch"})  # without which a page is incomplete
 ARGUMENTS = (
     "--disable-background-networking", "--disable-component-update",
     "--disable-default-apps", "--disable-domain-reliability", "--disable-extensions",
@@ -51,9 +50,9 @@ ARGUMENTS = (
 
 
 def find_browser() -> str:
-    """Return the path of the system's Chromium; raise ``ConfigError`` if it lacks.
+    """Return the path of the system's Chromium; raise ``ConfigError`` if it is missing.
 
-    The extra must be installed, too.
+    The extra must be installed too.
     """
     if not find_spec("playwright"):
         raise ConfigError(
@@ -70,7 +69,7 @@ def find_browser() -> str:
 
 @dataclass(slots=True)
 class _Rendering:
-    """One page while it is made: what was asked for, and what went wrong."""
+    """The state of one page while it is rendered."""
 
     answer: Answer
     purse: Purse
@@ -82,7 +81,7 @@ class _Rendering:
 
 @dataclass(slots=True)
 class _Cache:
-    """Scripts and styles that pages of one source share."""
+    """Scripts and styles shared by the pages of one source."""
 
     answers: dict[str, Answer] = field(default_factory=dict)
     size: int = 0
@@ -94,7 +93,7 @@ class _Cache:
 
 
 class Renderer:
-    """A browser for one source after the other: one process, a context for each.
+    """A browser process with one context for each source.
 
     It starts when the first page needs it.
     """
@@ -116,75 +115,77 @@ class Renderer:
     async def render(
         self, source: str, answer: Answer, purse: Purse, access: Access
     ) -> Answer:
-        """Return an answer with what the page's scripts made of its body.
+        """Return an answer with the rendered page as its body.
 
-        Raise ``BudgetSpent`` if that needs more requests than there are, and
-        ``SourceError`` if a part of the page cannot be had or it takes too long: what
-        is shown of such a page is not what it is.
+        Raise ``BudgetSpent`` if that needs more requests than the budget has, and
+        ``SourceError`` if a part of the page cannot be fetched or the rendering takes
+        too long: the result would be incomplete.
         """
-        made = _Rendering(answer, purse, replace(access, within=None, name=""))
+        rendering = _Rendering(answer, purse, replace(access, within=None, name=""))
         async with self._alone:
             try:
                 async with asyncio.timeout(WHOLE):
-                    body = await self._body(source, made)
+                    body = await self._body(source, rendering)
             except TimeoutError:
                 await self._drop(source)
                 raise Unreachable(
                     f"{host_of(answer.url)}: a browser takes more than {WHOLE:g} s "
                     "to show it"
                 ) from None
-        if made.spent is not None:
-            raise made.spent
-        if made.trouble:
-            raise SourceError(made.trouble)
+        if rendering.spent is not None:
+            raise rendering.spent
+        if rendering.trouble:
+            raise SourceError(rendering.trouble)
         kind = "text/html; charset=utf-8"
         return replace(answer, body=body, content_type=kind, etag="", modified=None)
 
-    async def _body(self, source: str, made: _Rendering) -> bytes:
+    async def _body(self, source: str, rendering: _Rendering) -> bytes:
         from playwright.async_api import Error  # noqa: PLC0415  (an extra)
 
         try:
             context = await self._context(source)
             page = await context.new_page()
             try:
-                return await self._shown(source, page, made)
+                return await self._rendered(source, page, rendering)
             finally:
                 await page.close()
         except Error as error:
             await self._drop(source)
-            if made.spent is not None:
-                raise made.spent from None
-            said = made.trouble or str(error).partition("\n")[0][:200]
+            if rendering.spent is not None:
+                raise rendering.spent from None
+            reason = rendering.trouble or str(error).partition("\n")[0][:200]
             raise SourceError(
-                f"{host_of(made.answer.url)}: a browser cannot show it: {said}"
+                f"{host_of(rendering.answer.url)}: a browser cannot show it: {reason}"
             ) from None
 
-    async def _shown(self, source: str, page: Any, made: _Rendering) -> bytes:  # noqa: ANN401
-        """Return the page as it is when its requests have ended."""
+    async def _rendered(self, source: str, page: Any, rendering: _Rendering) -> bytes:  # noqa: ANN401
+        """Return the page after its requests have ended."""
         from playwright.async_api import TimeoutError as Slow  # noqa: PLC0415
 
         async def handle(route: Any) -> None:  # noqa: ANN401
-            await self._handle(source, route, made)
+            await self._handle(source, route, rendering)
 
         await page.route("**/*", handle)
         page.on("popup", _close)
         page.on("dialog", _dismiss)
         await page.goto(
-            made.answer.url, wait_until="domcontentloaded", timeout=1000 * LOADED
+            rendering.answer.url, wait_until="domcontentloaded", timeout=1000 * LOADED
         )
-        with suppress(Slow):  # it polls, or plays; it had its time
+        with suppress(Slow):  # the page polls or plays media
             await page.wait_for_load_state("networkidle", timeout=1000 * SETTLED)
-        shown = str(await page.content())
-        if len(shown) > LARGEST:
-            raise SourceError(f"{host_of(made.answer.url)}: what it shows is too large")
-        return shown.encode("utf-8", "replace")
+        content = str(await page.content())
+        if len(content) > LARGEST:
+            raise SourceError(
+                f"{host_of(rendering.answer.url)}: what it shows is too large"
+            )
+        return content.encode("utf-8", "replace")
 
-    async def _handle(self, source: str, route: Any, made: _Rendering) -> None:  # noqa: ANN401
+    async def _handle(self, source: str, route: Any, rendering: _Rendering) -> None:  # noqa: ANN401
         """Answer one request of the browser through the gate, or refuse it."""
         from playwright.async_api import Error  # noqa: PLC0415
 
         with suppress(Error):  # the page was closed meanwhile
-            answer = await self._answer(source, route.request, made)
+            answer = await self._answer(source, route.request, rendering)
             if answer is None:
                 await route.abort()
                 return
@@ -196,47 +197,49 @@ class Renderer:
         self,
         source: str,
         request: Any,  # noqa: ANN401
-        made: _Rendering,
+        rendering: _Rendering,
     ) -> Answer | None:
-        """Return what a request is answered with; None if it is not sent."""
+        """Return the answer to a request; None if it is not sent."""
         url, kind = str(request.url).partition("#")[0], request.resource_type
-        made.requests += 1
+        rendering.requests += 1
         if request.is_navigation_request():  # frames and other pages are not opened
-            return made.answer if made.requests == 1 else None
+            return rendering.answer if rendering.requests == 1 else None
         if request.method != "GET" or kind not in FETCHED:
             return None
         cache = self._caches.setdefault(source, _Cache())
         if url in cache.answers:
             return cache.answers[url]
-        if made.requests > MOST_REQUESTS or made.spent is not None:
+        if rendering.requests > MOST_REQUESTS or rendering.spent is not None:
             return None
-        answer = await self._send(url, kind, made)
+        answer = await self._send(url, kind, rendering)
         if answer is not None and answer.status == 200 and kind in SHARED:
             cache.add(url, answer)
         return answer
 
-    async def _send(self, url: str, kind: str, made: _Rendering) -> Answer | None:
-        """Return what the gate brings; None if it brings nothing."""
+    async def _send(self, url: str, kind: str, rendering: _Rendering) -> Answer | None:
+        """Return the gate's answer to a request; None if there is none."""
         answer, failed = None, True
         try:
-            answer = await self._gate.get(url, made.purse, access=made.access)
+            answer = await self._gate.get(url, rendering.purse, access=rendering.access)
             failed = answer.status >= 500 or answer.status == 429
-            said = f"{host_of(url)}: it answered {answer.status}"
+            reason = f"{host_of(url)}: it answered {answer.status}"
         except BudgetSpent as error:
-            made.spent = error
+            rendering.spent = error
             return None
         except Unreachable as error:
-            said = str(error)
-        except (SourceError, UsageError):  # we must not ask: so it is for every visitor
+            reason = str(error)
+        except (SourceError, UsageError):  # forbidden, as it is for every visitor
             return None
         if failed:
-            self._blame(made, url, kind, said)
+            self._blame(rendering, url, kind, reason)
         return answer
 
-    def _blame(self, made: _Rendering, url: str, kind: str, said: str) -> None:
-        """Remember that a page is not whole: a part of its own host is missing."""
-        if kind in PARTS and host_of(url) == host_of(made.answer.url):
-            made.trouble = made.trouble or f"a part of it cannot be fetched: {said}"
+    def _blame(self, rendering: _Rendering, url: str, kind: str, reason: str) -> None:
+        """Note that a page is incomplete: a part from its own host is missing."""
+        if kind in PARTS and host_of(url) == host_of(rendering.answer.url):
+            rendering.trouble = (
+                rendering.trouble or f"a part of it cannot be fetched: {reason}"
+            )
 
     async def _context(self, source: str) -> Any:  # noqa: ANN401
         if self._browser is None or not self._browser.is_connected():
@@ -264,7 +267,7 @@ class Renderer:
         return browser
 
     async def _drop(self, source: str) -> None:
-        """Close what belongs to a source, after something went wrong."""
+        """Close the context of a source after an error."""
         from playwright.async_api import Error  # noqa: PLC0415
 
         context = self._contexts.pop(source, None)

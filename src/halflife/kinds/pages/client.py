@@ -42,32 +42,32 @@ from halflife.readers.part_rules import PartRules
 from halflife.readers.script_pages import needs_script
 from halflife.readers.text import check_mode, fingerprint, is_html, media_type
 
-_LARGE = 1 << 18  # bytes that take more than a few milliseconds to read
-MOMENT = 2.0  # seconds between two fetches that show what is noise: clocks move on
-LATELY = 1.0 / 24.0  # days for which a redirect shows nothing new of a page seen
+_LARGE = 1 << 18  # bytes whose reading takes more than a few milliseconds
+MOMENT = 2.0  # seconds between two fetches that reveal noise such as clocks
+LATELY = 1.0 / 24.0  # days for which a page seen is not fetched again by a redirect
 
 
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
-    """What a source of pages is, and how it is asked.
+    """Settings for fetching and reading the pages of a source.
 
     Attributes:
-        access: On what terms its hosts are asked.
-        text: What of a page matters: ``visible`` text, ``main`` content, ``raw``.
-        keep: Whether the content itself is handed on when it is new.
-        scope: URL prefixes; pages that a map names are taken only below them.
-        weight: How much the pages that a map names matter.
-        follow: Adds to a look where the page leads, if that is wanted.
-        limits: Which of the pages that maps name may become known; all if None.
+        access: How requests to its hosts are sent.
+        text: The compared part of a page: ``visible`` text, ``main`` content, ``raw``.
+        keep: Whether new content is passed on.
+        scope: URL prefixes; of the pages listed by a map only those below are used.
+        weight: The weight of the pages listed by a map.
+        follow: Adds the links of a page to its observation; None in no crawl.
+        limits: Admits pages listed by maps; None admits all.
         rules: Which parts of a page count.
-        memory: How pages were read before; without one each reading stands alone.
-        moment: Seconds between two fetches that show what is noise.
-        validators: Whose "not modified" is believed; everyone's without it.
-        hubs: Which hubs pages name; None if nobody subscribes.
-        promises: For how long pages say to stay as they are, and who keeps that.
-        spell: Returns the key under which a crawl knows a URL.
-        exclude: Patterns of addresses; what a map names and they fit is left out.
-        render: Returns an answer as a browser shows it; None takes it as it came.
+        memory: How pages were read before; None: each reading stands alone.
+        moment: Seconds between two fetches that reveal noise.
+        validators: Which hosts' "not modified" is believed; None: all.
+        hubs: Which hubs pages name; None: no subscriptions.
+        promises: How long pages promise not to change, and which hosts keep that.
+        spell: Returns the key of a URL in a crawl.
+        exclude: Patterns of addresses that are ignored in maps.
+        render: Returns an answer as a browser renders it; None: no rendering.
 
     """
 
@@ -93,13 +93,13 @@ class SiteSettings:
 
     @property
     def reading(self) -> PageReading:
-        """What of a page matters."""
+        """Which part of a page is compared."""
         return PageReading(self.text, self.rules)
 
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """One page to look at."""
+    """One page to fetch."""
 
     fetch: Fetch
     url: URL
@@ -108,9 +108,9 @@ class _Visit:
 
 
 class PageClient:
-    """Fetches pages through the gate and says what it saw.
+    """Fetches pages through the gate and returns observations.
 
-    A page that is a sitemap or a feed also gives hints of the pages it names.
+    A sitemap or a feed also yields hints about the pages it lists.
     """
 
     def __init__(
@@ -127,25 +127,24 @@ class PageClient:
         self._source_of = source_of
         self._url_of = url_of
         self._concurrency = concurrency
-        self._seen: dict[str, float] = {}  # of sites: when pages were last seen
+        self._seen: dict[str, float] = {}  # when pages of crawls were last seen
 
     @property
     def promises(self) -> dict[str, PromiseMemory]:
-        """What the pages of each source promise, where that is written down."""
-        sites = self._sites.items()
-        found = {name: one.promises for name, one in sites}
-        return {n: one for n, one in found.items() if isinstance(one, PromiseMemory)}
+        """The promises of the pages of each source, where they are stored."""
+        found = {name: site.promises for name, site in self._sites.items()}
+        return {n: p for n, p in found.items() if isinstance(p, PromiseMemory)}
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncGenerator[Looks]:
-        """Look at pages, many hosts at a time; yield what was seen as it comes in."""
+        """Fetch pages, many hosts at a time; yield observations as they arrive."""
         visits, failed = self._visits(requests)
         if failed:
             yield Looks.of(failed)
         self._seen = {k: at for k, at in self._seen.items() if now - at < LATELY}
-        errand = _Errand(self._gate, now, purse, self._seen)
-        turn = JobRound(visits, errand, self._concurrency)
+        jobs = _FetchJobs(self._gate, now, purse, self._seen)
+        turn = JobRound(visits, jobs, self._concurrency)
         async with aclosing(turn.batches()) as batches:
             async for batch in batches:
                 if batch:
@@ -153,20 +152,20 @@ class PageClient:
         self.save({visit.source for visit in visits})
 
     def save(self, sources: Iterable[str] = ()) -> None:
-        """Write down what was learned of sources, or of all."""
+        """Store what was learned about the given sources, or about all."""
         for name in sources or self._sites:
             site = self._sites[name]
-            known = site.memory, site.validators, site.hubs, site.promises
-            for memory in known:
+            memories = site.memory, site.validators, site.hubs, site.promises
+            for memory in memories:
                 if memory is not None:
                     memory.save()
 
     def count_sent(self, requests: int) -> None:
-        """Count requests that others sent for these pages."""
+        """Count requests that other processes sent for these pages."""
         self._gate.count_sent(requests)
 
     def site_of(self, key: str) -> SiteSettings:
-        """Return the site that a page belongs to."""
+        """Return the settings of the source that a page belongs to."""
         return self._sites[self._source_of(key)]
 
     def _visits(
@@ -185,12 +184,12 @@ class PageClient:
         return visits, failed
 
 
-class _Errand:
-    """Carries out the visits of one call of ``perform``.
+class _FetchJobs:
+    """The fetches of one call of ``perform``.
 
-    Where it matters what leads where, no page is asked for twice: a redirect to a page
-    that was begun, or seen lately, is not followed, and a page that a redirect has
-    shown, or is about to show, is not asked for again.
+    In a crawl no page is fetched twice: a redirect to a page that was requested, or
+    recently seen, is not followed, and a page that a redirect leads to is not requested
+    again.
     """
 
     def __init__(
@@ -214,60 +213,60 @@ class _Errand:
 
     async def run(self, visit: _Visit) -> list[Observation]:
         if visit.site.follow is None:
-            return await self._look(visit, visit.site.access)
+            return await self._fetch(visit, visit.site.access)
         if visit.fetch.key in self._led:
             return []
         self._begun.add(visit.fetch.key)
-        mine: set[str] = set()
+        reached: set[str] = set()
 
         def within(url: str) -> bool:
             key, scope = visit.site.spell(url), visit.site.access.within
             if scope is not None and not scope(url):
                 return False
-            if key == visit.fetch.key or key in mine:
+            if key == visit.fetch.key or key in reached:
                 return True
-            lately = self._gate.clock() - self._seen.get(key, -inf) < LATELY
-            if key in self._begun or key in self._led or lately:
+            is_recent = self._gate.clock() - self._seen.get(key, -inf) < LATELY
+            if key in self._begun or key in self._led or is_recent:
                 return False
-            mine.add(key)
+            reached.add(key)
             self._led.add(key)
             return True
 
-        found = await self._look(visit, replace(visit.site.access, within=within))
-        self._led -= mine - {look.key for look in found}  # what was not reached
-        self._seen.update((k.key, k.at) for k in found if k.seen is Seen.PRESENT)
-        return found
+        looks = await self._fetch(visit, replace(visit.site.access, within=within))
+        self._led -= reached - {look.key for look in looks}  # not shown after all
+        self._seen.update((k.key, k.at) for k in looks if k.seen is Seen.PRESENT)
+        return looks
 
-    async def _look(self, visit: _Visit, access: Access) -> list[Observation]:
-        """Return what one page shows; whatever goes wrong is a failure of that page."""
+    async def _fetch(self, visit: _Visit, access: Access) -> list[Observation]:
+        """Return the observations of one page; any error makes it a failed one."""
         memory = visit.site.memory
         try:
             with contained(visit.fetch.key):
-                asked, answer = await self._answer(visit, access)
-                _check_unchanged(visit.url, answer, conditional=bool(asked.headers))
-                found = await _seen(visit, answer, self._gate.clock())
-                if memory is not None and await self._learns(visit, answer, found):
-                    found = await _seen(visit, answer, self._gate.clock())
-                _learn(visit, asked, answer, found)
-                return found
+                sent, answer = await self._answer(visit, access)
+                _check_unchanged(visit.url, answer, conditional=bool(sent.headers))
+                looks = await _seen(visit, answer, self._gate.clock())
+                if memory is not None and await self._learns(visit, answer, looks):
+                    looks = await _seen(visit, answer, self._gate.clock())
+                _learn(visit, sent, answer, looks)
+                return looks
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
 
     async def _answer(self, visit: _Visit, access: Access) -> tuple[Conditions, Answer]:
-        """Return an answer and what was asked; one that is caught lying is not it."""
-        asked = self._conditions(visit)
-        answer = await self._get(visit, access, asked.headers)
+        """Return an answer and its conditions; fetch again if the server lied."""
+        sent = self._conditions(visit)
+        answer = await self._get(visit, access, sent.headers)
         trust = visit.site.validators
-        if trust is None or not asked.check or answer.status != 304:
-            return asked, answer
+        if trust is None or not sent.check or answer.status != 304:
+            return sent, answer
         if is_direct(visit.url, answer):
-            trust.caught(asked, visit.fetch.key, self._gate.clock())
+            trust.caught(sent, visit.fetch.key, self._gate.clock())
         return UNCONDITIONAL, await self._get(visit, access)
 
     async def _get(
         self, visit: _Visit, access: Access, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Return an answer; of a page that a browser renders, as that shows it."""
+        """Return an answer, rendered by a browser if the settings say so."""
         answer = await self._gate.get(
             visit.url, self._purse, access=access, headers=headers
         )
@@ -280,19 +279,19 @@ class _Errand:
     def _conditions(self, visit: _Visit) -> Conditions:
         fetch, site = visit.fetch, visit.site
         if site.render is not None:
-            return UNCONDITIONAL  # a page may be as it was, and its data not
+            return UNCONDITIONAL  # an unmodified page may load modified data
         if site.memory and not site.memory.is_current(fetch.key, fetch.held):
-            return UNCONDITIONAL  # it is read anew, so all of it is needed
+            return UNCONDITIONAL  # it is read again, so its body is needed
         if site.validators is None:
             return Conditions(conditions(fetch, self._now))
         return site.validators.conditions(fetch, self._now)
 
     async def _learns(
-        self, visit: _Visit, answer: Answer, found: Sequence[Observation]
+        self, visit: _Visit, answer: Answer, looks: Sequence[Observation]
     ) -> bool:
-        """Say whether another fetch showed noise, so that the page is read anew."""
+        """Return whether a second fetch showed noise, so the page is read again."""
         site = visit.site
-        if site.memory is None or not (site.memory.share and found):
+        if site.memory is None or not (site.memory.share and looks):
             return False
         if not is_direct(visit.url, answer):
             return False
@@ -301,46 +300,42 @@ class _Errand:
             return await self._get(visit, site.access)
 
         probe = NoiseProbe(again, self._gate.clock, site.memory, site.moment)
-        return await probe.learn(visit.url, answer, found[0], visit.fetch.held)
+        return await probe.learn(visit.url, answer, looks[0], visit.fetch.held)
 
 
 def _learn(
-    visit: _Visit, asked: Conditions, answer: Answer, found: Sequence[Observation]
+    visit: _Visit, sent: Conditions, answer: Answer, looks: Sequence[Observation]
 ) -> None:
-    """Learn from an answer what it offers, and whether what was said before held."""
+    """Learn from an answer its promises, hub and validators."""
     site, held = visit.site, visit.fetch.held
-    if not found or not is_direct(visit.url, answer):
+    if not looks or not is_direct(visit.url, answer):
         return
     if held is not None and held.seen is not Seen.PRESENT:
         held = None
     if site.promises and answer.status in {200, 304}:
-        site.promises.learn(held, found[0], answer)
+        site.promises.learn(held, looks[0], answer)
     if answer.status != 200:
         return
     if site.hubs:
         site.hubs.learn(visit.fetch.key, answer)
     if site.validators and held is not None:
-        site.validators.learn(asked, held, found[0], found[0].at)
+        site.validators.learn(sent, held, looks[0], looks[0].at)
 
 
 def _check_unchanged(url: URL, answer: Answer, *, conditional: bool) -> None:
-    """Raise ``SourceError`` for a 304 that nothing we sent asked for."""
+    """Raise ``SourceError`` for a 304 to a request without a validator."""
     if answer.status == 304 and not (conditional and is_direct(url, answer)):
-        why = "it answered 304, which nothing that was sent asked for"
+        why = "it answered 304 to a request without a validator"
         raise SourceError(f"{URL(answer.url).raw_host}: {why}")
 
 
 def is_direct(url: URL, answer: Answer) -> bool:
-    """Say whether an answer came from the URL that was asked for.
-
-    Only then are its validators that URL's, and only then does "not modified" speak
-    of what we hold.
-    """
+    """Return whether the requested URL answered: then its validators are ours."""
     return answer.url == str(url)
 
 
 async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
-    """Return what an answer shows: of the page, and of the pages it names."""
+    """Return the observations of an answer: of the page, and of the pages it lists."""
     key, held = visit.fetch.key, visit.fetch.held
     if answer.status in {404, 410}:
         return [Observation(key, at, Seen.ABSENT)]
@@ -356,13 +351,13 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
         return [_same(visit, held, answer, at)]
     landed = _landed(visit, answer)
     lens = _lens(visit, landed)
-    found = await _new(visit, answer, at, raw, lens)
-    if memory is not None and found:
-        memory.keep(landed, lens, found[-1 if landed != key else 0].digest)
+    looks = await _new(visit, answer, at, raw, lens)
+    if memory is not None and looks:
+        memory.keep(landed, lens, looks[-1 if landed != key else 0].digest)
         if visit.site.text != "raw" and (held is None or memory.is_empty(landed)):
             empty = needs_script(answer.content_type, answer.body)
             memory.note_script(landed, needed=empty)
-    return found
+    return looks
 
 
 def _landed(visit: _Visit, answer: Answer) -> str:
@@ -373,7 +368,7 @@ def _landed(visit: _Visit, answer: Answer) -> str:
 
 
 def _lens(visit: _Visit, key: str) -> Lens:
-    """Return how a page is read."""
+    """Return the lens through which a page is read."""
     memory = visit.site.memory
     if memory is None:
         return Lens(visit.site.reading)
@@ -384,9 +379,9 @@ def _lens(visit: _Visit, key: str) -> Lens:
 async def observe(
     fetch: Fetch, source: str, site: SiteSettings, answer: Answer, at: float
 ) -> list[Observation]:
-    """Return what an answer shows that others have fetched; the page itself is first.
+    """Return the observations of a fetched answer; the page itself comes first.
 
-    Of the pages that a map names, those follow that its limits admit.
+    The pages listed by a map follow, as far as the limits admit them.
     """
     return await _seen(_Visit(fetch, parse_url(fetch.key), source, site), answer, at)
 
@@ -394,7 +389,7 @@ async def observe(
 async def _new(
     visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens
 ) -> list[Observation]:
-    """Return what a body shows that we do not hold; slow work leaves the loop."""
+    """Return the observations of a new body; slow parsing runs in a thread."""
     key = visit.fetch.key
     if may_be_map(answer.body):
         kind, looks = await read_in_thread(key, _read, visit, answer, at, raw, lens)
@@ -412,13 +407,13 @@ async def _new(
 def _looks(
     visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens | None = None
 ) -> list[Observation]:
-    """Return a look at a page, with where it leads if that is wanted."""
+    """Return the observation of a page, with its links in a crawl."""
     page = _page(visit, answer, at, raw, lens)
     return visit.site.follow(page, answer) if visit.site.follow else [page]
 
 
 def _same(visit: _Visit, held: Observation, answer: Answer, at: float) -> Observation:
-    """Return a look that showed what we hold."""
+    """Return the observation of an unchanged page."""
     etag, modified = "", None
     if is_direct(visit.url, answer):
         etag = answer.etag or held.etag
@@ -443,12 +438,12 @@ def _page(
     lens: Lens | None = None,
     listed: str | None = None,
 ) -> Observation:
-    """Return a look at a page; ``listed`` is what matters of one that is a map."""
+    """Return the observation of a page; ``listed`` is the compared text of a map."""
     if listed is None or visit.site.text == "raw":
         lens = lens or Lens(visit.site.reading)
-        matters = lens.digest(Content(answer.content_type, answer.body), raw)
+        digest = lens.digest(Content(answer.content_type, answer.body), raw)
     else:
-        matters = fingerprint(listed.encode())
+        digest = fingerprint(listed.encode())
     kind, head = media_type(answer.content_type), head_of(answer)
     content = Content(kind, answer.body, head) if visit.site.keep else None
     direct = is_direct(visit.url, answer)
@@ -456,7 +451,7 @@ def _page(
         key=visit.fetch.key,
         at=at,
         seen=Seen.PRESENT,
-        digest=matters,
+        digest=digest,
         raw=raw,
         etag=answer.etag if direct else "",
         modified=answer.modified if direct else None,
@@ -468,25 +463,25 @@ def _page(
 def _read(
     visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens
 ) -> tuple[str, list[Observation]]:
-    """Return the kind of a map and a look at it, with hints of the pages it names.
+    """Return the kind of a map and its observation, with hints about its pages.
 
-    What is no map has no kind, and is looked at as a page.
+    A page that is no map has no kind.
     """
-    found = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
-    if found is None:
+    pages = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
+    if pages is None:
         return "", _looks(visit, answer, at, raw, lens)
-    page = _page(visit, answer, at, raw, listed=found.text())
-    if found.trouble:
-        page = replace(page, note=f"not all of this map can be read: {found.trouble}")
-    scope, out = visit.site.scope, visit.site.exclude
-    kind = "feed" if found.kind == "feed" else ""
+    page = _page(visit, answer, at, raw, listed=pages.text())
+    if pages.trouble:
+        page = replace(page, note=f"not all of this map can be read: {pages.trouble}")
+    scope, exclude = visit.site.scope, visit.site.exclude
+    kind = "feed" if pages.kind == "feed" else ""
     hints = [
         hint(entry, visit.source, visit.site.weight, at, kind)
-        for entry in found.entries
+        for entry in pages.entries
         if (not scope or entry.key.startswith(scope))
-        and not any(matches(pattern, entry.key) for pattern in out)
+        and not any(matches(pattern, entry.key) for pattern in exclude)
     ]
-    return found.kind, [page, *hints]
+    return pages.kind, [page, *hints]
 
 
 def _failed(key: str, at: float, why: str) -> Observation:

@@ -1,4 +1,4 @@
-"""Sites in the running system: what was found, what may be, and what it costs."""
+"""Crawls of sites in the running system: frontier, limits, progress and turns."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from halflife.kinds.pages.runner import Keeper, SyncOutcome
     from halflife.kinds.pages.site import Follow, Frontier
 
-HOPS = 8  # requests that redirects may take besides what was asked for
+HOPS = 8  # requests for redirects beyond the granted ones
 UNREAD = "the links of this page were never read"
-DUPLICATE = 0.01  # the weight of a page that is a copy of another, as a share
+DUPLICATE = 0.01  # the weight of a duplicate page, as a share
 
 
 def sites(sources: Iterable[SourceConfig]) -> list[PagesConfig]:
-    """Return those of the sources that are crawled."""
+    """Return the sources that are crawled."""
     return [source for source in PagesConfig.among(sources) if source.crawls]
 
 
 def find_pages(sources: Iterable[SourceConfig]) -> list[PagesConfig]:
-    """Return those of the sources that find pages by themselves: by links or maps."""
+    """Return the sources that discover pages by links or maps."""
     pages = PagesConfig.among(sources)
     return [source for source in pages if source.crawls or source.maps]
 
@@ -53,28 +53,28 @@ def policy(
     source_of: Callable[[str], str],
     left: Callable[[], Mapping[str, int]] = dict,
 ) -> Policy:
-    """Return a policy that gives pages found by links or maps their share.
+    """Return a policy that gives discovered pages their share of requests.
 
-    ``left`` returns what is left of each source's part of the window.
+    ``left`` returns the rest of each source's part of the window.
     """
     kept = PagesConfig.among(sources)
     share = {source.name: source.discovery for source in kept}
     found_by = map_discovery.found_by(kept, source_of)
-    if isinstance(inner, InRounds):  # each round is shared, not what is left of one
+    if isinstance(inner, InRounds):  # the share applies to each round
         shared = Discovering(inner.policy, share, found_by, left)
         return replace(inner, policy=shared)
     return Discovering(inner, share, found_by, left)
 
 
 def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
-    """Return the pages named by sites that are known and whose links never were read.
+    """Return the known pages in the settings of sites whose links were never read.
 
-    Such a page was kept as a plain page before it became the start of a site. Nothing
-    can be found before it is fetched again, and it may be thought fresh for long.
+    Such a page was kept as a plain page before it became the start of a site. The crawl
+    discovers nothing until it is fetched again, and it may be believed fresh for long.
     """
     from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
 
-    found: set[str] = set()
+    keys: set[str] = set()
     for source in sites(sources):
         links, evidence = store.links([source.name]), store.evidence([source.name])
         read = dict(zip(links.keys, links.under, strict=True))
@@ -82,32 +82,32 @@ def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
             row = evidence.row(key)
             looked = row is not None and evidence.looks[row] > 0
             if looked and not read.get(key):
-                found.add(key)
-    return found
+                keys.add(key)
+    return keys
 
 
 def read_first(inner: Policy, keys: set[str]) -> Policy:
-    """Return a policy that begins with pages whose links were never read."""
+    """Return a policy that starts with pages whose links were never read."""
     return urgent_first(inner, keys, UNREAD) if keys else inner
 
 
 def belief(inner: Belief, sources: Iterable[SourceConfig]) -> Belief:
-    """Return a belief that takes pages found on sites for what is around them."""
+    """Return a belief that rates pages discovered on sites by their neighbours."""
     return Newcomers(inner) if sites(sources) else inner
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlProgress:
-    """How far the crawl of a site has come.
+    """The progress of the crawl of a site.
 
     Attributes:
         source: The site.
-        known: Pages known.
-        fetched: Pages that were looked at with success.
-        frontier: Pages known and never seen.
-        duplicates: Pages that are the same as one known before.
-        gone: Pages that were missing when they were last fetched.
-        note: What keeps it from going on; empty if nothing does.
+        known: Known pages.
+        fetched: Pages fetched successfully.
+        frontier: Known pages that were never fetched.
+        duplicates: Pages with the content of another page.
+        gone: Pages that were missing at their last fetch.
+        note: What stops the crawl; empty if nothing does.
 
     """
 
@@ -120,22 +120,22 @@ class CrawlProgress:
     note: str = ""
 
     def row(self) -> dict[str, object]:
-        """Return what programs are told."""
+        """Return the row for programs."""
         return asdict(self)
 
     def words(self) -> str:
-        """Return it in a line."""
-        said = (
+        """Return one line for people."""
+        text = (
             f"{self.source}: {count(self.known, 'page')} known, {self.fetched} "
             "fetched, "
             f"{self.frontier} found and never seen, {self.duplicates} duplicates"
         )
-        said += f", {self.gone} gone" if self.gone else ""
-        return f"{said}; {self.note}" if self.note else said
+        text += f", {self.gone} gone" if self.gone else ""
+        return f"{text}; {self.note}" if self.note else text
 
 
 def progress(store: Store, source: PagesConfig) -> CrawlProgress:
-    """Return how far the crawl of a site has come."""
+    """Return the progress of the crawl of a site."""
     evidence = store.evidence([source.name])
     held = int(np.count_nonzero(evidence.looks))
     present = evidence.seen == Seen.PRESENT
@@ -152,19 +152,21 @@ def progress(store: Store, source: PagesConfig) -> CrawlProgress:
 
 
 def found_by(store: Store, sources: Iterable[SourceConfig]) -> dict[str, str]:
-    """Return, for each page of a site never seen, a page that links to it."""
-    found: dict[str, str] = {}
+    """Return a page that links to each page never seen, by the key of that page."""
+    linked_from: dict[str, str] = {}
     for source in sites(sources):
         evidence, links = store.evidence([source.name]), store.links([source.name])
         places = np.flatnonzero((evidence.looks == 0)[links.to])
         to, first = np.unique(links.to[places], return_index=True)
         page = links.page[places[first]]
-        found |= {links.keys[i]: links.keys[j] for i, j in zip(to, page, strict=True)}
-    return found
+        linked_from |= {
+            links.keys[i]: links.keys[j] for i, j in zip(to, page, strict=True)
+        }
+    return linked_from
 
 
 def following(source: PagesConfig, site: "SiteSettings") -> "SiteSettings":
-    """Return how a site's pages are asked for, with where they lead."""
+    """Return the settings of a source with the links of its crawl followed."""
     follow = follow_of(source)
 
     def within(url: str) -> bool:
@@ -175,7 +177,7 @@ def following(source: PagesConfig, site: "SiteSettings") -> "SiteSettings":
 
 
 def follow_of(source: PagesConfig) -> "Follow":
-    """Return where the pages of a site may lead."""
+    """Return the rules by which the links of a site are followed."""
     from halflife.kinds.pages.crawl_rules import CrawlRules  # noqa: PLC0415  (slow)
     from halflife.kinds.pages.links import Scope  # noqa: PLC0415
     from halflife.kinds.pages.site import Follow  # noqa: PLC0415
@@ -190,15 +192,15 @@ def crawl(
     sources: Iterable[PagesConfig],
     source_of: Callable[[str], str],
 ) -> "PageSource":
-    """Return the pages of sources, with what those of sites lead to."""
+    """Return the pages of sources, with links followed where they are crawled."""
     from halflife.kinds.pages.site import SitePages  # noqa: PLC0415  (slow to import)
 
-    found = {source.name: frontier(store, source) for source in sites(sources)}
-    return SitePages(pages, found, source_of=source_of) if found else pages
+    frontiers = {source.name: frontier(store, source) for source in sites(sources)}
+    return SitePages(pages, frontiers, source_of=source_of) if frontiers else pages
 
 
 def frontier(store: Store, source: PagesConfig) -> "Frontier":
-    """Return what is known of a site, as the store has it; copies lose weight."""
+    """Return the frontier of a site from the store; duplicates lose weight."""
     from halflife.kinds.pages.site import CrawlLimits, Frontier  # noqa: PLC0415
     from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
 
@@ -218,7 +220,7 @@ def frontier(store: Store, source: PagesConfig) -> "Frontier":
 
 
 def _depths(links: Links, named: set[str], deepest: int) -> dict[str, int]:
-    """Return the depth of each page; what nothing links to any more leads nowhere."""
+    """Return the depth of each page; one that lost its links gets the largest."""
     roots = [row for row, key in enumerate(links.keys) if key in named]
     depth = links.depth(roots)
     depth[depth == FAR] = deepest
@@ -226,7 +228,7 @@ def _depths(links: Links, named: set[str], deepest: int) -> dict[str, int]:
 
 
 def _reweigh(store: Store, source: PagesConfig, links: Links, named: set[str]) -> None:
-    """Let a page that says it is a copy, and is one, weigh less than the other."""
+    """Lower the weight of pages that name, and are, a duplicate of another."""
     evidence = store.evidence([source.name])
     copies = duplicates(evidence, links)
     share = np.where(copies, DUPLICATE, 1.0) * source.weight
@@ -240,7 +242,7 @@ def _reweigh(store: Store, source: PagesConfig, links: Links, named: set[str]) -
 
 
 def duplicates(evidence: Evidence, links: Links) -> Bools:
-    """Return which pages name another as the same, and were seen to be the same."""
+    """Return which pages name a canonical page with the same content."""
     same = np.where(links.same >= 0, links.same, 0)
     alike: Bools = (evidence.digest == evidence.digest[same]).astype(np.bool_)
     seen = (evidence.seen == Seen.PRESENT) & (evidence.seen[same] == Seen.PRESENT)
@@ -252,36 +254,35 @@ async def turns(
     keeper: "Keeper",
     requests: int,
     most: int | None = None,
-    told: Callable[[Looks], None] = lambda _: None,
+    on_looks: Callable[[Looks], None] = lambda _: None,
     *,
     found: int = 0,
     since: float | None = None,
 ) -> "SyncOutcome":
-    """Turn until no more pages are found, or the budget or ``most`` is spent.
+    """Run turns until no more pages are found, or the budget or ``most`` is spent.
 
-    Each turn brings pages that the next may look at; no page is looked at twice. A
-    turn that was all redirects, and saw nothing, gets some more to see where they end.
-    ``found`` pages became known just before; what was looked at from ``since`` on is
-    done.
+    Each turn may discover pages for the next; no page is fetched twice. A turn in which
+    redirects used all requests gets some more to reach their ends. ``found`` pages
+    became known just before; pages fetched from ``since`` on are done.
     """
     began = keeper.since if since is None else since
-    outcome = await keeper.turn(requests, told, since=began)
+    outcome = await keeper.turn(requests, on_looks, since=began)
     outcome.found += found
     last = outcome
-    while (last.found or _led_astray(last)) and not keeper.eased:
+    while (last.found or _was_all_redirects(last)) and not keeper.eased:
         room = keeper.allowance()
-        if _led_astray(last):
+        if _was_all_redirects(last):
             room = min(last.requests + HOPS, keeper.wallet.room(keeper.clock()))
         left = room if most is None else min(room, most - outcome.requests)
         if left <= 0:
             break
-        last = await keeper.turn(left, told, since=began)
+        last = await keeper.turn(left, on_looks, since=began)
         outcome.add(last)
     return outcome
 
 
-def _led_astray(outcome: "SyncOutcome") -> bool:
-    """Say whether requests were spent and not one page was seen, or failed."""
+def _was_all_redirects(outcome: "SyncOutcome") -> bool:
+    """Return whether requests were spent without seeing, or failing, any page."""
     seen = outcome.total("looks") + outcome.total("failed")
     return outcome.requests > 0 and seen == 0
 
@@ -293,8 +294,8 @@ def owners(
     names = [source.name for source in PagesConfig.among(sources)]
     if not names or evidence.looks.all():
         return {}
-    found: dict[str, str] = {}
+    owner: dict[str, str] = {}
     for name, mine in rows_of(store, names, evidence).items():
         unseen = mine[evidence.looks[mine] == 0]
-        found |= dict.fromkeys(names_at(evidence.keys, unseen), name)
-    return found
+        owner |= dict.fromkeys(names_at(evidence.keys, unseen), name)
+    return owner

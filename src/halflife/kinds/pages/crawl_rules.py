@@ -1,4 +1,4 @@
-"""Rules of a crawl: which addresses are left out, and which are one page."""
+"""Rules of a crawl: which addresses to exclude, and which mean the same page."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,17 +10,17 @@ from halflife.kinds.pages.settings import PagesConfig
 
 @dataclass(frozen=True, slots=True)
 class CrawlRules:
-    """Which of the addresses that pages link to are followed, and how they are spelled.
+    """Which links are followed, and how their addresses are normalised.
 
-    Patterns are of whole addresses, or of names of parameters; ``*`` stands for
+    Patterns match whole addresses or names of parameters; ``*`` stands for
     anything.
 
     Attributes:
         exclude: Addresses that are not followed.
-        drop: Parameters of a query that say nothing of the page.
-        keep: The only parameters that say something; all do if there are none.
-        canonical: Whether a page may name the address under which it is known.
-        languages: Of pages in several languages, those that are followed; all if none.
+        drop: Query parameters that do not identify a page.
+        keep: The only query parameters that identify a page; all if empty.
+        canonical: Whether a page may name its canonical address.
+        languages: The languages that are followed; all if empty.
 
     """
 
@@ -32,7 +32,7 @@ class CrawlRules:
 
     @classmethod
     def of(cls, source: PagesConfig) -> Self:
-        """Return the rules that settings give."""
+        """Return the rules in the settings of a source."""
         return cls(
             exclude=source.exclude,
             drop=source.drop_query,
@@ -45,11 +45,11 @@ class CrawlRules:
         return self != CrawlRules()
 
     def allows(self, key: str) -> bool:
-        """Say whether no pattern excludes an address."""
+        """Return whether no pattern excludes an address."""
         return not any(matches(pattern, key) for pattern in self.exclude)
 
     def key(self, url: str) -> str:
-        """Return the key under which a crawl knows a URL; empty if there is none.
+        """Return the key of a URL in a crawl; empty if there is none.
 
         >>> CrawlRules(drop=("sort", "x*")).key("http://a.example/?sort=1&id=2&xy=3")
         'http://a.example/?id=2'
@@ -57,7 +57,7 @@ class CrawlRules:
         return self.shorten(spelled(url))
 
     def shorten(self, key: str) -> str:
-        """Return a key without the parameters that say nothing of the page."""
+        """Return a key without the parameters that do not identify the page."""
         path, mark, query = key.partition("?")
         if not mark or not (self.drop or self.keep):
             return key
@@ -66,21 +66,22 @@ class CrawlRules:
 
     def _counts(self, pair: str) -> bool:
         name = unquote_plus(pair.partition("=")[0])
-        if self.keep and not any(matches(one, name) for one in self.keep):
+        if self.keep and not any(matches(pattern, name) for pattern in self.keep):
             return False
-        return not any(matches(one, name) for one in self.drop)
+        return not any(matches(pattern, name) for pattern in self.drop)
 
     def links(self, found: FoundLinks) -> dict[str, str]:
-        """Return the keys that a page links to, with what is sent where that differs.
+        """Return the keys that a page links to, with the URL to send where it differs.
 
-        With ``languages`` the versions in these languages are followed as well, and
-        those in others are not.
+        With ``languages`` versions in these languages are followed and others are not.
         """
         links = dict.fromkeys(found.to)
         if self.languages:
-            speaks = {k: self._is_spoken(tag) for k, tag in found.languages.items()}
-            links = {key: None for key in links if speaks.get(key, True)}
-            links |= {key: None for key, spoken in speaks.items() if spoken}
+            is_wanted = {
+                k: self._is_wanted_language(tag) for k, tag in found.languages.items()
+            }
+            links = {key: None for key in links if is_wanted.get(key, True)}
+            links |= {key: None for key, wanted in is_wanted.items() if wanted}
         kept: dict[str, str] = {}
         for link in links:
             key = self.shorten(link)
@@ -88,11 +89,14 @@ class CrawlRules:
                 kept.setdefault(key, found.urls.get(link, "") if key == link else "")
         return kept
 
-    def _is_spoken(self, tag: str) -> bool:
-        """Say whether a page in a language is wanted: ``en`` stands for ``en-GB``."""
+    def _is_wanted_language(self, tag: str) -> bool:
+        """Return whether a language is to be followed; ``en`` includes ``en-GB``."""
         if tag == "x-default":
             return True
-        return any(tag == one or tag.startswith(one + "-") for one in self.languages)
+        return any(
+            tag == language or tag.startswith(language + "-")
+            for language in self.languages
+        )
 
 
 NO_RULES = CrawlRules()

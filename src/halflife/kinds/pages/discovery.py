@@ -1,4 +1,4 @@
-"""Adding pages: look once, tell pages from maps, write the settings."""
+"""Add pages: fetch each once, tell pages from maps, write the settings."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,27 +26,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepWish:
-    """What somebody wants to keep."""
+class AddRequest:
+    """The pages to add, and their settings."""
 
     urls: tuple[str, ...]
     source: str | None = None
     weight: float | None = None
     allow: tuple[str, ...] = ()
-    site: Mapping[str, object] | None = None  # settings of a site that begins there
+    site: Mapping[str, object] | None = None  # settings of a site that starts there
     headers: Mapping[str, object] = field(default_factory=dict)
-    parts: Mapping[str, object] = field(default_factory=dict)  # which of them count
+    parts: Mapping[str, object] = field(
+        default_factory=dict
+    )  # rules for the parts of pages
 
     def sources(self, maps: Iterable[str] = ()) -> list[PagesConfig]:
-        """Return the settings to add; ``maps`` are the URLs that list pages."""
-        known = set(maps)
+        """Return the sources to add; ``maps`` are the URLs that list pages."""
+        map_urls = set(maps)
         by_name: dict[str, list[str]] = {}
         for url in self.urls:
             by_name.setdefault(self.home(url), []).append(url)
-        return [self._source(name, urls, known) for name, urls in by_name.items()]
+        return [self._source(name, urls, map_urls) for name, urls in by_name.items()]
 
     def home(self, url: str) -> str:
-        """Return the name of the source that a URL goes to."""
+        """Return the name of the source that a URL is added to."""
         return self.source or host_of(url)
 
     def _source(self, name: str, urls: list[str], maps: set[str]) -> PagesConfig:
@@ -70,13 +72,13 @@ class KeepWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What became of one URL.
+class AddResult:
+    """The result of adding one URL.
 
     Attributes:
         url: Its canonical spelling.
-        source: The source it now belongs to.
-        kind: ``page``, ``map`` or ``site``; empty if nobody looked.
+        source: The source it belongs to now.
+        kind: ``page``, ``map`` or ``site``; empty if it was not fetched.
         pages: How many pages the map lists.
         trouble: Why it was not added; empty if it was.
 
@@ -89,14 +91,14 @@ class Added:
     trouble: str = ""
 
     def row(self) -> dict[str, str | int]:
-        """Return what people and programs are told."""
+        """Return the row for people and programs."""
         row: dict[str, str | int] = {"url": self.url, "source": self.source}
         row |= {"kind": self.kind or "unchecked", "pages": self.pages}
         return {**row, "trouble": self.trouble} if self.trouble else row
 
 
-def gathered(urls: Sequence[str], listed: Path | None) -> tuple[str, ...]:
-    """Return all URLs, in their canonical spelling, each once."""
+def collect_urls(urls: Sequence[str], listed: Path | None) -> tuple[str, ...]:
+    """Return all URLs in their canonical spelling, without duplicates."""
     lines = list(urls)
     if listed is not None:
         try:
@@ -104,69 +106,79 @@ def gathered(urls: Sequence[str], listed: Path | None) -> tuple[str, ...]:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{listed}: cannot be read: {error}") from None
         lines += [w for line in text.splitlines() if (w := line.strip())]
-    found = tuple(dict.fromkeys(canonical(u) for u in lines if not u.startswith("#")))
-    if not found:
+    collected = tuple(
+        dict.fromkeys(canonical(u) for u in lines if not u.startswith("#"))
+    )
+    if not collected:
         raise UsageError("give at least one URL, or a file of them with --from")
-    return found
+    return collected
 
 
-def preview(path: Path, wish: KeepWish) -> list[Added]:
-    """Check that the URLs could be added; write nothing and send nothing."""
-    wished(path, wish)
-    return [Added(url, wish.home(url)) for url in wish.urls]
+def preview(path: Path, request: AddRequest) -> list[AddResult]:
+    """Return what adding the URLs would do; write nothing and send nothing."""
+    config_with(path, request)
+    return [AddResult(url, request.home(url)) for url in request.urls]
 
 
-def wished(path: Path, wish: KeepWish) -> Config:
-    """Return the settings as they would be."""
-    return Config.parse(with_sources(path, wish.sources()), path)
+def config_with(path: Path, request: AddRequest) -> Config:
+    """Return the settings with the URLs added; write nothing."""
+    return Config.parse(with_sources(path, request.sources()), path)
 
 
 def add(
-    path: Path, wish: KeepWish, *, check: bool, trial: "TrialFetch | None" = None
-) -> list[Added]:
-    """Add what can be looked at to the settings, and to what is known.
+    path: Path, request: AddRequest, *, check: bool, trial: "TrialFetch | None" = None
+) -> list[AddResult]:
+    """Fetch the URLs and add those that can be fetched.
 
-    What a ``trial`` takes for something other than a page is not added.
+    Nothing is added if a ``trial`` recognises something other than a page.
     """
-    found = _probe(path, wish, trial) if check else preview(path, wish)
+    results = _probe(path, request, trial) if check else preview(path, request)
     if trial is not None and not trial.is_page:
-        return found
-    good = replace(wish, urls=tuple(row.url for row in found if not row.trouble))
-    maps = [row.url for row in found if row.kind == "map"]
+        return results
+    good = replace(request, urls=tuple(row.url for row in results if not row.trouble))
+    maps = [row.url for row in results if row.kind == "map"]
     if good.urls:
         config = add_sources(path, good.sources(maps))
         with bootstrap.writing(config):  # which makes the new items known
-            return found
-    return found
+            return results
+    return results
 
 
-def _probe(path: Path, wish: KeepWish, trial: "TrialFetch | None") -> list[Added]:
-    """Look at each URL once; what was seen of the good ones is kept."""
-    config = wished(path, wish)
-    chosen = config.named(list(dict.fromkeys(map(wish.home, wish.urls))))
+def _probe(
+    path: Path, request: AddRequest, trial: "TrialFetch | None"
+) -> list[AddResult]:
+    """Fetch each URL once; store the observations of those that can be added."""
+    config = config_with(path, request)
+    chosen = config.named(list(dict.fromkeys(map(request.home, request.urls))))
     with bootstrap.writing(Config.load(path)) as store:
         run = store.begin(bootstrap.names(chosen), bootstrap.clock(), lease=LEASE)
         try:
-            looks = asyncio.run(_look(config, store, run, wish, trial))
-            found = [_judge(url, wish, looks) for url in wish.urls]
+            looks = asyncio.run(_fetch(config, store, run, request, trial))
+            results = [_judge(url, request, looks) for url in request.urls]
             if trial is not None and not trial.is_page:
-                return found
-            good = {row.url for row in found if not row.trouble}
+                return results
+            good = {row.url for row in results if not row.trouble}
             known = {item.key: item for item in bootstrap.items(chosen)}
             store.add(known[url] for url in good)
-            if wish.site is None:  # the start of a site waits for its links to be read
-                mine = [url for url in good if store.source_of(url) in run.sources]
-                seen = [o for url in mine for o in looks.get(url, [])]
+            if (
+                request.site is None
+            ):  # the start of a site is fetched again to read its links
+                owned = [url for url in good if store.source_of(url) in run.sources]
+                seen = [o for url in owned for o in looks.get(url, [])]
                 store.append(run, Looks.of(seen))
         finally:
             store.finish(run, bootstrap.clock())
-    return found
+    return results
 
 
-async def _look(
-    config: Config, store: Store, run: Run, wish: KeepWish, trial: "TrialFetch | None"
+async def _fetch(
+    config: Config,
+    store: Store,
+    run: Run,
+    request: AddRequest,
+    trial: "TrialFetch | None",
 ) -> dict[str, list[Observation]]:
-    """Return what each URL showed: the page itself, then the pages it lists."""
+    """Return the observations by URL: of the page itself, then of those it lists."""
     wallet = Wallet(store, config.budget)
     room = wallet.room(bootstrap.clock())
     if not room:
@@ -177,9 +189,9 @@ async def _look(
     way_out = network.gate if trial is None else trial.way_out
     async with way_out(config, store, bootstrap.clock) as gate:
         pages = page_sources.pages(
-            gate, config, PagesConfig.among(config.source), wish.home
+            gate, config, PagesConfig.among(config.source), request.home
         )
-        fetches = [Fetch(url) for url in wish.urls]
+        fetches = [Fetch(url) for url in request.urls]
         async for batch in pages.perform(fetches, bootstrap.clock(), purse):
             for look in batch:
                 key = key if look.seen is Seen.HINT else look.key
@@ -190,9 +202,11 @@ async def _look(
     return looks
 
 
-def _judge(url: str, wish: KeepWish, looks: dict[str, list[Observation]]) -> Added:
-    """Say what a look at a URL means for adding it."""
-    row = Added(url, wish.home(url))
+def _judge(
+    url: str, request: AddRequest, looks: dict[str, list[Observation]]
+) -> AddResult:
+    """Return the result of adding a URL, given its observations."""
+    row = AddResult(url, request.home(url))
     if url not in looks:
         return replace(row, trouble=f"{url}: the budget does not reach that far")
     page, *hints = looks[url]
@@ -200,6 +214,6 @@ def _judge(url: str, wish: KeepWish, looks: dict[str, list[Observation]]) -> Add
         return replace(row, trouble=f"{url}: {page.note}")
     if page.seen is Seen.ABSENT:
         return replace(row, trouble=f"{url}: there is no such page")
-    if wish.site is not None:
+    if request.site is not None:
         return replace(row, kind="site")
     return replace(row, kind="map" if hints else "page", pages=len(hints))

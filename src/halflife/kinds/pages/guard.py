@@ -1,14 +1,15 @@
-"""The page guard in the running system: answers that look like an outage are put aside.
+"""The page guard: answers that look like an outage are held back.
 
-``Guarded`` stands between a source of pages and the log. An answer that is not believed
-is written down as a failed observation, which says nothing of the page: it is no change
-and no absence, the copy stays, and the page is asked for again after a pause. The
-answer itself waits in the state file (``stores.held_pages``) until other pages show
-that the site is well, the page is well again, or somebody decides.
+``GuardedPages`` stands between a source of pages and the log. A doubtful answer is
+logged as a failed observation: it is neither a change nor an absence, the copy stays,
+and the page is fetched again after a pause. The answer itself waits in the state file
+(``stores.held_pages``) until other pages show that the site works, the page itself
+works again, or a person decides.
 
-Where one page cannot tell, as one with hardly any text, its answer waits until the end
-of the sync. If nothing has spoken for it by then, it is believed, but the copy that it
-replaces is kept (``replaced_copies``) and put back if other pages become the same.
+Where one page is not enough evidence, for example because it has little text, its
+answer waits until the end of the sync. If nothing confirms it by then, it is believed,
+but the copy that it replaces is kept (``replaced_copies``) and restored if other pages
+become the same.
 """
 
 from collections import Counter
@@ -43,15 +44,15 @@ from halflife.stores import Run, Store, held_pages
 from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch, HeldPage
 from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
 
-NOTE = "not believed yet: "  # the note of a failed observation begins so
-MOST_ACCEPTED = 50  # texts of a source that are remembered as believed
-RECENT = 1000  # changes of this process that later ones are compared with
-CHUNK = 100  # answers that are believed in one transaction
-MOST_UNSURE = 200  # answers that wait for the end of a sync; more are settled before it
-EXAMPLES = 3  # pages named of many
+NOTE = "not believed yet: "  # prefix of the note of a failed observation
+MOST_ACCEPTED = 50  # accepted texts stored of a source
+RECENT = 1000  # changes of this process with which later ones are compared
+CHUNK = 100  # answers accepted in one transaction
+MOST_UNSURE = 200  # answers that wait for the end of a sync; more are settled earlier
+EXAMPLES = 3  # pages named as examples
 SAME_TEXT = "three or more pages that differed have the same text now"
 SAME_AS_HELD = "its text is that of other pages which are held"
-MOVED = "moved for good"  # a server that says so means it
+MOVED = "moved for good"  # a permanent redirect is believed
 
 
 class PageSource(Protocol):
@@ -60,44 +61,44 @@ class PageSource(Protocol):
     def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncGenerator[Looks]:
-        """Fetch pages; yield what was seen as it comes in."""
+        """Fetch pages; yield observations as they arrive."""
         ...
 
 
-def guarded(inner: PageSource, store: Store, run: Run, clock: Clock) -> "Guarded":
-    """Return a source of pages whose doubtful answers are put aside."""
-    return Guarded(inner, store, run, clock)
+def guarded(inner: PageSource, store: Store, run: Run, clock: Clock) -> "GuardedPages":
+    """Return a source of pages whose doubtful answers are held back."""
+    return GuardedPages(inner, store, run, clock)
 
 
 @dataclass(slots=True)
 class _Before:
-    """A text that became another: its digest, and pages that had it and have not."""
+    """A replaced text: its digest, and the pages that had it."""
 
     digest: str
     keys: set[str] = field(default_factory=set)
 
 
-class Guarded:
-    """Passes on what a source of pages observed, as far as it is to be believed."""
+class GuardedPages:
+    """Passes on the credible observations of a source of pages."""
 
     def __init__(self, inner: PageSource, store: Store, run: Run, clock: Clock) -> None:
         self._inner, self._store, self._run, self._clock = inner, store, run, clock
         self._held = store.held_answers
         self._rows: dict[str, HeldPage] = {}
         self._accepted: dict[str, frozenset[str]] = {}
-        # Of a source and a shape: the shapes that became it.
+        # By source and shape of a text: the texts that it replaced.
         self._became: dict[tuple[str, str], dict[str, _Before]] = {}
-        self._shared: set[tuple[str, str]] = set()  # texts that many share anyway
-        self._state: dict[tuple[str, str], str] = {}  # of texts that are held or kept
+        self._shared: set[tuple[str, str]] = set()  # texts that many pages share anyway
+        self._state: dict[tuple[str, str], str] = {}  # of texts that are held back
         self._replaced = ReplacedCopies(store, run, clock)
-        # Where pages lead whose answers wait; the rows do not tell.
+        # Links of pages whose answers wait; the rows do not have them.
         self._links: dict[str, Outgoing] = {}
-        self._unsure = 0  # answers that were put off since some were last believed
+        self._unsure = 0  # answers postponed since the last settlement
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncGenerator[Looks]:
-        """Fetch pages; yield what is believed, and failures for what is not."""
+        """Fetch pages; yield credible observations, and failures for doubtful ones."""
         self._load()
         async with aclosing(self._inner.perform(requests, now, purse)) as batches:
             async for looks in batches:
@@ -117,20 +118,20 @@ class Guarded:
             self._became = {}
         for row in rows:
             self._note(row)
-        for one in self._replaced.read():
-            became = self._became.setdefault((one.source, one.shape), {})
-            became.setdefault(one.was, _Before(one.digest)).keys.add(one.key)
+        for copy in self._replaced.read():
+            became = self._became.setdefault((copy.source, copy.shape), {})
+            became.setdefault(copy.was, _Before(copy.digest)).keys.add(copy.key)
         self._accepted = {
             name: accepted(self._store, name) for name in self._run.sources
         }
 
     def _sifted(self, looks: Looks) -> Looks:
-        """Return observations with failures in place of those not believed."""
+        """Return observations with failures in place of doubtful ones."""
         evidence = self._store.evidence(self._run.sources)
-        found, failed = list(looks), {}
+        sifted, failed = list(looks), {}
         aside: list[HeldFetch] = []
-        for i, look in enumerate(found):
-            if not _is_news(evidence, look):
+        for i, look in enumerate(sifted):
+            if not _is_changed(evidence, look):
                 if self._is_held_still(look):
                     failed[i] = self._rows[look.key].why
             elif answer := self._doubted(look):
@@ -141,12 +142,12 @@ class Guarded:
         if aside:
             self._put_all_aside(aside)
         for i, why in failed.items():
-            look = found[i]
-            found[i] = Observation(look.key, look.at, Seen.FAILED, note=NOTE + why)
-        return Looks.of(found)
+            look = sifted[i]
+            sifted[i] = Observation(look.key, look.at, Seen.FAILED, note=NOTE + why)
+        return Looks.of(sifted)
 
     def _is_held_still(self, look: Observation) -> bool:
-        """Say whether a page whose copy was put back shows again what is held."""
+        """Return whether a page with a restored copy still shows the held answer."""
         row = self._rows.get(look.key)
         if row is None or row.state == WAITS or look.seen is not Seen.PRESENT:
             return False
@@ -159,7 +160,7 @@ class Guarded:
                 self._put_aside(answer)
 
     def _note(self, row: HeldPage) -> None:
-        """Remember an answer that was put aside."""
+        """Index an answer that is held back."""
         self._rows[row.key] = row
         place = row.source, row.shape
         became = self._became.setdefault(place, {})
@@ -168,7 +169,7 @@ class Guarded:
             self._state[place] = row.state
 
     def _doubted(self, look: Observation) -> HeldFetch | None:
-        """Return an answer with what speaks against it; None if it is believed."""
+        """Return a doubtful answer with the reason; None if it is credible."""
         from halflife.readers.page_sketch import (  # noqa: PLC0415  (slow)
             sketch,
             sketch_of,
@@ -177,7 +178,7 @@ class Guarded:
         source = self._store.source_of(look.key) or ""
         (held,) = self._store.held([look.key])
         if held is None and not self._state:
-            return None  # the first answer of a page, and nothing is wrong there
+            return None  # the first answer of a page on a site without trouble
         after = sketch_of(look)
         if after.shape in self._accepted.get(source, ()):
             return None
@@ -189,20 +190,20 @@ class Guarded:
         became = self._became.setdefault(place, {})
         if before.shape and held is not None:
             became.setdefault(before.shape, _Before(held.digest)).keys.add(look.key)
-        found = self._against(place, before, after)
-        if found is None or (
-            found.verdict is AnswerVerdict.WAIT and MOVED in look.note
+        concern = self._against(place, before, after)
+        if concern is None or (
+            concern.verdict is AnswerVerdict.WAIT and MOVED in look.note
         ):
             return None
-        if found.why == UNSURE and self._is_lively(look.key, place):
+        if concern.why == UNSURE and self._is_lively(look.key, place):
             return None
-        state = HELD if found.verdict is AnswerVerdict.HOLD else WAITS
-        # Somebody may have said already that such an answer is broken.
+        state = HELD if concern.verdict is AnswerVerdict.HOLD else WAITS
+        # A person may have decided already that such an answer is broken.
         state = KEPT if self._state.get(place) == KEPT else state
-        return HeldFetch(look, state, found.why, before.shape, after.shape)
+        return HeldFetch(look, state, concern.why, before.shape, after.shape)
 
     def _is_lively(self, key: str, place: tuple[str, str]) -> bool:
-        """Say whether a page shows one text after another, or one that many share."""
+        """Return whether a page changes its text often, or shares it with many."""
         row = self._rows.get(key)
         is_other = row is not None and row.why == UNSURE and row.shape != place[1]
         return is_other or place in self._shared
@@ -210,7 +211,7 @@ class Guarded:
     def _against(
         self, place: tuple[str, str], before: Sketch, after: Sketch
     ) -> Doubt | None:
-        """Return what speaks against an answer: by itself, and among the others."""
+        """Return the doubt about an answer, by itself and among the others."""
         if not before.shape:
             return (
                 Doubt(AnswerVerdict.HOLD, SAME_AS_HELD)
@@ -222,26 +223,26 @@ class Guarded:
         return doubt(before, after) or doubt_unsure(before, after)
 
     def _is_outage(self, place: tuple[str, str]) -> bool:
-        """Say whether pages with texts of their own became the same."""
+        """Return whether pages with texts of their own became the same."""
         shape, became = place[1], self._became[place]
         if place in self._shared or not is_outage(shape, _pairs(became, shape)):
             return False
         if place in self._state:
             return True
-        own = [was for was, one in became.items() if self._is_own(one)]
+        own = [was for was, text in became.items() if self._is_own(text)]
         if is_outage(shape, _pairs(own, shape)):
             return True
         self._shared.add(place)
         return False
 
     def _digest(self, key: str) -> str:
-        """Return the digest of a page's text that we hold; empty if there is none."""
+        """Return the digest of the copy of a page; empty if there is none."""
         evidence = self._store.evidence(self._run.sources)
         row = evidence.row(key)
         return "" if row is None else str(evidence.digest[row])
 
     def _is_own(self, before: "_Before") -> bool:
-        """Say whether a text was that of one page alone."""
+        """Return whether only one page had a text."""
         evidence = self._store.evidence(self._run.sources)
         texts = evidence.digest
         rows = np.flatnonzero(texts.data == texts.pack([before.digest]))
@@ -265,9 +266,9 @@ class Guarded:
             self._hold_alike(row)
 
     def _hold_alike(self, held: HeldPage) -> None:
-        """Hold what waits and has the same text: what is known of one holds for all.
+        """Hold back waiting answers with the same text: the evidence counts for all.
 
-        Of those that tell nothing by themselves this is decided when the sync ends.
+        Answers that are no evidence by themselves are decided at the end of the sync.
         """
         mine = held.source, held.shape
         same = [r for r in self._rows.values() if (r.source, r.shape) == mine]
@@ -277,22 +278,22 @@ class Guarded:
             self._rows[row.key] = replace(row, state=HELD, why=held.why)
 
     def _settled(self, *, ends: bool = True) -> list[Observation]:
-        """Return what was put off and is believed now; hold what must be decided.
+        """Return postponed answers that are credible now; hold back those to decide.
 
-        Unless the sync ``ends``, only what others speak for is believed.
+        Unless the sync ``ends``, only answers confirmed by other pages are believed.
         """
         waits = any(row.state == WAITS for row in self._rows.values())
         if not (waits or (ends and self._replaced)):
             return []
-        believed: list[HeldPage] = []
+        credible: list[HeldPage] = []
         with self._store.together():
             self._store.fence(self._run)
             for rows in _by_site(self._held.rows(self._run.sources)):
-                believed += self._settle_site(rows, ends=ends)
+                credible += self._settle_site(rows, ends=ends)
             if ends:
                 self._replaced.forget_proven()
-            looks = [self._look(row) for row in believed]
-        for row in believed:
+            looks = [self._look(row) for row in credible]
+        for row in credible:
             self._rows.pop(row.key, None)
         self._unsure = 0
         self._links = {k: v for k, v in self._links.items() if k in self._rows}
@@ -304,48 +305,48 @@ class Guarded:
         return look if look is None or links is None else replace(look, links=links)
 
     def _settle_site(self, rows: Sequence[HeldPage], *, ends: bool) -> list[HeldPage]:
-        """Return the rows of a site that are believed now; hold what is not."""
+        """Return the rows of a site that are credible now; hold back the others."""
         unsure = [row for row in rows if row.state == WAITS and row.why == UNSURE]
         rest = [row for row in rows if row.state == WAITS and row.why != UNSURE]
-        believed: list[HeldPage] = []
+        credible: list[HeldPage] = []
         for shape in dict.fromkeys(row.shape for row in unsure):
             same = [row for row in unsure if row.shape == shape]
-            more = len(unsure) - len(same)  # that show other texts
+            more = len(unsure) - len(same)  # pages that show other texts
             around = self._neighbours(rows, same[0].since, shape=shape, more=more)
             verdict = judge_unsure(self._waiting(same), around)
             if verdict is AnswerVerdict.BELIEVE or (
-                ends and self._tried(verdict, same)
+                ends and self._accept_for_now(verdict, same)
             ):
-                believed += same
+                credible += same
             elif ends and verdict is AnswerVerdict.HOLD:
                 state = self._state.get((same[0].source, shape), HELD)
                 self._held.set_state(same, state, SAME_TEXT)
         if ends:
             self._put_back(rows)
-            believed += self._settle(rest, len(believed))
-        return believed
+            credible += self._settle(rest, len(credible))
+        return credible
 
-    def _tried(self, verdict: AnswerVerdict, rows: Sequence[HeldPage]) -> bool:
-        """Say whether a row is believed for now, as its copy can be put back."""
+    def _accept_for_now(self, verdict: AnswerVerdict, rows: Sequence[HeldPage]) -> bool:
+        """Return whether a row is believed for now, with its copy kept to restore."""
         return verdict is AnswerVerdict.PROVISIONAL and self._replaced.keep(rows[0])
 
     def _put_back(self, rows: Sequence[HeldPage]) -> None:
-        """Put back copies of a site that a text replaced which is held now."""
+        """Restore copies of a site that were replaced by a text which is held now."""
         held = {row.shape: row for row in rows if row.state != WAITS}
         for shape, row in held.items():
-            for one in self._replaced.like(row.source, shape):
-                around = self._neighbours(rows, one.since, shape=shape)
+            for copy in self._replaced.like(row.source, shape):
+                around = self._neighbours(rows, copy.since, shape=shape)
                 if judge_unsure([], around) is AnswerVerdict.HOLD:
-                    self._replaced.put_back(one, row)
+                    self._replaced.put_back(copy, row)
 
     def _settle(self, rows: Sequence[HeldPage], more: int) -> Sequence[HeldPage]:
-        """Return the rows of a site if they are believed; ``more`` pages are well."""
+        """Return the rows of a site if they are credible; ``more`` pages work."""
         if not rows:
             return []
         source, host, first = rows[0].source, rows[0].host, rows[0].since
-        well = self._held.well_since(source, host, first) + more
+        working = self._held.well_since(source, host, first) + more
         others = self._held.others(source, host) + more
-        verdict = judge_waiting(self._waiting(rows), well, others)
+        verdict = judge_waiting(self._waiting(rows), working, others)
         if verdict is AnswerVerdict.HOLD:
             why = f"{len(rows)} pages changed beyond recognition at once"
             self._held.set_state(rows, HELD, why)
@@ -359,14 +360,14 @@ class Guarded:
         shape: str,
         more: int = 0,
     ) -> SiteEvidence:
-        """Return what a site shows of a text; ``more`` pages showed other texts."""
+        """Return the evidence of a site about a text; ``more`` showed other texts."""
         source, host = rows[0].source, rows[0].host
         replaced = len(self._replaced.like(source, shape))
         held = sum(row.shape == shape and row.state != WAITS for row in rows)
-        # A page whose copy was replaced is no witness for what replaced it.
-        well = max(self._held.well_since(source, host, since) - replaced, 0)
+        # A page whose copy was replaced is no evidence for the replacement.
+        working = max(self._held.well_since(source, host, since) - replaced, 0)
         others = max(self._held.others(source, host) - replaced, 0)
-        return SiteEvidence(held, replaced, well + more, others + more)
+        return SiteEvidence(held, replaced, working + more, others + more)
 
     def _waiting(self, rows: Iterable[HeldPage]) -> list[WaitingAnswer]:
         now = self._clock()
@@ -377,8 +378,8 @@ def _pairs(before: Iterable[str], shape: str) -> list[tuple[str, str]]:
     return [(was, shape) for was in before]
 
 
-def _is_news(evidence: Evidence, look: Observation) -> bool:
-    """Say whether an observation shows a text that we do not hold."""
+def _is_changed(evidence: Evidence, look: Observation) -> bool:
+    """Return whether an observation shows another text than the copy."""
     if look.seen is not Seen.PRESENT:
         return False
     row = evidence.row(look.key)
@@ -393,7 +394,7 @@ def _by_site(rows: Iterable[HeldPage]) -> Iterator[list[HeldPage]]:
 
 
 def accepted(store: Store, source: str) -> frozenset[str]:
-    """Return the texts of a source that somebody has said are to be believed."""
+    """Return the texts of a source that a person has accepted."""
     return frozenset(ACCEPTED_TEXTS.load(store, source) or ())
 
 
@@ -403,10 +404,10 @@ class HeldSource:
 
     Attributes:
         source: The source.
-        run: The run that brought the first of them; its name in ``sync --accept``.
-        why: What speaks against them, in words.
-        pages: How many there are.
-        since: Since when, in days.
+        run: The run of the first answer; its name in ``sync --accept``.
+        why: The reason for the doubt, in words.
+        pages: The number of pages.
+        since: When the first answer came, in days.
         examples: Some of the pages.
 
     """
@@ -423,10 +424,10 @@ def held(store: Store, sources: Iterable[str] = ()) -> list[HeldSource]:
     """Return the sources with pages whose answers wait for a decision."""
     rows = [row for row in store.held_answers.rows(sources) if row.state == HELD]
     names = dict.fromkeys(row.source for row in rows)
-    return [_summed([row for row in rows if row.source == name]) for name in names]
+    return [_summarise([row for row in rows if row.source == name]) for name in names]
 
 
-def _summed(rows: Sequence[HeldPage]) -> HeldSource:
+def _summarise(rows: Sequence[HeldPage]) -> HeldSource:
     first = rows[0]
     reason = Counter(row.why for row in rows).most_common(1)[0][0]
     pages = "1 page" if len(rows) == 1 else f"{len(rows)} pages"
@@ -437,45 +438,46 @@ def _summed(rows: Sequence[HeldPage]) -> HeldSource:
 
 
 def held_error(waiting: Sequence[HeldSource]) -> HeldForDecision:
-    """Return the error that says what waits and how to decide."""
-    said = "; ".join(f"{one.source}: {one.why}" for one in waiting)
-    runs = ", ".join(f"`halflife sync --accept {one.run}`" for one in waiting)
+    """Return the error that lists the waiting answers and how to decide."""
+    reasons = "; ".join(f"{source.source}: {source.why}" for source in waiting)
+    runs = ", ".join(f"`halflife sync --accept {source.run}`" for source in waiting)
     return HeldForDecision(
-        f"the copies stay as they were, somebody has to decide: {said}; if the answers "
-        f"are true run {runs}, else nothing: pages that are well again are taken"
+        f"the copies stay as they were, a decision is needed: {reasons}; if the "
+        f"answers are right run {runs}, otherwise do nothing: pages that recover are "
+        "updated"
     )
 
 
-def accept(store: Store, one: HeldSource, clock: Clock) -> int:
-    """Believe the answers of a source that wait; return how many.
+def accept(store: Store, source: HeldSource, clock: Clock) -> int:
+    """Accept the held answers of a source; return how many.
 
-    Such texts are believed from then on. What a crash leaves undone still waits.
+    Such texts are accepted from then on. After a crash the rest still waits.
     """
-    run = store.begin([one.source], clock(), lease=LEASE)
+    run = store.begin([source.source], clock(), lease=LEASE)
     try:
-        rows = store.held_answers.rows([one.source])
+        rows = store.held_answers.rows([source.source])
         shapes = {**dict.fromkeys(r.shape for r in rows)}
-        shapes |= dict.fromkeys(accepted(store, one.source))
-        ACCEPTED_TEXTS.save(store, tuple(shapes)[:MOST_ACCEPTED], one.source)
+        shapes |= dict.fromkeys(accepted(store, source.source))
+        ACCEPTED_TEXTS.save(store, tuple(shapes)[:MOST_ACCEPTED], source.source)
         for first in range(0, len(rows), CHUNK):
-            some = rows[first : first + CHUNK]
-            found = [store.held_answers.observation(row) for row in some]
-            store.append(run, Looks.of(look for look in found if look is not None))
+            chunk = rows[first : first + CHUNK]
+            looks = [store.held_answers.observation(row) for row in chunk]
+            store.append(run, Looks.of(look for look in looks if look is not None))
     finally:
         store.finish(run, clock())
     return len(rows)
 
 
-def keep(store: Store, one: HeldSource, clock: Clock) -> int:
-    """Keep the copies: the answers are broken; return how many.
+def keep(store: Store, source: HeldSource, clock: Clock) -> int:
+    """Reject the held answers of a source and keep its copies; return how many.
 
-    They are still not believed, but nobody is told of them any more.
+    The answers stay held but are not reported any more.
     """
-    run = store.begin([one.source], clock(), lease=LEASE)
+    run = store.begin([source.source], clock(), lease=LEASE)
     try:
         with store.together():
             store.fence(run)
-            rows = store.held_answers.rows([one.source])
+            rows = store.held_answers.rows([source.source])
             store.held_answers.set_state(rows, KEPT)
     finally:
         store.finish(run, clock())

@@ -1,10 +1,10 @@
-"""Hubs that tell us when pages change: a subscriber of W3C WebSub.
+"""Subscriptions to hubs that announce changes of pages: a W3C WebSub subscriber.
 
-A page that names a hub is subscribed to there, if the settings say where hubs reach us
-(``[serve] callback``). The hub then asks ``halflife serve`` whether that is meant, and
-from then on tells it of each change (``hub_callbacks``). What a hub tells is a hint
-that the page has changed: it is fetched in the next turn, as long as the pages that its
-hub announced had changed mostly. What the hub sends is not taken for the page.
+A page that names a hub is subscribed to there, if the settings have an address at which
+hubs reach us (``[serve] callback``). The hub verifies the subscription with
+``halflife serve`` and then announces each change (``hub_callbacks``). An announcement
+is a hint: the page is fetched in the next turn, as long as most pages announced by its
+hub had changed. The content that the hub sends is not used as the page.
 """
 
 import secrets
@@ -32,17 +32,17 @@ from halflife.stores.notes.subscriptions import (
     Subscriptions,
 )
 
-MOST = 200  # subscriptions of a source: each costs a request now and then
+MOST = 200  # subscriptions of a source: each costs requests to renew
 MOST_ASKED = 10  # requests to hubs in one turn
-LEASE = 10.0  # days that we ask for, as most hubs give
-RENEWED = 1.0 / 3.0  # of a lease that is left when it is renewed
-FIRST_WAIT, LONGEST_WAIT = 1.0 / 24.0, 7.0  # days until a hub is asked again
-DENIED = 7.0  # days until a hub that refused is asked again
-DOUBTED = 2.0 / 3.0  # the chance of no change above which no page is fetched at once
+LEASE = 10.0  # requested days, as most hubs grant
+RENEWED = 1.0 / 3.0  # share of a lease that is left when it is renewed
+FIRST_WAIT, LONGEST_WAIT = 1.0 / 24.0, 7.0  # days until a request is repeated
+DENIED = 7.0  # days until a denied request is repeated
+DOUBTED = 2.0 / 3.0  # chance of a false announcement above which a hub is not trusted
 ANNOUNCED = "its hub says that it has changed"
-PATH = "/websub/"  # below the callback
+PATH = "/websub/"  # under the address of the callback
 _HOPS = 3  # redirects of a hub that are followed
-_NAME = 24  # bytes of chance in the name of a callback, and in a secret
+_NAME = 24  # random bytes in the name of a callback, and in a secret
 _SAME_METHOD = frozenset({307, 308})
 
 
@@ -52,8 +52,8 @@ class HubMemory:
     Args:
         store: Where subscriptions are kept.
         source: The source.
-        callback: Where hubs reach us.
-        draw: Returns a text that nobody can guess, of so many bytes of chance.
+        callback: The address at which hubs reach us.
+        draw: Returns a random text of so many bytes that cannot be guessed.
 
     """
 
@@ -69,72 +69,76 @@ class HubMemory:
         self._found: dict[str, tuple[str, str] | None] = {}  # by page: hub, topic
 
     def learn(self, key: str, answer: Answer) -> None:
-        """Take in which hub a page names now, if any."""
+        """Record which hub a page names now, if any."""
         links = find_hub(answer.url, answer.headers, answer.body)
         self._found[key] = None if links is None else (links.hub, links.topic)
 
     def save(self) -> None:
-        """Write down what is to be subscribed to, and what is not any more."""
+        """Store the subscriptions to make and those to end."""
         if not self._found:
             return
         before = SUBSCRIPTIONS.load(self._store, self._source) or {}
-        after = self._wished(before)
+        after = self._updated(before)
         self._found = {}
         if after != before:
             SUBSCRIPTIONS.save(self._store, after, self._source)
 
-    def _wished(self, before: Subscriptions) -> Subscriptions:
+    def _updated(self, before: Subscriptions) -> Subscriptions:
         kept, after = set[str](), dict(before)
-        for token, one in before.items():
-            named = self._found.get(one.key, (one.hub, one.topic))
-            here = one.callback.startswith(self._below)
-            if one.wanted and (named != (one.hub, one.topic) or not here):
-                after[token] = replace(one, wanted=False, tries=0)
-            elif one.wanted:
-                kept.add(one.key)
+        for token, subscription in before.items():
+            named = self._found.get(
+                subscription.key, (subscription.hub, subscription.topic)
+            )
+            here = subscription.callback.startswith(self._below)
+            if subscription.wanted and (
+                named != (subscription.hub, subscription.topic) or not here
+            ):
+                after[token] = replace(subscription, wanted=False, tries=0)
+            elif subscription.wanted:
+                kept.add(subscription.key)
         for key, named in self._found.items():
             if named is not None and key not in kept and len(kept) < MOST:
                 kept.add(key)
                 where = self._below + self._draw(_NAME)
-                one = Subscription(
+                subscription = Subscription(
                     key, named[1], named[0], where, secret=self._draw(_NAME)
                 )
-                after[one.token] = one
+                after[subscription.token] = subscription
         return after
 
 
-def due(one: Subscription, said: Confirmation | None, now: float) -> str:
-    """Return what a hub is to be asked for: a mode, or nothing.
+def due(subscription: Subscription, reply: Confirmation | None, now: float) -> str:
+    """Return the mode of the request that is due at a hub; empty if none is.
 
-    A hub that did not confirm is asked again after an hour, two, four and so on, a
-    week at most. A clock that was set back does not hold anything up.
+    Without a confirmation the request is repeated after an hour, two, four and so on, a
+    week at most. A clock that was set back does not delay it.
     """
-    confirmed = said is not None and said.at >= one.asked
-    tries = 0 if confirmed else one.tries
+    confirmed = reply is not None and reply.at >= subscription.asked
+    tries = 0 if confirmed else subscription.tries
     wait = min(FIRST_WAIT * 2.0 ** min(tries - 1, 20), LONGEST_WAIT) if tries else 0.0
-    if 0.0 <= now - one.asked < wait:
+    if 0.0 <= now - subscription.asked < wait:
         return ""
-    active = said is not None and said.is_active(now)
-    if not one.wanted:
+    active = reply is not None and reply.is_active(now)
+    if not subscription.wanted:
         return "unsubscribe" if active else ""
-    if said is None or not active:
-        refused = said is not None and said.mode == "denied"
-        late = said is not None and now - said.at >= DENIED
+    if reply is None or not active:
+        refused = reply is not None and reply.mode == "denied"
+        late = reply is not None and now - reply.at >= DENIED
         return "" if refused and not late else "subscribe"
-    ends = said.until - now < RENEWED * (said.until - said.at)
+    ends = reply.until - now < RENEWED * (reply.until - reply.at)
     return "subscribe" if ends else ""
 
 
 @dataclass(slots=True)
-class HubDesk:
-    """Subscribes to pages at their hubs, and hears what these announced.
+class HubSubscriber:
+    """Subscribes to pages at their hubs, and reads what these announced.
 
     Attributes:
         store: Where subscriptions are kept.
-        gate: The way out.
-        terms: On what terms each source is asked.
+        gate: The gate to the network.
+        terms: How requests for each source are sent.
         first: Pages to fetch before all others: their hubs announced a change.
-        open: Pages that hubs announced and that were not fetched since, by hub.
+        open: The hubs of announced pages that were not fetched since, by page.
         trust: How often pages that a hub announced had changed.
 
     """
@@ -147,23 +151,28 @@ class HubDesk:
     trust: dict[str, TrustRecord] = field(default_factory=dict)
 
     async def begin_turn(self, purse: Purse, now: float) -> None:
-        """Hear what was announced; ask hubs for what is due."""
-        asked = 0
+        """Read announcements; send the requests to hubs that are due."""
+        sent = 0
         for source in self.terms:
             subscriptions = SUBSCRIPTIONS.load(self.store, source)
             if not subscriptions:
                 continue
-            self._hear(source, subscriptions, now)
-            left = min(MOST_ASKED - asked, purse.left)
-            asked += await self._ask_hubs(source, subscriptions, purse, left)
+            self._read_announcements(source, subscriptions, now)
+            left = min(MOST_ASKED - sent, purse.left)
+            sent += await self._ask_hubs(source, subscriptions, purse, left)
 
-    def _hear(self, source: str, known: Subscriptions, now: float) -> None:
+    def _read_announcements(
+        self, source: str, subscriptions: Subscriptions, now: float
+    ) -> None:
         announced = ANNOUNCEMENTS.load(self.store, source)
         if not announced:
             return
         ANNOUNCEMENTS.remove(self.store, source)
         self.trust = self.trust or HUB_TRUST.load(self.store) or {}
-        hubs = {one.key: host_of(one.hub) for one in known.values()}
+        hubs = {
+            subscription.key: host_of(subscription.hub)
+            for subscription in subscriptions.values()
+        }
         for key in announced.keys() & hubs.keys():
             self.open[key] = hubs[key]
             record = self.trust.get(hubs[key], TrustRecord())
@@ -171,7 +180,7 @@ class HubDesk:
                 self.first.add(key)
 
     def learn(self, key: str, now: float, *, changed: bool) -> None:
-        """Take in whether a page that its hub announced had changed."""
+        """Record whether a page that its hub announced had changed."""
         hub = self.open.pop(key, None)
         if hub is None:
             return
@@ -181,73 +190,73 @@ class HubDesk:
         HUB_TRUST.save(self.store, self.trust)
 
     async def _ask_hubs(
-        self, source: str, known: Subscriptions, purse: Purse, most: int
+        self, source: str, subscriptions: Subscriptions, purse: Purse, most: int
     ) -> int:
-        """Ask for what is due; a subscription is written down before it is sent."""
-        said = CONFIRMATIONS.load(self.store, source) or {}
-        asked, before = 0, dict(known)
+        """Send due requests; each subscription is stored before it is sent."""
+        replies = CONFIRMATIONS.load(self.store, source) or {}
+        sent, before = 0, dict(subscriptions)
         for token, kept in before.items():
             now, mine = self.gate.clock(), self.store.source_of(kept.key) == source
-            one = kept if mine else replace(kept, wanted=False)
-            told = said.get(token)
-            mode = due(one, told, now)
-            if not mode and not one.wanted and not (told and told.is_active(now)):
-                known.pop(token)
+            current = kept if mine else replace(kept, wanted=False)
+            reply = replies.get(token)
+            mode = due(current, reply, now)
+            if not mode and not current.wanted and not (reply and reply.is_active(now)):
+                subscriptions.pop(token)
                 continue
-            if not mode or asked >= most:
+            if not mode or sent >= most:
                 continue
-            confirmed = told is not None and told.at >= one.asked
-            tries = 1 if confirmed else one.tries + 1
-            known[token] = replace(one, asked=now, tries=tries)
-            SUBSCRIPTIONS.save(self.store, known, source)
-            asked += 1
-            if not await self._ask(source, known[token], mode, purse):
+            confirmed = reply is not None and reply.at >= current.asked
+            tries = 1 if confirmed else current.tries + 1
+            subscriptions[token] = replace(current, asked=now, tries=tries)
+            SUBSCRIPTIONS.save(self.store, subscriptions, source)
+            sent += 1
+            if not await self._ask(source, subscriptions[token], mode, purse):
                 break
-        if known != before:
-            SUBSCRIPTIONS.save(self.store, known, source)
-        return asked
+        if subscriptions != before:
+            SUBSCRIPTIONS.save(self.store, subscriptions, source)
+        return sent
 
     async def _ask(
-        self, source: str, one: Subscription, mode: str, purse: Purse
+        self, source: str, subscription: Subscription, mode: str, purse: Purse
     ) -> bool:
-        """Send a request to a hub; say whether there is budget for another one."""
-        wish = {
-            "hub.callback": one.callback,
+        """Send a request to a hub; return whether there is budget for another one."""
+        fields = {
+            "hub.callback": subscription.callback,
             "hub.mode": mode,
-            "hub.topic": one.topic,
+            "hub.topic": subscription.topic,
         }
         if mode == "subscribe":
             seconds = str(round(LEASE * 86400.0))
-            wish |= {"hub.lease_seconds": seconds, "hub.secret": one.secret}
+            fields |= {"hub.lease_seconds": seconds, "hub.secret": subscription.secret}
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        where, body = one.hub, urlencode(wish).encode()
+        url, body = subscription.hub, urlencode(fields).encode()
         try:
             for _ in range(_HOPS):
                 answer = await self.gate.post(
-                    where, body, purse, access=self.terms[source], headers=headers
+                    url, body, purse, access=self.terms[source], headers=headers
                 )
-                leads = answer.headers.get("Location", "")
-                if answer.status not in _SAME_METHOD or not leads:
+                location = answer.headers.get("Location", "")
+                if answer.status not in _SAME_METHOD or not location:
                     break
-                where = resolve(where, leads)
+                url = resolve(url, location)
         except BudgetSpent:
             return False
         except (SourceError, UsageError):
-            pass  # it is asked again later, as if it had not confirmed
+            pass  # the request is repeated later, as without a confirmation
         return True
 
 
-def announced_first(inner: Policy, desk: HubDesk | None) -> Policy:
-    """Return a policy that begins with what hubs have announced."""
-    return inner if desk is None else urgent_first(inner, desk.first, ANNOUNCED)
+def announced_first(inner: Policy, hubs: HubSubscriber | None) -> Policy:
+    """Return a policy that starts with pages announced by hubs."""
+    return inner if hubs is None else urgent_first(inner, hubs.first, ANNOUNCED)
 
 
 def unconfirmed(store: NoteBook, source: str) -> list[str]:
-    """Return the hosts of hubs that were asked more than once and did not confirm."""
-    said, found = CONFIRMATIONS.load(store, source) or {}, set[str]()
-    for token, one in (SUBSCRIPTIONS.load(store, source) or {}).items():
-        told = said.get(token)
-        silent = told is None or told.at < one.asked
-        if one.wanted and one.tries > 1 and silent:
-            found.add(host_of(one.hub))
-    return sorted(found)
+    """Return the hosts of hubs that did not confirm repeated requests."""
+    replies, hosts = CONFIRMATIONS.load(store, source) or {}, set[str]()
+    for token, subscription in (SUBSCRIPTIONS.load(store, source) or {}).items():
+        reply = replies.get(token)
+        silent = reply is None or reply.at < subscription.asked
+        if subscription.wanted and subscription.tries > 1 and silent:
+            hosts.add(host_of(subscription.hub))
+    return sorted(hosts)

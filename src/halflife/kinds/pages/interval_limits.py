@@ -1,4 +1,4 @@
-"""Pages of one source that must not be looked at too soon, or too late."""
+"""Least and longest intervals between two fetches of the pages of one source."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -17,12 +17,12 @@ from halflife.policies import Policy
 
 
 @dataclass(slots=True)
-class Spaced:
-    """A belief in which no item is ready before so many days have passed.
+class MinIntervalBelief:
+    """A belief in which no item is ready before its least interval has passed.
 
     Attributes:
-        belief: What is believed of the items.
-        soonest: Days between two looks at an item, at least.
+        belief: The belief about the items.
+        soonest: Least days between two fetches of an item.
 
     """
 
@@ -30,11 +30,11 @@ class Spaced:
     soonest: float
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; fetches from ``since`` on belong to this turn."""
         return self._spaced(self.belief(evidence, now, since))
 
     def learn(self, evidence: Evidence, now: float) -> bool:
-        """Take in what is new; return whether ``view_rows`` can view this evidence."""
+        """Learn from new evidence; return whether ``view_rows`` can view parts of it."""
         return isinstance(self.belief, PartialBelief) and self.belief.learn(
             evidence, now
         )
@@ -42,7 +42,7 @@ class Spaced:
     def view_rows(
         self, evidence: Evidence, rows: Ints, now: float, since: float
     ) -> View:
-        """Return what we believe of the items at these rows, as learned last."""
+        """Return the view of the items at these rows, as learned last."""
         belief = cast("PartialBelief", self.belief)
         return self._spaced(belief.view_rows(evidence, rows, now, since))
 
@@ -51,12 +51,12 @@ class Spaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Punctual:
-    """A policy that first looks at what has waited too long, longest first.
+class MaxIntervalPolicy:
+    """A policy that first fetches overdue items, the longest overdue first.
 
     Attributes:
-        policy: What decides about the rest.
-        latest: Days between two looks at an item, at most.
+        policy: The policy for the other items.
+        latest: Longest days between two fetches of an item.
 
     """
 
@@ -64,7 +64,7 @@ class Punctual:
     latest: float
 
     def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
-        """Return what is overdue; if nothing is, what the policy says."""
+        """Return a plan of overdue items; the policy's plan if there are none."""
         late = (view.age >= self.latest) & (view.age < inf) & view.ready & ~view.looked
         if not late.any():
             return self.policy(view, budget, rng)

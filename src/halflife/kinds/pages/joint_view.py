@@ -1,4 +1,4 @@
-"""Pages that are kept by several policies, seen as one."""
+"""Joint views and plans of pages that are kept by several policies."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -15,18 +15,18 @@ from halflife.kinds.protocol import NEVER_SEEN
 from halflife.models.mixed_survival import MixedSurvival
 from halflife.policies.valuation import falling, freshness_days
 
-# Columns that are not those of the parts.
+# Columns that are not joined from the parts.
 _APART = frozenset({"group", "room", "due", "unsettled"})
 
 
-class Offered(NamedTuple):
-    """What a policy would fetch next of its own pages.
+class PlannedOffer(NamedTuple):
+    """The next fetches of a policy, and their value.
 
     Attributes:
-        plan: What it would fetch; rows are those of its own pages.
+        plan: The plan; its rows are those of the policy's own pages.
         rows: The rows of its pages among all.
-        value: What a fetch of each of its pages buys (``market_value``).
-        cost: Requests that each takes.
+        value: The value of a fetch of each of its pages (``market_value``).
+        cost: Requests of a fetch of each.
 
     """
 
@@ -39,10 +39,10 @@ class Offered(NamedTuple):
 def joined_view(
     evidence: Evidence, views: Sequence[View], rows: Sequence[Ints]
 ) -> View:
-    """Return views of parts of the evidence as one view of all of it.
+    """Return one view of all evidence, joined from views of its parts.
 
-    Groups come from the evidence, so that a host is one group for all sources that
-    fetch from it; its unrest is the mean of what is believed of its pages.
+    Groups come from the evidence, so a host is one group for all its sources. The
+    unrest of a group is the mean of the beliefs about its pages.
     """
     n = len(evidence)
     columns: dict[str, Any] = {}
@@ -52,13 +52,13 @@ def joined_view(
             columns[field.name] = _scattered(values, rows, n)
     unrest = [view.unrest for view in views]
 
-    def both() -> Unrest:
-        told = [each().of(view.group) for each, view in zip(unrest, views, strict=True)]
-        pairs = zip(told, rows, strict=True)
-        wide = [[np.broadcast_to(x, r.size) for x in one] for one, r in pairs]
-        columns = [_scattered(each, rows, n) for each in zip(*wide, strict=True)]
-        many = np.maximum(np.bincount(evidence.group), 1)
-        return Unrest(*(np.bincount(evidence.group, c) / many for c in columns))
+    def joined_unrest() -> Unrest:
+        of_pages = [u().of(view.group) for u, view in zip(unrest, views, strict=True)]
+        pairs = zip(of_pages, rows, strict=True)
+        full = [[np.broadcast_to(x, r.size) for x in values] for values, r in pairs]
+        columns = [_scattered(column, rows, n) for column in zip(*full, strict=True)]
+        sizes = np.maximum(np.bincount(evidence.group), 1)
+        return Unrest(*(np.bincount(evidence.group, c) / sizes for c in columns))
 
     return replace(
         views[0],
@@ -67,7 +67,7 @@ def joined_view(
         room=np.broadcast_to(np.inf, n),
         due=np.zeros(0),
         survival=MixedSurvival(rows, [view.survival for view in views]),
-        unrest=both,
+        unrest=joined_unrest,
         unsettled=_scattered([unsettled(view) for view in views], rows, n),
         topics=unfiled,
         **columns,
@@ -75,34 +75,34 @@ def joined_view(
 
 
 def unsettled(view: View) -> Floats:
-    """Return the days in which unrest counts, of each item."""
+    """Return the days in which unrest counts, for each item."""
     return view.unsettled if view.unsettled.size else view.age
 
 
 def _scattered(values: Sequence[Any], rows: Sequence[Ints], n: int) -> Any:  # noqa: ANN401
-    whole = np.empty(n, dtype=np.result_type(*values))
+    joined = np.empty(n, dtype=np.result_type(*values))
     for value, mine in zip(values, rows, strict=True):
-        whole[mine] = value
-    return whole
+        joined[mine] = value
+    return joined
 
 
-def by_value(plans: Sequence[Offered], requests: int) -> Plan:
-    """Return what requests are spent on if they go where they buy most freshness.
+def by_value(plans: Sequence[PlannedOffer], requests: int) -> Plan:
+    """Return a joint plan that spends requests where they buy most freshness.
 
-    Each policy's own order is kept; the reasons are its own, too.
+    Each policy's order and reasons are kept.
     """
-    keys = [key for one in plans for key in one.plan.keys]
+    keys = [key for offer in plans for key in offer.plan.keys]
     none: list[Any] = [np.zeros(0)]
-    gain = np.concatenate([*none, *(one.plan.gain for one in plans)])
-    cost = np.concatenate([*none, *(one.cost[one.plan.rows] for one in plans)])
-    rows = np.concatenate([*none, *(one.rows[one.plan.rows] for one in plans)])
-    value = np.concatenate([*none, *(_falling(one) for one in plans)])
+    gain = np.concatenate([*none, *(offer.plan.gain for offer in plans)])
+    cost = np.concatenate([*none, *(offer.cost[offer.plan.rows] for offer in plans)])
+    rows = np.concatenate([*none, *(offer.rows[offer.plan.rows] for offer in plans)])
+    value = np.concatenate([*none, *(_falling(offer) for offer in plans)])
     order = np.argsort(-value / np.maximum(cost, 1e-12), kind="stable")
     order = order[np.cumsum(cost[order]) <= requests]
     reasons = {
-        int(row): (one.plan, int(own))
-        for one in plans
-        for own, row in zip(one.plan.rows, one.rows[one.plan.rows], strict=True)
+        int(row): (offer.plan, int(own))
+        for offer in plans
+        for own, row in zip(offer.plan.rows, offer.rows[offer.plan.rows], strict=True)
     }
 
     def reason(row: int) -> str:
@@ -113,20 +113,20 @@ def by_value(plans: Sequence[Offered], requests: int) -> Plan:
     return Plan(tuple(keys[i] for i in order.tolist()), taken, gain[order], reason)
 
 
-def _falling(one: Offered) -> Floats:
-    return falling(one.value[one.plan.rows], one.cost[one.plan.rows])
+def _falling(offer: PlannedOffer) -> Floats:
+    return falling(offer.value[offer.plan.rows], offer.cost[offer.plan.rows])
 
 
 def shares(weight: Floats, source: SourceConfig) -> Floats:
-    """Return how much each page of a source counts: its share, times its weight."""
+    """Return the weights of pages, scaled to add up to the weight of their source."""
     share = weight / max(float(weight.sum()), 1e-12)
     return source.weight * share
 
 
 def market_value(view: View, share: Floats) -> Floats:
-    """Return what a fetch of each page buys now, in weighted quality-days.
+    """Return the value of a fetch of each page now, in weighted quality-days.
 
-    Nothing where a page is not asked for now, because it failed.
+    0 for a page that waits after a failure.
     """
     value = share * np.minimum(freshness_days(view), NEVER_SEEN)
     return np.where(view.ready, value, 0.0)

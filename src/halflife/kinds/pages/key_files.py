@@ -1,9 +1,10 @@
-"""Pushes without our token: who speaks for a host shows a key file there.
+"""Pushes without our token, proved by a key file on the host of the pages.
 
-As IndexNow has it, a sender names a key, and a file on the host of the pages holds it:
-``https://host/KEY.txt``, or another place (``keyLocation``), which then speaks for the
-pages in its folder and below. The file is fetched through the gate in the next turn of
-the source, and only then are the pushed pages hinted at. A proof is remembered.
+As in IndexNow, a sender names a key, and a file on the host of the pages contains it:
+``https://host/KEY.txt``, or another address (``keyLocation``), which then authorises
+pushes for the pages in its folder and below. The file is fetched through the gate in
+the next turn of the source, and only then do the pushed pages become hints. A proof is
+stored.
 """
 
 import re
@@ -30,53 +31,53 @@ from halflife.stores.notes.key_proofs import (
     Proofs,
 )
 
-HELD, MISSING = 1.0, 1.0 / 24.0  # days for which a proof, or a failed one, is believed
+HELD, MISSING = 1.0, 1.0 / 24.0  # days for which a proof, or a failed one, is valid
 KEPT = 30.0  # days after which a proof is forgotten
-MOST_CLAIMS = 20  # of a source that wait for a proof
+MOST_CLAIMS = 20  # claims of a source that wait for a proof
 MOST_PROOFS = 5  # requests for key files in one turn
-MOST_FAILED = 10  # key files of a host that were fetched in vain, in one day
+MOST_FAILED = 10  # failed key files of a host in one day
 ACCEPTED, PENDING, UNPROVEN, FOREIGN, CROWDED = 200, 202, 403, 422, 429
 _KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedPush:
-    """What a sender says: these pages have changed, and I may say so."""
+    """A push: the changed pages, and the claim of a key."""
 
     claim: KeyClaim
     urls: tuple[str, ...]
 
 
-def read_push(said: Mapping[str, Any]) -> KeyedPush | None:
-    """Return a push as IndexNow sends it; None if its pages are not of its host.
+def read_push(fields: Mapping[str, Any]) -> KeyedPush | None:
+    """Return a push in the format of IndexNow; None if its pages are not of its host.
 
     Raise ``UsageError`` if it cannot be read.
 
     >>> read_push({"key": "0123abcd", "url": "https://a.example/x"}).claim.location
     'https://a.example/0123abcd.txt'
     """
-    listed = said.get("urlList", [said.get("url")])
-    key, place = said.get("key"), said.get("keyLocation")
-    texts = listed if isinstance(listed, list) else []
-    if not texts or not all(isinstance(one, str) for one in texts):
+    addresses = fields.get("urlList", [fields.get("url")])
+    key, key_location = fields.get("key"), fields.get("keyLocation")
+    texts = addresses if isinstance(addresses, list) else []
+    if not texts or not all(isinstance(text, str) for text in texts):
         raise UsageError("name the pages that have changed: url, or urlList")
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise UsageError("key: 8 to 128 letters, digits and dashes")
     if len(texts) > pushed_hints.MOST_URLS:
         raise UsageError(f"a push has at most {pushed_hints.MOST_URLS} addresses")
-    if place is not None and not isinstance(place, str):
+    if key_location is not None and not isinstance(key_location, str):
         raise UsageError("keyLocation: not an address")
     urls = tuple(canonical(url) for url in texts)
     scheme, host = urlsplit(urls[0]).scheme, host_of(urls[0])
-    location = canonical(place or f"{scheme}://{host}/{key}.txt")
+    location = canonical(key_location or f"{scheme}://{host}/{key}.txt")
     push = KeyedPush(KeyClaim(location, key), urls)
-    named = said.get("host", host)
-    is_whole = named in (host, host.partition(":")[0]) and "?" not in location
-    return push if is_whole and all(covers(location, url) for url in urls) else None
+    claimed_host = fields.get("host", host)
+    is_valid = claimed_host in (host, host.partition(":")[0]) and "?" not in location
+    return push if is_valid and all(covers(location, url) for url in urls) else None
 
 
 def covers(location: str, url: str) -> bool:
-    """Say whether a key file speaks for a page: same host, and in or below its folder.
+    """Return whether a key file covers a page: same host, in or below its folder.
 
     >>> covers("https://a.example/x/key.txt", "https://a.example/x/y/z")
     True
@@ -89,15 +90,15 @@ def covers(location: str, url: str) -> bool:
 
 
 def submit(store: Store, config: Config, push: KeyedPush, now: float) -> int:
-    """Take in a push; return its status, as IndexNow numbers them.
+    """Record a push; return its status, numbered as in IndexNow.
 
-    Pages that nobody keeps are passed over; the answer is the same as for others.
+    Pages that no source keeps are ignored, with the same status as for others.
     """
     by_source: dict[str, list[str]] = {}
-    mine = {source.name for source in PagesConfig.among(config.source)}
+    own = {source.name for source in PagesConfig.among(config.source)}
     for url in push.urls:
         owner = store.source_of(url)
-        if owner is not None and owner in mine:
+        if owner is not None and owner in own:
             by_source.setdefault(owner, []).append(url)
     statuses = [
         _submit(store, source, push.claim, keys, now)
@@ -110,7 +111,7 @@ def _submit(
     store: Store, source: str, claim: KeyClaim, keys: Sequence[str], now: float
 ) -> int:
     proof = (KEY_PROOFS.load(store, source) or {}).get(claim)
-    if proof is not None and _stands(proof, now):
+    if proof is not None and _is_valid(proof, now):
         if not proof.holds:
             return UNPROVEN
         pushed_hints.keep(store, source, keys, now)
@@ -125,18 +126,18 @@ def _submit(
     return PENDING
 
 
-def _stands(proof: KeyProof, now: float) -> bool:
+def _is_valid(proof: KeyProof, now: float) -> bool:
     return 0.0 <= now - proof.at < (HELD if proof.holds else MISSING)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyDesk:
-    """Fetches the key files of those who have pushed.
+class KeyFileChecker:
+    """Fetches the key files of senders that have pushed.
 
     Attributes:
         store: Where claims and proofs are kept.
-        gate: The way out.
-        terms: On what terms each source is asked; without its secrets.
+        gate: The gate to the network.
+        terms: How requests for each source are sent; without its secrets.
 
     """
 
@@ -145,14 +146,14 @@ class KeyDesk:
     terms: Mapping[str, Access]
 
     async def begin_turn(self, purse: Purse, now: float) -> None:
-        """Prove what was claimed; what is proven becomes hints."""
+        """Check waiting claims; the pages of proved ones become hints."""
         left = MOST_PROOFS
         for source in self.terms:
             waiting = KEY_CLAIMS.load(self.store, source)
             if not waiting:
                 continue
-            known = KEY_PROOFS.load(self.store, source) or {}
-            proofs = {c: p for c, p in known.items() if abs(now - p.at) < KEPT}
+            stored = KEY_PROOFS.load(self.store, source) or {}
+            proofs = {c: p for c, p in stored.items() if abs(now - p.at) < KEPT}
             left = await self._prove(source, waiting, proofs, purse, left)
             KEY_PROOFS.save(self.store, proofs, source)
             KEY_CLAIMS.save(self.store, waiting, source)
@@ -160,14 +161,14 @@ class KeyDesk:
     async def _prove(
         self, source: str, waiting: Claims, proofs: Proofs, purse: Purse, left: int
     ) -> int:
-        """Prove claims in their order; return how many more may be, in this turn."""
+        """Check claims in their order; return how many more this turn may check."""
         for claim in list(waiting):
             now, proof = self.gate.clock(), proofs.get(claim)
-            if proof is None or not _stands(proof, now):
+            if proof is None or not _is_valid(proof, now):
                 if not left or purse.left <= 0:
                     break
                 if proof is None and _failed(proofs, claim, now) >= MOST_FAILED:
-                    del waiting[claim]  # somebody guesses keys
+                    del waiting[claim]  # the sender is guessing keys
                     continue
                 left -= 1
                 holds = await self._holds(source, claim, purse)
@@ -180,9 +181,9 @@ class KeyDesk:
         return left
 
     async def _holds(self, source: str, claim: KeyClaim, purse: Purse) -> bool | None:
-        """Say whether a file holds a key; None if there is no request left.
+        """Return whether a file contains a key; None if there is no request left.
 
-        A redirect proves nothing: it may lead to whoever wants to be believed.
+        A redirect proves nothing: it may lead to any other host.
         """
         try:
             answer = await self.gate.get(
@@ -198,9 +199,9 @@ class KeyDesk:
 
 
 def _failed(proofs: Proofs, claim: KeyClaim, now: float) -> int:
-    """Return how many key files of a host were fetched in vain within a day."""
+    """Return how many key files of a host failed within a day."""
     host = host_of(claim.location)
     return sum(
-        not proof.holds and now - proof.at < 1.0 and host_of(one.location) == host
-        for one, proof in proofs.items()
+        not proof.holds and now - proof.at < 1.0 and host_of(other.location) == host
+        for other, proof in proofs.items()
     )

@@ -1,4 +1,4 @@
-"""Who hears of the answers of pages, besides the log; and looks page by page."""
+"""Protocols for learning from the answers of pages; observations grouped by page."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
@@ -9,37 +9,37 @@ from halflife.net.access import Answer
 from halflife.net.addresses import host_of
 from halflife.readers.maps import MapEntry
 
-_FUTURE = 1.0  # days; a date further ahead than that is a mistake
+_FUTURE = 1.0  # days; a later date is an error
 
 
 class Admission(Protocol):
-    """Chooses which of the pages that a map names may become known."""
+    """Chooses which pages listed by a map may become known."""
 
     def admit(
         self, key: str, kind: str, hints: Sequence[Observation]
     ) -> list[Observation]:
-        """Return the hints of a map that may count."""
+        """Return the admitted hints of a map."""
         ...
 
 
 class PromiseLearner(Protocol):
-    """Hears for how long pages say to stay as they are."""
+    """Records how long pages promise not to change."""
 
     def learn(
         self, held: Observation | None, look: Observation, answer: Answer
     ) -> None:
-        """Take in what a page promises now, and whether it kept its last promise."""
+        """Record a page's new promise, and whether it kept its last one."""
         ...
 
     def save(self) -> None:
-        """Write down what was learned; a round of requests is over."""
+        """Store what was learned, after a round of requests."""
         ...
 
 
 def by_page(
     looks: Iterable[Observation],
 ) -> Iterator[tuple[Observation, list[Observation]]]:
-    """Return each look with the hints that stand behind it."""
+    """Return each observation with the hints that follow it."""
     page: Observation | None = None
     hints: list[Observation] = []
     for look in looks:
@@ -56,7 +56,7 @@ def by_page(
 def hint(
     entry: MapEntry, source: str, weight: float, at: float, kind: str = ""
 ) -> Observation:
-    """Return what a map claims of a page; ``kind`` says which kind of map it is."""
+    """Return a map entry as a hint; ``kind`` is the kind of the map."""
     modified = entry.modified
     if modified is not None and modified > at + _FUTURE:
         modified = None

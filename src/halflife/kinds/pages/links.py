@@ -1,4 +1,4 @@
-"""Links of a web page: finding them, one spelling for each, and which to follow."""
+"""Links of a web page: extraction, normal form, and scope of a crawl."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,9 @@ from halflife.readers.characters import unescape
 MOST = 1000  # links of one page
 LONGEST = 2000  # characters of an address
 DEEPEST = 24  # folders of an address
-_TAGS = 20_000  # tags with an address that are looked at
-_ATTRIBUTES = 1 << 13  # characters of a tag in which attributes are looked for
-# As in ``text``: no tree is built and no character is looked at twice.
+_TAGS = 20_000  # tags with an address that are read
+_ATTRIBUTES = 1 << 13  # characters of a tag that are searched for attributes
+# As in ``text``: no tree is built and no character is read twice.
 _REST = r"""[^>=]*+(?:=(?:\s*+(?:"[^"]*+"|'[^']*+'))?+[^>=]*+)*+>?"""
 _TAG = re.compile(
     rf"""<(?:
@@ -33,7 +33,7 @@ _ATTRIBUTE = re.compile(
     r"""(?<![\w:-])([a-zA-Z][\w:-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))"""
 )
 _PAGES = {"a": "href", "area": "href", "frame": "src", "iframe": "src", "link": "href"}
-_TURNS = frozenset({"next", "prev"})  # of a link element, what leads to a page
+_TURNS = frozenset({"next", "prev"})  # relations of link elements that lead to a page
 _BLANKS = re.compile(r"[\t\n\r]")
 _ENDINGS = re.compile(
     r"(?i)\.(?:7z|avi|bmp|bz2|css|dmg|eot|exe|flv|gif|gz|ico|iso|jar|jpe?g|js|m4[av]"
@@ -46,14 +46,13 @@ _NUMBER = re.compile(r"[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class FoundLinks:
-    """What a page says of where it leads.
+    """The links of a page.
 
     Attributes:
-        to: The keys of the pages it links to, each once, in their order.
-        canonical: The key under which it wants to be known; empty if none.
-        urls: Of keys that lack a part of the URL, the URL as it was found first.
-        languages: The keys of its versions in other languages (``hreflang``), and the
-            tags of these languages.
+        to: The keys of the pages it links to, without duplicates, in order.
+        canonical: The key of its canonical address; empty if none.
+        urls: The first URL found for each key that differs from it.
+        languages: The language tag of each of its versions (``hreflang``), by key.
 
     """
 
@@ -64,41 +63,43 @@ class FoundLinks:
 
 
 def read_links(page: str, url: str) -> FoundLinks:
-    """Return where a web page at ``url`` leads.
+    """Return the links of a web page at ``url``.
 
     Links are those of ``a``, ``area``, frames, and ``link`` with ``rel`` next or
-    prev. ``base`` is respected, and so is the wish that a link, or any link of the
-    page, be not followed (``nofollow``). No more than ``MOST`` links are read.
+    prev. ``base`` and ``nofollow`` (of a link or of the page) are respected. At most
+    ``MOST`` links are read.
 
     >>> read_links('<base href="/b/"><a href="c#top">x</a>', "http://example.org/")
     FoundLinks(to=('http://example.org/b/c',), canonical='', urls={})
     """
-    base, based, home, open_to_all = _Base(url), False, "", True
+    base, has_base, canonical_key, may_follow = _Base(url), False, "", True
     to: dict[str, str] = {}
-    spoken: dict[str, str] = {}
+    languages: dict[str, str] = {}
     for name, attributes in read_tags(page):
         if name == "meta":
-            open_to_all = open_to_all and not _closed(attributes)
-        elif name == "base" and not based and "href" in attributes:
-            based = True
+            may_follow = may_follow and not _forbids_following(attributes)
+        elif name == "base" and not has_base and "href" in attributes:
+            has_base = True
             base = _Base(_joined(base.url, attributes["href"]) or base.url)
-        elif _leads(name, attributes) and len(to) < MOST:
-            for key, found in _spelled(base, attributes[_PAGES[name]]):
+        elif _is_link(name, attributes) and len(to) < MOST:
+            for key, found in _targets(base, attributes[_PAGES[name]]):
                 to.setdefault(key, found)
-        elif name == "link" and "canonical" in _rel(attributes) and not home:
-            home = next(_spelled(base, attributes.get("href", "")), ("", ""))[0]
-        elif name == "link" and len(spoken) < MOST and _is_version(attributes):
+        elif name == "link" and "canonical" in _rel(attributes) and not canonical_key:
+            canonical_key = next(_targets(base, attributes.get("href", "")), ("", ""))[
+                0
+            ]
+        elif name == "link" and len(languages) < MOST and _is_version(attributes):
             tag = attributes["hreflang"].strip().lower()
-            for key, _ in _spelled(base, attributes.get("href", "")):
-                spoken.setdefault(key, tag)
-    if not open_to_all:
-        return FoundLinks((), home)
+            for key, _ in _targets(base, attributes.get("href", "")):
+                languages.setdefault(key, tag)
+    if not may_follow:
+        return FoundLinks((), canonical_key)
     urls = {k: u for k, u in to.items() if u != k}
-    return FoundLinks(tuple(to), home, urls, spoken)
+    return FoundLinks(tuple(to), canonical_key, urls, languages)
 
 
 def read_tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Return the tags of a page that can hold an address, and ``meta``, in order."""
+    """Return the tags of a page that can have an address, and ``meta``, in order."""
     seen = 0
     for tag in _TAG.finditer(page):
         if tag[1] is None:
@@ -113,7 +114,7 @@ def read_tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _is_version(attributes: dict[str, str]) -> bool:
-    """Say whether a link element names the page in another language."""
+    """Return whether a link element names a version in another language."""
     return "hreflang" in attributes and "alternate" in _rel(attributes)
 
 
@@ -121,15 +122,15 @@ def _rel(attributes: dict[str, str]) -> set[str]:
     return set(attributes.get("rel", "").lower().split())
 
 
-def _closed(meta: dict[str, str]) -> bool:
-    """Say whether a meta element asks robots not to follow links."""
-    wishes = set(re.split(r"[\s,]+", meta.get("content", "").lower()))
+def _forbids_following(meta: dict[str, str]) -> bool:
+    """Return whether a meta element tells robots not to follow links."""
+    directives = set(re.split(r"[\s,]+", meta.get("content", "").lower()))
     named = meta.get("name", "").strip().lower()
-    return named in {"robots", "halflife"} and bool(wishes & {"nofollow", "none"})
+    return named in {"robots", "halflife"} and bool(directives & {"nofollow", "none"})
 
 
-def _leads(name: str, attributes: dict[str, str]) -> bool:
-    """Say whether an element leads to a page that may be followed."""
+def _is_link(name: str, attributes: dict[str, str]) -> bool:
+    """Return whether an element is a link that may be followed."""
     if name not in _PAGES or not attributes.get(_PAGES[name]):
         return False
     rel = _rel(attributes)
@@ -137,7 +138,7 @@ def _leads(name: str, attributes: dict[str, str]) -> bool:
 
 
 def _joined(base: str, link: str) -> str:
-    """Return where a link leads; empty if that cannot be fetched."""
+    """Return the absolute URL of a link; empty if it cannot be fetched."""
     try:
         return resolve(base, _BLANKS.sub("", link.strip()))
     except UsageError:
@@ -145,7 +146,7 @@ def _joined(base: str, link: str) -> str:
 
 
 class _Base:
-    """What links of a page are relative to."""
+    """The base address of the links of a page."""
 
     __slots__ = ("folder", "prefix", "url")
 
@@ -156,9 +157,9 @@ class _Base:
         self.folder = parts.path.rpartition("/")[0] + "/"
 
     def plain(self, link: str) -> str:
-        """Return where a link leads if that is plain from its letters, as it mostly is.
+        """Return the URL of a link with a plain path; empty for any other link.
 
-        The full way takes ten times as long.
+        Most links are plain, and full resolution takes ten times as long.
         """
         path = link.partition("#")[0]
         if path.startswith(self.prefix + "/"):
@@ -170,8 +171,8 @@ class _Base:
         return self.prefix + path
 
 
-def _spelled(base: _Base, link: str) -> Iterator[tuple[str, str]]:
-    """Return the key of a link's target and its URL, if it is the address of a page."""
+def _targets(base: _Base, link: str) -> Iterator[tuple[str, str]]:
+    """Return the key and URL of a link's target, if it can be a page."""
     if len(link) > LONGEST:
         return
     url = base.plain(link)
@@ -181,9 +182,9 @@ def _spelled(base: _Base, link: str) -> Iterator[tuple[str, str]]:
 
 
 def spelled(url: str) -> str:
-    """Return the key under which a crawl knows a URL; empty if it cannot be fetched.
+    """Return the key of a URL in a crawl; empty if it cannot be fetched.
 
-    It lacks the fragment, session ids and the marks of campaigns, and nothing else.
+    The fragment, session ids and campaign parameters are removed.
 
     >>> spelled("http://example.org/a?utm_source=x&b=2&a=1#c")
     'http://example.org/a?b=2&a=1'
@@ -196,11 +197,11 @@ def spelled(url: str) -> str:
 
 
 def is_endless(url: str) -> bool:
-    """Say whether an address looks like one of endlessly many.
+    """Return whether an address looks like one of an endless series.
 
-    So it does when a folder comes three times in a row, a sequence of folders
-    twice in a row, or when there are more than ``DEEPEST`` folders: a relative
-    link on a server that answers any path alike makes such addresses.
+    That is so if a folder is repeated three times in a row or a sequence of folders
+    twice, or if there are more than ``DEEPEST`` folders. A relative link on a server
+    that gives the same answer for any path creates such addresses.
 
     >>> is_endless("http://example.org/a/b/a/b/"), is_endless("http://example.org/a/a")
     (True, False)
@@ -218,7 +219,7 @@ def is_endless(url: str) -> bool:
 
 
 def shape(url: str) -> str:
-    """Return what an address has in common with its variants; empty if none.
+    """Return the common form of an address and its variants; empty if it has none.
 
     Variants differ in the values of their query, or in the numbers of a date.
 
@@ -238,10 +239,10 @@ def shape(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which addresses belong to a site.
+    """The addresses that belong to a site.
 
     Attributes:
-        start: The address at which it begins; always in scope.
+        start: The address where the crawl starts; always in scope.
         within: ``host`` (its host), ``folder`` (its folder on its host), or
             patterns of whole addresses in which ``*`` stands for anything.
 
@@ -259,7 +260,7 @@ class Scope:
 
     @classmethod
     def of(cls, start: str, within: str | tuple[str, ...] = "host") -> Self:
-        """Return the scope of a site that begins at ``start``, in any spelling."""
+        """Return the scope of a site that starts at ``start``, in any spelling."""
         return cls(canonical(start), within)
 
     def __contains__(self, url: str) -> bool:
@@ -273,9 +274,9 @@ class Scope:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Say whether a text fits a pattern in which ``*`` stands for anything.
+    """Return whether a text matches a pattern in which ``*`` stands for anything.
 
-    It takes the time of one pass over the text, whatever the pattern.
+    The time is linear in the text, whatever the pattern.
 
     >>> matches("http://example.org/*/a*", "http://example.org/b/c/abc")
     True

@@ -1,7 +1,7 @@
-"""Many sources of pages at once: how good their copies are, and what requests buy.
+"""Forecasts and value curves of many sources of pages, computed together.
 
-What ``freshness_forecast`` and ``worths.Appraiser`` say of one source is computed
-here for thousands in a few passes over all pages.
+The results of ``freshness_forecast`` and ``engine.appraisal`` for one source are
+computed here for thousands in a few passes over all pages.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from halflife.models.quality import (
 )
 
 POINTS = 24  # of a curve
-LOWEST, HIGHEST = 1e-5, 0.9999  # prices of a look, as shares of the highest
+LOWEST, HIGHEST = 1e-5, 0.9999  # prices of a fetch, as shares of the highest
 _TABLE = np.geomspace(1e-4, 40.0, 4000)  # rate times interval
 
 
@@ -36,9 +36,9 @@ class OwnedPages:
     """Pages and the sources they belong to.
 
     Attributes:
-        view: What is believed of all pages.
-        code: The place of each page's source.
-        n: How many sources there are.
+        view: The view of all pages.
+        code: The number of each page's source.
+        n: The number of sources.
 
     """
 
@@ -52,14 +52,14 @@ class OwnedPages:
 
     @property
     def share(self) -> Floats:
-        """What part each page is of its source, by weight."""
+        """The share of each page in the weight of its source."""
         whole = np.maximum(self.total(self.view.weight), 1e-12)
         part: Floats = self.view.weight / whole[self.code]
         return part
 
 
-class Casts(NamedTuple):
-    """Mean, low and high of freshness; a row a source, a column a moment."""
+class FreshnessBounds(NamedTuple):
+    """Mean and bounds of freshness: a row for each source, a column for each time."""
 
     mean: Floats
     low: Floats
@@ -68,11 +68,11 @@ class Casts(NamedTuple):
 
 def forecasts(
     owned: OwnedPages, ahead: Floats, confidence: float = 0.95
-) -> tuple[Casts, Forecast]:
-    """Return the freshness of each source, and of all pages together.
+) -> tuple[FreshnessBounds, Forecast]:
+    """Return freshness forecasts of each source, and of all pages together.
 
-    As ``halflife.models.quality.freshness_forecast`` says it of each alone; both are
-    sums over the same pages, so one pass will do.
+    Equal to ``halflife.models.quality.freshness_forecast`` of each source; both are
+    sums over the same pages, so one pass is enough.
     """
     whole = owned.total(owned.view.weight)
     view = owned.view
@@ -93,17 +93,17 @@ def forecasts(
     together = Forecast(
         "freshness", owned.view.now + ahead, mean[-1], low[-1], high[-1], confidence
     )
-    return Casts(mean[:-1], low[:-1], high[:-1]), together
+    return FreshnessBounds(mean[:-1], low[:-1], high[:-1]), together
 
 
 def _sizes(owned: OwnedPages) -> Floats:
-    """Return how many pages each source has, and all have: a row a source."""
+    """Return the effective number of pages of each source, and of all together."""
     sums = (owned.total(owned.view.weight**power) for power in (1, 2))
     return effective_items(*(np.append(each, each.sum()) for each in sums))[:, None]
 
 
 class _Pairs(NamedTuple):
-    """Pairs of a source and a group that have pages in common.
+    """Pairs of a source and a group with pages in common.
 
     Attributes:
         of: The pair of each page.
@@ -119,20 +119,20 @@ class _Pairs(NamedTuple):
 
 def _pairs(owned: OwnedPages) -> _Pairs:
     group = owned.view.group
-    both = owned.code.astype(np.int64) * (int(group.max(initial=0)) + 1) + group
-    _, first, of = np.unique(both, return_index=True, return_inverse=True)
+    pair = owned.code.astype(np.int64) * (int(group.max(initial=0)) + 1) + group
+    _, first, of = np.unique(pair, return_index=True, return_inverse=True)
     return _Pairs(of.astype(np.int32), owned.code[first], group[first])
 
 
 class _Moments(NamedTuple):
-    """What adds up to mean and variance, weights as they are.
+    """The sums from which mean and variance follow, with unscaled weights.
 
     Attributes:
         mean: For each source, the sum of w S.
         alone: The sum of w^2 S (1 - S).
-        shared: What groups add as a whole.
+        shared: The variance that the groups of each source add.
         together: The same for all pages.
-        calm: The chance that nothing changed of each source, and of all.
+        calm: The chance that no page changed, for each source and for all.
 
     """
 
@@ -144,7 +144,7 @@ class _Moments(NamedTuple):
 
 
 def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
-    """Return the sums some days later, over all pages, some of them at a time."""
+    """Return the sums some days later over all pages, computed block by block."""
     view, n = owned.view, owned.n
     mean, alone, shared, together = np.zeros(n), np.zeros(n), np.zeros(n), 0.0
     of = owned.code if pairs is None else pairs.of
@@ -170,13 +170,13 @@ def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
 
 
 def _shares(moments: _Moments, whole: Floats) -> tuple[Floats, Floats]:
-    """Return mean and variance of what is fresh: each source, then all together."""
+    """Return mean and variance of the fresh share: each source, then all together."""
     total = max(float(whole.sum()), 1e-12)
-    each = np.append(np.maximum(whole, 1e-12), total)
+    weight = np.append(np.maximum(whole, 1e-12), total)
     variance = moments.alone + moments.shared
     all_ = float(moments.alone.sum()) + moments.together
-    mean: Floats = np.append(moments.mean, moments.mean.sum()) / each
-    return mean, np.append(variance, all_) / each**2
+    mean: Floats = np.append(moments.mean, moments.mean.sum()) / weight
+    return mean, np.append(variance, all_) / weight**2
 
 
 def worths(
@@ -185,13 +185,13 @@ def worths(
     weight: Floats,
     objective: Objective = "freshness",
 ) -> list[Worth | None]:
-    """Return what requests buy at each source; None where nothing was looked at.
+    """Return the value curve of each source; None where nothing was fetched.
 
-    At a price p of a request, a page of share w, rate r and cost c is looked at every
-    x / r days with U(x) = p c r / w, or never if no x does: all that any budget of its
-    source would do, so the prices draw the whole curve. For freshness, U(x) is
-    1 - (1 + x) exp(-x); for the harmonic loss, x - 1 + exp(-x). Bounds are left wide
-    open: for so many sources they take longer than all the rest.
+    At a price p of a request, a page of share w, rate r and cost c is fetched every
+    x / r days with U(x) = p c r / w, or never if there is no such x. Each price is the
+    optimum of some budget, so the prices trace the whole curve. For freshness, U(x) is
+    1 - (1 + x) exp(-x); for the harmonic loss, x - 1 + exp(-x). There are no bounds (0
+    and 1): for so many sources they would take longer than all the rest.
     """
     view, share = owned.view, owned.share
     first = share / np.maximum(view.rate * view.cost, 1e-12)  # the highest price
@@ -224,7 +224,7 @@ def worths(
 
 
 def _worth(name: str, weight: float, requests: Floats, mean: Floats) -> Worth:
-    """Return the curve through the points at which more requests are spent."""
+    """Return the curve through the points with increasing requests."""
     x, y = np.concatenate([[0.0], requests]), np.concatenate([[0.0], mean])
     kept = np.concatenate([[True], np.diff(np.maximum.accumulate(x)) > 1e-12])
     mean = np.maximum.accumulate(np.clip(y[kept], 0.0, 1.0))

@@ -1,10 +1,10 @@
-"""Discovery: what pages that maps and links have found may take of the budget.
+"""Limits on the requests for pages that maps and links have discovered.
 
-Pages that the settings name are fetched as soon as the budget's window has room. Pages
-that were found are not: whoever writes a sitemap could else spend the whole window, and
-leave nothing for other sources. Before its requests have come in, each source may spend
-an equal part of a quarter of the window on pages it has found. The rest comes out of
-the income, of which the policy gives found pages their share (``discovery``).
+Pages named in the settings are fetched as soon as the budget's window has room.
+Discovered pages are not: the author of a sitemap could otherwise use the whole window
+and leave nothing for other sources. In advance of its income, each source may spend an
+equal part of a quarter of the window on discovered pages. The rest is paid from the
+income, of which the policy gives discovered pages a share (``discovery``).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,18 +24,18 @@ from halflife.stores.notes.followed_maps import FOLLOWED_MAPS
 if TYPE_CHECKING:
     from halflife.kinds.pages.map_limits import MapLimits
 
-AHEAD = 0.25  # of the window, for all; as for the first look at a search or a form
+AHEAD = 0.25  # of the window, for all sources; as for the first fetch of other kinds
 
 
 def named(sources: Iterable[SourceConfig]) -> set[str]:
-    """Return the addresses of pages and maps that the settings name, as keys."""
+    """Return the keys of the pages and maps in the settings."""
     keys: set[str] = set()
     for source in PagesConfig.among(sources):
         keys |= _keys(source.addresses)
     return keys
 
 
-@lru_cache(maxsize=64)  # settings of many pages, which a service asks for at each turn
+@lru_cache(maxsize=64)  # a service calls it with many pages at each turn
 def _keys(urls: tuple[str, ...]) -> frozenset[str]:
     from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
 
@@ -45,9 +45,9 @@ def _keys(urls: tuple[str, ...]) -> frozenset[str]:
 def found_by(
     sources: Sequence[SourceConfig], source_of: Callable[[str], str]
 ) -> Callable[[str], str]:
-    """Return what names the source that has found a page; empty if nobody had to."""
-    known = named(sources)
-    return lambda key: "" if key in known else source_of(key)
+    """Return a function from a key to the source that discovered it; empty if named."""
+    named_keys = named(sources)
+    return lambda key: "" if key in named_keys else source_of(key)
 
 
 def first_requests(
@@ -57,10 +57,10 @@ def first_requests(
     evidence: Evidence,
     now: float,
 ) -> int:
-    """Return the requests for pages never tried that need not wait for their income.
+    """Return the requests for pages never tried that need not wait for income.
 
-    With one request more for the robots.txt of each of their hosts. A page that was
-    tried in vain waits its turn, or pages that are forbidden would keep the door open.
+    One more request for the robots.txt of each host is included. A page that failed
+    waits for income: forbidden pages would otherwise be paid in advance for ever.
     ``evidence`` is that of the sources.
     """
     untried = (evidence.looks == 0) & (evidence.failures == 0)
@@ -80,12 +80,12 @@ def first_requests(
     return len(chosen) + hosts
 
 
-class Parts:
-    """What is left of each source's equal part of the window, for pages it has found.
+class DiscoveryAllowance:
+    """The discovered pages that each source may still fetch in this window.
 
     Args:
         config: The settings.
-        store: What is known.
+        store: The store.
         sources: The sources of pages.
         clock: The time in days.
 
@@ -106,9 +106,9 @@ class Parts:
         self._counted = -1
 
     def __call__(self) -> dict[str, int]:
-        """Return how many found pages of each source may be fetched now.
+        """Return how many discovered pages of each source may be fetched now.
 
-        A source that has the budget to itself has no such limit.
+        A single source has no such limit.
         """
         if len(self._config.source) < 2:
             return {}
@@ -123,7 +123,7 @@ class Parts:
         }
 
     def _found(self) -> dict[str, Ints]:
-        """Return the rows of pages that each source has found."""
+        """Return the rows of the pages discovered by each source."""
         evidence = self._evidence
         given = np.zeros(len(evidence), dtype=np.bool_)
         rows = (evidence.row(key) for key in self._named)
@@ -133,10 +133,10 @@ class Parts:
 
 
 def equal_part(config: Config) -> int:
-    """Return what a source may spend on pages it has found before that has come in.
+    """Return the requests that a source may spend on discovered pages in advance.
 
-    That is an equal part of a quarter of the budget's window: what is spent ahead is
-    missing later, for all sources. Alone, a source may spend the whole window.
+    An equal part of a quarter of the budget's window: requests spent in advance are
+    missing later, for all sources. A single source may spend the whole window.
     """
     many = len(config.source)
     share = AHEAD / many if many > 1 else 1.0
@@ -144,36 +144,36 @@ def equal_part(config: Config) -> int:
 
 
 def _room(config: Config, tried_at: Floats, now: float) -> int:
-    """Return how many more of these pages a source's part of the window pays for."""
-    part = equal_part(config)
-    lately = int(np.count_nonzero(tried_at > now - config.budget.days))
-    return max(part - lately, 0)
+    """Return how many more of these pages the source's part of the window allows."""
+    allowance = equal_part(config)
+    recent = int(np.count_nonzero(tried_at > now - config.budget.days))
+    return max(allowance - recent, 0)
 
 
 def limits(store: Store, source: PagesConfig, evidence: Evidence) -> "MapLimits":
-    """Return which of the pages that a source's maps name may become known."""
+    """Return the limits on the pages that a source's maps may make known."""
     from halflife.kinds.pages.map_limits import MapLimits  # noqa: PLC0415  (slow)
 
     return MapLimits(
         named([source]),
         lambda key: evidence.row(key) is not None,
-        lambda: known(store, source.name),
+        lambda: item_count(store, source.name),
         most=source.most_pages,
         followed=FOLLOWED_MAPS.load(store, source.name) or (),
         keep=lambda marks: FOLLOWED_MAPS.save(store, tuple(marks), source.name),
     )
 
 
-def known(store: Store, source: str) -> int:
-    """Return how many items of a source are known."""
+def item_count(store: Store, source: str) -> int:
+    """Return the number of known items of a source."""
     return store.item_count([source])
 
 
 def full(store: Store, sources: Iterable[SourceConfig]) -> list[str]:
-    """Return a line for each source whose maps may make no more pages known."""
+    """Return a line for each source whose maps have reached the limit of pages."""
     return [
         f"{source.name}: the limit of {source.most_pages} pages is reached: "
         "set most higher for more"
         for source in PagesConfig.among(sources)
-        if not source.crawls and known(store, source.name) >= source.most_pages
+        if not source.crawls and item_count(store, source.name) >= source.most_pages
     ]

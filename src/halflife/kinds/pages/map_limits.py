@@ -1,10 +1,10 @@
-"""Limits on what maps lead to: how many pages, and how many maps, of one source.
+"""Limits on the pages and maps that the maps of one source make known.
 
-A sitemap, a sitemap index or a feed is written by somebody else, and some never end: an
-index that names another index, a map with new addresses at each visit. So the pages
-that maps may make known are limited for each source, and so are the maps that were not
-named in the settings. What is beyond a limit is not an error: the map is kept like any
-page, and it still tells of the pages that are known.
+Sitemaps, sitemap indexes and feeds are untrusted, and some never end: an index that
+names another index, or a map with new addresses at each fetch. So the pages that maps
+make known are limited for each source, and so are the maps that are not named in the
+settings. Exceeding a limit is not an error: the map is kept like any page, and it still
+gives hints about known pages.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -12,20 +12,20 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from halflife.core.observation import Observation
 from halflife.readers.text import fingerprint
 
-MAPS = 500  # maps of a source that other maps have led to, and that may name pages
+MAPS = 500  # maps of a source, found in other maps, that may make pages known
 INDEX = "sitemapindex"
 
 
 class MapLimits:
-    """Chooses which of the pages that a source's maps name become known.
+    """Chooses which pages listed by a source's maps become known.
 
     Args:
-        named: The addresses that the settings name; a map among them is trusted more.
-        is_known: Says whether an address is known already.
-        count: Returns how many pages of the source are known.
-        most: Pages that may be known.
-        followed: Marks of the maps that others have led to so far.
-        keep: Keeps these marks.
+        named: The addresses in the settings; a map among them is trusted more.
+        is_known: Returns whether an address is known already.
+        count: Returns the number of known pages of the source.
+        most: Most pages that may be known.
+        followed: Marks of the maps found in other maps so far.
+        keep: Stores these marks.
 
     """
 
@@ -42,30 +42,30 @@ class MapLimits:
         self._named, self._is_known, self._count = named, is_known, count
         self._most, self._keep = most, keep
         self._followed = dict.fromkeys(followed)
-        self._found = -1  # pages known; not counted yet
+        self._page_count = -1  # known pages; -1: not counted yet
 
     def admit(
         self, key: str, kind: str, hints: Sequence[Observation]
     ) -> list[Observation]:
-        """Return the hints of a map that may count, the others left out.
+        """Return the admitted hints of a map.
 
-        An index that the settings do not name may not name others: the sitemap
-        protocol has no index of indexes, and a chain of them has no end.
+        An index that is not in the settings may not name others: the sitemap protocol
+        has no index of indexes, and a chain of them may be endless.
         """
         known = [hint for hint in hints if self._is_known(hint.key)]
         if len(known) == len(hints):
             return known
         if key not in self._named and (kind == INDEX or not self._follow(key)):
             return known
-        if self._found < 0:
-            self._found = self._count()
-        room = max(self._most - self._found, 0)
+        if self._page_count < 0:
+            self._page_count = self._count()
+        room = max(self._most - self._page_count, 0)
         new = [hint for hint in hints if not self._is_known(hint.key)][:room]
-        self._found += len(new)
+        self._page_count += len(new)
         return [*known, *new]
 
     def _follow(self, key: str) -> bool:
-        """Say whether a map that others have led to may name pages."""
+        """Return whether a map found in another map may make pages known."""
         mark = fingerprint(key.encode())[:16]
         if mark not in self._followed:
             if len(self._followed) >= MAPS:

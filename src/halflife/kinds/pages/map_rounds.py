@@ -1,8 +1,8 @@
-"""Maps are read again in time: one request tells of many pages.
+"""Regular fetches of maps: one request gives hints about many pages.
 
-A sitemap or feed changes whenever a page of its site does. Taken for a page, it would
-be given up as one that changes too fast. But it names new pages, and those that have
-changed. So one request in twenty reads maps again, whatever they are worth as pages.
+A sitemap or feed changes whenever a page of its site does. The policy would give it up
+as a page that changes too fast. But it lists new and changed pages. So one request in
+twenty fetches maps, whatever their value as pages.
 """
 
 from collections.abc import Iterable
@@ -17,17 +17,17 @@ from halflife.policies.urgent import urgent_first
 
 SHARE = 0.05  # of a source's requests
 SOONEST = 1.0 / 24.0  # days between two reads of a map
-QUIET = 2.0  # times as long, if it was the same when last read
+QUIET = 2.0  # factor of the interval after a fetch without a change
 WHY = "it is a map: one request in 20 looks for new and changed pages"
 
 
 @dataclass(slots=True)
 class MapRounds:
-    """Says which maps are to be read again.
+    """The maps that are due to be fetched again.
 
     Attributes:
-        interval: Days between two reads, by the key of a map.
-        due: What is to be read in this turn.
+        interval: Days between two fetches, by the key of a map.
+        due: The maps to fetch in this turn.
 
     """
 
@@ -36,20 +36,20 @@ class MapRounds:
 
     @classmethod
     def of(cls, config: Config, sources: Iterable[PagesConfig]) -> "MapRounds":
-        """Return the rounds of the maps that settings name."""
+        """Return the rounds of the maps in the settings."""
         from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
 
-        each = SHARE * config.budget.pace / max(len(config.source), 1)
-        found: dict[str, float] = {}
+        pace = SHARE * config.budget.pace / max(len(config.source), 1)
+        intervals: dict[str, float] = {}
         for source in sources:
-            days = max(len(source.maps) / each, SOONEST)
-            found.update((canonical(url), days) for url in source.maps)
-        return cls(found)
+            days = max(len(source.maps) / pace, SOONEST)
+            intervals.update((canonical(url), days) for url in source.maps)
+        return cls(intervals)
 
     def begin_turn(self, evidence: Evidence, now: float) -> None:
-        """Find out which maps have waited long enough; those never read are not due.
+        """Update ``due``; maps never fetched are not in it.
 
-        As pages that nobody has seen, they come first anyway.
+        As pages never seen they come first anyway.
         """
         self.due.clear()
         for key, days in self.interval.items():
@@ -58,14 +58,14 @@ class MapRounds:
                 continue
             wait = days if evidence.changed[row] else QUIET * days
             late = now - float(evidence.tried_at[row]) >= wait
-            one = slice(row, row + 1)
-            rests = (
-                pause_left(evidence.failures[one], evidence.tried_at[one], now)[0] > 0
+            only = slice(row, row + 1)
+            is_paused = (
+                pause_left(evidence.failures[only], evidence.tried_at[only], now)[0] > 0
             )
-            if late and not rests:
+            if late and not is_paused:
                 self.due.add(key)
 
 
 def maps_first(inner: Policy, rounds: MapRounds) -> Policy:
-    """Return a policy that begins with maps that are due."""
+    """Return a policy that starts with maps that are due."""
     return urgent_first(inner, rounds.due, WHY) if rounds.interval else inner

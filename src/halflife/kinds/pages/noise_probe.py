@@ -1,4 +1,4 @@
-"""Fetching a page a second time, a moment later, to see what of it is noise."""
+"""Second fetches of pages, a moment later, that reveal noise."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,12 +18,12 @@ from halflife.readers.page_text import PageReading
 
 @dataclass(frozen=True, slots=True)
 class NoiseProbe:
-    """Fetches pages twice where that shows what is noise.
+    """Fetches a page a second time where that reveals noise.
 
     Attributes:
-        again: Fetches the page once more; the purse of the first fetch pays.
+        again: Fetches the page once more, paid from the purse of the first fetch.
         clock: The time in days.
-        memory: What is known of noise.
+        memory: The noise known so far.
         moment: Seconds between the two fetches.
 
     """
@@ -36,15 +36,15 @@ class NoiseProbe:
     async def learn(
         self, url: URL, answer: Answer, look: Observation, held: Observation | None
     ) -> bool:
-        """Say whether pages like this one are read otherwise now.
+        """Return whether the masks of pages like this one have changed.
 
-        ``look`` is what the ``answer`` showed. A second fetch that fails, or that the
-        budget does not reach, teaches nothing.
+        ``look`` is the observation of the ``answer``. A second fetch that fails, or
+        that the budget does not allow, changes nothing.
         """
         memory, key = self.memory, look.key
         memory.earn()
-        known = held is not None and held.seen is Seen.PRESENT
-        changed = known and held is not None and look.digest != held.digest
+        has_copy = held is not None and held.seen is Seen.PRESENT
+        changed = has_copy and held is not None and look.digest != held.digest
         if look.seen is not Seen.PRESENT:
             return False
         if not answer.body or (held is not None and held.raw == look.raw):
@@ -59,22 +59,24 @@ class NoiseProbe:
         if second is None:
             return False
         before, days = None, 0.0
-        if known and held is not None:
+        if has_copy and held is not None:
             before, days = memory.copy(key), self.clock() - held.at
-        versions, when = (first, second, before), (days, self.clock())
+        versions, timing = (first, second, before), (days, self.clock())
         masks = await read_in_thread(
-            key, _judged, memory.reading, versions, when, memory.masks(key)
+            key, _judge, memory.reading, versions, timing, memory.masks(key)
         )
         return memory.learn(key, masks)
 
     async def _check_masks(self, key: str) -> None:
-        """Learn that a page needed no mask for days: not one byte of it changed."""
+        """Record that an unchanged page needed no masks since the last check."""
         copy = self.memory.copy(key) if self.memory.is_check_due(key) else None
         if copy is not None:
             same, reading = (copy, copy, None), self.memory.reading
-            known = self.memory.masks(key)
-            when = 0.0, self.clock()
-            masks = await read_in_thread(key, _judged, reading, same, when, known)
+            masks_before = self.memory.masks(key)
+            timing = 0.0, self.clock()
+            masks = await read_in_thread(
+                key, _judge, reading, same, timing, masks_before
+            )
             self.memory.learn(key, masks)
 
     async def _again(self, url: URL) -> Content | None:
@@ -88,13 +90,13 @@ class NoiseProbe:
         return Content(answer.content_type, answer.body)
 
 
-def _judged(
+def _judge(
     reading: PageReading,
     versions: tuple[Content, Content, Content | None],
     when: tuple[float, float],
     masks: Mapping[Mask, int],
 ) -> dict[Mask, int]:
-    """Return the masks that versions of a page leave and ask for."""
+    """Return the masks after a check of versions of a page."""
     first, second, held = versions
     fetches = TwoFetches(
         tuple(reading.blocks(first)),

@@ -1,4 +1,4 @@
-"""What the page of a source of pages shows."""
+"""The web page of a source of pages."""
 
 import math
 
@@ -22,9 +22,9 @@ from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores import Store
 
 PAGE = 25  # items at a time
-MOST = 2000  # pages of which observations are drawn
-FEW = 5  # observations of a page below which its site says more than it does
-QUICK = 200_000  # pages up to which the chance of a change is computed for each
+MOST = 2000  # pages whose observations are plotted
+FEW = 5  # observations below which a page's rate comes mostly from its site
+QUICK = 200_000  # most pages for which the chance of a change is computed for each
 COLUMNS = (
     TableColumn("item", "page", "address"),
     TableColumn("changed", "chance it has changed", "share", "has changed"),
@@ -40,41 +40,41 @@ GROUP_COLUMNS = (
 )
 
 
-def page(asked: PageRequest[PagesConfig]) -> PageView:
-    """Return the pages that are likeliest out of date, and what was seen of them."""
-    wide = asked.panorama
-    if not isinstance(wide, PagesPanorama):
+def page(request: PageRequest[PagesConfig]) -> PageView:
+    """Return the pages that are most likely out of date, and their observations."""
+    panorama = request.panorama
+    if not isinstance(panorama, PagesPanorama):
         return PageView()
-    rows = wide.rows_of(asked.source.name)
+    rows = panorama.rows_of(request.source.name)
     if not rows.size:
         return PageView()
-    view, evidence = wide.outlook.view, wide.outlook.evidence
-    stale, rate = _stale(wide, rows), view.rate[rows]
+    view, evidence = panorama.outlook.view, panorama.outlook.evidence
+    stale, rate = _stale(panorama, rows), view.rate[rows]
     order = np.argsort(-np.where(np.isnan(stale), rate, stale), kind="stable")
     pages = max(1, -(-rows.size // PAGE))
-    number = min(max(asked.number, 1), pages)
+    number = min(max(request.number, 1), pages)
     shown = order[(number - 1) * PAGE : number * PAGE]
-    few = rows.size <= item_groups.MANY
-    keys = [view.keys[int(row)] for row in rows] if few else []
-    failing = wide.standings[asked.source.name].failing
+    is_small = rows.size <= item_groups.MANY
+    keys = [view.keys[int(row)] for row in rows] if is_small else []
+    failing = panorama.standings[request.source.name].failing
     looks, changes = view.looks[rows], view.changes[rows]
     return PageView(
         card=_card(rate, looks, changes, failing),
         columns=COLUMNS,
-        items=_items(asked.reading.store, wide, rows[shown], stale[shown]),
+        items=_items(request.reading.store, panorama, rows[shown], stale[shown]),
         number=number,
         pages=pages,
         parts=LinkedParts(
             "folder", GROUP_COLUMNS, item_groups.of_pages(keys, rate, stale)
         ),
-        timelines=_observed(asked.reading.store, evidence.number[rows], view.now),
-        failures=_failures(asked.reading.store, evidence.number[rows], view.now),
+        timelines=_observed(request.reading.store, evidence.number[rows], view.now),
+        failures=_failures(request.reading.store, evidence.number[rows], view.now),
     )
 
 
-def _stale(wide: PagesPanorama, rows: Ints) -> Floats:
-    """Return the chance that each page has changed; nan if that takes too long."""
-    view = wide.outlook.view
+def _stale(panorama: PagesPanorama, rows: Ints) -> Floats:
+    """Return the chance that each page has changed; nan if there are too many pages."""
+    view = panorama.outlook.view
     held = view.held[rows]
     if len(view) > QUICK:
         return np.where(held, np.nan, 1.0)
@@ -82,8 +82,10 @@ def _stale(wide: PagesPanorama, rows: Ints) -> Floats:
     return np.where(held, 1.0 - alive, 1.0)
 
 
-def _items(store: Store, wide: PagesPanorama, rows: Ints, stale: Floats) -> list[Row]:
-    view, evidence = wide.outlook.view, wide.outlook.evidence
+def _items(
+    store: Store, panorama: PagesPanorama, rows: Ints, stale: Floats
+) -> list[Row]:
+    view, evidence = panorama.outlook.view, panorama.outlook.evidence
     last = {
         row: store.failure_notes([(view.keys[row], float(evidence.tried_at[row]))])
         for row in rows[evidence.failures[rows] > 0].tolist()
@@ -105,16 +107,16 @@ def _items(store: Store, wide: PagesPanorama, rows: Ints, stale: Floats) -> list
 
 
 def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
-    """Say what is believed of pages, in plain sentences."""
+    """Describe the belief about pages in plain sentences."""
     if not looks.sum() and failing:
         pages = count(failing, "page")
         return [f"No fetch has succeeded yet: the last one failed for {pages}."]
     if not looks.sum():
-        return ["No page was fetched yet; nothing is believed of its pages."]
+        return ["No page was fetched yet, so nothing is known about their changes."]
     low, middle, high = np.quantile(rate, [0.1, 0.5, 0.9]).tolist()
     quiet = int(np.count_nonzero(changes == 0))
-    few = int(np.count_nonzero(looks < FEW))
-    said = [
+    few_looks = int(np.count_nonzero(looks < FEW))
+    sentences = [
         (
             f"A typical page changes about every {span(1.0 / middle)}: "
             f"{count(int(changes.sum()), 'change')} found in "
@@ -123,50 +125,55 @@ def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
         ),
     ]
     if rate.size >= FEW:
-        said.append(
+        sentences.append(
             f"One page in ten changes more often than every {span(1.0 / high)}, one in "
             f"ten less often than every {span(1.0 / low)}."
         )
-    if few:
-        said.append(
-            f"Prior: {count(few, 'page')} had fewer than {FEW} observations; how often "
-            "such a page changes is mostly taken from the other pages of its site."
+    if few_looks:
+        sentences.append(
+            f"Prior: {count(few_looks, 'page')} had fewer than {FEW} observations; "
+            "how often such a page changes is mostly taken from the other pages of its "
+            "site."
         )
     if quiet:
-        said.append(
+        sentences.append(
             f"Prior: {count(quiet, 'page')} never changed while observed; that the "
             "rate is small and not 0 is an assumption."
         )
     if failing:
-        said.append(
+        sentences.append(
             f"The last fetch failed for {count(failing, 'page')}; these are "
             "tried less often."
         )
-    return said
+    return sentences
 
 
 def _failures(store: Store, numbers: Ints, now: float) -> list[RunFailure]:
-    """Return what failed in runs of the last days, and how often."""
-    some = numbers[numbers >= 0][:MOST].tolist()
-    found: dict[tuple[int, str], RunFailure] = {}
-    for one in store.reports.failures(some, now - DAYS):
-        before = found.get((one.run, one.note))
+    """Return the failures in runs of the last days, with their number."""
+    sample = numbers[numbers >= 0][:MOST].tolist()
+    failures: dict[tuple[int, str], RunFailure] = {}
+    for failure in store.reports.failures(sample, now - DAYS):
+        before = failures.get((failure.run, failure.note))
         times = 1 if before is None else before.times + 1
-        found[one.run, one.note] = RunFailure(one.run, one.at, one.note, times)
-    return list(found.values())
+        failures[failure.run, failure.note] = RunFailure(
+            failure.run, failure.at, failure.note, times
+        )
+    return list(failures.values())
 
 
 def _observed(store: Store, numbers: Ints, now: float) -> list[Timeline]:
-    """Return fetches and changes on each of the last days."""
-    some = numbers[numbers >= 0][:MOST]
-    found = store.reports.observations(some.tolist(), math.floor(now) - DAYS + 1.0)
-    if not found:
+    """Return the fetches and changes of each of the last days."""
+    sample = numbers[numbers >= 0][:MOST]
+    observations = store.reports.observations(
+        sample.tolist(), math.floor(now) - DAYS + 1.0
+    )
+    if not observations:
         return []
-    at = np.array([moment for _, moment, _ in found])
-    changed = np.array([change for *_, change in found])
+    at = np.array([moment for _, moment, _ in observations])
+    changed = np.array([change for *_, change in observations])
     days = last_days(float(at.min()), now)
     looks, changes = daily(at, days), daily(at[changed], days)
-    title = "Fetches, and changes that they found"
+    title = "Fetches and changes found"
     if numbers.size > MOST:
         title += f" (of {MOST} pages)"
     counts = {"fetches without a change": looks - changes, "changes found": changes}

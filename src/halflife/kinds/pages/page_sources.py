@@ -1,4 +1,4 @@
-"""From the settings of sources to their pages on the network."""
+"""Build clients for pages from the settings of sources."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -12,8 +12,8 @@ from halflife.engine import network, targets
 from halflife.kinds.pages import crawl, map_discovery
 from halflife.kinds.pages.cache_promises import PromiseMemory
 from halflife.kinds.pages.client import PageClient, SiteSettings
-from halflife.kinds.pages.hubs import HubDesk, HubMemory
-from halflife.kinds.pages.key_files import KeyDesk
+from halflife.kinds.pages.hubs import HubMemory, HubSubscriber
+from halflife.kinds.pages.key_files import KeyFileChecker
 from halflife.kinds.pages.reading_memory import ReadingMemory
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.validators import ValidatorMemory
@@ -26,11 +26,11 @@ from halflife.stores import Store
 if TYPE_CHECKING:
     from halflife.kinds.pages.browser import Renderer
 
-MOST_KNOWN = 100_000  # items whose sources are remembered
+MOST_KNOWN = 100_000  # items whose sources are cached
 
 
 def site(source: PagesConfig) -> SiteSettings:
-    """Return what a source of pages is."""
+    """Return the settings for fetching the pages of a source."""
     return SiteSettings(
         access=network.access(source),
         text=source.text,
@@ -42,7 +42,7 @@ def site(source: PagesConfig) -> SiteSettings:
 
 
 def part_rules(source: PagesConfig) -> PartRules:
-    """Return which parts of a source's pages count; raise ``ConfigError``."""
+    """Return the rules for parts of a source's pages; raise ``ConfigError``."""
     try:
         return PartRules.of(source.only, source.ignore)
     except ConfigError as error:
@@ -52,7 +52,7 @@ def part_rules(source: PagesConfig) -> PartRules:
 def memory(
     source: PagesConfig, site: SiteSettings, store: Store, clock: Callable[[], float]
 ) -> ReadingMemory:
-    """Return how the pages of a source were read, and what of them is noise."""
+    """Return the memory of how the pages of a source were read, and of noise."""
     share = 0.0 if source.text == "raw" else source.noise
     return ReadingMemory(store, source.name, site.reading, clock=clock, share=share)
 
@@ -61,7 +61,7 @@ def memory(
 async def rendering(
     gate: Gate, chosen: Iterable[PagesConfig]
 ) -> AsyncIterator["Renderer | None"]:
-    """Hold a browser during the block, if a source needs one."""
+    """Keep a browser open during the block, if a source needs one."""
     if not any(source.render == "browser" for source in chosen):
         yield None
         return
@@ -77,34 +77,34 @@ async def rendering(
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """Whose pages are whose, and the browser that renders some of them."""
+    """The owners of pages, and the browser that renders some of them."""
 
     owner: "Ownership"
     renderer: "Renderer | None" = None
 
 
 def shown_site(source: PagesConfig, renderer: "Renderer | None") -> SiteSettings:
-    """Return what a source is; its pages are rendered if its settings say so."""
+    """Return the settings of a source, rendered by the browser if it asks for that."""
     if renderer is None or source.render != "browser":
         return site(source)
     return replace(site(source), render=partial(renderer.render, source.name))
 
 
 class Ownership:
-    """Which source each item belongs to, also those found on the way."""
+    """The source of each item, including items found during the run."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._source: dict[str, str] = {}
 
     def know(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Take in items and their sources, so that nobody has to ask."""
+        """Cache the sources of items."""
         if len(self._source) >= MOST_KNOWN:
             self._source.clear()
         self._source.update(pairs)
 
     def url_of(self, key: str) -> str:
-        """Return what is sent for an item."""
+        """Return the URL to request for an item."""
         return self._store.url_of(key)
 
     def __call__(self, key: str) -> str:
@@ -121,13 +121,13 @@ class Ownership:
 
 def callers(
     gate: Gate, config: Config, store: Store, chosen: Iterable[PagesConfig]
-) -> tuple[HubDesk | None, KeyDesk | None]:
-    """Return what deals with those who call us, as far as the settings let them.
+) -> tuple[HubSubscriber | None, KeyFileChecker | None]:
+    """Return the handlers of hubs and of pushes, if the settings enable them.
 
-    They are asked on the terms of each source, without its secrets.
+    Their requests use the access settings of each source, without its secrets.
     """
-    given = config.serve
-    if not (given.callback or given.indexnow):
+    settings = config.serve
+    if not (settings.callback or settings.indexnow):
         return None, None
     terms = {
         source.name: Access(
@@ -138,15 +138,15 @@ def callers(
         for source in chosen
     }
     return (
-        HubDesk(store, gate, terms) if given.callback else None,
-        KeyDesk(store, gate, terms) if given.indexnow else None,
+        HubSubscriber(store, gate, terms) if settings.callback else None,
+        KeyFileChecker(store, gate, terms) if settings.indexnow else None,
     )
 
 
 def _learning(
     site: SiteSettings, source: PagesConfig, config: Config, store: Store
 ) -> SiteSettings:
-    """Return a site that learns what its hosts say of changes, and whom to believe."""
+    """Return settings with the memories of validators, hubs and promises."""
     base = config.serve.callback
     return replace(
         site,
@@ -157,9 +157,9 @@ def _learning(
 
 
 def promise_memory(store: Store, source: PagesConfig) -> PromiseMemory:
-    """Return what pages promised; no promise outlasts an interval or a target."""
-    asked = targets.level(source)
-    level = 0.0 if asked is None else asked[0]
+    """Return the memory of promises; an interval or a target limits each promise."""
+    goal = targets.level(source)
+    level = 0.0 if goal is None else goal[0]
     return PromiseMemory(store, source.name, targets.latest(source), level)
 
 
@@ -172,20 +172,22 @@ def pages(
     store: Store | None = None,
     renderer: "Renderer | None" = None,
 ) -> PageClient:
-    """Return the sources that the settings name, as one source of pages.
+    """Return one client for the pages of all sources in the settings.
 
-    With a ``store`` it says where the pages of sites lead, and what maps name is
-    limited by what the store knows. ``renderer`` shows pages as a browser does.
+    With a ``store`` it follows the links of crawled sites, and the pages listed by maps
+    are limited by the store's known pages. ``renderer`` renders pages in a browser.
     """
     chosen = list(chosen)
     sites = {source.name: shown_site(source, renderer) for source in chosen}
     if store is not None:
         evidence = store.evidence(tuple(sites))
         for source in chosen:
-            known = sites[source.name]
-            read = memory(source, known, store, gate.clock)
-            known = _learning(replace(known, memory=read), source, config, store)
-            sites[source.name] = known
+            settings = sites[source.name]
+            reading = memory(source, settings, store, gate.clock)
+            settings = _learning(
+                replace(settings, memory=reading), source, config, store
+            )
+            sites[source.name] = settings
             if source.crawls:
                 sites[source.name] = crawl.following(source, sites[source.name])
             else:

@@ -1,4 +1,4 @@
-"""All pages at one moment, by the sources that they belong to."""
+"""All pages at one moment, by source."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -19,17 +19,17 @@ from halflife.kinds.pages.source_rows import rows_of
 from halflife.kinds.protocol import Description, Known, Reading
 from halflife.policies.best_schedule import BestSchedule
 
-NOT_VALUED = "what its policy makes of requests, `halflife whatif` says"
-CURVES = ("freshness", "harmonic")  # losses for which schedules of many are quick
-FEW_FAILING = 20  # of each source, of which it is asked why
-FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised alone
+NOT_VALUED = "run `halflife whatif` for the value of requests under its policy"
+CURVES = ("freshness", "harmonic")  # losses with a fast computation for many sources
+FEW_FAILING = 20  # failing pages of each source whose reasons are read
+FEW_SOURCES, FEW_PAGES = 64, 50_000  # up to these each source is appraised by itself
 
 
 class PagesPanorama:
     """All sources of pages at one moment.
 
     Args:
-        reading: What is known.
+        reading: The stored state.
         sources: The sources.
         ahead: The days from now for which freshness is forecast.
 
@@ -43,11 +43,11 @@ class PagesPanorama:
             reading.config, reading.store, sources, reading.now
         )
         self.owned = self._owned(reading)
-        self.standings, together = self._described(ahead)
+        self.standings, together = self._standings(ahead)
         self.together = together if len(self.owned.view) else None
 
     def _owned(self, reading: Reading) -> OwnedPages:
-        """Return which source each page belongs to; of a stranger the first."""
+        """Return the source of each page; the first for a page of unknown source."""
         names = [source.name for source in self.sources]
         evidence = self.outlook.evidence
         code = np.zeros(len(evidence), dtype=np.intp)
@@ -58,8 +58,8 @@ class PagesPanorama:
                 code[found[name]] = i
         return OwnedPages(self.outlook.view, code, len(names))
 
-    def _described(self, ahead: Floats) -> tuple[dict[str, SourceStanding], Forecast]:
-        """Return each source with its freshness from now on, and that of all."""
+    def _standings(self, ahead: Floats) -> tuple[dict[str, SourceStanding], Forecast]:
+        """Return the standing of each source, and the forecast of all pages."""
         owned, view, evidence = self.owned, self.owned.view, self.outlook.evidence
         casts, together = many.forecasts(owned, ahead)
         items = np.bincount(owned.code, minlength=owned.n)
@@ -69,30 +69,32 @@ class PagesPanorama:
         last = np.full(owned.n, -np.inf)
         np.maximum.at(last, owned.code, evidence.last_at)
         failed = self._failed()
-        found = {}
+        standings = {}
         for i, source in enumerate(self.sources):
             usual = float(rate[i]) if held[i] else nan
             about = Description("freshness", int(items[i]), float(last[i]), usual)
             at = view.now + ahead if held[i] else np.zeros(0)
             mean, low, high = (bound[i, : at.size] for bound in casts)
             cast = Forecast("freshness", at, mean, low, high)
-            some = failed.get(i, ())
-            found[source.name] = SourceStanding(about, cast, int(failing[i]), some)
-        return found, together
+            failing_items = failed.get(i, ())
+            standings[source.name] = SourceStanding(
+                about, cast, int(failing[i]), failing_items
+            )
+        return standings, together
 
     def _failed(self) -> dict[int, list[FailingItem]]:
-        """Return some of the pages that fail, by the place of their source."""
-        evidence, found = self.outlook.evidence, dict[int, list[FailingItem]]()
+        """Return some failing pages by the number of their source."""
+        evidence, failed = self.outlook.evidence, dict[int, list[FailingItem]]()
         for row in np.flatnonzero(evidence.failures > 0).tolist():
-            mine = found.setdefault(int(self.owned.code[row]), [])
-            if len(mine) < FEW_FAILING:
-                one = int(evidence.number[row]), float(evidence.last_at[row])
-                mine.append(FailingItem(*one))
-        return found
+            of_source = failed.setdefault(int(self.owned.code[row]), [])
+            if len(of_source) < FEW_FAILING:
+                item = int(evidence.number[row]), float(evidence.last_at[row])
+                of_source.append(FailingItem(*item))
+        return failed
 
     @cached_property
     def names(self) -> dict[str, int]:
-        """The places of sources among each other, by their names."""
+        """The number of each source by its name."""
         return {source.name: i for i, source in enumerate(self.sources)}
 
     @cached_property
@@ -102,21 +104,21 @@ class PagesPanorama:
         return order, np.concatenate([[0], np.cumsum(sizes)])
 
     def rows_of(self, name: str) -> Ints:
-        """Return the places of a source's pages in the view."""
+        """Return the rows of a source's pages in the view."""
         order, edge = self._by_source
         at = self.names[name]
         return order[edge[at] : edge[at + 1]]
 
     @property
     def is_vast(self) -> bool:
-        """Whether it takes long to say what requests buy at each source."""
+        """Whether appraising each source by itself takes too long."""
         return len(self.sources) > FEW_SOURCES or len(self.owned.view) > FEW_PAGES
 
     def worths(self) -> list[Known]:
-        """Return about what requests buy at each source, without bounds.
+        """Return approximate value curves of all sources, without bounds.
 
-        Only where a policy keeps about the best schedule: to value any other takes
-        long, and is left to ``halflife whatif``.
+        Only for policies that approach the best schedule; valuing any other takes
+        long and is left to ``halflife whatif``.
         """
         sources = self.sources
         weight = np.array([source.weight for source in sources])
@@ -137,7 +139,7 @@ class PagesPanorama:
         return known
 
     def _objective(self, source: PagesConfig) -> Objective | None:
-        """Return what the schedule of a source's policy is the best for, if it is."""
+        """Return the objective of the policy's schedule; None if unknown."""
         schedule = bootstrap.strategy(self._config, [source]).schedule
         return schedule.objective if isinstance(schedule, BestSchedule) else None
 

@@ -1,9 +1,9 @@
-"""Being told that pages have changed, as IndexNow does it: a push is a hint.
+"""Pushes of changed pages, as in IndexNow: a push is a hint.
 
-Whoever has the token of the service may say which pages have changed. That is not
-believed at once: it is a hint like a sitemap's date, kept until the next turn, and
-worth what the pushes of its host have proved to be worth. What a hub announces is kept
-likewise, and trusted apart.
+A client with the token of the service may report changed pages. A report is a hint like
+a sitemap's date: it is stored until the next turn, and trusted as far as earlier pushes
+for its host proved true. Announcements of hubs are stored in the same way, and trusted
+separately.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,18 +18,18 @@ from halflife.stores import Run, Store
 from halflife.stores.notes import NoteKind
 from halflife.stores.notes.pushed_hints import HUB_HINTS, PUSHED_HINTS
 
-MOST_URLS = 10_000  # of one push, as in IndexNow
+MOST_URLS = 10_000  # in one push, as in IndexNow
 MOST_WAITING = 10_000  # of a source, until its next turn
 _KINDS = {"push": PUSHED_HINTS, "hub": HUB_HINTS}
 
 
 @dataclass(frozen=True, slots=True)
 class PushOutcome:
-    """What became of a push.
+    """The result of a push.
 
     Attributes:
-        accepted: Pages that are kept, and will be fetched sooner if hints proved true.
-        unknown: Addresses of pages that no source keeps; they are forgotten.
+        accepted: Pages with a stored hint.
+        unknown: Addresses that no source keeps; they are ignored.
         full: Pages for which there was no room until the next turn.
 
     """
@@ -40,12 +40,12 @@ class PushOutcome:
 
 
 def push(store: Store, config: Config, urls: Sequence[str], now: float) -> PushOutcome:
-    """Keep hints that pages have changed; pages that nobody keeps are passed over."""
+    """Store hints that pages have changed; ignore pages that no source keeps."""
     from halflife.net.addresses import canonical  # noqa: PLC0415  (slow)
 
     if len(urls) > MOST_URLS:
         raise UsageError(f"a push has at most {MOST_URLS} addresses")
-    mine = {source.name for source in PagesConfig.among(config.source)}
+    own = {source.name for source in PagesConfig.among(config.source)}
     by_source: dict[str, dict[str, None]] = {}
     unknown = 0
     for url in dict.fromkeys(urls):
@@ -54,7 +54,7 @@ def push(store: Store, config: Config, urls: Sequence[str], now: float) -> PushO
         except UsageError:
             key = ""
         owner = store.source_of(key) if key else None
-        if owner in mine and owner is not None:
+        if owner in own and owner is not None:
             by_source.setdefault(owner, {})[key] = None
         else:
             unknown += 1
@@ -72,7 +72,7 @@ def keep(
     now: float,
     note: NoteKind[dict[str, float]] = PUSHED_HINTS,
 ) -> int:
-    """Keep hints until the next turn of a source; return for how many there is room."""
+    """Store hints until the next turn of a source; return how many fit."""
     waiting = note.load(store, source) or {}
     taken = 0
     for key in keys:
@@ -84,12 +84,12 @@ def keep(
 
 
 def take(store: Store, run: Run) -> int:
-    """Write hints that were pushed into the log of a run; return how many.
+    """Append stored hints to the log of a run; return how many.
 
-    They are removed once they are written: a crash between the two writes them again,
-    which changes nothing.
+    They are removed after they were appended: a crash between the two appends them
+    again, which changes nothing.
     """
-    many = 0
+    total = 0
     for source, (kind, note) in product(run.sources, _KINDS.items()):
         waiting = note.load(store, source)
         if not waiting:
@@ -100,5 +100,5 @@ def take(store: Store, run: Run) -> int:
         )
         store.append(run, Looks.of(hints))
         note.remove(store, source)
-        many += len(waiting)
-    return many
+        total += len(waiting)
+    return total

@@ -1,4 +1,4 @@
-"""Pages of which half are chosen for being stale, and half by lot."""
+"""Plans with half of the pages chosen as stale, and half at random."""
 
 from dataclasses import dataclass
 
@@ -12,32 +12,34 @@ from halflife.policies import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class HalfDrawn:
-    """A policy that looks at the best pages, and at as many that chance names.
+class HalfRandomPolicy:
+    """A policy that fetches the best pages, and as many random ones.
 
-    Busy times of pages that hardly ever change are seen by these alone.
+    Only the random ones detect busy times of pages that rarely change.
 
     Attributes:
-        policy: What says which are best.
+        policy: Chooses the best pages.
 
     """
 
     policy: Policy
 
     def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
-        """Return the best, then pages drawn by lot; of a single one a coin decides."""
+        """Return the best pages, then random ones; chance decides about one page."""
         half = (budget.requests + int(rng.random() < 0.5)) // 2
         best = self.policy(view, Budget(half), rng) if half else no_plan()
         if half and not len(best):
             return best
-        left = view.ready & view.held & ~view.looked & (view.room > 0)
-        left[best.rows] = False
-        rows = np.flatnonzero(left)
+        candidates = view.ready & view.held & ~view.looked & (view.room > 0)
+        candidates[best.rows] = False
+        rows = np.flatnonzero(candidates)
         drawn = rng.permutation(rows)[: budget.requests - len(best)]
-        mine = frozenset(drawn.tolist())
+        is_drawn = frozenset(drawn.tolist())
         return Plan(
             (*best.keys, *(view.keys[row] for row in drawn.tolist())),
             np.concatenate([best.rows, drawn]).astype(np.intp),
             np.concatenate([best.gain, np.zeros(drawn.size)]),
-            lambda row: "drawn to see busy times" if row in mine else best.reason(row),
+            lambda row: (
+                "drawn to see busy times" if row in is_drawn else best.reason(row)
+            ),
         )

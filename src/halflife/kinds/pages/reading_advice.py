@@ -1,4 +1,4 @@
-"""What was learned while reading pages that a person may want to know."""
+"""Advice to people on what was learned while reading pages."""
 
 from halflife.core.store import NoteBook
 from halflife.core.wording import count
@@ -13,25 +13,29 @@ MOST = 3  # names listed of many
 def advice(
     store: NoteBook, source: PagesConfig, now: float | None = None
 ) -> list[tuple[str, str]]:
-    """Return what was seen and what to do about it, for pages of a source."""
-    found = []
+    """Return the problems of pages of a source, and what to do about each."""
+    rows = []
     if empty := script_words(store, source):
-        found.append((empty, 'set render = "browser" (needs halflife[browser])'))
+        rows.append((empty, 'set render = "browser" (needs halflife[browser])'))
     trust = VALIDATOR_TRUST.load(store, source.name) or {}
-    at = max((one.at for one in trust.values()), default=0.0) if now is None else now
+    at = (
+        max((record.at for record in trust.values()), default=0.0)
+        if now is None
+        else now
+    )
     hosts = doubted(trust, at)
     if hosts:
-        said = ", ".join(hosts[:MOST]) + (" and others" if len(hosts) > MOST else "")
-        text = f'"not modified" of {said} hid changes, so it is not asked for'
-        found.append((text, "nothing: its pages are fetched whole"))
+        names = ", ".join(hosts[:MOST]) + (" and others" if len(hosts) > MOST else "")
+        text = f'"not modified" of {names} hid changes, so it is not used'
+        rows.append((text, "nothing: its pages are fetched whole"))
     if hubs := unconfirmed(store, source.name):
-        text = f"{hubs[0]} was asked to tell of changes and does not reach us"
-        found.append((text, "let [serve] callback lead to `halflife serve`"))
-    return found
+        text = f"the hub {hubs[0]} did not confirm a subscription: it does not reach us"
+        rows.append((text, "let [serve] callback lead to `halflife serve`"))
+    return rows
 
 
 def script_words(store: NoteBook, source: PagesConfig) -> str:
-    """Return which pages show no text without JavaScript; nothing if none do."""
+    """Describe the pages without text unless JavaScript runs; empty if none."""
     keys = SCRIPT_PAGES.load(store, source.name) or ()
     if not keys or source.render == "browser":
         return ""

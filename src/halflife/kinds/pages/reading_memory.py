@@ -1,12 +1,12 @@
-"""What is remembered of how pages are read, so that only edits count as changes.
+"""How pages were and are read, so that only edits count as changes.
 
-Whether a page changed is told by comparing digests, and a digest depends on how the
-page is read: on the settings (``text``, ``only``, ``ignore``) and on the noise that is
-masked. When that changes, digests of one and the same page differ. So a page that was
-last read otherwise is fetched whole, what we hold of it is read anew, and if the two
-are the same, the page keeps the digest it is known by; what that is by the new reading
-is written down (``stores.notes.page_versions``). Without a copy to read anew
-(``keep = false``) the first reading counts as unchanged.
+Changes are detected by comparing digests, and a digest depends on how the page is read:
+on the settings (``text``, ``only``, ``ignore``) and on the masked noise. When that
+changes, two digests of the same page differ. So a page that was last read in another
+way is fetched without conditions, its copy is read again, and if the two are equal, the
+page keeps its known digest; its digest by the new reading is stored in a note
+(``stores.notes.page_versions``). Without a copy (``keep = false``) the first new
+reading counts as unchanged.
 """
 
 import re
@@ -32,27 +32,26 @@ from halflife.stores.notes.page_versions import (
 )
 from halflife.stores.notes.script_pages import SCRIPT_PAGES
 
-FIRST_PROBES = 2  # changes of pages that are made alike that are checked in any case
-RECHECK = 7.0  # days after which masks are checked: noise may have ended
-UNNEEDED = 3  # checks in a row that did not need a mask, after which it is dropped
-MOST_EMPTY = 100  # pages without text that are remembered of a source
-MOST_OWED = 20.0  # requests that may add up
+FIRST_PROBES = 2  # changes of pages with the same template that are always probed
+RECHECK = 7.0  # days after which masks are checked: the noise may have ended
+UNNEEDED = 3  # checks in a row without need of a mask, after which it is dropped
+MOST_EMPTY = 100  # stored pages without text of a source
+MOST_OWED = 20.0  # most requests saved for probes
 _NUMBERS = re.compile(r"[0-9]+")
 
 
 @dataclass(slots=True)
 class Lens:
-    """How one page is read this time.
+    """How one page is read in one fetch.
 
     Attributes:
-        reading: What of it matters.
+        reading: Which part of the page is compared.
         name: The name of the reading, masks included.
-        masks: Noise that is hidden.
-        known_as: The digest of the version that we hold; empty if we hold none.
-        before: The digest that this reading gives that version; None if it must be
-            computed.
-        copy: The version itself, if it must be read anew.
-        actual: The digest of the version that was fetched, once it was read.
+        masks: The masks of noise.
+        known_as: The stored digest of the copy; empty if there is no copy.
+        before: The digest of the copy by this reading; None if it must be computed.
+        copy: The copy itself, if it must be read again.
+        actual: The digest of the fetched version, after it was read.
 
     """
 
@@ -65,14 +64,14 @@ class Lens:
     actual: str = ""
 
     def digest(self, content: Content, raw: str) -> str:
-        """Return the digest by which a page is known: the one held if it is the same.
+        """Return the digest of a version: the stored one if it equals the copy.
 
-        Raise ``SourceError`` if it takes more time or memory than any page should.
+        Raise ``SourceError`` if reading takes too much time or memory.
         """
         self.actual = self.reading.digest(content, raw, self.masks)
         before = self.before
         if self.known_as and before is None:
-            before = self.actual  # without a copy nothing tells that it changed
+            before = self.actual  # without a copy it counts as unchanged
             if self.copy is not None:
                 held = fingerprint(self.copy.body)
                 before = self.reading.digest(self.copy, held, self.masks)
@@ -80,19 +79,19 @@ class Lens:
 
     @property
     def is_current(self) -> bool:
-        """Whether what we hold was read in the same way."""
+        """Whether the copy was read in the same way."""
         return not self.known_as or self.before is not None
 
 
 class ReadingMemory:
-    """How the pages of a source were read, are read, and what of them is noise.
+    """How the pages of a source were read, how they are read now, and their noise.
 
     Args:
-        store: Where it is kept.
+        store: Where the notes are stored.
         source: The source.
-        reading: What of its pages matters now.
+        reading: Which part of its pages is compared now.
         clock: The time in days.
-        share: Requests for fetching twice, as a share of all; 0 looks for no noise.
+        share: The share of fetches that are repeated to find noise; 0: none.
 
     """
 
@@ -113,25 +112,25 @@ class ReadingMemory:
         self._empty = dict.fromkeys(SCRIPT_PAGES.load(store, source) or ())
         self._noise = NOISE.load(store, source) or NoiseNote()
         self._written = self._noise.owed
-        self._checked: set[str] = set()  # templates of which something was learned
+        self._checked: set[str] = set()  # templates that were probed
         if not share:
             self._noise.templates = {}
 
     def _begin(self, reading: PageReading) -> float:
-        """Return since when pages are read so; write it down if that is now."""
-        known = READING.load(self._store, self._source)
-        if known is not None and known.name == self._name:
-            return known.since
-        # A state of before there were rules was read without any.
-        since = 0.0 if known is None and not reading.rules else self._clock()
+        """Return since when pages are read in this way; store it if that is now."""
+        note = READING.load(self._store, self._source)
+        if note is not None and note.name == self._name:
+            return note.since
+        # States from before there were rules were read without any.
+        since = 0.0 if note is None and not reading.rules else self._clock()
         READING.save(self._store, ReadingNote(self._name, since), self._source)
         return since
 
     def lens(self, key: str, held: Observation | None) -> Lens:
-        """Return how a page is read, given the last good observation of it."""
+        """Return how to read a page, given its last good observation."""
         template = self._noise.templates.get(template_of(key))
         masks = tuple(Mask(*row) for row in template.masks) if template else ()
-        name = f"{self._name} {_named(masks)}" if masks else self._name
+        name = f"{self._name} {_digest_of(masks)}" if masks else self._name
         lens = Lens(self.reading, name, masks)
         if held is None or held.seen is not Seen.PRESENT:
             return lens
@@ -144,17 +143,17 @@ class ReadingMemory:
         return replace(lens, known_as=held.digest, copy=self._store.content(key))
 
     def is_current(self, key: str, held: Observation | None) -> bool:
-        """Say whether what we hold of a page was read as it would be now."""
+        """Return whether the copy of a page was read as it would be now."""
         if held is None or held.seen is not Seen.PRESENT or held.at >= self._latest():
             return True
         return self.lens(key, held).is_current
 
     def _latest(self) -> float:
-        each = (one.since for one in self._noise.templates.values())
-        return max(self._since, max(each, default=0.0))
+        times = (template.since for template in self._noise.templates.values())
+        return max(self._since, max(times, default=0.0))
 
     def keep(self, key: str, lens: Lens, digest: str) -> None:
-        """Write down what a version is by this reading, if its digest does not tell."""
+        """Store the digest of a version by this reading, if it is not the known one."""
         if lens.actual and digest == lens.known_as != lens.actual:
             note = VersionNote(digest, lens.name, lens.actual)
             number = _number(key)
@@ -162,14 +161,14 @@ class ReadingMemory:
                 VERSION.save(self._store, note, self._source, number)
 
     def is_empty(self, key: str) -> bool:
-        """Say whether a page showed nothing without JavaScript."""
+        """Return whether a page had no text without JavaScript."""
         return key in self._empty
 
     def note_script(self, key: str, *, needed: bool) -> None:
-        """Remember whether a page shows nothing without JavaScript."""
+        """Store whether a page has no text without JavaScript."""
         if needed == (key in self._empty):
             return
-        with self._store.together():  # others may have found pages meanwhile
+        with self._store.together():  # other processes may have added pages
             self._empty = dict.fromkeys(
                 SCRIPT_PAGES.load(self._store, self._source) or ()
             )
@@ -184,64 +183,64 @@ class ReadingMemory:
         return self._store.held([key])[0]
 
     def copy(self, key: str) -> Content | None:
-        """Return the copy that we hold of a page."""
+        """Return the copy of a page."""
         return self._store.content(key)
 
     def earn(self) -> None:
-        """Count a page that was fetched: a share of it may be spent on noise."""
+        """Count a fetch: ``share`` of it may be spent on probes."""
         self._noise.owed = min(self._noise.owed + self.share, MOST_OWED)
 
     def wants_probe(self, key: str, *, changed: bool) -> bool:
-        """Say whether a page that was just fetched should be fetched again.
+        """Return whether to fetch a page again now, and pay for it.
 
-        So it should if it changed and few such changes were checked, or checks of
-        pages like it often find noise; and if their masks were not checked for long.
-        A page that shows no change needs no check.
+        Yes if it changed and few changes of its template were probed, or probes of the
+        template often find noise; and if its masks are due for a check. An unchanged
+        page needs no probe.
         """
-        one, owed = self._template(key), self._noise.owed
-        worth = (one.found + 1.0) / (one.probes + 2.0)  # the chance to find noise
-        new = changed and (one.probes < FIRST_PROBES or owed * worth >= 1.0)
+        template, owed = self._template(key), self._noise.owed
+        chance = (template.found + 1.0) / (template.probes + 2.0)  # of finding noise
+        new = changed and (template.probes < FIRST_PROBES or owed * chance >= 1.0)
         if owed < 1.0 or not (new or self.is_check_due(key)):
             return False
         self._noise.owed -= 1.0
         return True
 
     def is_check_due(self, key: str) -> bool:
-        """Say whether the masks of pages like this were not checked for long."""
-        one = self._template(key)
-        return bool(one.masks) and self._clock() - one.probed > RECHECK
+        """Return whether the masks of a page's template are due for a check."""
+        template = self._template(key)
+        return bool(template.masks) and self._clock() - template.probed > RECHECK
 
     def masks(self, key: str) -> dict[Mask, int]:
-        """Return the masks of pages like this one, with checks that needed none."""
+        """Return the masks of a page's template, with the checks that needed none."""
         return {Mask(*row): n for row, n in self._template(key).masks.items()}
 
     def learn(self, key: str, masks: Mapping[Mask, int]) -> bool:
-        """Take in the masks that a check left; say whether there are others now."""
-        one, now = self._template(key), self._clock()
+        """Store the masks after a check; return whether they have changed."""
+        template, now = self._template(key), self._clock()
         before = self.masks(key).keys()
-        one.probes += 1
-        one.probed = now
-        one.found += not masks.keys() <= before
+        template.probes += 1
+        template.probed = now
+        template.found += not masks.keys() <= before
         if masks.keys() != before:
-            one.since = now
-        one.masks = {(m.kind, m.path, m.words): n for m, n in masks.items()}
+            template.since = now
+        template.masks = {(m.kind, m.path, m.words): n for m, n in masks.items()}
         self._checked.add(template_of(key))
         self._save()
         return masks.keys() != before
 
     def save(self) -> None:
-        """Write down what was counted, unless it is as it was."""
+        """Store the counted fetches, if they have changed."""
         if self.share and self._noise.owed != self._written:
             self._save()
 
     def _save(self) -> None:
-        """Write down what was learned here; of other hosts, what others learned."""
+        """Store what this process learned, merged with what others have stored."""
         mine = self._noise
         with self._store.together():
             theirs = NOISE.load(self._store, self._source) or NoiseNote()
-            for name, one in theirs.templates.items():
+            for name, template in theirs.templates.items():
                 if name not in self._checked:
-                    mine.templates[name] = one
+                    mine.templates[name] = template
             if theirs.owed != self._written:
                 more = theirs.owed + mine.owed - self._written
                 mine.owed = min(max(more, 0.0), MOST_OWED)
@@ -254,14 +253,14 @@ class ReadingMemory:
 
 @dataclass(frozen=True, slots=True)
 class TwoFetches:
-    """The blocks of a page that was fetched twice.
+    """The text blocks of a page that was fetched twice.
 
     Attributes:
         first: The first fetch.
-        second: The second, a moment later.
-        held: The version that we held before, if there is one.
-        days: How long before the first fetch that was.
-        at: When the first fetch was, in days since the epoch.
+        second: The second fetch, a moment later.
+        held: The copy from before, if there is one.
+        days: The age of that copy at the first fetch.
+        at: The time of the first fetch, in days since the epoch.
 
     """
 
@@ -272,16 +271,16 @@ class TwoFetches:
     at: float = nan
 
     def judge(self, masks: Mapping[Mask, int]) -> dict[Mask, int]:
-        """Return the masks that this check leaves, and those for what it shows.
+        """Return the masks that this check keeps, and new ones for the noise it finds.
 
-        It takes time, as a page may have thousands of blocks.
+        This is slow: a page may have thousands of blocks.
         """
         kept = {mask: self._unneeded(mask, n) for mask, n in masks.items()}
         kept = {mask: n for mask, n in kept.items() if n < UNNEEDED}
         return kept | dict.fromkeys(self._noise(tuple(kept)), 0)
 
     def _unneeded(self, mask: Mask, before: int) -> int:
-        """Return how many checks in a row did not need a mask, with this one."""
+        """Return how many checks in a row, this one included, did not need a mask."""
         needed = is_needed(mask, self.first, self.second)
         if self.held and needed is False:
             needed = mask in find_clocks(self.held, self.first, self.days, self.at)
@@ -290,17 +289,17 @@ class TwoFetches:
         return 0 if needed else before + 1
 
     def _noise(self, known: tuple[Mask, ...]) -> list[Mask]:
-        """Return masks for what differs between the fetches, and for clocks."""
-        found = find_noise(self.first, self.second, known, self.at)
+        """Return masks for the differences between the fetches, and for clocks."""
+        masks_found = find_noise(self.first, self.second, known, self.at)
         if not self.held:
-            return found
-        masks = (*known, *found)
-        held, first = hide(self.held, masks), hide(self.first, masks)
-        return [*found, *find_clocks(held, first, self.days, self.at)]
+            return masks_found
+        all_masks = (*known, *masks_found)
+        held, first = hide(self.held, all_masks), hide(self.first, all_masks)
+        return [*masks_found, *find_clocks(held, first, self.days, self.at)]
 
 
 def template_of(key: str) -> str:
-    """Return what pages that are made alike have in common: host, folder and depth.
+    """Return the template of a page: host, folders without numbers, and depth.
 
     >>> template_of("https://example.org/news/2024/tea.html?x=1")
     'example.org/news/0/*'
@@ -312,12 +311,12 @@ def template_of(key: str) -> str:
     return "/".join([host_of(key), *folders, "*" if parts else ""])
 
 
-def _named(masks: tuple[Mask, ...]) -> str:
-    said = repr(sorted(masks)).encode("utf-8", "replace")
-    return blake2b(said, digest_size=6).hexdigest()
+def _digest_of(masks: tuple[Mask, ...]) -> str:
+    text = repr(sorted(masks)).encode("utf-8", "replace")
+    return blake2b(text, digest_size=6).hexdigest()
 
 
 def _number(key: str) -> int:
-    """Return the number of a page's note: 63 bits of a hash."""
+    """Return the number of a page's note: a hash of 63 bits."""
     name = blake2b(key.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(name, "big") >> 1

@@ -1,4 +1,4 @@
-"""Pages recognised: a page, a sitemap or feed that names pages, and other spellings."""
+"""Recognise pages: a page, a sitemap or feed, and links to the same as data."""
 
 from urllib.parse import urljoin, urlsplit
 
@@ -28,42 +28,45 @@ _WHAT = {
 
 NO_RECORDS = "no records were recognised in it, so it is kept as one document"
 NO_TEXT = (
-    "it shows hardly any without JavaScript; write "
+    "there is hardly any without JavaScript; write "
     'render = "browser" into its table (needs halflife[browser])'
 )
 
 
 def recognise(answer: TrialAnswer) -> list[SourceGuess]:
-    """Return how an answer could be kept as a page, or as a map of pages."""
-    if answer.corrections.given:  # they speak of records
+    """Return guesses how an answer could be a page, or a map of pages."""
+    if answer.corrections.given:  # corrections are about records
         return []
-    listed = read_map(answer.body, answer.url) if may_be_map(answer.body) else None
-    if listed is not None and listed.entries:
-        return [_map(answer, listed)]
+    page_map = read_map(answer.body, answer.url) if may_be_map(answer.body) else None
+    if page_map is not None and page_map.entries:
+        return [_map(answer, page_map)]
     return _page(answer)
 
 
-def _map(answer: TrialAnswer, listed: MapEntries) -> SourceGuess:
-    dated = sum(entry.modified is not None for entry in listed.entries)
-    many = len(listed.entries)
-    what = "maps" if listed.kind == "sitemapindex" else "pages"
+def _map(answer: TrialAnswer, page_map: MapEntries) -> SourceGuess:
+    dated = sum(entry.modified is not None for entry in page_map.entries)
+    total = len(page_map.entries)
+    what = "maps" if page_map.kind == "sitemapindex" else "pages"
     reasons = {
-        "format": f"its root element or version says that it is a {_WHAT[listed.kind]}",
-        "records": f"it names {many} {what}; pages it will name later are found too",
+        "format": "its root element or version says that it is a "
+        f"{_WHAT[page_map.kind]}",
+        "records": f"it names {total} {what}; pages it will name later are found too",
     }
-    if listed.left_out:
-        reasons["trouble"] = f"{listed.left_out} entries are on other hosts or no URLs"
-    dates = f"dates of {dated} of {many} {what} (lastmod or updated)"
+    if page_map.left_out:
+        reasons["trouble"] = (
+            f"{page_map.left_out} entries are on other hosts or no URLs"
+        )
+    dates = f"dates of {dated} of {total} {what} (lastmod or updated)"
     return SourceGuess(
         "pages",
-        _WHAT[listed.kind],
+        _WHAT[page_map.kind],
         SURE,
         {"maps": (answer.url,)},
         reasons,
-        sample=tuple({"url": one.key} for one in listed.entries[:SAMPLE]),
-        records=many,
-        total=many,
-        reads=many + 1,
+        sample=tuple({"url": entry.key} for entry in page_map.entries[:SAMPLE]),
+        records=total,
+        total=total,
+        reads=total + 1,
         hints=(*header_hints(answer), *((dates,) if dated else ())),
     )
 
@@ -71,15 +74,19 @@ def _map(answer: TrialAnswer, listed: MapEntries) -> SourceGuess:
 def _page(answer: TrialAnswer) -> list[SourceGuess]:
     html = is_html(answer.content_type, answer.body)
     text = to_text(answer.content_type, answer.body) if html else ""
-    hints, instead = list(header_hints(answer)), ""
-    for name, given in read_tags(text):
-        link = _joined(answer.url, given.get("href", ""))
-        kind = given.get("type", "").partition(";")[0].strip().lower()
-        named = name == "link" and "alternate" in given.get("rel", "").lower().split()
-        if named and kind in _FEEDS and link and len(hints) < 8:
+    hints, same_data = list(header_hints(answer)), ""
+    for name, attributes in read_tags(text):
+        link = _joined(answer.url, attributes.get("href", ""))
+        media_type = attributes.get("type", "").partition(";")[0].strip().lower()
+        is_alternate = (
+            name == "link" and "alternate" in attributes.get("rel", "").lower().split()
+        )
+        if is_alternate and media_type in _FEEDS and link and len(hints) < 8:
             hints.append(f"a feed at {link}: `halflife add {link}`")
-        if not instead and _same_as_data(answer.url, link, kind if named else ""):
-            instead = link
+        if not same_data and _same_as_data(
+            answer.url, link, media_type if is_alternate else ""
+        ):
+            same_data = link
     heading = title(text)
     reasons = {"format": "a web page" if html else NO_RECORDS}
     if html and needs_script(answer.content_type, answer.body):
@@ -96,7 +103,7 @@ def _page(answer: TrialAnswer) -> list[SourceGuess]:
             total=1,
             reads=1,
             hints=tuple(hints),
-            instead=instead,
+            instead=same_data,
         )
     ]
 
@@ -109,13 +116,15 @@ def _joined(url: str, link: str) -> str:
 
 
 def _same_as_data(url: str, link: str, kind: str) -> bool:
-    """Say whether a link has the same as JSON: same path, another format."""
+    """Return whether a link leads to the same content as JSON."""
     try:
         here, there = urlsplit(url), urlsplit(link)
     except ValueError:
         return False
     if not link or here[:2] != there[:2] or there.fragment:
         return False
-    same = there.path in {here.path, f"{here.path.rstrip('/')}.json"}
-    asks = "format=json" in there.query.split("&") or there.path.endswith(".json")
-    return same and there[:4] != here[:4] and (asks or "json" in kind)
+    is_same_path = there.path in {here.path, f"{here.path.rstrip('/')}.json"}
+    asks_for_json = "format=json" in there.query.split("&") or there.path.endswith(
+        ".json"
+    )
+    return is_same_path and there[:4] != here[:4] and (asks_for_json or "json" in kind)

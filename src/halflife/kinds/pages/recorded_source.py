@@ -1,4 +1,4 @@
-"""A recorded site: its pages as they were at a moment."""
+"""Recorded sites: their pages at any time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,29 +16,31 @@ from halflife.replay.recorded_source import RecordedHistory, source_name
 from halflife.replay.world import RecordedAnswer, RecordedRequest, Responder, html
 from halflife.stores import Store
 
-LAST_DAY = 20_076.0  # on which recorded sites end: any day will do
+LAST_DAY = 20_076.0  # the last day of every recorded site; the choice is arbitrary
 
 
 def site(text: Callable[[str, float], str | None]) -> Responder:
-    """Return a site; ``text`` says what a path shows at a time, None if nothing."""
+    """Return a site; ``text`` returns the text of a path at a time, None if missing."""
 
-    def answer(asked: RecordedRequest, now: float) -> RecordedAnswer:
-        said = text(asked.url.path.removeprefix("/"), now)
-        if said is None:
+    def answer(request: RecordedRequest, now: float) -> RecordedAnswer:
+        content = text(request.url.path.removeprefix("/"), now)
+        if content is None:
             return html("<!DOCTYPE html><p>there is no such page</p>", 404)
-        return html(f"<!DOCTYPE html><title>A page</title><main><p>{said}</p></main>")
+        return html(
+            f"<!DOCTYPE html><title>A page</title><main><p>{content}</p></main>"
+        )
 
     return answer
 
 
 @dataclass(frozen=True)
 class RecordedPages:
-    """Pages that change when a recording says so; page ``n`` is its n-th item.
+    """The pages of a recording; page ``n`` is its n-th item.
 
     Attributes:
         name: The name of the source.
-        recording: What happened to each page.
-        span: The first and last moment that it knows, in days.
+        recording: The changes of each page.
+        span: The first and last moment of the recording, in days.
 
     """
 
@@ -49,18 +51,18 @@ class RecordedPages:
     measure: str = "freshness"
 
     def items(self, now: float) -> int:
-        """Return how many pages there were."""
+        """Return the number of pages that were present."""
         rows = np.arange(len(self.recording))
         return int((self.recording.seen(rows, now) == Seen.PRESENT).sum())
 
     def moved(self, days: float) -> "RecordedPages":
-        """Return the same pages, with all changes so many days later."""
+        """Return the same pages with all times moved by so many days."""
         begin, end = self.span
         span = begin + days, end + days
         return replace(self, recording=self.recording.moved(days), span=span)
 
     def answer(self, asked: RecordedRequest, now: float) -> RecordedAnswer:
-        """Return the page of a moment."""
+        """Return the answer of a page at a time."""
         return site(self._text)(asked, now)
 
     def _text(self, page: str, now: float) -> str | None:
@@ -73,30 +75,30 @@ class RecordedPages:
         return f"{self.recording.keys[int(page)]} in version {version}"
 
     def settings(self, origin: str) -> str:
-        """Return all pages by their addresses."""
+        """Return the settings of a source with all pages."""
         pages = ", ".join(f'"{origin}/{i}"' for i in range(len(self.recording)))
-        # A recording has no noise: there is nothing to find by fetching twice.
+        # A recording has no noise, so second fetches would find none.
         return f'kind = "pages"\nkeep = false\nnoise = 0.0\npages = [{pages}]'
 
     def quality(self, store: Store, now: float) -> float:
-        """Return the weighted share of pages that are as they were when last seen."""
+        """Return the weighted share of pages unchanged since they were last seen."""
         evidence = store.evidence((self.name,))
         page = [int(key.rpartition("/")[2]) for key in evidence.keys]
         row, seen = np.array(page, dtype=np.intp), evidence.last_at
-        known = np.isfinite(seen)
-        then = self.recording.states(row, np.where(known, seen, now))
-        same = known & (then == self.recording.states(row, now))
+        is_seen = np.isfinite(seen)
+        then = self.recording.states(row, np.where(is_seen, seen, now))
+        same = is_seen & (then == self.recording.states(row, now))
         weight = self.recording.weight
         return float(weight[row[same]].sum() / weight.sum())
 
 
 def site_histories(folder: Path) -> Sequence[RecordedHistory]:
-    """Return the sites of a folder with ``pages.parquet`` and ``changes.parquet``."""
+    """Return the sites in a folder with ``pages.parquet`` and ``changes.parquet``."""
     pages = folder / "pages.parquet"
     if not (pages.is_file() and (folder / "changes.parquet").is_file()):
         return ()
     names = read_table(pages, ("site",))["site"].unique().to_pylist()
-    # All sites are in the same two files: they are read once.
+    # All sites are in the same two files, which are read once.
     load = cache(partial(_recorded_sites, folder))
     return [
         RecordedHistory(source_name(name), partial(_site, load, name))
@@ -114,17 +116,17 @@ def _site(
     recorded = load(days)
     group = np.array(recorded.recording.group, dtype=np.object_)
     recording = recorded.recording.take(np.flatnonzero(group == name))
-    # When a site was recorded is not told, so all of them end on the same day.
+    # The dates of recordings are unknown, so all sites end on the same day.
     begin = LAST_DAY - recorded.end
     pages = RecordedPages(source_name(name), recording, (recorded.begin, recorded.end))
     return pages.moved(begin)
 
 
 def recording_of(history: History) -> Recording:
-    """Return what observations show as if it were all that happened.
+    """Return observations as a recording, as if they showed every change.
 
-    A change that was found counts as made when it was found, which is the latest that
-    it can have been made: a copy is never taken for stale before we know that it was.
+    A change counts from the time it was found, the latest that it can have happened: a
+    copy never counts as stale before it is known to be.
     """
     item, gaps = history.item, np.diff(history.at)
     inside = (item[1:] == item[:-1]) & (gaps > 0)

@@ -1,8 +1,8 @@
-"""Pages that other processes fetch: what the planner hands out, and what workers bring.
+"""Pages fetched by worker processes: the planner hands them out and takes answers in.
 
-A worker reads a page as always: with the same client, the same rules, and the notes of
-the source. What takes all pages of a source to decide it leaves to the planner: which
-pages of a map become known, who keeps promises, which hubs are named, what is believed.
+A worker reads a page with the same client, rules and notes of the source. Decisions
+that need all pages of a source are left to the planner: which pages of a map become
+known, which hosts keep promises, which hubs are named, and the belief.
 """
 
 import asyncio
@@ -40,16 +40,16 @@ from halflife.stores import Run, Store
 from halflife.stores.look_codec import Head, SeenPages, unpack
 from halflife.stores.work import PageHandout
 
-MOST = 500  # answers that are filed at once
-SOONEST, LATEST = 0.02, 0.2  # seconds between two looks whether something came
-READ_ANEW = 5.0  # seconds after which a worker reads what others have learned
-CHECKED = 2.0  # seconds between two looks whether anything is still to come
+MOST = 500  # answers taken in at once
+SOONEST, LATEST = 0.02, 0.2  # seconds between two polls for answers
+READ_AGAIN = 5.0  # seconds after which a worker reads what others have learned
+CHECKED = 2.0  # seconds between two checks of the budget
 HEADERS = ("Cache-Control", "Expires", "Date", "Age", "Link")
 _BROKEN = (LookupError, TypeError, ValueError, zlib.error)
 
 
 class AnswerNotes:
-    """What answers said besides, kept for the planner: here nothing is decided."""
+    """Maps and headers of answers, collected for the planner to decide on."""
 
     def __init__(self) -> None:
         self.maps: dict[str, str] = {}
@@ -58,23 +58,23 @@ class AnswerNotes:
     def admit(
         self, key: str, kind: str, hints: Sequence[Observation]
     ) -> list[Observation]:
-        """Let all pages of a map pass, and note that it is one."""
+        """Return all pages of a map, and note that it is one."""
         self.maps[key] = kind
         return list(hints)
 
     def learn(
         self, held: Observation | None, look: Observation, answer: Answer
     ) -> None:
-        """Note what an answer says of how long it holds, and of hubs."""
+        """Note the headers of an answer about its lifetime and hubs."""
         del held
-        said = {n: answer.headers[n] for n in HEADERS if n in answer.headers}
-        self.heads[look.key] = (answer.status, answer.url, said)
+        headers = {n: answer.headers[n] for n in HEADERS if n in answer.headers}
+        self.heads[look.key] = (answer.status, answer.url, headers)
 
     def save(self) -> None:
-        """Do nothing: it goes with the observations."""
+        """Do nothing: the notes are sent with the observations."""
 
     def take(self, looks: Sequence[Observation]) -> SeenPages:
-        """Return observations with what is noted of their pages."""
+        """Return observations with the notes about their pages."""
         keys = {look.key for look in looks}
         maps = {key: self.maps.pop(key) for key in keys & self.maps.keys()}
         heads = {key: self.heads.pop(key) for key in keys & self.heads.keys()}
@@ -82,15 +82,15 @@ class AnswerNotes:
 
 
 class LeasedSites:
-    """The sources of pages on lease, as a worker asks them.
+    """The leased sources of pages, as a worker fetches them.
 
-    What was learned of a source is read anew every few seconds: other workers learn,
-    too. What this one has learned it writes down after each batch of pages.
+    The notes of a source are read again every few seconds because other workers learn
+    too. This worker stores what it has learned after each batch of pages.
 
     Args:
-        gate: The way out.
-        store: Where what was learned is kept.
-        shown: Whose pages are whose, and the browser.
+        gate: The gate to the network.
+        store: Where notes are stored.
+        shown: The owners of pages, and the browser.
         sources: The settings of the sources.
 
     """
@@ -103,38 +103,41 @@ class LeasedSites:
         sources: Iterable[PagesConfig],
     ) -> None:
         self._gate, self._store, self._shown = gate, store, shown
-        self._known = {source.name: source for source in sources}
+        self._configs = {source.name: source for source in sources}
         self.notes = AnswerNotes()
         self._sites: dict[str, tuple[float, SiteSettings]] = {}
 
     def unknown(self, sources: Iterable[str]) -> set[str]:
-        """Return those of the sources that the settings do not have."""
-        return set(sources) - self._known.keys()
+        """Return the sources that are not in the settings."""
+        return set(sources) - self._configs.keys()
 
     def client(self, pages: Mapping[str, str], concurrency: int) -> PageClient:
-        """Return what fetches pages, so many at once; each has its source's name."""
+        """Return a client for pages, given with the names of their sources."""
         owner = self._shown.owner
         owner.know(pages.items())
         return PageClient(
             self._gate,
-            {name: self._site(self._known[name]) for name in sorted({*pages.values()})},
+            {
+                name: self._site(self._configs[name])
+                for name in sorted({*pages.values()})
+            },
             source_of=owner,
             url_of=owner.url_of,
             concurrency=concurrency,
         )
 
     def _site(self, source: PagesConfig) -> SiteSettings:
-        made, known = self._sites.get(source.name, (-inf, None))
-        if known is None or monotonic() - made > READ_ANEW:
-            known = self._read(source)
-            self._sites[source.name] = monotonic(), known
-        return known
+        read_at, site = self._sites.get(source.name, (-inf, None))
+        if site is None or monotonic() - read_at > READ_AGAIN:
+            site = self._read(source)
+            self._sites[source.name] = monotonic(), site
+        return site
 
     def _read(self, source: PagesConfig) -> SiteSettings:
         site, store = page_sources.shown_site(source, self._shown.renderer), self._store
-        read = page_sources.memory(source, site, store, self._gate.clock)
+        reading = page_sources.memory(source, site, store, self._gate.clock)
         trust = ValidatorMemory(store, source.name)
-        site = replace(site, memory=read, validators=trust, promises=self.notes)
+        site = replace(site, memory=reading, validators=trust, promises=self.notes)
         if source.crawls:
             return crawl.following(source, site)
         return replace(site, limits=self.notes)
@@ -144,21 +147,21 @@ class LeasedSites:
 async def leased_sites(
     gate: Gate, store: Store, sources: Iterable[SourceConfig]
 ) -> AsyncIterator[LeasedSites]:
-    """Hold what it takes to fetch pages on lease, a browser where one is needed."""
+    """Keep open what leased pages need, a browser included."""
     pages = PagesConfig.among(sources)
     async with page_sources.rendering(gate, pages) as browser:
-        shown = page_sources.PageContext(page_sources.Ownership(store), browser)
-        yield LeasedSites(gate, store, shown, pages)
+        context = page_sources.PageContext(page_sources.Ownership(store), browser)
+        yield LeasedSites(gate, store, context, pages)
 
 
 class RemotePages:
-    """Pages that workers fetch, as a source: what it is asked for it hands out.
+    """Pages fetched by workers, as a source: requested pages are handed out.
 
     Args:
-        pages: Knows the sources, and learns from what workers bring.
-        queue: Where pages are handed out and answers come back.
+        pages: The client that learns from the answers of workers.
+        queue: The queue of handed out pages and of answers.
         run: Holds the lease on the sources.
-        wallet: What the budget's window has left.
+        wallet: The budget.
 
     """
 
@@ -171,9 +174,9 @@ class RemotePages:
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncGenerator[Looks]:
-        """Hand pages out; yield what workers saw, as it comes in.
+        """Hand pages out; yield the observations of workers as they arrive.
 
-        What an earlier planner handed out comes in as well.
+        Answers to pages of an earlier planner are included.
         """
         del now
         if not isinstance(purse, GrantPurse):
@@ -183,13 +186,15 @@ class RemotePages:
         withdrawn, pause, checked = False, SOONEST, 0.0
         try:
             while True:
-                found = queue.answers(sources, MOST)
-                if found:
-                    self._settle(purse, sum(one.requests for one in found))
-                    looks = [look for one in found for look in self._seen(one.answer)]
+                answers = queue.answers(sources, MOST)
+                if answers:
+                    self._settle(purse, sum(answer.requests for answer in answers))
+                    looks = [
+                        look for answer in answers for look in self._seen(answer.answer)
+                    ]
                     if looks:
                         yield Looks.of(looks)
-                    queue.file([one.item for one in found])
+                    queue.file([answer.item for answer in answers])
                     pause = SOONEST
                 elif not queue.is_open(sources):
                     break
@@ -201,13 +206,13 @@ class RemotePages:
                     withdrawn = True
                     queue.withdraw(sources)
         finally:
-            with suppress(LeaseLost, StoreError):  # whoever plans next takes it back
+            with suppress(LeaseLost, StoreError):  # the next planner withdraws them
                 if not withdrawn:
                     queue.withdraw(sources)
                 self._pages.save()
 
     def _settle(self, purse: GrantPurse, requests: int) -> None:
-        """Count what workers have sent and paid for."""
+        """Count the requests that workers have sent and paid for."""
         purse.settle(requests)
         self._store.charged_here[self._run.sources] += requests
         self._pages.count_sent(requests)
@@ -227,47 +232,47 @@ class RemotePages:
 
 
 def take_in(pages: PageClient, seen: SeenPages) -> list[Observation]:
-    """Return what a worker saw, as far as it may count; learn from it."""
-    found: list[Observation] = []
+    """Return the admitted observations of a worker, and learn from its notes."""
+    looks: list[Observation] = []
     for page, hints in by_page(seen.looks):
         if page.key in seen.heads:
             _learn(pages.site_of(page.key), page, seen.heads[page.key])
         limits = pages.site_of(page.key).limits if page.key in seen.maps else None
         if limits is not None:
             admitted = limits.admit(page.key, seen.maps[page.key], hints)
-            found += (page, *admitted)
+            looks += (page, *admitted)
         else:
-            found += (page, *hints)
-    return found
+            looks += (page, *hints)
+    return looks
 
 
 def _learn(site: SiteSettings, look: Observation, head: Head) -> None:
-    """Learn from what is known of an answer that another process has read.
+    """Learn from the headers of an answer that a worker has read.
 
-    An answer whose content did not come is as it was, as if it were not modified.
+    An answer without content counts as not modified.
     """
     status, url, headers = head
     body = look.content.body if look.content else b""
-    known = Answer(304 if look.content is None else status, url, body, headers=headers)
+    answer = Answer(304 if look.content is None else status, url, body, headers=headers)
     if site.promises and site.memory:
         held = site.memory.held(look.key)
         is_there = held is not None and held.seen is Seen.PRESENT
-        site.promises.learn(held if is_there else None, look, known)
+        site.promises.learn(held if is_there else None, look, answer)
     if site.hubs and look.content is not None:
-        site.hubs.learn(look.key, known)
+        site.hubs.learn(look.key, answer)
 
 
 def _rows(requests: Sequence[Request]) -> list[tuple[str, str, float, int]]:
-    """Return what is handed out: key, host, gain, and 1 if what is held is no use.
+    """Return the rows to hand out: key, host, gain, and 1 if the copy is of no use.
 
-    A plan names the best first. Where a later page gains more, the order counts.
+    A plan has the best page first. Where a later page gains more, the order counts.
     """
-    if isinstance(requests, Fetches):  # made of keys: what is held is read by workers
+    if isinstance(requests, Fetches):  # made of keys: workers read the copies
         keys, gains, whole = requests.keys, requests.gain, [0] * len(requests)
     else:
-        keys = [one.key for one in requests]
-        gains = [one.gain for one in requests]
-        whole = [int(one.held is None) for one in requests]
+        keys = [request.key for request in requests]
+        gains = [request.gain for request in requests]
+        whole = [int(request.held is None) for request in requests]
     gained = [0.0 if isnan(gain) else float(gain) for gain in gains]
     ordered = list(accumulate(reversed(gained), max))[::-1]
     rows = zip(keys, map(_host, keys), ordered, whole, strict=True)

@@ -1,8 +1,8 @@
-"""Copies of pages that were replaced, kept until it is clear that this was right.
+"""Replaced copies of pages, kept until the replacement has proved right.
 
-A page with hardly any text whose new text nobody can judge is believed at the end of a
-sync. If other pages turn out to have the same text later, that text was an outage, and
-the copy is put back. Until then it lies in a note of its source.
+The new text of a page with little text cannot be judged by itself and is believed at
+the end of a sync. If other pages have the same text later, that text was an outage, and
+the copy is restored. Until then it is stored in a note of its source.
 """
 
 import zlib
@@ -21,7 +21,7 @@ LARGEST = 1 << 16  # bytes as packed; pages with hardly any text have a tenth of
 
 
 class ReplacedCopies:
-    """The copies of a run's sources that may have to be put back."""
+    """The copies of a run's sources that may have to be restored."""
 
     def __init__(self, store: Store, run: Run, clock: Clock) -> None:
         self._store, self._run, self._clock = store, run, clock
@@ -31,25 +31,25 @@ class ReplacedCopies:
         return bool(self._copies)
 
     def read(self) -> Iterable[ReplacedCopy]:
-        """Return what is kept, as another process may have left it."""
+        """Return the stored copies, those of other processes included."""
         notes = (REPLACED_COPIES.load(self._store, n) for n in self._run.sources)
-        self._copies = {one.key: one for note in notes for one in note or ()}
+        self._copies = {copy.key: copy for note in notes for copy in note or ()}
         return self._copies.values()
 
     def like(self, source: str, shape: str) -> list[ReplacedCopy]:
-        """Return the copies of a source that a text has replaced."""
+        """Return the copies of a source that were replaced by a text."""
         mine = source, shape
         return [o for o in self._copies.values() if (o.source, o.shape) == mine]
 
     def keep(self, row: HeldPage) -> bool:
-        """Keep the copy that an answer is about to replace; say if there was room.
+        """Keep the copy that an answer will replace; return whether there was room.
 
-        Of a page that has changed twice since others were well, the first copy counts.
+        The first copy counts if a page changed twice since other pages worked.
         """
         if row.key in self._copies:
             first = self._copies[row.key]
             self._copies[row.key] = replace(first, shape=row.shape, since=row.since)
-            if row.shape == first.was:  # it is as it was
+            if row.shape == first.was:  # the first text is back
                 del self._copies[row.key]
             self._save(row.source)
             return True
@@ -57,52 +57,59 @@ class ReplacedCopies:
         if look is None or content is None:
             return True  # there is nothing to keep
         packed = zlib.compress(content.body, 6)
-        kept = sum(one.source == row.source for one in self._copies.values())
+        kept = sum(copy.source == row.source for copy in self._copies.values())
         if len(packed) > LARGEST or kept >= MOST:
             return False
         body = b64encode(packed).decode()
-        said = (row.was, row.shape, look.digest, look.raw, content.media_type, body)
+        content_fields = (
+            row.was,
+            row.shape,
+            look.digest,
+            look.raw,
+            content.media_type,
+            body,
+        )
         place = row.key, row.source, row.since
-        self._copies[row.key] = ReplacedCopy(*place, *said, content.head)
+        self._copies[row.key] = ReplacedCopy(*place, *content_fields, content.head)
         self._save(row.source)
         return True
 
-    def put_back(self, one: ReplacedCopy, held: HeldPage) -> None:
-        """Put a copy back, and aside what replaced it, as another answer is held.
+    def put_back(self, copy: ReplacedCopy, held: HeldPage) -> None:
+        """Restore a copy, and hold back its replacement, as another answer is held.
 
-        The log says that the page changed, which is true of what the site showed.
+        The log keeps the change, because the site did show it.
         """
         from halflife.readers.page_sketch import sketch  # noqa: PLC0415  (slow)
 
-        self._forget([one])
-        (look,), content = self._store.held([one.key]), self._store.content(one.key)
+        self._forget([copy])
+        (look,), content = self._store.held([copy.key]), self._store.content(copy.key)
         if look is None or content is None:
             return
-        if sketch(one.key, content).shape != one.shape:
-            return  # it has become another since
-        # At a time of its own: the log has an observation of the first already.
+        if sketch(copy.key, content).shape != copy.shape:
+            return  # the page has changed since
+        # At a new time: the log already has an observation at the first one.
         look = replace(look, at=self._clock(), content=content)
-        answer = HeldFetch(look, held.state, held.why, one.was, one.shape)
+        answer = HeldFetch(look, held.state, held.why, copy.was, copy.shape)
         self._store.held_answers.save(self._run.id, answer)
-        self._store.held_answers.put_back(one.observation)
+        self._store.held_answers.put_back(copy.observation)
 
     def forget_proven(self) -> None:
-        """Forget copies that nobody needs: other pages were well since."""
+        """Drop copies that are not needed because other pages worked since."""
         proven = []
-        for one in self._copies.values():
-            host = self._store.held_answers.host(one.key)
-            well = self._store.held_answers.well_since(one.source, host, one.since)
-            if well > WITNESSES:  # the page itself is one of them
-                proven.append(one)
+        for copy in self._copies.values():
+            host = self._store.held_answers.host(copy.key)
+            working = self._store.held_answers.well_since(copy.source, host, copy.since)
+            if working > WITNESSES:  # the page itself is one of them
+                proven.append(copy)
         self._forget(proven)
 
     def _forget(self, copies: Iterable[ReplacedCopy]) -> None:
-        gone = {one.key: one.source for one in copies}
+        gone = {copy.key: copy.source for copy in copies}
         for key in gone:
             del self._copies[key]
         for source in sorted(set(gone.values())):
             self._save(source)
 
     def _save(self, source: str) -> None:
-        mine = [one for one in self._copies.values() if one.source == source]
+        mine = [copy for copy in self._copies.values() if copy.source == source]
         REPLACED_COPIES.save(self._store, mine, source)

@@ -1,4 +1,4 @@
-"""Keeping copies: one turn of the loop, or turn after turn."""
+"""Keep copies of pages: one turn of the loop, or turn after turn."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -26,11 +26,11 @@ from halflife.kinds.pages import (
     pushed_hints,
     topics,
 )
-from halflife.kinds.pages.cache_promises import Promised, PromiseMemory, save_all
+from halflife.kinds.pages.cache_promises import PromiseBelief, PromiseMemory, save_all
 from halflife.kinds.pages.client import PageClient
-from halflife.kinds.pages.host_capacity import Rooms
+from halflife.kinds.pages.host_capacity import HostCapacity
 from halflife.kinds.pages.hours import WeekLearner
-from halflife.kinds.pages.hubs import HubDesk, announced_first
+from halflife.kinds.pages.hubs import HubSubscriber, announced_first
 from halflife.kinds.pages.map_rounds import MapRounds, maps_first
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.net.gate import Gate
@@ -41,31 +41,31 @@ from halflife.readers.containment import is_mishandled
 from halflife.stores import Run, Store
 
 if TYPE_CHECKING:
-    from halflife.kinds.pages.key_files import KeyDesk
+    from halflife.kinds.pages.key_files import KeyFileChecker
 
-SHORTEST_NAP = 5.0  # seconds between two turns, at least
+SHORTEST_NAP = 5.0  # least seconds between two turns
 LONGEST_NAP = 3600.0
 
 
 @dataclass(slots=True)
 class SourceTally:
-    """What a sync saw of one source."""
+    """Counts of a sync for one source."""
 
     looks: int = 0
     changed: int = 0
     failed: int = 0
     trouble: str = ""
-    mishandled: str = ""  # the last answer that our own code failed at
+    mishandled: str = ""  # the last answer that our own code failed to handle
 
 
 @dataclass(slots=True)
 class SyncOutcome:
-    """What a sync did.
+    """The outcome of a sync.
 
     Attributes:
         requests: Requests sent, redirects and robots.txt included.
-        found: Items that became known.
-        sources: What was seen of each source.
+        found: Items discovered.
+        sources: The counts of each source.
 
     """
 
@@ -75,12 +75,12 @@ class SyncOutcome:
 
     @property
     def silent(self) -> list[str]:
-        """The sources that failed at every look."""
+        """The sources that failed at every fetch."""
         tallies = self.sources.items()
         return [name for name, t in tallies if t.failed and not t.looks]
 
     def add(self, other: "SyncOutcome") -> None:
-        """Add what another turn of the same sync did."""
+        """Add the outcome of another turn of the same sync."""
         self.requests += other.requests
         self.found += other.found
         for name, more in other.sources.items():
@@ -96,7 +96,7 @@ class SyncOutcome:
         return sum(getattr(tally, column) for tally in self.sources.values())
 
     def words(self, *, trouble: bool = True) -> str:
-        """Return what a turn did, in a line; troubles are reported for each source."""
+        """Return the outcome in a line; troubles are reported for each source."""
         del trouble
         fetched = count(self.total("looks"), "fetch", "fetches")
         return (
@@ -106,7 +106,7 @@ class SyncOutcome:
         )
 
     def row(self) -> dict[str, object]:
-        """Return the same for programs."""
+        """Return the row for programs."""
         totals = {name: self.total(name) for name in ("looks", "changed", "failed")}
         rows = [
             {
@@ -123,7 +123,7 @@ class SyncOutcome:
 
 
 class Keeper:
-    """Keeps the sources of one run; opened once, turned many times."""
+    """Keeps the sources of one run: opened once, runs many turns."""
 
     def __init__(
         self,
@@ -147,51 +147,53 @@ class Keeper:
         self._rng = np.random.default_rng(run.id)
         self._since = run.began if run.resumed else None
         self._purse: GrantPurse | WindowPurse | None = None
-        self.is_remote = False  # whether others fetch the pages, and pay for them
-        self._part = False  # whether others get some of the income
+        self.is_remote = False  # whether workers fetch the pages, and pay for them
+        self._shares_income = False  # whether other keepers get some of the income
         self.eased = False
         finders = {source.name for source in crawl.find_pages(config.source)}
         self.crawls = not finders.isdisjoint(run.sources)
-        self.unread: set[str] = set()  # pages that are to be fetched for their links
-        self.maps = MapRounds({})  # which maps are to be read again
-        self.hubs: HubDesk | None = None  # subscribes to pages, if it may
-        self.keys: KeyDesk | None = None  # proves who pushes, if they may
-        self.promised: Promised | None = None  # which pages say to stay as they are
-        # To whom the lengths of pages say something.
+        self.unread: set[str] = set()  # pages to fetch for their links
+        self.maps = MapRounds({})  # maps to fetch again
+        self.hubs: HubSubscriber | None = None  # subscribes to pages, if enabled
+        self.keys: KeyFileChecker | None = (
+            None  # checks key files of pushes, if enabled
+        )
+        self.promised: PromiseBelief | None = None  # pages that promise not to change
+        # The belief that uses the lengths of pages.
         self._measured = belief if isinstance(belief, LengthAware) else None
 
     @property
     def since(self) -> float:
-        """When the turn that would begin now began, if it was interrupted before."""
+        """The start of an interrupted turn that continues now; else the time."""
         return self.clock() if self._since is None else self._since
 
     def pace(self, seconds: float) -> None:
-        """Let no turn ask a host for more than it takes in so many seconds."""
-        rooms = Rooms(self.wallet.store, self._delay, seconds)
-        belief, policy = CapacityBelief(self.loop.belief, rooms), self.loop.policy
+        """Limit the requests of a turn to each host by the seconds of the turn."""
+        capacity = HostCapacity(self.wallet.store, self._delay, seconds)
+        belief, policy = CapacityBelief(self.loop.belief, capacity), self.loop.policy
         shortlist = None if self.loop.shortlist is None else Shortlist(belief, policy)
         self.loop = replace(self.loop, belief=belief, shortlist=shortlist)
 
     def allowance(self, *, everything: bool = False, income: int | None = None) -> int:
-        """Return the requests that a turn may spend now; the income is then used.
+        """Return the requests that a turn may spend now; this uses up the income.
 
-        ``income`` is its part of that; None: all. Who has a part gets no other.
+        ``income`` is this keeper's part of the income; None: all. It gets a part once.
         """
-        income = 0 if self._part else income
-        self._part = income is not None
-        now, known = self.clock(), self._evidence
+        income = 0 if self._shares_income else income
+        self._shares_income = income is not None
+        now, evidence = self.clock(), self._evidence
         if self.promised is not None:
             self.promised.is_on = not everything
         if everything:
-            first = len(known) + np.unique(known.group).size
+            first = len(evidence) + np.unique(evidence.group).size
         else:
             first = map_discovery.first_requests(
-                self._config, self.wallet.store, self._kept, known, now
+                self._config, self.wallet.store, self._kept, evidence, now
             )
         requests = self.wallet.offer(now, first)
         if income is not None:
             requests = min(max(income, first), self.wallet.room(now))
-        if self.unread:  # one request more is for the robots.txt of each
+        if self.unread:  # and one request for the robots.txt of each
             wanted = min(2 * len(self.unread), self.wallet.room(now))
             requests = max(requests, wanted)
         if income is None:
@@ -201,34 +203,34 @@ class Keeper:
         return requests
 
     def untried(self, since: float) -> int:
-        """Return how many pages that we know were not asked for since a moment."""
+        """Return how many tried pages were not requested since a moment."""
         tried = self._evidence.tried_at
         return int(((tried < since) & np.isfinite(tried)).sum())
 
     def drawn(self) -> int:
-        """Return what somebody who waits may have spent on these pages at once."""
+        """Return the requests drawn in advance because a user is waiting."""
         wanted = len(self._evidence) + np.unique(self._evidence.group).size
         return self.wallet.draw(self.clock(), wanted)
 
     async def turn(
         self,
         requests: int,
-        told: Callable[[Looks], None] = lambda _: None,
+        on_looks: Callable[[Looks], None] = lambda _: None,
         *,
         since: float | None = None,
     ) -> SyncOutcome:
-        """Spend up to so many requests; return what came of it.
+        """Spend up to so many requests; return the outcome.
 
-        What was looked at from ``since`` on, by default from now on, is done.
+        Items fetched from ``since`` on (default: now) are done.
         """
         outcome, known = SyncOutcome(), len(self._evidence)
 
-        def hear(looks: Looks) -> None:
+        def observe(looks: Looks) -> None:
             self._count(looks, outcome)
             self._measure(looks)
-            told(looks)
+            on_looks(looks)
 
-        granted = requests - await self._answer_callers(requests)
+        granted = requests - await self._serve_callers(requests)
         purse = self.purse(granted)
         self._purse = purse
         try:
@@ -241,7 +243,7 @@ class Keeper:
                 self._rng,
                 clock=self.clock,
                 since=self._since if since is None else since,
-                told=hear,
+                told=observe,
             )
         finally:
             purse.close()
@@ -252,13 +254,13 @@ class Keeper:
         return outcome
 
     def purse(self, requests: int) -> GrantPurse | WindowPurse:
-        """Return what a piece of work is paid from."""
+        """Return the purse that pays for some work."""
         if self.is_remote:
             return GrantPurse(requests)
         return WindowPurse(self.wallet, self.run, requests, clock=self.clock)
 
-    async def _answer_callers(self, requests: int) -> int:
-        """Deal with those who call us; return the requests that this took."""
+    async def _serve_callers(self, requests: int) -> int:
+        """Send the requests for hubs and pushes; return how many were sent."""
         desks = [desk for desk in (self.hubs, self.keys) if desk is not None]
         if not desks:
             return 0
@@ -272,7 +274,7 @@ class Keeper:
         return purse.spent
 
     def _loop(self) -> Loop:
-        """Return the loop; maps and what hubs announced may be on no short list."""
+        """Return the loop, without the short list if maps or announcements are due."""
         announced = self.maps.due or (self.hubs is not None and self.hubs.first)
         return replace(self.loop, shortlist=None) if announced else self.loop
 
@@ -282,7 +284,7 @@ class Keeper:
                 continue
             tally = outcome.sources.setdefault(self._owner(look.key), SourceTally())
             if look.note.startswith(guard.NOTE):
-                continue  # what is put aside is told of apart
+                continue  # held answers are reported separately
             if look.seen is Seen.FAILED:
                 tally.failed += 1
                 tally.trouble = with_address(look.note, look.key)
@@ -297,37 +299,37 @@ class Keeper:
                     self.hubs.learn(look.key, look.at, changed=changed)
 
     def _measure(self, looks: Looks) -> None:
-        """Let the belief know how long the pages are that were sent."""
+        """Pass the lengths of fetched pages to the belief."""
         sent = ((o.key, o.content) for o in looks.details)
         lengths = {key: float(len(c.body)) for key, c in sent if c is not None}
         if self._measured is not None and lengths:
             self._measured.measure(lengths)
 
     def remember(self, promises: Mapping[str, PromiseMemory]) -> None:
-        """Write down what is not written at every turn: there will be no other."""
+        """Store what is not stored at every turn, at the end of the run."""
         save_all(promises)
         self.hours.save()
 
     def paused(self) -> tuple[int, float]:
-        """Return how many items wait after a failure, and the days until one may.
+        """Return how many items pause after a failure, and the days until one resumes.
 
-        The days are 0 if none waits.
+        The days are 0 if none pauses.
         """
-        known = self._evidence
-        wait = pause_left(known.failures, known.tried_at, self.clock())
+        evidence = self._evidence
+        wait = pause_left(evidence.failures, evidence.tried_at, self.clock())
         waiting = wait[wait > 0.0]
         return int(waiting.size), float(
             waiting.min(initial=1.0)
         ) if waiting.size else 0.0
 
     def ease(self) -> None:
-        """Begin nothing more in this turn."""
+        """Start no further request in this turn."""
         self.eased = True
         if self._purse is not None:
             self._purse.stop()
 
     async def keep_lease(self) -> None:
-        """Hold on to the sources, also between turns; runs until it is cancelled."""
+        """Renew the lease on the sources until cancelled."""
         while True:
             await asyncio.sleep(LEASE * 86400.0 / 3.0)
             self.wallet.store.renew(self.run, self.clock(), lease=LEASE)
@@ -348,7 +350,7 @@ async def keeping(
     shared: Gate | None = None,
     remote: Callable[[PageClient, Run], guard.PageSource] = _here,
 ) -> AsyncIterator[Keeper]:
-    """Hold the lease on sources during the block; with ``remote`` others fetch."""
+    """Hold the lease on sources during the block; with ``remote`` workers fetch."""
     strategy, done = bootstrap.strategy(config, chosen), True
     run = store.begin(bootstrap.names(chosen), clock(), lease=LEASE)
     belief = bootstrap.belief(config, store, chosen)
@@ -357,19 +359,19 @@ async def keeping(
             network.way_out(config, store, clock, shared) as gate,
             page_sources.rendering(gate, chosen if remote is _here else ()) as browser,
         ):
-            owner, given = page_sources.Ownership(store), (gate, config, chosen)
-            pages = page_sources.pages(*given, owner, store=store, renderer=browser)
+            owner, context = page_sources.Ownership(store), (gate, config, chosen)
+            pages = page_sources.pages(*context, owner, store=store, renderer=browser)
             crawled = crawl.crawl(remote(pages, run), store, chosen, owner)
-            found = guard.guarded(crawled, store, run, clock)
-            parts = map_discovery.Parts(config, store, chosen, clock)
+            credible = guard.guarded(crawled, store, run, clock)
+            allowance = map_discovery.DiscoveryAllowance(config, store, chosen, clock)
             callers = page_sources.callers(gate, config, store, chosen)
             unread, maps = crawl.unread(store, chosen), MapRounds.of(config, chosen)
-            policy = crawl.policy(strategy.policy, chosen, owner, parts)
-            policy = _before_all_else(policy, maps, unread, callers[0])
-            told = crawl.belief(belief, chosen)
-            told = topics.with_topics(told, strategy, store, run.sources)
-            promised = Promised(told, pages.promises)
-            loop = Loop(found, store, promised, policy)
+            policy = crawl.policy(strategy.policy, chosen, owner, allowance)
+            policy = _with_urgent_pages(policy, maps, unread, callers[0])
+            inner = crawl.belief(belief, chosen)
+            inner = topics.with_topics(inner, strategy, store, run.sources)
+            promised = PromiseBelief(inner, pages.promises)
+            loop = Loop(credible, store, promised, policy)
             keeper = Keeper(config, store, run, _shortened(loop, run), clock, belief)
             keeper.unread, keeper.promised, keeper.maps = unread, promised, maps
             (keeper.hubs, keeper.keys), keeper.is_remote = callers, remote is not _here
@@ -377,22 +379,22 @@ async def keeping(
             keeper.remember(pages.promises)
         belief_notes.remember(store, belief)
     except StoreError:
-        done = False  # what the disk cut off goes on when it works again
+        done = False  # the run continues when the disk works again
         raise
     finally:
         store.finish(run, clock(), done=done)
 
 
-def _before_all_else(
-    policy: Policy, maps: MapRounds, unread: set[str], desk: HubDesk | None
+def _with_urgent_pages(
+    policy: Policy, maps: MapRounds, unread: set[str], hubs: HubSubscriber | None
 ) -> Policy:
-    """Return a policy that begins with news, with links never read and with maps."""
+    """Return a policy that starts with announced, unread and due pages."""
     first = crawl.read_first(maps_first(policy, maps), unread)
-    return announced_first(first, desk)
+    return announced_first(first, hubs)
 
 
 def _shortened(loop: Loop, run: Run) -> Loop:
-    """Return a loop that plans from a short list, if there are many pages."""
+    """Return the loop, with a short list if there are many pages."""
     if len(loop.store.evidence(run.sources)) < MANY:
         return loop
     return replace(loop, shortlist=Shortlist(loop.belief, loop.policy))

@@ -1,21 +1,21 @@
-"""Parameters that tell visitors or campaigns apart, and name no other page.
+"""Session ids and campaign parameters, which do not identify a page.
 
-A crawl would meet a page once for every session id that a site hands out. So its key
-lacks such parameters; what is sent is the URL as it was found.
+A crawl would find a page once for every session id of a site. So keys of pages lack
+such parameters; the URL is requested as it was found.
 """
 
 import re
 from itertools import pairwise
 from urllib.parse import unquote
 
-# Campaigns: what advertisers and mailers add to links. The names belong to them.
+# Campaigns: parameters that advertisers and mailers add to links.
 _CAMPAIGN = re.compile(
     r"(?i)(?:utm_(?:source|medium|campaign|term|content|id|name|cid|reader)"
     r"|gclid|dclid|gbraid|wbraid|fbclid|msclkid|mc_[ce]id|yclid|_ga|_gl|igshid)"
 )
-# Names that servers give to sessions and to nothing else, whatever the token.
+# Names that servers use only for sessions, whatever the token.
 _SESSION = re.compile(r"(?i)(?:phpsessid|jsessionid|aspsessionid[a-z]*|zenid|oscsid)")
-# Names that also mean a search, a section or an event: the value must look random.
+# Names with other meanings (search, section, event): the value must look random.
 _MAYBE = re.compile(r"(?i)(?:s|sid|sess|session|session_?id)")
 _COLDFUSION = {"cfid": re.compile(r"[0-9]+"), "cftoken": re.compile(r"[0-9a-f-]{8,}")}
 _TOKEN = re.compile(r"[0-9A-Za-z.,!_-]{1,128}")
@@ -23,14 +23,14 @@ _HEX = re.compile(
     r"(?i)(?=.*[0-9])(?=.*[a-f])[0-9a-f]{16,128}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}"
 )
 _SOLID = re.compile(r"[0-9A-Za-z]{16,128}")
-_TURNS = 5  # characters to a step from one kind to another, at most
+_TURNS = 5  # most characters per change of the kind of character
 _IN_PATH = re.compile(r"(?i);((?:jsessionid|phpsessid|sid)=[^/;?]*)")
 
 
 def without_session(url: str) -> str:
-    """Return a canonical URL without session ids and the marks of campaigns.
+    """Return a canonical URL without session ids and campaign parameters.
 
-    Everything else stays as it is, letter by letter.
+    Everything else stays unchanged.
 
     >>> without_session("http://example.org/?b=2&utm_source=x&a=1;c")
     'http://example.org/?b=2&a=1;c'
@@ -50,7 +50,7 @@ def without_session(url: str) -> str:
 
 
 def _is_noise(pair: str) -> bool:
-    """Say whether a parameter names a session or a campaign, and not a page."""
+    """Return whether a parameter names a session or a campaign."""
     name, _, value = pair.partition("=")
     if not value:
         return False
@@ -65,11 +65,11 @@ def _is_noise(pair: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Say whether a value is a token that nobody wrote by hand.
+    """Return whether a value is a random token.
 
     Digits, small and capital letters alternate in a random token: at 43 % of the steps
-    where it is of ``[0-9a-v]``, as PHP makes them. Words with a year or a number in
-    them do it seldom. Hexadecimal digits of both kinds make no words at all.
+    in tokens of ``[0-9a-v]``, which PHP makes. They rarely do in words with a year or a
+    number. Hexadecimal tokens with digits and letters are never words.
 
     >>> looks_random("9f86d081884c7d659a2f"), looks_random("iso9001certification2015")
     (True, False)

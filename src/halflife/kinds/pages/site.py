@@ -1,4 +1,4 @@
-"""A site: pages that lead to pages, from a start as far as its limits go."""
+"""Crawls: pages found by following links from a start, within limits."""
 
 from collections import Counter
 from collections.abc import (
@@ -30,18 +30,18 @@ from halflife.readers.text import fingerprint, is_html, to_text
 if TYPE_CHECKING:
     from halflife.kinds.pages.guard import PageSource
 
-SPELLING = "whatwg"  # of keys; links that were read in another are read again
+SPELLING = "whatwg"  # the standard of keys; links read by another are read again
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """How far links are followed.
+    """Limits of a crawl.
 
     Attributes:
-        depth: Links from the start, at most.
-        most: Pages that are known, at most.
-        variants: Pages whose addresses differ only in the values of their query,
-            or in the numbers of a date, at most: a calendar has no end.
+        depth: Most links from the start.
+        most: Most known pages.
+        variants: Most pages whose addresses differ only in the values of their query
+            or in the numbers of a date: a calendar has no end.
 
     """
 
@@ -52,37 +52,37 @@ class CrawlLimits:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Reads where pages lead, within a scope; the same for the same answer."""
+    """Extracts the links of pages within a scope; deterministic."""
 
     scope: Scope
     rules: CrawlRules = NO_RULES
 
     def allows(self, key: str) -> bool:
-        """Say whether a page may become known."""
+        """Return whether a page may become known."""
         return key in self.scope and self.rules.allows(key)
 
     def __call__(self, look: Observation, answer: Answer) -> list[Observation]:
-        """Return a look with its links; two looks if the page lies elsewhere.
+        """Return an observation with its links; two if the page was redirected.
 
-        A redirect within the scope shows that one page is another address of a
-        second one, and shows the second if it was followed. One that leaves it shows
-        only that. What matters of a redirect is where it leads, so that is its digest.
+        A redirect within the scope means that the first page is another address of the
+        second one; if it was followed, it also shows the second. A redirect out of
+        scope shows only that. The digest of a redirect is that of its target.
         """
         landed = self.rules.key(answer.url)
         if landed == self.rules.key(look.key):
             return [replace(look, links=self._links(look.key, answer))]
-        where = fingerprint(landed.encode())
+        target_digest = fingerprint(landed.encode())
         other = Outgoing(same=landed, urls={landed: answer.url})
-        bare = replace(look, digest=where, content=None, links=other)
-        bare = replace(bare, etag="", modified=None)  # they are the other page's
+        redirected = replace(look, digest=target_digest, content=None, links=other)
+        redirected = replace(redirected, etag="", modified=None)  # of the other page
         if landed not in self.scope:
-            out = f"leads out of scope, to {shown(landed)}"
-            return [replace(bare, note=out, links=Outgoing())]
+            note = f"leads out of scope, to {shown(landed)}"
+            return [replace(redirected, note=note, links=Outgoing())]
         if 300 <= answer.status < 400:
-            return [bare]
+            return [redirected]
         links = self._links(landed, answer)
         there = replace(look, key=landed, etag=answer.etag, modified=answer.modified)
-        return [bare, replace(there, note="", links=links)]
+        return [redirected, replace(there, note="", links=links)]
 
     def _links(self, key: str, answer: Answer) -> Outgoing:
         if not is_html(answer.content_type, answer.body):
@@ -96,20 +96,20 @@ class Follow:
 
 
 class Frontier:
-    """What is known of a site's pages, and which more may become known.
+    """The known pages of a site, and which more may become known.
 
     Args:
         source: The source that the pages belong to.
-        follow: Reads where they lead.
-        limits: How far that is followed.
-        depth: The pages known so far, and how many links they are from the start.
-        read: By which rules the links of each were last read.
+        follow: Extracts their links.
+        limits: The limits of the crawl.
+        depth: The links from the start to each known page.
+        read: The rules by which the links of each page were last read.
         foreign: Pages that belong to other sources.
-        weight: How much the pages matter.
+        weight: The weight of the pages.
 
     """
 
-    def __init__(  # noqa: PLR0913  (what is known comes in parts)
+    def __init__(  # noqa: PLR0913  (the stored state has many parts)
         self,
         source: str,
         follow: Follow,
@@ -124,7 +124,7 @@ class Frontier:
         self.left_out: Counter[str] = Counter()
         self._depth = dict(depth)
         self._read = dict(read or {})
-        self._untold: set[str] = set()
+        self._unreported: set[str] = set()
         self._foreign = foreign
         self._weight = weight
         self._shapes = Counter(shape(key) for key in self._depth)
@@ -139,38 +139,38 @@ class Frontier:
         return key in self._depth
 
     def rules(self, key: str) -> str:
-        """Return the rules by which a page's links are chosen now."""
-        ended = self._depth.get(key, 0) >= self.limits.depth
-        return self._rules + (" end" if ended else "")
+        """Return the rules by which a page's links are followed now."""
+        is_at_limit = self._depth.get(key, 0) >= self.limits.depth
+        return self._rules + (" end" if is_at_limit else "")
 
     def whole(self, request: Fetch) -> Fetch:
-        """Return a request for a whole page, if its links must be read anew.
+        """Return a request without conditions if the page's links must be read again.
 
-        An answer that nothing changed has no links in it. So what we hold is not
-        mentioned when the page's links were never read, or by other rules.
+        An answer "not modified" has no links. So the copy is not mentioned if the
+        page's links were never read, or were read by other rules.
         """
         if self._read.get(request.key) == self.rules(request.key):
             return request
         return Fetch(request.key)
 
     def admit(self, key: str, depth: int) -> bool:
-        """Say whether a page is, or now becomes, known at this depth or less."""
+        """Return whether a page is, or now becomes, known at this depth or less."""
         if key in self._depth:
             self._depth[key] = min(self._depth[key], depth)
             return True
         if key in self._foreign:
             return True
-        why = self._against(key, depth)
+        why = self._exceeded_limit(key, depth)
         if why:
             self.left_out[why] += 1
             return False
         self._depth[key] = depth
-        self._untold.add(key)
+        self._unreported.add(key)
         self._shapes[shape(key)] += 1
         return True
 
-    def _against(self, key: str, depth: int) -> str:
-        """Return which limit speaks against a new page; nothing if none does."""
+    def _exceeded_limit(self, key: str, depth: int) -> str:
+        """Return the name of the limit that excludes a new page; empty if none does."""
         limits = self.limits
         if key not in self.follow.scope:
             return "scope"
@@ -180,16 +180,16 @@ class Frontier:
             return "depth"
         if len(self._depth) >= limits.most:
             return "most"
-        form = shape(key)
-        many = bool(form) and self._shapes[form] >= limits.variants
-        return "variants" if many or is_endless(key) else ""
+        pattern = shape(key)
+        is_full = bool(pattern) and self._shapes[pattern] >= limits.variants
+        return "variants" if is_full or is_endless(key) else ""
 
     def take(
         self, page: Observation, hints: Sequence[Observation] = ()
     ) -> Iterator[Observation]:
-        """Return a look with the links that are followed, and hints of new pages.
+        """Return an observation with its followed links, then hints about new pages.
 
-        ``hints`` are of the pages that it names as a map.
+        ``hints`` are about the pages that it lists as a map.
         """
         if page.seen is Seen.ABSENT:
             page = replace(page, links=Outgoing())
@@ -205,20 +205,20 @@ class Frontier:
         yield replace(page, links=Outgoing(followed, same, rules))
         for key in dict.fromkeys((same, *followed)):
             hint = named.get(key) or Observation(key, page.at, Seen.HINT)
-            if key in self._untold:
-                self._untold.discard(key)
+            if key in self._unreported:
+                self._unreported.discard(key)
                 yield replace(hint, item=self.item(key, out.urls.get(key, "")))
             elif key in named:
                 yield replace(hint, item=None)
 
     def item(self, key: str, url: str = "") -> Item:
-        """Return a page of the site as an item; ``url`` is what is sent for it."""
+        """Return a page of the site as an item; ``url`` is the URL to request."""
         sent = url if url != key else ""
         return Item(key, self.source, self._weight, group=host_of(key), url=sent)
 
 
 class SitePages:
-    """Pages, of which some belong to sites: there what they lead to is found too."""
+    """A source of pages that follows links on those that belong to sites."""
 
     def __init__(
         self,
@@ -234,35 +234,37 @@ class SitePages:
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncGenerator[Looks]:
-        """Look at pages; yield what was seen, links and new pages included."""
-        asked = [self._asked(request) for request in requests]
-        async with aclosing(self._pages.perform(asked, now, purse)) as batches:
+        """Fetch pages; yield observations with links, and hints about new pages."""
+        adjusted = [self._adjusted(request) for request in requests]
+        async with aclosing(self._pages.perform(adjusted, now, purse)) as batches:
             async for looks in batches:
                 yield Looks.of(self._followed(looks))
 
-    def _asked(self, request: Request) -> Request:
+    def _adjusted(self, request: Request) -> Request:
         frontier = self._frontiers.get(self._source_of(request.key))
         return frontier.whole(request) if frontier else request
 
     def _followed(self, looks: Iterable[Observation]) -> Iterator[Observation]:
-        """Follow the links of each page; hints stand behind the page they are from."""
+        """Follow the links of each page; hints come after the page that gave them."""
         before: Observation | None = None
         frontier: Frontier | None = None
         for page, hints in by_page(looks):
-            led = before is not None and before.links and before.links.same == page.key
-            if not led:
+            was_redirected = (
+                before is not None and before.links and before.links.same == page.key
+            )
+            if not was_redirected:
                 frontier = self._frontiers.get(self._source_of(page.key))
             if frontier is None:
                 yield from (page, *hints)
-            elif not led or page.key in frontier:
-                yield from _taken(frontier, page, hints)
+            elif not was_redirected or page.key in frontier:
+                yield from _follow_page(frontier, page, hints)
             before = page
 
 
-def _taken(
+def _follow_page(
     frontier: Frontier, page: Observation, hints: Sequence[Observation]
 ) -> Sequence[Observation]:
-    """Return a look with what it leads to; a failed look if that cannot be followed."""
+    """Return a page with its links; a failed observation if they cannot be read."""
     try:
         with contained(page.key):
             return list(frontier.take(page, hints))

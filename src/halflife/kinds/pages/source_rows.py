@@ -1,4 +1,4 @@
-"""Which rows of evidence are of which source."""
+"""The rows of evidence that belong to each source."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -19,17 +19,17 @@ def rows_of(
 ) -> dict[str, Ints]:
     """Return the rows of each source's items, ascending.
 
-    The evidence is that of the sources; items that are in it but not in the store yet
-    are among those ``named``, which is asked only if there are any.
+    The evidence is that of the sources. Items that are in it but not in the store yet
+    are among those of ``named``, which is called only if there are any.
     """
     if len(sources) == 1:
         return {sources[0]: np.arange(len(evidence), dtype=np.int32)}
     rows = {name: np.zeros(0, dtype=np.intp) for name in sources}
     rows |= store.rows_by_source(sources, evidence)
     known = np.zeros(len(evidence), dtype=np.bool_)
-    for mine in rows.values():
-        known[mine] = True
+    for own in rows.values():
+        known[own] = True
     if not known.all():
-        for name, mine in rows_by_name(named(), evidence).items():
-            rows[name] = np.union1d(rows[name], mine[~known[mine]])
+        for name, own in rows_by_name(named(), evidence).items():
+            rows[name] = np.union1d(rows[name], own[~known[own]])
     return rows

@@ -1,7 +1,8 @@
-"""What is believed of pages at one moment, read once for all sources of pages.
+"""Beliefs about pages at one moment, computed once for all sources of pages.
 
-Pages tell of one another, so all of them are believed together; but of very many, only
-those that are kept together are, one group at a time.
+The belief about a page is learned from other pages too, so all sources share one
+belief. With very many pages each group of sources that is kept together has its own,
+one group at a time.
 """
 
 import math
@@ -27,20 +28,19 @@ from halflife.policies.valuation import offered
 from halflife.stores import Store
 
 HOURS = 24.0
-SAMPLE = 65_536  # pages that stand for all, where there are many more
+SAMPLE = 65_536  # pages of a sample, where there are many more
 
 
-class Believed:
-    """What is believed of the pages of some sources.
+class PageBeliefs:
+    """The belief about the pages of some sources.
 
     Args:
         config: The settings.
-        store: What is known.
+        store: The store.
         now: The time, in days.
         sources: The sources; all are kept by one policy.
-        groups: Their names, by those that get their requests together; all do if there
-            are none.
-        memo: What was worked out before.
+        groups: Their names, by groups that share their requests; one group if empty.
+        memo: Earlier results.
 
     """
 
@@ -59,7 +59,7 @@ class Believed:
 
     @cached_property
     def seen(self) -> tuple[bootstrap.Outlook, dict[str, Ints]]:
-        """What is known of all pages, and the rows of each source."""
+        """The outlook of all pages, and the rows of each source."""
         sources = self.sources
         seen = bootstrap.outlook(
             self._config, self._store, sources, self._now, self._memo.filed
@@ -72,26 +72,28 @@ class Believed:
 
     @cached_property
     def pages(self) -> tuple[View, dict[str, Ints]]:
-        """What is believed of all pages, and the rows of each source."""
+        """The view of all pages, and the rows of each source."""
         seen, rows = self.seen
         return seen.view, rows
 
     @cached_property
     def sampled(self) -> tuple[View, dict[str, Ints]]:
-        """The same of pages that stand for all: of very many, some are drawn."""
+        """The view of a sample of the pages, and its rows of each source."""
         seen, of = self.seen
-        some = {name: sampled(rows) for name, rows in of.items()}
-        if all(some[name].size == rows.size for name, rows in of.items()):
+        samples = {name: sampled(rows) for name, rows in of.items()}
+        if all(samples[name].size == rows.size for name, rows in of.items()):
             return self.pages
-        rows = np.unique(np.concatenate(list(some.values())))
-        return seen.some(rows), {n: np.searchsorted(rows, s) for n, s in some.items()}
+        rows = np.unique(np.concatenate(list(samples.values())))
+        return seen.some(rows), {
+            n: np.searchsorted(rows, s) for n, s in samples.items()
+        }
 
     @cached_property
     def buys(self) -> Floats:
-        """What the next requests at each page buy, in weighted quality-days.
+        """The value of the next requests to each page, in weighted quality-days.
 
-        That is what the policy of these pages would fetch next, group by group; what it
-        would not fetch now offers nothing.
+        It follows the next plans of the pages' policy, group by group; pages that it
+        would not fetch now have no value.
         """
         seen, of = self.seen
         view, share = seen.view, np.zeros(len(seen.evidence))
@@ -103,17 +105,19 @@ class Believed:
             return offered(seen.policy, view, value, self._block)
         buys = np.zeros(len(view))
         for group in self._groups:
-            mine = np.zeros(len(view), dtype=np.bool_)
-            mine[np.concatenate([of[name] for name in group])] = True
-            some = replace(view, looked=view.looked | ~mine)
-            buys += np.where(mine, offered(seen.policy, some, value, self._block), 0.0)
+            is_own = np.zeros(len(view), dtype=np.bool_)
+            is_own[np.concatenate([of[name] for name in group])] = True
+            own_view = replace(view, looked=view.looked | ~is_own)
+            buys += np.where(
+                is_own, offered(seen.policy, own_view, value, self._block), 0.0
+            )
         return buys
 
     @property
     def _block(self) -> int:
-        """The requests that a turn grants at most: what comes in within an hour.
+        """The most requests of a turn: the income of an hour.
 
-        What targets and intervals ask for may be more.
+        Targets and intervals may need more.
         """
         budget = self._config.budget
         if any(source.targets or source.latest < inf for source in self.sources):
@@ -121,19 +125,18 @@ class Believed:
         return max(math.ceil(budget.pace / HOURS), 1)
 
 
-class Neighbourhood:
-    """All sources of pages, by those whose pages are believed together.
+class BeliefGroups:
+    """All sources of pages, grouped by those that share a belief.
 
-    One group of very many pages is believed at a time: what was worked out for another
-    is given up.
+    With very many pages only the belief of one group is in memory at a time.
     """
 
     def __init__(self, reading: Reading, sources: Sequence[PagesConfig]) -> None:
         self._reading, self._sources = reading, tuple(sources)
-        self._nearest: Believed | None = None
+        self._nearest: PageBeliefs | None = None
 
-    def near(self, source: PagesConfig) -> Believed:
-        """Return what is believed of the pages that are believed with a source's."""
+    def near(self, source: PagesConfig) -> PageBeliefs:
+        """Return the belief that a source shares with others."""
         group = self._kept_with.get(source.name)
         if group is None:
             return self._by_policy[policy_of(self._reading.config, source)]
@@ -142,30 +145,30 @@ class Neighbourhood:
         return self._nearest
 
     @cached_property
-    def _by_policy(self) -> dict[str, Believed]:
-        """All pages, by the policies that keep them."""
-        found: dict[str, list[PagesConfig]] = {}
+    def _by_policy(self) -> dict[str, PageBeliefs]:
+        """The beliefs about all pages, by the policies that keep them."""
+        by_policy: dict[str, list[PagesConfig]] = {}
         for source in self._sources:
             name = policy_of(self._reading.config, source)
-            found.setdefault(name, []).append(source)
-        return {name: self._believed(mine) for name, mine in found.items()}
+            by_policy.setdefault(name, []).append(source)
+        return {name: self._believed(mine) for name, mine in by_policy.items()}
 
-    def _believed(self, sources: Sequence[PagesConfig]) -> Believed:
-        reading, mine = self._reading, {source.name for source in sources}
+    def _believed(self, sources: Sequence[PagesConfig]) -> PageBeliefs:
+        reading, own = self._reading, {source.name for source in sources}
         groups = [
-            [source.name for source in group if source.name in mine]
+            [source.name for source in group if source.name in own]
             for group in reading.groups
         ]
         kept = [group for group in groups if group]
         now, memo = reading.now, reading.memo
-        return Believed(reading.config, reading.store, now, sources, kept, memo)
+        return PageBeliefs(reading.config, reading.store, now, sources, kept, memo)
 
     @cached_property
     def _kept_with(self) -> dict[str, tuple[PagesConfig, ...]]:
-        """The groups of sources with pages, where these are very many."""
-        mine = {source.name for source in self._sources}
+        """The group of each source, if there are very many pages."""
+        own = {source.name for source in self._sources}
         groups = (PagesConfig.among(group) for group in self._reading.groups)
-        paged = [tuple(s for s in group if s.name in mine) for group in groups]
+        paged = [tuple(s for s in group if s.name in own) for group in groups]
         paged = [group for group in paged if group]
         if len(paged) < 2 or self._reading.store.item_count() < MANY:
             return {}
@@ -174,18 +177,18 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class PagesState:
-    """What is known of the pages of a source.
+    """The state of the pages of a source.
 
     Attributes:
         source: Its settings.
-        reading: Where it was read from, and when.
-        around: All pages, by those that are believed together.
+        reading: The state of the store that was read.
+        around: All sources of pages, by those that share a belief.
 
     """
 
     source: PagesConfig
     reading: Reading
-    around: Neighbourhood
+    around: BeliefGroups
 
     @property
     def now(self) -> float:
@@ -193,34 +196,34 @@ class PagesState:
         return self.reading.now
 
     @property
-    def near(self) -> Believed:
-        """What is believed of its pages and those that are believed with them."""
+    def near(self) -> PageBeliefs:
+        """The belief about its pages and those that share it."""
         return self.around.near(self.source)
 
     @property
     def pages(self) -> tuple[View, Ints]:
-        """What is believed of pages, and the rows of this source's."""
+        """The view of pages, and the rows of this source."""
         view, of = self.near.pages
         return view, of[self.source.name]
 
     @property
     def sampled(self) -> tuple[View, Ints]:
-        """The same of pages that stand for all."""
+        """The view of a sample of pages, and its rows of this source."""
         view, of = self.near.sampled
         return view, of[self.source.name]
 
     @property
     def evidence(self) -> tuple[Evidence, Ints]:
-        """What all looks at pages add up to, and the rows of this source's."""
+        """The evidence of pages, and the rows of this source."""
         seen, of = self.near.seen
         return seen.evidence, of[self.source.name]
 
 
 def sampled(rows: Ints) -> Ints:
-    """Return rows that stand for all: of very many, some drawn by chance.
+    """Return the rows, or a random sample of them if there are very many.
 
-    What is said of these holds for all but for an error of 1 in 500 or so; as there
-    are fewer of them, the bounds are wider by about as much.
+    Results of the sample hold for all with an error of about 1 in 500; the bounds are
+    wider by about as much.
     """
     if rows.size <= 2 * SAMPLE:
         return rows

@@ -1,7 +1,7 @@
-"""How pages stand to their target: what the rule for targets says of them now.
+"""The status of pages with a target, by the rule for targets.
 
-Pages are kept in rounds: what is believed of each when a round begins is kept in the
-store, so that the looks of the round can be held against it.
+Pages are kept in rounds: the belief about each page at the start of a round is stored,
+so that it can be compared with the fetches of the round.
 """
 
 from dataclasses import replace
@@ -18,26 +18,26 @@ from halflife.market.stand import FIRST, ROUND, Stand, TargetMemory
 from halflife.market.target_rule import Goal, TargetRound
 from halflife.models.quality import item_blocks
 
-QUARTER = 0.25  # of the loss that is allowed, what is to come in a round
-STRIDE = 2  # lots that a turn looks at, or as many pages as the round has so far
-LIKELY = 0.2  # the chance of a miss that calls for as many as it takes
-WATCH = 0.5  # days in which a lot is looked at whatever is believed, to be sure
+QUARTER = 0.25  # share of the allowed loss that a round lasts for
+STRIDE = 2  # lots that a turn fetches, or as many pages as the round has so far
+LIKELY = 0.2  # chance of a miss from which a turn has no limit
+WATCH = 0.5  # days in which a lot is always fetched, for targets with a confidence
 
 
 class PageSnapshot:
     """The pages of a source at one moment.
 
     Args:
-        state: What is known of the source.
-        goal: What is to be kept of it.
+        state: The state of the source.
+        goal: The target.
 
     """
 
     def __init__(self, state: PagesState, goal: Goal) -> None:
         self.view, self.rows = state.pages
         self.now, self.source, self.goal = state.now, state.source, goal
-        every = self.rows.size == len(self.view)  # then columns need not be copied
-        self._at: Ints | slice = slice(None) if every else self.rows
+        has_all = self.rows.size == len(self.view)  # then columns need not be copied
+        self._at: Ints | slice = slice(None) if has_all else self.rows
         weight = np.where(self.view.held, self.view.weight, 0.0)[self._at]
         self.share = weight / max(float(weight.sum()), 1e-12)
         cost = float(self.view.cost[self._at].sum())
@@ -47,62 +47,61 @@ class PageSnapshot:
 
     @property
     def known(self) -> bool:
-        """Whether any page was seen."""
+        """Whether any page was fetched."""
         return bool(self.share.any())
 
     def chances(self, ahead: float = 0.0) -> Floats:
-        """Return the chance of each page to be out of date so many days from now."""
+        """Return the chance that each page is out of date in so many days."""
         if ahead == 0.0 and self._now is not None:
             return self._now
         view, stale = self.view, np.empty(len(self.view))
         for at, some in item_blocks(view):
             age = np.where(view.held[at], view.exposure[at] + ahead, 0.0)
             stale[at] = 1.0 - np.clip(some.alive(age), 0.0, 1.0)
-        found = stale[self._at]
-        if ahead == 0.0:  # what is asked for more than once
-            self._now = found
-        return found
+        chances = stale[self._at]
+        if ahead == 0.0:  # used several times
+            self._now = chances
+        return chances
 
     def _loss(self, ahead: float) -> float:
-        """Return the share that is expected to be out of date so many days from now."""
+        """Return the share that is expected to be out of date in so many days."""
         if ahead not in self._losses:
             self._losses[ahead] = float(self.share @ self.chances(ahead))
         return self._losses[ahead]
 
     def stand(self, memory: TargetMemory) -> tuple[Stand, TargetMemory]:
-        """Return how they stand, and what to remember."""
-        memory = self._turned(memory)
+        """Return the status of the target, and the memory for later turns."""
+        memory = self._current_round(memory)
         unseen = self._unseen(memory)
         now = self._round(memory, unseen)
         seen = int(np.count_nonzero(~unseen & (self.share > 0)))
         lot = ceil(target_rule.LOT * self.rows.size)
         risk = target_rule.risk(memory.past, now, self.goal.level)
         count = self._enough(memory, unseen, lot)
-        if risk.miss - risk.least < LIKELY:  # there is time to feel one's way
+        if risk.miss - risk.least < LIKELY:  # there is time to fetch in steps
             count = min(count, max(STRIDE * lot, seen))
-        said = (
+        reason = (
             f"{risk.miss:.1%} likely to fall below {number(self.goal.level, 4)},"
             f" {risk.least:.1%} at best, {seen} of {self.rows.size} pages looked at"
         )
-        asked = float(ceil(count * float(self.view.cost[self._at].mean())))
+        requests = float(ceil(count * float(self.view.cost[self._at].mean())))
         again = memory.length / 2.0
-        return Stand(self.source.name, asked, memory.needed, said, again), memory
+        return Stand(self.source.name, requests, memory.needed, reason, again), memory
 
     def _enough(self, memory: TargetMemory, unseen: Bools, lot: int) -> int:
-        """Return how many pages to look at, if all is as it is believed.
+        """Return how many pages to fetch, if the belief is right.
 
-        A lot is looked at each day, or twice a day if the level is to be sure, more
-        often at first, and more as long as the rule wants it. Its pages are looked at
-        one after the other, so that nothing that happens to all pages goes unnoticed
-        for a day.
+        At least one lot is fetched a day, two for a target with a confidence, more at
+        first, and more as long as the rule wants it. Its pages are fetched one after
+        the other, so that an event on all pages is noticed early.
         """
-        rest = int(np.count_nonzero(unseen))
-        often = ROUND if self.goal.confidence is None else WATCH
+        remaining = int(np.count_nonzero(unseen))
+        period = ROUND if self.goal.confidence is None else WATCH
         watched = memory.past.days + memory.past.watched
-        span = min(max(watched, FIRST), often)
+        span = min(max(watched, FIRST), period)
         quiet = min(float(self.view.age[self._at].min()), span)
-        count = min(floor(quiet * lot / span + 1e-9), rest)
-        while count < rest:
+        count = min(floor(quiet * lot / span + 1e-9), remaining)
+        while count < remaining:
             left, done = unseen.copy(), self._stalest(unseen, count)
             left[done] = False
             then = self._round(memory, left)
@@ -111,20 +110,19 @@ class PageSnapshot:
                 memory.past, replace(then, found=found), self.goal
             ):
                 return count
-            count = min(max(2 * count, lot), rest)
+            count = min(max(2 * count, lot), remaining)
         return count
 
     def _stalest(self, unseen: Bools, count: int) -> Ints:
-        """Return the pages to look at first, of those that were not."""
+        """Return the unfetched pages that are most likely stale."""
         if count == 0:
             return np.zeros(0, dtype=np.intp)
         return best_rows(np.where(unseen, self.chances(), -1.0), count)
 
-    def _turned(self, memory: TargetMemory) -> TargetMemory:
-        """Return the memory of the round that this moment belongs to.
+    def _current_round(self, memory: TargetMemory) -> TargetMemory:
+        """Return the memory of the round at this moment; start a new one if it is over.
 
-        A round in which much is found ends early: what was looked at in it is soon out
-        of date again.
+        A round that finds much loss ends early: its pages are soon out of date again.
         """
         same = memory.chances.size == self.rows.size
         passed = self.now - memory.began
@@ -145,11 +143,11 @@ class PageSnapshot:
         )
 
     def _length(self, memory: TargetMemory | None = None) -> float:
-        """Return the days in which a part of the loss that is allowed will come.
+        """Return the days in which a part of the allowed loss is expected.
 
-        As fast as is believed; within a round at least as fast as what it has found.
-        An hour at least, unless all that is allowed is lost sooner; and no less than
-        settings and politeness let all pages be fetched in.
+        At the believed rate; within a round at least at the rate it has found. One hour
+        at least, unless all of the allowed loss comes sooner; and not less than the
+        time in which settings and politeness allow a fetch of all pages.
         """
         pace = float(self.share @ self.view.rate[self._at])
         if memory is not None and self.now > memory.began:

@@ -1,8 +1,8 @@
-"""What the looks before a target was set tell of pages: how evenly they change.
+"""Learn how evenly pages change from the fetches before a target was set.
 
-The rule for targets learns from its rounds by how much the loss of a day differs from
-what is believed. Looks that were made for another reason tell the same: of the pages
-that were looked at on a day, how many had changed, and how many were expected to.
+The rule for targets learns from its rounds how much the loss of a day differs from the
+expected one. Earlier fetches give the same evidence: of the pages fetched on a day, how
+many had changed, and how many were expected to.
 """
 
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ from halflife.kinds.pages.target import PageSnapshot
 from halflife.market.target_rule import HALF, Past, TargetRound
 from halflife.stores import Store
 
-FARTHEST = int(2 * HALF)  # days that are looked back on
-MOST = 500_000  # looks that are read at once, at most
+FARTHEST = int(2 * HALF)  # days of history that are used
+MOST = 500_000  # most observations that are read
 
 
 def past(store: Store, pages: PageSnapshot) -> Past:
-    """Return what the looks so far have shown, the latest day counting most.
+    """Return the loss history learned from fetches so far; the latest day counts most.
 
-    What pages are believed to lose is today's belief. Nothing is told if there are so
-    many looks that to read them all would take too much memory.
+    The expected loss is that of today's belief. The history is empty if there are too
+    many observations to read into memory.
     """
-    found = Past()
+    learned = Past()
     view, rows = pages.view, pages.rows
     if int(view.looks[rows].sum()) > MOST:
-        return found
+        return learned
     things = 1.0 / max(float(pages.share @ pages.share), 1e-12)
     for page, gap, changed in _days(store, pages):
         ages = np.zeros(len(view))
@@ -37,17 +37,17 @@ def past(store: Store, pages: PageSnapshot) -> Past:
         share = pages.share[page]
         believed, lost = float(share @ stale), float(share @ changed)
         days = float(np.mean(np.minimum(gap, 1.0)))
-        told = TargetRound(things, believed, 0.0, lost, 0.0, 0.0, 0.0, days)
-        found = found.learned(told, 1.0)
-        found = replace(found, watched=found.watched + 1.0)
-    return found
+        day = TargetRound(things, believed, 0.0, lost, 0.0, 0.0, 0.0, days)
+        learned = learned.learned(day, 1.0)
+        learned = replace(learned, watched=learned.watched + 1.0)
+    return learned
 
 
 def _days(store: Store, pages: PageSnapshot) -> Iterator[tuple[Ints, Floats, Bools]]:
-    """Return the pages that were looked at on each day, the oldest day first.
+    """Return the pages fetched on each day, the oldest day first.
 
-    With each the days since the look before, and whether it had changed; of several
-    looks at a page on one day the last counts.
+    With each page the days since its fetch before, and whether it had changed. Of
+    several fetches of a page on one day the last counts.
     """
     history = store.history([pages.source.name])
     number = {key: i for i, key in enumerate(history.keys)}
@@ -62,7 +62,7 @@ def _days(store: Store, pages: PageSnapshot) -> Iterator[tuple[Ints, Floats, Boo
     page, gap, changed = mine[item[1:]][again], np.diff(at)[again], differs[again]
     day = np.floor(pages.now - at[1:][again]).astype(np.intp)
     for ago in range(FARTHEST, -1, -1):
-        some = np.flatnonzero(day == ago)
-        last = some[np.r_[page[some][1:] != page[some][:-1], True][: some.size]]
+        on_day = np.flatnonzero(day == ago)
+        last = on_day[np.r_[page[on_day][1:] != page[on_day][:-1], True][: on_day.size]]
         if last.size:
             yield page[last], gap[last], changed[last]

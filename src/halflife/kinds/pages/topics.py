@@ -1,8 +1,8 @@
-"""Pages filed under topics as they are downloaded.
+"""Assign pages to topics as they are downloaded.
 
 Algorithm 2 of Taleghani and Ugur-Ozekinci, "Sampling-based refresh policy with
-correlation": a page is downloaded, its links are followed, and it is filed under the
-topics that it is known for: its own terms, and those of the pages that link to it.
+correlation": a page is downloaded, its links are followed, and it is assigned to
+topics by its own terms and those of the pages that link to it.
 """
 
 from collections.abc import Callable, MutableMapping, Sequence
@@ -23,18 +23,18 @@ from halflife.grouping.topic_book import TopicBook
 from halflife.policies import Strategy
 from halflife.stores import Store
 
-FEWEST_TOPICS = 20  # as many as the paper's experiments have (s. 5)
-TOPIC_PAGES = 50  # pages for one topic more: the paper has 20 topics for 1000 pages
-COMMON = 2  # pages that must hold a term before it is a topic
+FEWEST_TOPICS = 20  # as in the paper's experiments (s. 5)
+TOPIC_PAGES = 50  # pages per topic: the paper has 20 topics for 1000 pages
+COMMON = 2  # least pages with a term that is a topic
 
 
 class Topics:
-    """Files pages under topics, those in the store first and then as they come in.
+    """Assigns pages to topics: those in the store first, then new ones.
 
     Args:
-        store: Where copies and links are kept.
-        sources: The sources whose pages are filed.
-        k: Topics a page is filed under at most.
+        store: The store of copies and links.
+        sources: The sources of the pages.
+        k: Most topics of a page.
 
     """
 
@@ -45,7 +45,7 @@ class Topics:
         self.refresh()
 
     def refresh(self) -> None:
-        """File the pages whose first copies came in since; what is filed stays."""
+        """Assign the pages whose first copies are new; leave earlier ones unchanged."""
         evidence = self._store.evidence(self._sources)
         there = (evidence.seen == Seen.PRESENT) & (evidence.last_at > self._until)
         rows = np.flatnonzero(there)
@@ -59,8 +59,8 @@ class Topics:
         if rows.size:
             self._until = float(evidence.last_at[rows[-1]])
 
-    def hear(self, looks: Looks) -> None:
-        """File the pages of a batch that was just kept; for ``Keeper.turn``."""
+    def observe(self, looks: Looks) -> None:
+        """Assign the pages of some observations; a callback of ``Keeper.turn``."""
         for look in looks:
             if look.links is not None and look.seen is Seen.PRESENT:
                 self._file(look.key, look.links.to)
@@ -76,48 +76,48 @@ class Topics:
             self.book.download(key, words, links)
 
     def categories(self) -> Categories:
-        """Return the categories as filed; rows are those of the sources' evidence."""
+        """Return the topics of pages; rows are those of the sources' evidence."""
         return self.book.categories(self._store.evidence(self._sources).keys)
 
     def commonest(self, keys: Sequence[str]) -> Categories:
-        """Return the pages by the terms that most of them hold; rows are ``keys``.
+        """Return the pages by the most frequent terms; rows are ``keys``.
 
-        As many terms are topics as leave pages enough in each to draw a sample from.
+        The number of topics leaves enough pages in each to draw a sample.
         """
         most = max(FEWEST_TOPICS, len(keys) // TOPIC_PAGES)
         return self.book.filed_under(self.book.commonest(most), keys)
 
 
 class TopicBelief:
-    """A belief whose views say which topics pages are on.
+    """A belief whose views have the topics of pages.
 
-    Pages stay where they are filed for a turn: what it fetches is filed for the next.
+    Topics stay fixed during a turn: its fetches are assigned for the next one.
 
     Args:
-        belief: What is believed otherwise.
-        file: Makes the topics; called when a policy first asks.
+        belief: The belief about everything else.
+        file: Makes the topics; called when a policy first needs them.
 
     """
 
     def __init__(self, belief: Belief, file: Callable[[], Topics]) -> None:
         self.belief, self._file = belief, file
-        self._of: tuple[float, int] | None = None
-        self._found: Categories | None = None
+        self._cached_for: tuple[float, int] | None = None
+        self._topics: Categories | None = None
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return what we believe at ``now``; looks since ``since`` are this turn's."""
+        """Return the view at ``now``; fetches from ``since`` on belong to this turn."""
         view = self.belief(evidence, now, since)
         return replace(view, topics=partial(self._filed, view.keys, since))
 
     def _filed(self, keys: Sequence[str], since: float) -> Categories | None:
-        if self._of != (since, len(keys)):
+        if self._cached_for != (since, len(keys)):
             filed = self._file()
             filed.refresh()
-            self._found, self._of = filed.commonest(keys), (since, len(keys))
-        return self._found
+            self._topics, self._cached_for = filed.commonest(keys), (since, len(keys))
+        return self._topics
 
     def __deepcopy__(self, memo: dict[int, object]) -> "TopicBelief":
-        """Return a belief that learns apart, from the same topics."""
+        """Return a copy that learns separately and shares the topics."""
         return TopicBelief(deepcopy(self.belief, memo), self._file)
 
 
@@ -128,29 +128,28 @@ def with_topics(
     sources: Sequence[str],
     filed: MutableMapping[tuple[str, ...], object] | None = None,
 ) -> Belief:
-    """Return a belief that tells of topics, if the strategy asks for them.
+    """Return a belief with topics, if the strategy needs them.
 
-    ``filed`` has what was filed before, so that no copy is read twice.
+    ``filed`` caches topics between calls, so that no copy is read twice.
     """
     if not strategy.needs_topics:
         return belief
-    kept = {} if filed is None else filed
+    cache = {} if filed is None else filed
 
     def file() -> Topics:
         name = tuple(sources)
-        found = kept.get(name)
+        found = cache.get(name)
         if not isinstance(found, Topics):
-            found = kept[name] = Topics(store, name)
+            found = cache[name] = Topics(store, name)
         return found
 
     return TopicBelief(belief, file)
 
 
 def topics(store: Store, sources: Sequence[str], k: int = TOPICS) -> Categories:
-    """Return the topics of all pages of which we hold a copy, by all we know now.
+    """Return the topics of all pages with a copy, by all terms known now.
 
-    Terms on fewer than ``COMMON`` pages tell nothing of what pages have in common and
-    are no topics.
+    Terms on fewer than ``COMMON`` pages are not topics.
     """
     filed = Topics(store, sources, k)
     filed.book.refile()

@@ -1,10 +1,10 @@
-"""Asking for a page only if it changed, as far as the server proved honest.
+"""Conditional requests, as far as servers proved honest.
 
-A server's word that nothing changed is a hint like any other. Each host and kind of
-validator (``etag``, ``modified``) has a record of what it told and hid
-(``models.validator_trust``). A share of requests is a check: it carries a validator
-that nobody issued, so an honest server sends the page. Validators that lie are not
-sent any more; checks go on, so that a server that mends its ways is believed again.
+"Not modified" is only a hint. Each host and kind of validator (``etag``, ``modified``)
+has a record of the changes it reported and hid (``models.validator_trust``). A share of
+requests are checks: they carry a made-up validator, so an honest server sends the page.
+Validators that hid changes are not sent any more; checks continue, so that a corrected
+server is trusted again.
 """
 
 from collections import Counter
@@ -19,20 +19,20 @@ from halflife.net.dates import to_http
 from halflife.stores import Store
 from halflife.stores.notes.validator_trust import VALIDATOR_TRUST, Trust
 
-AUDITED = round(1.0 / LEAST_CHECKS)  # one request in so many is a check, at least
-MOST_CHECKS = 10  # of a host, in one round of requests: more teach little at once
+AUDITED = round(1.0 / LEAST_CHECKS)  # at least one request in so many is a check
+MOST_CHECKS = 10  # of a host in one round of requests: more give little evidence
 ETAG, MODIFIED = "etag", "modified"
-_LONG_AGO = 1.0  # days: a date before which no page was modified
+_LONG_AGO = 1.0  # days: a date earlier than any page
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Under which conditions a page is asked for.
+    """The conditions of a request.
 
     Attributes:
-        headers: What is sent; nothing asks for the page in any case.
-        kind: The validator that decides: ``etag``, ``modified``, or none.
-        check: Whether the server is checked: it must send the page.
+        headers: The conditional headers; empty for an unconditional request.
+        kind: The deciding validator: ``etag``, ``modified``, or empty.
+        check: Whether this is a check, to which the server must send the page.
 
     """
 
@@ -45,12 +45,12 @@ UNCONDITIONAL = Conditions({})
 
 
 class ValidatorMemory:
-    """What the hosts of a source told and hid."""
+    """The changes that the hosts of a source reported and hid."""
 
     def __init__(self, store: Store, source: str) -> None:
         self._store, self._source = store, source
         self._trust: Trust = VALIDATOR_TRUST.load(store, source) or {}
-        self._known = dict(self._trust)
+        self._stored = dict(self._trust)
         self._checks: Counter[tuple[str, str]] = Counter()
 
     def record(self, key: str, kind: str) -> TrustRecord:
@@ -58,7 +58,7 @@ class ValidatorMemory:
         return self._trust.get((host_of(key), kind), TrustRecord())
 
     def conditions(self, fetch: Fetch, now: float) -> Conditions:
-        """Return how a page is asked for."""
+        """Return the conditions of a request for a page."""
         held = fetch.held
         if held is None or held.seen is not Seen.PRESENT:
             return UNCONDITIONAL
@@ -72,7 +72,7 @@ class ValidatorMemory:
         return Conditions(_honest(held, kind) if believed else {}, kind)
 
     def _is_checked(self, key: str, kind: str, lot: float, now: float) -> bool:
-        """Say whether a request is to be a check; of a host few are, in one round."""
+        """Return whether a request is to be a check; few are, per host and round."""
         place = host_of(key), kind
         few = self._checks[place] < MOST_CHECKS or lot < LEAST_CHECKS
         if not few or lot >= self.record(key, kind).check_share(now):
@@ -83,7 +83,7 @@ class ValidatorMemory:
     def learn(
         self, asked: Conditions, held: Observation, look: Observation, now: float
     ) -> None:
-        """Learn from the page that a server sent, knowing what we held."""
+        """Learn from a page that a server sent, compared with the copy."""
         if look.seen is not Seen.PRESENT:
             return
         if look.digest == held.digest:
@@ -101,9 +101,9 @@ class ValidatorMemory:
                 self._set(look.key, kind, self.record(look.key, kind).with_truth(now))
 
     def caught(self, asked: Conditions, key: str, now: float) -> None:
-        """Learn that a server took a validator for its own that nobody issued.
+        """Record that a server accepted a made-up validator.
 
-        Who takes any ETag takes any date: such a server compares nothing.
+        A server that accepts any ETag accepts any date too: it compares nothing.
         """
         for kind in {asked.kind, MODIFIED}:
             self._set(key, kind, self.record(key, kind).with_lie(now))
@@ -112,31 +112,31 @@ class ValidatorMemory:
         self._trust[host_of(key), kind] = record
 
     def save(self) -> None:
-        """Write down what was learned; a round of requests is over.
+        """Store what was learned, after a round of requests.
 
-        Of other hosts another process may have learned something meanwhile.
+        Another process may have stored records of other hosts in the meantime.
         """
         self._checks.clear()
-        if self._trust == self._known:
+        if self._trust == self._stored:
             return
-        mine = {k: v for k, v in self._trust.items() if self._known.get(k) != v}
+        mine = {k: v for k, v in self._trust.items() if self._stored.get(k) != v}
         with self._store.together():
             theirs = VALIDATOR_TRUST.load(self._store, self._source) or {}
             self._trust = {**theirs, **mine}
             VALIDATOR_TRUST.save(self._store, self._trust, self._source)
-        self._known = dict(self._trust)
+        self._stored = dict(self._trust)
 
 
 def _kinds(held: Observation) -> list[str]:
-    """Return the kinds of validators that we hold of a page, the stronger first."""
+    """Return the kinds of validators of the copy of a page, the stronger first."""
     etag = [ETAG] if held.etag else []
     return etag + ([MODIFIED] if held.modified is not None else [])
 
 
 def _lot(key: str, now: float) -> float:
-    """Return a number between 0 and 1, chosen by the page's path and the time.
+    """Return a hash of the page's path and the time, between 0 and 1.
 
-    The host takes no part in it, so that a site is asked alike wherever it is served.
+    Without the host, so that a mirrored site gets the same requests.
     """
     path = key.partition("://")[2].partition("/")[2]
     drawn = blake2b(f"{path} {now!r}".encode(), digest_size=8).digest()
@@ -144,14 +144,14 @@ def _lot(key: str, now: float) -> float:
 
 
 def _made_up(kind: str, lot: float) -> dict[str, str]:
-    """Return a validator that nobody issued."""
+    """Return a made-up validator."""
     if kind == ETAG:
         return {"If-None-Match": f'"{lot.hex()[4:16]}-nobody-issued-this"'}
     return {"If-Modified-Since": to_http(_LONG_AGO)}
 
 
 def _honest(held: Observation, kind: str) -> dict[str, str]:
-    """Return what we hold of a page, for the server to compare."""
+    """Return the validators of the copy of a page."""
     headers = {}
     if kind == ETAG and held.etag:
         headers["If-None-Match"] = held.etag
@@ -161,10 +161,10 @@ def _honest(held: Observation, kind: str) -> dict[str, str]:
 
 
 def conditions(fetch: Fetch, now: float) -> dict[str, str]:
-    """Return the headers that ask for a page only if it is not what we hold.
+    """Return the headers of a request that is conditional on a change of the page.
 
-    Without a memory of its host, one request in a hundred, chosen by the page's name
-    and the time, does without.
+    One request in a hundred, chosen by a hash of the page and the time, is
+    unconditional, because there is no memory of the host.
     """
     held = fetch.held
     if held is None or held.seen is not Seen.PRESENT:

@@ -1,4 +1,4 @@
-"""Working at pages: a group of sources is held, and looked at turn by turn."""
+"""The worker for pages: holds the lease on a group of sources and runs its turns."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -11,8 +11,8 @@ from halflife.engine import targets
 from halflife.engine.offline import OfflineSource
 from halflife.engine.wallet import spent
 from halflife.kinds.pages import audit, crawl
-from halflife.kinds.pages.interval_limits import Punctual, Spaced
-from halflife.kinds.pages.random_share import HalfDrawn
+from halflife.kinds.pages.interval_limits import MaxIntervalPolicy, MinIntervalBelief
+from halflife.kinds.pages.random_share import HalfRandomPolicy
 from halflife.kinds.pages.reading_advice import script_words
 from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, SyncOutcome, keeping
 from halflife.kinds.pages.settings import PagesConfig
@@ -22,7 +22,7 @@ from halflife.policies.shortlist import Shortlist
 
 @asynccontextmanager
 async def opened(desk: Desk, group: Sequence[PagesConfig]) -> AsyncIterator[Worker]:
-    """Hold the lease on pages, and all it takes to keep them, during the block."""
+    """Hold the lease on sources and what their pages need, during the block."""
     remote = {"remote": desk.remote} if desk.remote else {}
     kept = keeping(desk.config, desk.store, group, desk.clock, desk.gate, **remote)
     async with kept as keeper:
@@ -30,7 +30,7 @@ async def opened(desk: Desk, group: Sequence[PagesConfig]) -> AsyncIterator[Work
 
 
 class PageWorker:
-    """Looks at the pages of a group of sources, where it buys most."""
+    """Fetches the pages of a group of sources where it buys most."""
 
     def __init__(
         self, desk: Desk, group: Sequence[PagesConfig], keeper: Keeper
@@ -40,24 +40,24 @@ class PageWorker:
         self._steady = OfflineSource(keeper.loop.source)
         keeper.loop = replace(keeper.loop, source=self._steady)
         self._paced = False
-        self._owed = 0.0  # checks; fractions add up
-        self._short = 0  # what all went into redirects the last time
-        self._debt = 0  # what redirects took beyond what was granted
+        self._owed = 0.0  # requests for audits; fractions add up
+        self._short = 0  # requests of a turn that redirects used up
+        self._debt = 0  # requests for redirects beyond the granted ones
 
     def _pace(self) -> None:
-        """Heed the settings of the service: hosts, intervals and targets."""
+        """Apply the settings of the service: host delays, intervals and targets."""
         if self._paced:
             return
         self._paced, keeper = True, self.keeper
         keeper.pace(LONGEST_NAP)
         config, first = self._desk.config, self._sources[0]
         if targets.is_on(config) and targets.level(first) is not None:
-            mixed = HalfDrawn(keeper.loop.policy)
+            mixed = HalfRandomPolicy(keeper.loop.policy)
             keeper.loop = replace(keeper.loop, policy=mixed, shortlist=None)
         keep_intervals(keeper, first, targets.latest(first))
 
     async def sync(self, errand: Errand) -> Report:
-        """Check some pages drawn at random, then look where it buys most."""
+        """Audit some random pages, then fetch where it buys most."""
         keeper, budget = self.keeper, self._desk.config.budget
         drawn = keeper.drawn() if errand.draws else 0
         requests = keeper.allowance(everything=errand.everything, income=errand.income)
@@ -72,67 +72,66 @@ class PageWorker:
         audits = self._desk.audits and not errand.everything
         share = self._desk.config.audit.share if audits else 0.0
         evidence = self._desk.store.evidence(keeper.run.sources)
-        known = len(evidence)
+        known_before = len(evidence)
         checked = await audit.check_share(keeper, share, requests)
-        found = len(evidence) - known
-        outcome = await self._turned(errand, requests, (checked, found))
+        found = len(evidence) - known_before
+        outcome = await self._spend(errand, requests, (checked, found))
         outcome.requests += checked
         if requests and not outcome.sources:
             note = _waiting(keeper)
-        cut = self._steady.lost > lost
-        report = report_on(self._group, outcome, lost=cut, heard=not cut)
+        is_cut_off = self._steady.lost > lost
+        report = report_on(self._group, outcome, lost=is_cut_off, heard=not is_cut_off)
         store, shown = self._desk.store, outcome.sources
         empty = [script_words(store, one) for one in self._sources if one.name in shown]
-        return replace(report, note="; ".join(said for said in (note, *empty) if said))
+        return replace(report, note="; ".join(text for text in (note, *empty) if text))
 
-    async def _turned(
+    async def _spend(
         self, errand: Errand, requests: int, checks: tuple[int, int]
     ) -> SyncOutcome:
-        """Spend what the checks leave; a crawl goes on while it finds pages.
+        """Spend what the audit left; a crawl continues while it finds pages.
 
-        ``checks`` has the requests of the checks, and the pages that they found.
+        ``checks`` are the requests of the audit, and the pages that it found.
         """
         checked, found = checks
 
-        def told(looks: Looks) -> None:
+        def on_looks(looks: Looks) -> None:
             errand.told(len(looks))
 
         keeper, since = self.keeper, self.keeper.since
         most = None if errand.most is None else errand.most - checked
         left = requests - checked
         if keeper.crawls:
-            outcome = await crawl.turns(keeper, left, most, told, found=found)
+            outcome = await crawl.turns(keeper, left, most, on_looks, found=found)
         else:
-            outcome = await keeper.turn(left, told)
+            outcome = await keeper.turn(left, on_looks)
         if errand.everything:
-            await self._rest(errand, outcome, since, told)
+            await self._fetch_rest(errand, outcome, since, on_looks)
         return outcome
 
-    async def _rest(
+    async def _fetch_rest(
         self,
         errand: Errand,
         outcome: SyncOutcome,
         since: float,
-        told: Callable[[Looks], None],
+        on_looks: Callable[[Looks], None],
     ) -> None:
-        """Fetch the pages that are left, budget permitting.
+        """Fetch the remaining pages, as far as the budget allows.
 
-        Pages just found, and second fetches of pages that changed, may have taken what
-        was meant for them.
+        New pages, and second fetches of changed pages, may have used their requests.
         """
         keeper, last = self.keeper, outcome
         while not keeper.eased:
-            taken = last.found + last.total("changed")
-            room = min(taken, keeper.untried(since), keeper.wallet.room(keeper.clock()))
+            used = last.found + last.total("changed")
+            room = min(used, keeper.untried(since), keeper.wallet.room(keeper.clock()))
             if errand.most is not None:
                 room = min(room, errand.most - outcome.requests)
             if room <= 0:
                 break
-            last = await keeper.turn(room, told, since=since)
+            last = await keeper.turn(room, on_looks, since=since)
             outcome.add(last)
 
     async def work(self, requests: int) -> Report:
-        """Spend up to so many requests; a share of it checks pages drawn at random."""
+        """Spend up to so many requests; a share of them audits random pages."""
         self._pace()
         repaid = min(self._debt, requests)
         self._debt -= repaid
@@ -141,21 +140,21 @@ class PageWorker:
         granted = requests
         requests, self._short = max(granted - repaid, self._short), 0
         lost, heard = self._steady.lost, self._steady.heard
-        # Checked first: after the turn the copy is better than it mostly is.
+        # The audit comes first: after the turn the copy is fresher than usual.
         evidence = self._desk.store.evidence(self.keeper.run.sources)
         audited = min(self._audited(requests), audit.spare(evidence, requests))
         checked = await audit.check(self.keeper, audited) if audited else 0
         outcome = await self.keeper.turn(requests - audited)
         outcome.requests += checked
         self._debt += max(outcome.requests + repaid - granted, 0)
-        cut, answered = self._steady.lost > lost, self._steady.heard > heard
-        if outcome.requests and not answered and not cut:
-            # All of it went into redirects: next time, see where they end.
+        is_cut_off, answered = self._steady.lost > lost, self._steady.heard > heard
+        if outcome.requests and not answered and not is_cut_off:
+            # Redirects used all requests: let the next turn reach their ends.
             self._short = outcome.requests + crawl.HOPS
-        return report_on(self._group, outcome, lost=cut, heard=answered)
+        return report_on(self._group, outcome, lost=is_cut_off, heard=answered)
 
     def _audited(self, requests: int) -> int:
-        """Return the audit's share of a turn; fractions add up."""
+        """Return the requests of a turn's audit; fractions add up."""
         if not self._desk.audits:
             return 0
         self._owed += self._desk.config.audit.share * requests
@@ -164,28 +163,28 @@ class PageWorker:
         return whole
 
     def ease(self) -> None:
-        """Begin nothing more."""
+        """Start no further request."""
         self.keeper.ease()
 
     async def keep(self) -> None:
-        """Hold on to the sources, also between turns."""
+        """Renew the lease on the sources until cancelled."""
         await self.keeper.keep_lease()
 
 
 def _waiting(keeper: Keeper) -> str:
-    """Say that pages wait because they failed, if any do."""
+    """Describe the pages that wait after a failure; empty if none does."""
     waiting, days = keeper.paused()
     if not waiting:
         return ""
     one = "1 page failed and is"
     pages = one if waiting == 1 else f"{waiting} pages failed and are"
-    return f"{pages} not asked for again yet; the next one in {span(days)}"
+    return f"{pages} not fetched again yet; the next one is due in {span(days)}"
 
 
 def report_on(
     group: tuple[str, ...], outcome: SyncOutcome, *, lost: bool, heard: bool
 ) -> Report:
-    """Return the report on a turn of pages."""
+    """Return the report of a turn."""
     tallies = outcome.sources
     return Report(
         group,
@@ -195,8 +194,10 @@ def report_on(
         lost=lost,
         heard=heard,
         found=outcome.found,
-        mishandled={n: one.mishandled for n, one in tallies.items() if one.mishandled},
-        failures={name: one.failed for name, one in tallies.items()},
+        mishandled={
+            n: tally.mishandled for n, tally in tallies.items() if tally.mishandled
+        },
+        failures={name: tally.failed for name, tally in tallies.items()},
         troubles={
             name: f"did not answer: {tallies[name].trouble}" for name in outcome.silent
         },
@@ -204,13 +205,13 @@ def report_on(
 
 
 def keep_intervals(keeper: Keeper, source: PagesConfig, latest: float) -> None:
-    """Let a keeper heed the intervals of a source that is kept by itself."""
+    """Apply the intervals of a source that is kept by itself."""
     loop = keeper.loop
     if source.soonest > 0:
-        belief = Spaced(loop.belief, source.soonest)
+        belief = MinIntervalBelief(loop.belief, source.soonest)
         short = None if loop.shortlist is None else Shortlist(belief, loop.policy)
         loop = replace(loop, belief=belief, shortlist=short)
-    if latest < inf:  # who has waited longest is not told from a short list
-        policy = Punctual(loop.policy, latest)
+    if latest < inf:  # a short list does not have the longest waiting pages
+        policy = MaxIntervalPolicy(loop.policy, latest)
         loop = replace(loop, policy=policy, shortlist=None)
     keeper.loop = loop
