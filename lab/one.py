@@ -113,7 +113,7 @@ def _spend(copies: Sequence[Copy], day: int, purse: float, budget: float) -> flo
     price = _price(copies, day, budget)
     for part, first in ((0.5, turn), (1.0, None)):
         offered, room = offers(copies, day), max(part * purse, 0.0)
-        least = market_price.asked(price, purse - budget, SAVED * budget)
+        least = market_price.reserve_price(price, purse - budget, SAVED * budget)
         taken = take(offered, room, turn=first, price=least, patient=True)
         purse -= taken.requests
         for copy, low, high in zip(copies, ends, ends[1:], strict=False):

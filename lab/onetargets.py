@@ -24,7 +24,7 @@ from numpy.random import default_rng
 
 from halflife.core.arrays import Floats, Ints
 from halflife.market import target_rule
-from halflife.market.target_rule import Goal, Past, TargetRound, Whole
+from halflife.market.target_rule import Goal, LossHistory, TargetRound, WholeCopy
 from halflife.summary.count_check import FEW, counted_divergence, safe_share
 from lab.onecopy import Copy
 from lab.oneworld import DAYS, TAU, TRAIN, Part, Worlds
@@ -99,7 +99,7 @@ class Many:
     """
 
     def __init__(self, copy: Copy, goal: Goal) -> None:
-        self.copy, self.goal, self.past = copy, goal, Past()
+        self.copy, self.goal, self.past = copy, goal, LossHistory()
         self.rng = default_rng(0)
         part, everyone = copy.part, np.arange(len(copy.part))
         days = [0, *range(part.every, TRAIN, part.every), TRAIN]
@@ -109,7 +109,7 @@ class Many:
         self.lumps = [(float(each.sum()), float(each @ each)) for each in lost]
         for found, believed in copy.ratios[1:]:
             told = TargetRound(self.things, believed, 0.0, found, 0.0, 0.0, 0.0)
-            self.past = self.past.learned(told, part.every)
+            self.past = self.past.with_round(told, part.every)
 
     @property
     def things(self) -> float:
@@ -129,8 +129,8 @@ class Many:
         while True:
             now = self._round(day, began, found, things)
             first = now.unseen == 1.0
-            if not first and not target_rule.wants(self.past, now, self.goal):
-                self.past = target_rule.closed(self.past, now, self.goal, 1.0)
+            if not first and not target_rule.wants_more(self.past, now, self.goal):
+                self.past = target_rule.after_round(self.past, now, self.goal, 1.0)
                 return spent
             there = np.flatnonzero(copy.made < day)
             density = copy.gains(day)[there] / part.cost[there]
@@ -172,7 +172,7 @@ class Single:
     """
 
     def __init__(self, copy: Copy, goal: Goal) -> None:
-        self.copy, self.goal, self.past = copy, goal, Past()
+        self.copy, self.goal, self.past = copy, goal, LossHistory()
         self.looked = int(copy.made[0])  # when it was made, or last found to hold
         self.rng = default_rng(0)
         for found, believed in copy.ratios[1:]:
@@ -181,8 +181,10 @@ class Single:
     def _learn(self, found: float, believed: float, age: float) -> None:
         made = int(self.copy.made[0])
         things = float(self.copy.part.kept[0, made, made])
-        whole = Whole(things, age, 0.0, 0.0, 1.0)
-        self.past = target_rule.looked(self.past, whole, found, believed, self.goal)
+        whole = WholeCopy(things, age, 0.0, 0.0, 1.0)
+        self.past = target_rule.after_check(
+            self.past, whole, found, believed, self.goal
+        )
 
     def renew(self, day: int) -> float:
         """Look if it is due; return the requests."""
@@ -192,8 +194,8 @@ class Single:
             float(day - self.looked),
         )
         fresh = float(self.copy.losses(made + 1).sum())
-        whole = Whole(things, age, self._loss(day + 1), fresh, 1.0)
-        if not target_rule.due(self.past, whole, self.goal):
+        whole = WholeCopy(things, age, self._loss(day + 1), fresh, 1.0)
+        if not target_rule.is_due(self.past, whole, self.goal):
             return 0.0
         believed, self.looked = self._loss(day), day
         asked = 0.0 if self.copy.part.counts is None else float(FEW)

@@ -21,7 +21,7 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.market import target_rule
-from halflife.market.target_rule import Goal, Past, Whole
+from halflife.market.target_rule import Goal, LossHistory, WholeCopy
 from halflife.models.rhythm import FLAT, LearnedRhythm, ObservedRecords, Rhythm
 from halflife.recordings.relations import Relation
 from lab.mixedparts import rounded
@@ -94,7 +94,7 @@ class Keeper:
 
     def __init__(self, world: World, *, by_hours: bool) -> None:
         self.world, self.by_hours = world, by_hours
-        self.goal, self.past = Goal(world.level, SURE), Past()
+        self.goal, self.past = Goal(world.level, SURE), LossHistory()
         self.known, self.last, self.looks = LearnedRhythm(), 0.0, [0.0]
         self._found = 0.5 / RECORDS
 
@@ -115,8 +115,8 @@ class Keeper:
         if not rhythm.flat:
             grown = lost * rhythm.passed(*np.array([self.last, now]))
             missed = float(np.mean(grown > self.goal.loss))
-        told = Whole(whole.things, days, whole.later, whole.fresh, AHEAD)
-        self.past = target_rule.looked(
+        told = WholeCopy(whole.things, days, whole.later, whole.fresh, AHEAD)
+        self.past = target_rule.after_check(
             self.past, told, lost, believed, self.goal, missed=missed
         )
 
@@ -129,13 +129,13 @@ class Keeper:
         self.last = now
         self.looks.append(now)
 
-    def whole(self, now: float) -> Whole:
+    def whole(self, now: float) -> WholeCopy:
         """Return how the copy stands."""
         rhythm = self.rhythm
         things = RECORDS / (1.0 if rhythm.flat else self.known.size)
         age = float(rhythm.between(*np.array([self.last, now])))
         later, fresh = (self._loss(t, now + AHEAD) for t in (self.last, now))
-        return Whole(max(things, 1.0), age, later, fresh, AHEAD)
+        return WholeCopy(max(things, 1.0), age, later, fresh, AHEAD)
 
     def _loss(self, since: float, until: float) -> float:
         """Return the loss that is believed, at the rate seen so far."""
@@ -149,7 +149,7 @@ class Keeper:
         before = len(self.looks)
         for k in range(1, round(DAYS / TURN) + 1):
             now = TRAIN + k * TURN
-            if target_rule.due(self.past, self.whole(now), self.goal):
+            if target_rule.is_due(self.past, self.whole(now), self.goal):
                 self.look(now)
         return kept(self.world, np.array(self.looks)), (len(self.looks) - before) / DAYS
 

@@ -254,7 +254,7 @@ def test_a_feed_that_has_not_changed_says_what_it_said():
     memory = PromiseMemory(MemoryStore(), "s")
     memory.learn(None, look(), answer(body=b"<rss><ttl>720</ttl></rss>"))
     memory.learn(look(), look(at=TODAY + 1.0), answer(status=304))
-    assert memory._known[KEY].until == pytest.approx(TODAY + 1.5)
+    assert memory._promises[KEY].until == pytest.approx(TODAY + 1.5)
 
 
 def test_there_is_an_end_to_what_is_remembered(monkeypatch):
@@ -263,7 +263,7 @@ def test_there_is_an_end_to_what_is_remembered(monkeypatch):
     memory = PromiseMemory(MemoryStore(), "s")
     for i in range(5):
         memory.learn(None, look(f"{KEY}{i}"), answer(DAY))
-    assert len(memory._known) == 3
+    assert len(memory._promises) == 3
 
 
 def believing(pages, **limits):

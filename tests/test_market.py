@@ -414,10 +414,10 @@ def test_what_is_enough_for_everything_has_no_price():
     st.floats(0.0, 1.0), st.floats(-10.0, 100.0), st.floats(0.0, 50.0), st.floats(0, 9)
 )
 def test_the_more_is_saved_the_less_is_asked_for(price, saved, most, more):
-    asked = market_price.asked(price, saved, most)
+    asked = market_price.reserve_price(price, saved, most)
     assert 0.0 <= asked <= price
-    assert market_price.asked(price, saved + more, most) <= asked
-    assert market_price.asked(price, max(saved, most), most) == 0.0
+    assert market_price.reserve_price(price, saved + more, most) <= asked
+    assert market_price.reserve_price(price, max(saved, most), most) == 0.0
 
 
 def test_a_window_that_ends_when_it_begins_is_open_all_day():

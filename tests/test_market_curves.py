@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from halflife.market.curves import Decay, decaying
+from halflife.market.curves import Decay, renewed_quality
 
 AHEAD = np.array([0.5, 1.0, 2.0, 5.0, 20.0])
 
@@ -42,7 +42,7 @@ def test_the_index_is_the_integral_of_the_fall(days, rate):
 def test_what_does_not_decay_is_worth_nothing_to_renew():
     still = Decay(AHEAD, np.ones(5), np.ones(5))
     assert still.index(7.0) == 0.0
-    mean, low, high = decaying(still, np.array([3.0]), 0.9)
+    mean, low, high = renewed_quality(still, np.array([3.0]), 0.9)
     assert mean == pytest.approx([1.0])
     assert low == pytest.approx([1.0], abs=1e-6)
     assert high == pytest.approx([1.0], abs=1e-6)
@@ -51,7 +51,7 @@ def test_what_does_not_decay_is_worth_nothing_to_renew():
 def test_the_mean_quality_is_the_mean_over_an_interval():
     decay = a_decay()
     every = np.array([0.5, 2.0, 6.0])
-    mean, _, _ = decaying(decay, every, 0.9)
+    mean, _, _ = renewed_quality(decay, every, 0.9)
     for found, days in zip(mean, every, strict=True):
         fine = np.linspace(0.0, days, 100_001)
         assert found == pytest.approx(decay.at(fine)[0].mean(), rel=1e-3)
@@ -60,7 +60,7 @@ def test_the_mean_quality_is_the_mean_over_an_interval():
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_low_and_high_are_quantiles_of_what_is_seen_at_a_random_moment(confidence):
     decay, every = a_decay(spread=2.0), np.array([1.0, 4.0])
-    _, low, high = decaying(decay, every, confidence)
+    _, low, high = renewed_quality(decay, every, confidence)
     z = stats.norm.ppf(confidence)
     for days, bottom, top in zip(every, low, high, strict=True):
         share = (np.arange(20_000) + 0.5) / 20_000
@@ -77,7 +77,7 @@ def test_low_and_high_are_quantiles_of_what_is_seen_at_a_random_moment(confidenc
 
 def test_a_copy_of_one_quality_has_that_quality_as_its_quantiles():
     flat = Decay(np.array([1e-6, 50.0]), np.full(2, 0.6), np.full(2, 0.6 - 1.2816e-3))
-    mean, low, high = decaying(flat, np.array([10.0]), 0.9)
+    mean, low, high = renewed_quality(flat, np.array([10.0]), 0.9)
     assert mean == pytest.approx([0.6], abs=1e-5)
     assert high - mean == pytest.approx([1.2816e-3], rel=1e-2)
     assert mean - low == pytest.approx([1.2816e-3], rel=1e-2)

@@ -13,8 +13,8 @@ from halflife.belief.neighbours import NeighbourMemory
 from halflife.belief.poisson import RatePrior
 from halflife.core.forms import Query, Term
 from halflife.core.store import Note
-from halflife.market import stand
-from halflife.market.target_rule import Past
+from halflife.market import target_status
+from halflife.market.target_rule import LossHistory
 from halflife.models.bursts import BurstMemory
 from halflife.models.rhythm import BINS, LearnedRhythm
 from halflife.queries.form_facts import FormFacts, FormFinding
@@ -117,7 +117,9 @@ VALUES = [
     (SYNC_COST, 3),
     (
         TARGET_MEMORY,
-        stand.TargetMemory(Past(1.0, 0.5, (0.5,), (0.25,)), 2.0, needed=inf),
+        target_status.TargetMemory(
+            LossHistory(1.0, 0.5, (0.5,), (0.25,)), 2.0, needed=inf
+        ),
     ),
     (ROUND_CHANCES, np.array([0.5, 0.25])),
     (summaries.VERSIONS, summaries.SummaryVersions(3, 2)),

@@ -96,7 +96,7 @@ def test_the_planner_learns_what_pages_promise():
     assert seen.heads[A] == (200, A, {"Cache-Control": "max-age=86400"})
     assert take_in(pages, seen) == [look(A)]
     assert promises.record(A, "max-age") == PromiseRecord()
-    assert promises._known[A].until == 20001.0
+    assert promises._promises[A].until == 20001.0
 
 
 def test_a_plan_is_handed_out_in_its_order_whatever_it_gains():

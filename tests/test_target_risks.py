@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from scipy import integrate, stats
 
 from halflife.market import target_rule as k
-from halflife.market.target_rule import TIMES, Goal, Past, TargetRound, Whole
+from halflife.market.target_rule import TIMES, Goal, LossHistory, TargetRound, WholeCopy
 
 SURE, MEAN = Goal(0.9, 0.95), Goal(0.9)
 some = st.floats(0.0, 50.0)
@@ -48,7 +48,11 @@ def shown(past, now):
 def test_weights_are_as_described(expected, days):
     rng = np.random.default_rng(0)
     seen = tuple(rng.random(TIMES.size).tolist())
-    for past in (Past(), Past(times=seen), Past(lately=seen, times=seen)):
+    for past in (
+        LossHistory(),
+        LossHistory(times=seen),
+        LossHistory(lately=seen, times=seen),
+    ):
         found = past.weights(expected, days)
         np.testing.assert_allclose(found, weights(past, expected, days))
         assert found.sum() == pytest.approx(1.0)
@@ -58,7 +62,7 @@ def test_weights_are_as_described(expected, days):
 def test_what_may_still_be_missed_is_the_allowance_less_what_was(
     days, missed, debt, level
 ):
-    past = Past(days=days, missed=missed, debt=debt)
+    past = LossHistory(days=days, missed=missed, debt=debt)
     for goal in (Goal(level), Goal(level, 0.9)):
         allowed = 1.0 - level if goal.confidence is None else 0.1
         assert goal.allowed == pytest.approx(allowed)
@@ -76,8 +80,8 @@ def test_what_may_still_be_missed_is_the_allowance_less_what_was(
 
 @given(days=st.floats(0.0, 30.0), missed=st.floats(-0.5, 1.5), old=some, debt=share)
 def test_days_are_judged_and_older_ones_fade(days, missed, old, debt):
-    past = Past(days=old, missed=old / 2, debt=debt)
-    found = past.judged(missed, days, SURE)
+    past = LossHistory(days=old, missed=old / 2, debt=debt)
+    found = past.with_missed(missed, days, SURE)
     fade = math.exp(-days / k.WINDOW)
     lost = min(max(missed, 0.0), 1.0) * days
     assert found.days == pytest.approx(old * fade + days)
@@ -108,10 +112,12 @@ CASES = [
 @pytest.mark.parametrize("now", CASES)
 def test_what_a_round_has_shown_is_bayes_rule(now):
     seen = tuple(np.random.default_rng(1).random(TIMES.size).tolist())
-    for past in (Past(), Past(times=seen)):
+    for past in (LossHistory(), LossHistory(times=seen)):
         if now.began > now.left:
-            np.testing.assert_allclose(now.shown(past), shown(past, now), atol=1e-12)
-        assert now.shown(past).sum() == pytest.approx(1.0)
+            np.testing.assert_allclose(
+                now.likelihoods(past), shown(past, now), atol=1e-12
+            )
+        assert now.likelihoods(past).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("now", CASES)
@@ -124,13 +130,13 @@ def test_what_was_not_found_is_in_what_was_not_looked_at(now):
 @pytest.mark.parametrize("now", CASES)
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_risks_are_poisson_sums_over_the_factors_of_two_rounds(now, level):
-    past = Past()
+    past = LossHistory()
     found = k.risk(past, now, level)
     n = now.things
     most = math.floor((1.0 - level) * n + 1e-9)
     fresh, likely, unfound = (
         weights(past, now.began, now.ahead),
-        now.shown(past),
+        now.likelihoods(past),
         now.unfound(),
     )
     miss = least = missed = come = 0.0
@@ -157,9 +163,9 @@ def test_risks_are_poisson_sums_over_the_factors_of_two_rounds(now, level):
 @pytest.mark.parametrize("days", [-1.0, 0.2, 1.0, 30.0])
 def test_a_round_counts_by_its_days_or_by_what_it_has_shown(now, days):
     seen = tuple(np.random.default_rng(2).random(TIMES.size).tolist())
-    past = Past(times=seen, lately=seen)
+    past = LossHistory(times=seen, lately=seen)
     found = past.learned(now, days)
-    after = now.shown(past)
+    after = now.likelihoods(past)
     told = np.abs(after - weights(past, now.began, now.days)).sum() / 2.0
     days = max(days, 0.0)
     count = max(min(days, 1.0), told)
@@ -172,15 +178,17 @@ def test_a_round_counts_by_its_days_or_by_what_it_has_shown(now, days):
 
 @pytest.mark.parametrize("goal", [SURE, MEAN])
 def test_a_round_that_is_over_is_judged_and_learned_from(goal):
-    past = Past(days=3.0, missed=0.1)
-    found = k.closed(past, ROUND, goal, 2.0)
+    past = LossHistory(days=3.0, missed=0.1)
+    found = k.after_round(past, ROUND, goal, 2.0)
     risk = k.risk(past, ROUND, goal.level)
     missed = risk.lost if goal is MEAN else risk.missed
-    assert found == past.judged(missed, 2.0, goal).learned(ROUND, 2.0)
+    assert found == past.with_missed(missed, 2.0, goal).learned(ROUND, 2.0)
 
 
 @pytest.mark.parametrize("now", CASES)
-@pytest.mark.parametrize("past", [Past(), Past(days=50.0, missed=1.0, debt=2.0)])
+@pytest.mark.parametrize(
+    "past", [LossHistory(), LossHistory(days=50.0, missed=1.0, debt=2.0)]
+)
 @pytest.mark.parametrize("goal", [SURE, MEAN, Goal(0.99, 0.99), Goal(0.5, 0.5)])
 def test_more_is_wanted_as_long_as_it_lowers_the_risk_by_enough(now, past, goal):
     left = k.TENSE / max(now.ahead, k.SHORTEST)
@@ -193,13 +201,13 @@ def test_more_is_wanted_as_long_as_it_lowers_the_risk_by_enough(now, past, goal)
         )
     else:
         expected = spare <= 0 or risk.miss - risk.least > k.BOLD * spare
-    assert k.wants(past, now, goal) is expected
+    assert k.wants_more(past, now, goal) is expected
 
 
 @pytest.mark.parametrize("things", [1.0, 40.0, 900.0])
 def test_the_chance_of_a_whole_is_the_rise_of_its_poisson_tails(things):
-    whole = Whole(things, 0.3, 0.2, 0.05, 0.4)
-    past = Past()
+    whole = WholeCopy(things, 0.3, 0.2, 0.05, 0.4)
+    past = LossHistory()
     if things == 1.0:
         assert whole.chance(past, 0.9) == pytest.approx(0.15)
         return
@@ -217,18 +225,23 @@ def test_the_chance_of_a_whole_is_the_rise_of_its_poisson_tails(things):
 
 def test_misses_are_summed_over_the_interval_as_worked_out_by_hand():
     """A loss that grows evenly from 0: half of it in the mean."""
-    assert Whole(1.0, 3.0, 0.09, 0.01, 1.0).summed(Past(), 0.9) == pytest.approx(0.04)
+    assert WholeCopy(1.0, 3.0, 0.09, 0.01, 1.0).missed_share(
+        LossHistory(), 0.9
+    ) == pytest.approx(0.04)
     # Four things of which none may be lost, and a loss that is surely as believed: in
     # the mean over an evenly growing loss up to 0.5 each day misses with 1 - exp(-2 u).
-    surely = Past(times=tuple(1e9 * (np.abs(TIMES - 0.1) < 1e-9)))
-    whole = Whole(4.0, 3.0, 5.0, 0.0, 1.0)  # a tenth of what is believed: 0.5
+    surely = LossHistory(times=tuple(1e9 * (np.abs(TIMES - 0.1) < 1e-9)))
+    whole = WholeCopy(4.0, 3.0, 5.0, 0.0, 1.0)  # a tenth of what is believed: 0.5
     by_hand = 1.0 - (1.0 - math.exp(-2.0)) / 2.0
-    assert whole.summed(surely, 1.0) == pytest.approx(by_hand, abs=1e-3)
+    assert whole.missed_share(surely, 1.0) == pytest.approx(by_hand, abs=1e-3)
 
 
 @pytest.mark.parametrize("things", [12.0, 40.0, 900.0])
 def test_summed_misses_are_the_integral_of_the_chance(things):
-    whole, past = Whole(things, 0.3, 0.2, 0.05, 0.4), Past(times=tuple(TIMES < 3.0))
+    whole, past = (
+        WholeCopy(things, 0.3, 0.2, 0.05, 0.4),
+        LossHistory(times=tuple(TIMES < 3.0)),
+    )
     most, weight = math.floor(0.1 * things + 1e-9), past.weights(0.2, 0.7)
 
     def missed(loss):
@@ -239,17 +252,20 @@ def test_summed_misses_are_the_integral_of_the_chance(things):
         return integrate.quad(at, 0.0, 1.0, limit=200)[0]
 
     expected = missed(0.2) - missed(0.05)
-    assert whole.summed(past, 0.9) == pytest.approx(expected, abs=2e-3)
+    assert whole.missed_share(past, 0.9) == pytest.approx(expected, abs=2e-3)
 
 
 @given(
     things=st.floats(1.0, 500.0), later=st.floats(0.0, 1.0), fresh=st.floats(0.0, 1.0)
 )
 def test_in_the_mean_no_more_is_missed_than_at_the_end(things, later, fresh):
-    whole = Whole(things, 2.0, later, 0.0, 1.0)
-    summed = whole.summed(Past(), 0.9)
-    assert 0.0 <= summed <= whole.chance(Past(), 0.9) + 1e-9
-    assert replace(whole, fresh=fresh * later).summed(Past(), 0.9) <= summed + 1e-9
+    whole = WholeCopy(things, 2.0, later, 0.0, 1.0)
+    summed = whole.missed_share(LossHistory(), 0.9)
+    assert 0.0 <= summed <= whole.chance(LossHistory(), 0.9) + 1e-9
+    assert (
+        replace(whole, fresh=fresh * later).missed_share(LossHistory(), 0.9)
+        <= summed + 1e-9
+    )
 
 
 @given(
@@ -259,62 +275,62 @@ def test_in_the_mean_no_more_is_missed_than_at_the_end(things, later, fresh):
 def test_looks_are_as_far_apart_as_failures_allow(
     failed, watched, step, missed, things
 ):
-    past = Past(days=60.0, missed=missed, failed=failed, watched=watched)
+    past = LossHistory(days=60.0, missed=missed, failed=failed, watched=watched)
     left = k.TENSE / max(step, k.SHORTEST) if step < 1.0 else -math.inf
     spare = max(past.spare(SURE, left), 0.0)
     pace = (failed + k.FAILED) / (watched + k.WATCHED)
     most = 3.0 if things == 1.0 else 5.0  # days, where 0.05 of a hundred may be missed
     expected = min(step + 2.0 * spare / pace, most)
-    whole = Whole(things, 0.0, 0.0, 0.0, step)
-    assert k.longest(past, SURE, whole) == pytest.approx(expected)
+    whole = WholeCopy(things, 0.0, 0.0, 0.0, step)
+    assert k.longest_interval(past, SURE, whole) == pytest.approx(expected)
 
 
 def test_a_whole_is_due_when_it_is_old_whatever_is_believed():
-    past = Past()
-    still = Whole(1.0, 0.0, 0.0, 0.0, 1.0)
-    days = k.longest(past, SURE, still)
+    past = LossHistory()
+    still = WholeCopy(1.0, 0.0, 0.0, 0.0, 1.0)
+    days = k.longest_interval(past, SURE, still)
     still = replace(still, age=days - 1e-3)
-    assert not k.due(past, still, SURE)
-    assert k.due(past, Whole(1.0, days, 0.0, 0.0, 1.0), SURE)
+    assert not k.is_due(past, still, SURE)
+    assert k.is_due(past, WholeCopy(1.0, days, 0.0, 0.0, 1.0), SURE)
 
 
 def test_a_whole_is_due_when_it_misses_more_days_than_are_spare():
-    past = Past()
+    past = LossHistory()
     spare = past.spare(SURE)
     for later, is_due in ((2.0 * spare * 0.99, False), (2.0 * spare * 1.01, True)):
-        whole = Whole(1.0, 0.1, later, 0.0, 1.0)
-        assert k.due(past, whole, SURE) is is_due
+        whole = WholeCopy(1.0, 0.1, later, 0.0, 1.0)
+        assert k.is_due(past, whole, SURE) is is_due
     mean = min(past.spare(MEAN), MEAN.loss) + MEAN.loss
     for later, is_due in ((2.0 * mean * 0.99, False), (2.0 * mean * 1.01, True)):
-        assert k.due(past, Whole(1.0, 0.1, later, 0.0, 1.0), MEAN) is is_due
+        assert k.is_due(past, WholeCopy(1.0, 0.1, later, 0.0, 1.0), MEAN) is is_due
 
 
 @pytest.mark.parametrize("found", [0.0, 0.05, 0.1, 0.4])
 @pytest.mark.parametrize("goal", [SURE, MEAN])
 def test_a_look_at_a_whole_tells_how_long_it_was_below(found, goal):
-    past = Past(failed=2.0, watched=30.0, days=10.0)
-    whole = Whole(50.0, 8.0, 0.2, 0.0, 1.0)
-    after = k.looked(past, whole, found, 0.07, goal)
+    past = LossHistory(failed=2.0, watched=30.0, days=10.0)
+    whole = WholeCopy(50.0, 8.0, 0.2, 0.0, 1.0)
+    after = k.after_check(past, whole, found, 0.07, goal)
     # it grew evenly, so it was below since age * loss / found
     below = 1.0 - 0.1 / found if found > 0.2 else 0.0
     missed = found / 2.0 if goal is MEAN else below
     assert after.missed == pytest.approx(missed * 8.0)
     assert after.failed == 2.0 + (found > 0.2)
     assert after.watched == 38.0
-    told = k.looked(past, whole, found, 0.07, goal, missed=0.25)
+    told = k.after_check(past, whole, found, 0.07, goal, missed=0.25)
     assert told.missed == pytest.approx(0.25 * 8.0)
     round_ = TargetRound(50.0, 0.07, 0.0, found, 0.0, 0.0, 0.0, 8.0)
-    assert after.times == past.judged(missed, 8.0, goal).learned(round_, 8.0).times
+    assert after.times == past.with_missed(missed, 8.0, goal).learned(round_, 8.0).times
 
 
 def test_for_a_mean_no_more_is_spared_than_was_before():
-    past = Past(days=40.0, missed=2.0)
+    past = LossHistory(days=40.0, missed=2.0)
     spare = past.spare(MEAN)
     assert 0 < spare < MEAN.loss
     told = {}
     for loss in np.linspace(0.01, 0.3, 200):
         now = TargetRound(1e6, loss, loss, 0.0, loss, 0.0, 1.0)
-        told[k.risk(past, now, MEAN.level).loss] = k.wants(past, now, MEAN)
+        told[k.risk(past, now, MEAN.level).loss] = k.wants_more(past, now, MEAN)
     below = [more for loss, more in told.items() if loss <= MEAN.loss + spare]
     above = [more for loss, more in told.items() if loss > MEAN.loss + spare]
     between = [x for x in told if MEAN.loss + spare < x < 2 * MEAN.loss]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.value_curve import Worth
-from halflife.market import Need, Target, bill, parse
+from halflife.market import SourceTarget, Target, parse, target_costs
 
 
 def worth(name="jobs", top=1.0, doubt=0.1):
@@ -18,7 +18,7 @@ def worth(name="jobs", top=1.0, doubt=0.1):
 
 
 def need(text, name="jobs", whole=10.0, most=inf, **more):
-    return Need(name, parse(text), worth(name, **more), whole, most)
+    return SourceTarget(name, parse(text), worth(name, **more), whole, most)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_an_age_is_kept_by_an_interval():
 
 
 def test_the_bill_is_the_sum_over_sources_of_their_dearest_target():
-    found = bill(
+    found = target_costs(
         [
             need("recall >= 0.5"),  # 50 requests a day
             need("recall >= 0.5 with confidence 0.95"),  # 55.6, with its doubt
@@ -82,7 +82,9 @@ def test_the_bill_is_the_sum_over_sources_of_their_dearest_target():
 
 
 def test_the_cheapest_relaxation_lowers_one_target_least():
-    found = bill([need("recall >= 0.8", "a"), need("recall >= 0.4", "b")], 110.0)
+    found = target_costs(
+        [need("recall >= 0.8", "a"), need("recall >= 0.4", "b")], 110.0
+    )
     assert found.missing == pytest.approx(10.0)
     assert found.relaxed.source == "a"
     assert found.relaxed.to.level == pytest.approx(0.7)
@@ -92,29 +94,31 @@ def test_the_cheapest_relaxation_lowers_one_target_least():
 
 def test_a_relaxed_target_fits_the_budget():
     needs = [need("recall >= 0.8", "a"), need("age p95 <= 2 h", "b", whole=5.0)]
-    found = bill(needs, 100.0)
+    found = target_costs(needs, 100.0)
     lowered = [
-        Need(n.source, found.relaxed.to, n.worth, n.whole)
+        SourceTarget(n.source, found.relaxed.to, n.worth, n.whole)
         if n.source == found.relaxed.source
         else n
         for n in needs
     ]
-    assert bill(lowered, 100.0).missing == pytest.approx(0.0, abs=1e-9)
+    assert target_costs(lowered, 100.0).missing == pytest.approx(0.0, abs=1e-9)
 
 
 def test_if_lowering_one_is_not_enough_only_more_requests_help():
-    found = bill([need("recall >= 0.8", n) for n in "abc"], 50.0)
+    found = target_costs([need("recall >= 0.8", n) for n in "abc"], 50.0)
     assert found.missing == pytest.approx(190.0)
     assert found.relaxed is None
 
 
 def test_the_other_targets_of_a_source_hold_a_relaxation_back():
     needs = [need("recall >= 0.8"), need("recall >= 0.75 with confidence 0.5")]
-    assert bill(needs, 40.0).relaxed is None
+    assert target_costs(needs, 40.0).relaxed is None
 
 
 def test_a_target_out_of_reach_is_named_with_what_can_be_kept():
-    found = bill([need("recall >= 0.9", top=0.6), need("recall >= 0.3", "b")], 100.0)
+    found = target_costs(
+        [need("recall >= 0.9", top=0.6), need("recall >= 0.3", "b")], 100.0
+    )
     (lost,) = found.unreachable
     assert lost.source == "jobs"
     assert lost.to.level == pytest.approx(0.6)
@@ -123,15 +127,15 @@ def test_a_target_out_of_reach_is_named_with_what_can_be_kept():
 
 
 def test_a_limit_of_the_source_may_put_a_target_out_of_reach():
-    found = bill([need("age p50 <= 12 h", most=5.0)], 100.0)
+    found = target_costs([need("age p50 <= 12 h", most=5.0)], 100.0)
     assert found.requests == (inf,)
     assert found.unreachable[0].to.level == pytest.approx(1.0)
 
 
 def test_of_a_source_of_which_nothing_is_known_only_age_has_a_price():
-    known = Need("form", parse("age p50 <= 12 h"), None, 3.0)
-    unknown = Need("form", parse("content >= 0.9"), None, 3.0)
-    found = bill([known, unknown], 100.0)
+    known = SourceTarget("form", parse("age p50 <= 12 h"), None, 3.0)
+    unknown = SourceTarget("form", parse("content >= 0.9"), None, 3.0)
+    found = target_costs([known, unknown], 100.0)
     assert found.requests[0] == pytest.approx(3.0)
     assert isnan(found.requests[1])
 
@@ -139,7 +143,7 @@ def test_of_a_source_of_which_nothing_is_known_only_age_has_a_price():
 @given(st.lists(st.integers(1, 95), min_size=1, max_size=4), st.integers(0, 400))
 def test_more_budget_never_lacks_more(levels, budget):
     needs = [need(f"recall >= 0.{n:02d}", str(n)) for n in levels]
-    poor, rich = bill(needs, budget), bill(needs, budget + 10)
+    poor, rich = target_costs(needs, budget), target_costs(needs, budget + 10)
     assert rich.missing <= poor.missing
     assert poor.total == rich.total
 

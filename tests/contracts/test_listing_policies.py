@@ -11,7 +11,7 @@ from halflife import plugins
 from halflife.config.kinds import settings_of
 from halflife.core.lifetimes import Collection, Lives
 from halflife.market.price import AGES
-from halflife.market.stand import FIRST, LATEST, SOONEST
+from halflife.market.target_status import FIRST, LATEST, SOONEST
 from halflife.policies.listings import ListingPolicy, ListingTerms
 from set_lives import grown
 

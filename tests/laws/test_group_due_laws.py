@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halflife.core.lifetimes import Collection, Lives
-from halflife.market.stand import FIRST, SOONEST
+from halflife.market.target_status import FIRST, SOONEST
 from halflife.policies.listings import ListingPolicy, ListingTerms
 from halflife.policies.listings.group_dues import REMEMBERED, group_dues
 from halflife.policies.listings.schedules import GroupSchedule

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.value_curve import Worth
-from halflife.market.curves import Decay, decaying
+from halflife.market.curves import Decay, renewed_quality
 from halflife.market.limits import Limits
 from halflife.market.shares import hull, share
 
@@ -107,7 +107,7 @@ def test_limits_that_are_not_named_do_not_limit():
 
 def test_bounds_of_quality_stay_between_none_and_all():
     wide = Decay(np.array([1.0, 9.0]), np.array([0.5, 0.1]), np.array([-2.0, -3.0]))
-    mean, low, high = decaying(wide, np.array([2.0]), 0.9)
+    mean, low, high = renewed_quality(wide, np.array([2.0]), 0.9)
     assert (low.tolist(), high.tolist()) == ([0.0], [1.0])
     assert 0.5 < mean[0] < 1.0
 

@@ -10,13 +10,13 @@ from hypothesis import given, strategies as st
 
 from halflife.core.value_curve import Worth
 from halflife.market.targets import (
-    Bill,
-    Need,
+    SourceTarget,
     Target,
+    TargetCosts,
     _lowered,
-    bill,
     days_of,
     parse,
+    target_costs,
 )
 
 
@@ -34,14 +34,14 @@ def needs(draw):
     whole = draw(st.sampled_from([1.0, 4.0]))
     if draw(st.booleans()):
         days = draw(st.sampled_from([0.1, 0.2, 0.5]))
-        return Need(name, Target("age", days, 0.5), None, whole, most)
+        return SourceTarget(name, Target("age", days, 0.5), None, whole, most)
     steps = draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
     quality = np.minimum(0.2 + np.cumsum([0, *steps]) / 20, 1.0)
     sure = draw(st.sampled_from([None, 0.9]))
     level = draw(st.sampled_from([0.15, 0.3, 0.45, 0.6, 0.8]))
     known = draw(st.sampled_from([True, True, True, False]))
     curve = worth(name, quality, quality - 0.1) if known else None
-    return Need(name, Target("recall", level, sure), curve, whole, most)
+    return SourceTarget(name, Target("recall", level, sure), curve, whole, most)
 
 
 def priced(need):
@@ -75,7 +75,7 @@ def total_of(asks, names):
 
 @given(st.lists(needs(), max_size=4), st.sampled_from([0.0, 5.0, 12.0, 30.0, 500.0]))
 def test_a_bill_is_what_trying_every_target_says(given_, budget):
-    found = bill(given_, budget)
+    found = target_costs(given_, budget)
     asks = [priced(need) for need in given_]
     names = [need.source for need in given_]
     for said, wanted in zip(found.requests, asks, strict=True):
@@ -109,15 +109,15 @@ def test_a_bill_is_what_trying_every_target_says(given_, budget):
 
 
 def test_the_strictest_target_that_requests_keep():
-    age = Need("a", Target("age", 0.25, 0.5), None, 4.0)
+    age = SourceTarget("a", Target("age", 0.25, 0.5), None, 4.0)
     assert age.requests() == 8.0
     assert age.kept_by(4.0) == Target("age", 0.5, 0.5)
     assert age.kept_by(80.0) == age.target  # never stricter than what is asked for
     assert age.kept_by(0.5).level == 4.0
     assert age.kept_by(0.0).level == inf
     curve = worth("a", [0.2, 0.8, 0.6], [0.1, 0.5, 0.4])
-    mean = Need("a", Target("recall", 0.7), curve, 1.0)
-    sure = Need("a", Target("recall", 0.7, 0.9), curve, 1.0)
+    mean = SourceTarget("a", Target("recall", 0.7), curve, 1.0)
+    sure = SourceTarget("a", Target("recall", 0.7, 0.9), curve, 1.0)
     assert mean.kept_by(5.0).level == pytest.approx(0.5)
     assert mean.kept_by(20.0).level == 0.7
     assert sure.kept_by(5.0).level == pytest.approx(0.3)
@@ -127,11 +127,11 @@ def test_the_strictest_target_that_requests_keep():
 def test_what_is_out_of_reach_is_told_with_the_best_that_can_be_kept():
     curve = worth("a", [0.2, 0.6], [0.1, 0.4])
     needed = [
-        Need("a", Target("recall", 0.8), curve, 1.0),
-        Need("a", Target("recall", 0.5), curve, 1.0, most=5.0),
-        Need("b", Target("age", 0.1, 0.5), None, 1.0, most=2.5),
+        SourceTarget("a", Target("recall", 0.8), curve, 1.0),
+        SourceTarget("a", Target("recall", 0.5), curve, 1.0, most=5.0),
+        SourceTarget("b", Target("age", 0.1, 0.5), None, 1.0, most=2.5),
     ]
-    found = bill(needed, 100.0)
+    found = target_costs(needed, 100.0)
     best = [r.to.level for r in found.unreachable]
     assert best == pytest.approx([0.6, 0.4, 0.2])
     assert [r.share for r in found.unreachable] == pytest.approx([0.25, 0.2, 0.5])
@@ -141,9 +141,11 @@ def test_what_is_out_of_reach_is_told_with_the_best_that_can_be_kept():
 
 def test_with_one_out_of_reach_the_others_are_still_relaxed():
     curve = worth("a", [0.0, 1.0], [0.0, 1.0])
-    never = Need("z", Target("recall", 0.9), worth("z", [0.0, 0.1], [0.0, 0.1]), 1.0)
-    half = Need("a", Target("recall", 0.5), curve, 1.0)
-    found = bill([never, half], 4.5)
+    never = SourceTarget(
+        "z", Target("recall", 0.9), worth("z", [0.0, 0.1], [0.0, 0.1]), 1.0
+    )
+    half = SourceTarget("a", Target("recall", 0.5), curve, 1.0)
+    found = target_costs([never, half], 4.5)
     assert found.missing == pytest.approx(0.5)
     assert found.relaxed.to.level == pytest.approx(0.45)
     assert found.relaxed.share == pytest.approx(0.1)
@@ -151,8 +153,8 @@ def test_with_one_out_of_reach_the_others_are_still_relaxed():
 
 def test_of_equal_relaxations_the_first_name_is_taken():
     curve = worth("x", [0.0, 1.0], [0.0, 1.0])
-    both = [Need(name, Target("recall", 0.5), curve, 1.0) for name in "ba"]
-    assert bill(both, 9.0).relaxed.source == "a"
+    both = [SourceTarget(name, Target("recall", 0.5), curve, 1.0) for name in "ba"]
+    assert target_costs(both, 9.0).relaxed.source == "a"
 
 
 @pytest.mark.parametrize(
@@ -193,16 +195,16 @@ def test_shares_lie_between_0_and_1_and_are_neither(sign):
 
 def test_a_bill_is_covered_when_nothing_is_missing_and_all_is_in_reach():
     for missing, lost in product((0.0, 1.0), ((), (object(),))):
-        one = Bill((), (), 0.0, missing, lost, None)
+        one = TargetCosts((), (), 0.0, missing, lost, None)
         assert one.covered == (missing == 0.0 and not lost)
 
 
 def test_a_target_may_be_lowered_to_what_no_request_keeps():
     curve = worth("a", [0.2, 1.0], [0.2, 1.0])
-    found = bill([Need("a", Target("recall", 0.6), curve, 1.0)], 0.0)
+    found = target_costs([SourceTarget("a", Target("recall", 0.6), curve, 1.0)], 0.0)
     assert found.missing == pytest.approx(5.0)
     assert found.relaxed.to.level == pytest.approx(0.2)
-    age = bill([Need("a", Target("age", 0.5, 0.5), None, 1.0)], 0.0)
+    age = target_costs([SourceTarget("a", Target("age", 0.5, 0.5), None, 1.0)], 0.0)
     assert age.relaxed is None  # without a request nothing is ever looked at
 
 

@@ -15,7 +15,7 @@ from halflife.engine.loop import LEASE
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing import runner as listing_runner
 from halflife.market import target_rule
-from halflife.market.stand import TargetMemory
+from halflife.market.target_status import TargetMemory
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play, fullest, ledger
@@ -294,7 +294,7 @@ def test_a_form_is_asked_only_as_its_target_asks(write):
 
 
 def test_what_is_remembered_outlives_a_restart(tmp_path):
-    past = target_rule.Past(3.0, 0.5, (1.0, 2.0), (0.5, 0.5), 1.0, 9.0)
+    past = target_rule.LossHistory(3.0, 0.5, (1.0, 2.0), (0.5, 0.5), 1.0, 9.0)
     chances = np.array([0.25, 0.5])
     memory = TargetMemory(
         past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9

@@ -128,11 +128,11 @@ def test_what_is_taken_is_among_the_best_of_as_many_as_are_asked_for(
     ready = rng.random(n) < 0.8
     turn = OfferTurn(ready, ready & (rng.random(n) < 0.1))
     wanted = {"a": float(asks)}
-    whole = target_rule.kept(offers, wanted, float(budget), turn=turn)
+    whole = target_rule.take_for_targets(offers, wanted, float(budget), turn=turn)
     rows = scheduler.best(offers, turn, float(asks))
     few = Offers(("a",), offers.source[rows], cost[rows], gain[rows])
     cut = OfferTurn(turn.ready[rows], turn.urgent[rows])
-    taken = target_rule.kept(few, wanted, float(budget), turn=cut)
+    taken = target_rule.take_for_targets(few, wanted, float(budget), turn=cut)
     assert rows[taken.rows].tolist() == whole.rows.tolist()
     assert taken.requests == whole.requests
     assert (taken.waits is None) == (whole.waits is None)

@@ -14,8 +14,8 @@ from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing import recorded_source
 from halflife.kinds.listing.state import policy_of
 from halflife.kinds.registry import kind_of
-from halflife.market.stand import FIRST, LATEST, SOONEST, TargetMemory
 from halflife.market.target_rule import Goal
+from halflife.market.target_status import FIRST, LATEST, SOONEST, TargetMemory
 from halflife.policies.listings import ListingTerms
 from halflife.replay.play import Play, play_recorded
 from halflife.replay.world import RecordedAnswer, as_json

@@ -11,7 +11,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.loop import LEASE
 from halflife.kinds.pages import target_warmup as pages_target_warmup
 from halflife.kinds.pages.target import PageSnapshot
-from halflife.market.target_rule import TIMES, Goal, Past
+from halflife.market.target_rule import TIMES, Goal, LossHistory
 
 BEGAN, PAGES, DAYS = 20_000.0, 40, 30
 GOAL = Goal(0.9, 0.95)
@@ -82,7 +82,7 @@ def test_days_before_a_target_tell_whether_there_are_bursts(config, tmp_path):
     (tmp_path / "a.db").unlink()
     busy, _ = told(config, in_bursts(np.random.default_rng(1)))
     assert burst(even) < 0.05 < burst(busy) < 0.3
-    assert burst(Past()) > 0.2
+    assert burst(LossHistory()) > 0.2
     assert memory.past == even
     assert even.watched == DAYS - 1
     assert even.days == 0.0  # nothing was kept or missed: there was no level
@@ -90,13 +90,13 @@ def test_days_before_a_target_tell_whether_there_are_bursts(config, tmp_path):
 
 def test_the_first_look_at_pages_tells_nothing(config):
     past, memory = told(config, np.zeros((1, PAGES), dtype=int))
-    assert past == Past()
+    assert past == LossHistory()
     assert memory.began == BEGAN + 0.5
 
 
 def test_too_many_looks_are_not_read(config, monkeypatch):
     monkeypatch.setattr(pages_target_warmup, "MOST", 3 * PAGES)
-    assert told(config, np.zeros((4, PAGES), dtype=int))[0] == Past()
+    assert told(config, np.zeros((4, PAGES), dtype=int))[0] == LossHistory()
 
 
 def test_of_looks_at_a_page_on_one_day_the_last_counts(config):

@@ -33,8 +33,8 @@ from halflife.kinds.form.client import FormClient
 from halflife.kinds.form.quality import form_quality
 from halflife.kinds.listing import audit as listing_audit, runner as listing_runner
 from halflife.kinds.whole import AHEAD
-from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
+from halflife.market.target_status import TargetMemory
 from halflife.models.rhythm import BINS, FLAT, LearnedRhythm, Rhythm
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.stores.forecasts import Forecasts, IssuedForecast

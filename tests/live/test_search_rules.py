@@ -19,8 +19,8 @@ from halflife.kinds.search.dictionary import COMMON
 from halflife.kinds.search.kind import KIND
 from halflife.kinds.search.recorded_source import RecordedSearch
 from halflife.kinds.search.settings import SearchConfig
-from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
+from halflife.market.target_status import TargetMemory
 from halflife.replay.play import Play, play_recorded
 from halflife.stores import summaries, summary_drift
 from halflife.stores.summaries import StoredSummary
@@ -157,8 +157,8 @@ def test_a_target_is_kept_by_the_way_of_the_rule(played):
     states = KIND.states(reading, config.source)
     for name in ("naive", "survival", "bayes"):
         stand, _ = KIND.stand(states[name], Goal(0.99, 0.95), TargetMemory(), [])
-        assert stand.asked == states[name].used.kept.requests
-        assert f"renewed, by the rule {name}" in stand.why()
+        assert stand.requests == states[name].used.kept.requests
+        assert f"renewed, by the rule {name}" in stand.reason
 
 
 def test_what_is_not_due_offers_nothing_and_what_is_due_is_not_put_off(played):

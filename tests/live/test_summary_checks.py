@@ -19,8 +19,8 @@ from halflife.kinds.search.audit import audit_summary
 from halflife.kinds.search.check import Checker, CheckOutcome
 from halflife.kinds.search.kind import KIND
 from halflife.kinds.search.runner import SamplingOutcome, Summarizer, SummaryWish
-from halflife.market.stand import TargetMemory
 from halflife.market.target_rule import Goal
+from halflife.market.target_status import TargetMemory
 from halflife.probing.recheck import DEAR, MOST
 from halflife.stores import summaries, summary_counts, summary_lifetimes
 from halflife.stores.forecasts import Forecasts
@@ -142,14 +142,14 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
     assert belief.survival[0] == pytest.approx(wrong / (wrong + right))
     asked = stand(config, store, clock.now)
     assert asked.asked == kept.requests
-    assert asked.why().endswith("; renewed, as it did not pass a check")
+    assert asked.reason.endswith("; renewed, as it did not pass a check")
     done = look(config, store, clock)
     assert isinstance(done.result, SamplingOutcome)
     assert done.result.in_use
     old, new = summary_lifetimes.lives(store, "shop")
     assert (old.held, old.failed, old.is_doubted) == (0.0, 6.0, False)
     assert (new.version, new.made) == (2, clock.now)
-    assert stand(config, store, clock.now).asked == 0.0
+    assert stand(config, store, clock.now).requests == 0.0
 
 
 def test_a_check_that_was_wrong_teaches_nothing_wrong(config, store, clock, kept):
@@ -165,13 +165,13 @@ def test_a_look_that_is_due_is_a_check_first(config, store, clock, kept):
     clock.now = BEGAN + 6.0
     asked = stand(config, store, clock.now)
     assert asked.asked == MOST < kept.requests
-    assert asked.why().endswith("; by a check")
+    assert asked.reason.endswith("; by a check")
     aim = targets.aim(Appraiser(config, store, clock.now), config.source)
     assert aim.asks == {"shop": MOST}
     done = look(config, store, clock)
     assert isinstance(done.result, CheckOutcome)
     assert (done.trouble, done.requests) == ("", done.result.requests)
-    assert stand(config, store, clock.now + 0.5).asked == 0.0
+    assert stand(config, store, clock.now + 0.5).requests == 0.0
 
 
 def test_a_check_that_is_cut_off_leaves_all_as_it_was(config, store, clock, kept):
@@ -182,7 +182,7 @@ def test_a_check_that_is_cut_off_leaves_all_as_it_was(config, store, clock, kept
     assert found.requests == store.spent(0.0) - spent == 3
     assert "cut off" in found.words()
     assert search_selection.last_checked(store, kept) == BEGAN
-    assert stand(config, store, clock.now).asked == MOST
+    assert stand(config, store, clock.now).requests == MOST
     assert check(config, store, clock).holds
 
 

@@ -32,7 +32,7 @@ def crawled(config, store, act):
     async def scene():
         async with keeping(config, store, config.source, Hands()) as keeper:
             filed = Topics(store, ["town"])
-            await pages_crawl.turns(keeper, keeper.allowance(), None, filed.hear)
+            await pages_crawl.turns(keeper, keeper.allowance(), None, filed.observe)
             return act(filed)
 
     return asyncio.run(scene())

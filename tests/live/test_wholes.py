@@ -4,14 +4,14 @@ import pytest
 
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.whole import update_memory
-from halflife.market.stand import TargetMemory
-from halflife.market.target_rule import Goal, Past, Whole
+from halflife.market.target_rule import Goal, LossHistory, WholeCopy
+from halflife.market.target_status import TargetMemory
 from halflife.models.rhythm import FLAT
 from halflife.stores.forecasts import Forecasts, IssuedForecast
 from halflife.stores.sqlite import SqliteStore
 
 GOAL = Goal(0.9, 0.95)
-NOW = Whole(100.0, 0.1, 0.0, 0.0, 0.02)
+NOW = WholeCopy(100.0, 0.1, 0.0, 0.0, 0.02)
 JOBS = ListingConfig(name="jobs", kind="listing", url="http://a.test/jobs", key="id")
 
 
@@ -62,4 +62,4 @@ def test_a_look_that_finds_too_little_counts_as_missed(told):
 
 
 def test_nothing_was_missed_where_nothing_was_told(told):
-    assert told().past == Past()
+    assert told().past == LossHistory()

@@ -16,7 +16,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.search import selection as search_selection
 from halflife.market import ALWAYS
-from halflife.market.curves import Decay, decaying
+from halflife.market.curves import Decay, renewed_quality
 from halflife.stores import summaries
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.summaries import StoredSummary
@@ -178,7 +178,7 @@ def test_what_an_offer_gains_is_the_slope_of_the_worth(config, store, appraiser)
     decay = renewals.recall_decay(store.collection("jobs"), 0.95)
     for every in (1.0, 4.0, 10.0):
         mean = [
-            decaying(decay, np.array([1.0 / f]), 0.95)[0][0]
+            renewed_quality(decay, np.array([1.0 / f]), 0.95)[0][0]
             for f in (0.98 / every, 1.02 / every)
         ]
         slope = (mean[1] - mean[0]) / (0.04 / every)
@@ -267,7 +267,7 @@ def test_the_value_of_a_decay_is_that_of_the_closed_form():
     for t in (0.5, 3.0, 12.0):
         exact = 5 * (1 - (1 + t / 5) * np.exp(-t / 5))
         assert decay.index(t) == pytest.approx(exact, rel=1e-3)
-    mean, low, high = decaying(decay, np.array([10.0]), 0.9)
+    mean, low, high = renewed_quality(decay, np.array([10.0]), 0.9)
     assert mean[0] == pytest.approx((1 - np.exp(-2.0)) / 2, rel=1e-3)
     assert low[0] == pytest.approx(np.exp(-0.9 * 2), abs=0.01)
     assert high[0] == pytest.approx(np.exp(-0.1 * 2), abs=0.01)
@@ -281,6 +281,6 @@ def test_bounds_of_a_renewed_copy_agree_with_simulation():
     moments = rng.random(200_000) * 6.0
     middle, low = decay.at(moments)
     drawn = middle + (middle - low) / 1.6448536 * rng.standard_normal(moments.size)
-    found = decaying(decay, np.array([6.0]), 0.95)
+    found = renewed_quality(decay, np.array([6.0]), 0.95)
     assert found[1][0] == pytest.approx(np.quantile(drawn, 0.05), abs=0.005)
     assert found[2][0] == pytest.approx(np.quantile(drawn, 0.95), abs=0.005)

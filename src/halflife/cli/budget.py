@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from halflife.engine.appraisal import Appraiser
     from halflife.engine.what_if import SourceChange, WhatIf
     from halflife.kinds.protocol import Known
-    from halflife.market import Bill, Need, Relaxed
+    from halflife.market import RelaxedTarget, SourceTarget, TargetCosts
 
 Requests = Annotated[
     int, typer.Option("--budget", min=1, metavar="N", help="Requests to imagine.")
@@ -128,7 +128,7 @@ def budget(
     from halflife.config import Config
     from halflife.core.errors import UsageError
     from halflife.engine import appraisal, bootstrap
-    from halflife.market import bill
+    from halflife.market import target_costs
 
     settings = Config.load(Config.find(config))
     chosen = [s for s in settings.named(sources or ()) if s.targets]
@@ -139,7 +139,7 @@ def budget(
     with bootstrap.reading(settings) as store:
         appraiser = appraisal.Appraiser(settings, store, bootstrap.clock())
         needs = _needs(settings, appraiser, chosen)
-    cost = bill([need for need, _ in needs], settings.budget.pace)
+    cost = target_costs([need for need, _ in needs], settings.budget.pace)
     rows = [
         _line(cost, i, why, settings.budget.days) for i, (_, why) in enumerate(needs)
     ]
@@ -163,22 +163,22 @@ def budget(
 
 def _needs(
     config: "Config", appraiser: "Appraiser", chosen: "Sequence[SourceConfig]"
-) -> "list[tuple[Need, str]]":
+) -> "list[tuple[SourceTarget, str]]":
     """Return the need of each target, and why it is unknown if it is."""
     from halflife.engine import appraisal
-    from halflife.market import Need
+    from halflife.market import SourceTarget
 
     needs = []
     for source in chosen:
         for target in source.targets:
             known: Known = appraiser.known(source, target.confidence or 0.95)
             most = appraisal.limits(config, [known]).most[source.name]
-            need = Need(source.name, target, known.worth, known.whole, most)
+            need = SourceTarget(source.name, target, known.worth, known.whole, most)
             needs.append((need, known.why if not need.known else ""))
     return needs
 
 
-def _line(cost: "Bill", i: int, why: str, days: float) -> dict[str, object]:
+def _line(cost: "TargetCosts", i: int, why: str, days: float) -> dict[str, object]:
     need, requests = cost.needs[i], cost.requests[i]
     every = need.whole / requests if requests > 0 else float("inf")
     if isnan(requests):
@@ -198,7 +198,7 @@ def _line(cost: "Bill", i: int, why: str, days: float) -> dict[str, object]:
     }
 
 
-def _lowered(target: "Relaxed") -> dict[str, object]:
+def _lowered(target: "RelaxedTarget") -> dict[str, object]:
     return {
         "source": target.source,
         "target": str(target.target),
@@ -208,7 +208,7 @@ def _lowered(target: "Relaxed") -> dict[str, object]:
 
 
 def _print_cost(
-    cost: "Bill", rows: "Sequence[Mapping[str, object]]", config: "Config"
+    cost: "TargetCosts", rows: "Sequence[Mapping[str, object]]", config: "Config"
 ) -> None:
     from halflife.cli import show
 

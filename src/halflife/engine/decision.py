@@ -6,7 +6,7 @@ from math import inf
 
 from halflife.config import Config
 from halflife.engine import targets
-from halflife.market.stand import TargetMemory
+from halflife.market.target_status import TargetMemory
 
 
 @dataclass(frozen=True, slots=True)

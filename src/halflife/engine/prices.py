@@ -36,4 +36,4 @@ def kept_for_later(appraiser: Appraiser, credit: float) -> float:
     sources = [source for group in appraiser.reading.groups for source in group]
     soon, most = budget.hourly, min(float(budget.requests), SAVED * budget.pace)
     usual = long_run(appraiser, sources, budget.pace)
-    return price.asked(usual, credit - soon, most - soon)
+    return price.reserve_price(usual, credit - soon, most - soon)

@@ -12,7 +12,7 @@ from halflife.config import Config, SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Worth
-from halflife.market.curves import Decay, decaying
+from halflife.market.curves import Decay, renewed_quality
 from halflife.market.price import QUICKEST
 from halflife.models.setquality import recall_ahead
 
@@ -65,7 +65,7 @@ def renewed(
     """
     whole, least = cost
     every = spread(min(least, FARTHEST / 10.0), FARTHEST, POINTS)
-    curve = decaying(decay, every, confidence)
+    curve = renewed_quality(decay, every, confidence)
     requests = np.concatenate([[0.0], whole / every[::-1]])
     ends = float(decay.mean[-1]), float(decay.low[-1]), 1.0
     mean, low, high = (

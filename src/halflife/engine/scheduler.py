@@ -35,7 +35,7 @@ from halflife.kinds.registry import kind_of
 from halflife.kinds.terms import GrantTerms
 from halflife.market import Limits, take, target_rule
 from halflife.market.offers import OfferTurn, TakenOffers, intervals
-from halflife.market.stand import SOONEST
+from halflife.market.target_status import SOONEST
 from halflife.stores import Store
 
 
@@ -240,7 +240,7 @@ def _reasons(
     for group in (one for one in groups if got.get(names(one))):
         first = group[0]
         if first.name in aim.asks:
-            found[names(group)] = aim.stands[first.name].why()
+            found[names(group)] = aim.stands[first.name].reason
         elif _until_due(appraiser, first) <= 0:
             found[names(group)] = f"due by policy {', '.join(first.policies)}"
     return found
@@ -259,7 +259,7 @@ def _aimed(
     aim, some, offers, turn = _asked(appraiser, sources)
     asks = aim.asks
     means = _means(at, some, offers, turn, (credit, room), credit)
-    taken = target_rule.kept(offers, asks, *means, turn=turn)
+    taken = target_rule.take_for_targets(offers, asks, *means, turn=turn)
     shares = _shares(offers, taken)
     paid = _grant(grants, groups, shares)
     return Decision(
@@ -280,7 +280,7 @@ def _again(
     appraiser: Appraiser, sources: Sequence[SourceConfig], aim: targets.Aim
 ) -> float:
     """Return the days after which a target or a schedule may ask for something."""
-    stands = [stand.again for stand in aim.stands.values()]
+    stands = [stand.recheck_in for stand in aim.stands.values()]
     ages = [targets.latest(source) / 2.0 for source in sources]
     # What is due and not served waits for requests, so that nobody asks at once again.
     dues = [_until_due(appraiser, source) or SOONEST for source in sources]

@@ -27,7 +27,7 @@ from halflife.engine.quality_forecast import AHEAD, NOW, quality, quality_now
 from halflife.engine.wallet import Wallet
 from halflife.kinds.protocol import Memo, relief
 from halflife.kinds.registry import kind_of
-from halflife.market.stand import TURN
+from halflife.market.target_status import TURN
 from halflife.market.targets import Target
 from halflife.stores import Store
 

@@ -11,8 +11,8 @@ from halflife.config import Config, SourceConfig
 from halflife.core import lazy_scipy
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.registry import kind_of
-from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
+from halflife.market.target_status import TURN, TargetMemory, TargetStatus
 from halflife.stores import NoteBook
 from halflife.stores.notes.target_memory import ROUND_CHANCES, TARGET_MEMORY
 
@@ -30,13 +30,13 @@ class Aim:
 
     """
 
-    stands: Mapping[str, Stand] = field(default_factory=dict)
+    stands: Mapping[str, TargetStatus] = field(default_factory=dict)
     memories: Mapping[str, TargetMemory] = field(default_factory=dict)
 
     @property
     def asks(self) -> dict[str, float]:
         """What each asks for, where that is anything."""
-        found = {name: stand.ask() for name, stand in self.stands.items()}
+        found = {name: stand.requests for name, stand in self.stands.items()}
         return {name: ask for name, ask in found.items() if ask > 0}
 
     def needed(self) -> float:
@@ -95,7 +95,7 @@ def aim(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Aim:
 
 def stand(
     appraiser: Appraiser, source: SourceConfig, goal: Goal, memory: TargetMemory
-) -> tuple[Stand, TargetMemory] | None:
+) -> tuple[TargetStatus, TargetMemory] | None:
     """Return how a source stands to a goal; None if nothing is known of it yet."""
     kind = kind_of(source)
     settled = kind.settled(appraiser.store, source, memory.told)

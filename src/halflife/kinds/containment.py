@@ -43,8 +43,8 @@ from halflife.kinds.protocol import (
     Step,
     Worker,
 )
-from halflife.market.stand import Stand, TargetMemory
 from halflife.market.target_rule import Goal
+from halflife.market.target_status import TargetMemory, TargetStatus
 from halflife.readers.containment import is_own_state
 from halflife.recognition.guess import SourceGuess, TrialAnswer
 from halflife.stores import Store
@@ -230,9 +230,9 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         goal: Goal,
         memory: TargetMemory,
         settled: Sequence[IssuedForecast],
-    ) -> tuple[Stand, TargetMemory] | None:
+    ) -> tuple[TargetStatus, TargetMemory] | None:
         """Return how the source stands to a goal."""
-        none: tuple[Stand, TargetMemory] | None = None
+        none: tuple[TargetStatus, TargetMemory] | None = None
         given = goal, memory, settled
         return self._of(state, "stand", none, *given, wrong=laws.bad_stand)
 

@@ -16,7 +16,7 @@ from halflife.core.wording import count
 from halflife.engine.breakers import Breaker
 from halflife.kinds.page_view import PageTable, PageView
 from halflife.kinds.protocol import Description, Known, Prospects, Report, Step
-from halflife.market.stand import Stand, TargetMemory
+from halflife.market.target_status import TargetMemory, TargetStatus
 
 _TIGHT = 1e-6  # by which a bound may be missed: sums are not exact
 
@@ -135,14 +135,16 @@ def bad_stand(found: object) -> str:
     if found is None:
         return ""
     if not (isinstance(found, tuple) and len(found) == 2):
-        return "it is not a Stand with a TargetMemory"
+        return "it is not a TargetStatus with a TargetMemory"
     stand, memory = found
-    if not (isinstance(stand, Stand) and isinstance(memory, TargetMemory)):
-        return "it is not a Stand with a TargetMemory"
-    if not (isfinite(stand.asked) and stand.asked >= 0):
-        return f"the requests it asks for are {stand.asked}"
+    if not (isinstance(stand, TargetStatus) and isinstance(memory, TargetMemory)):
+        return "it is not a TargetStatus with a TargetMemory"
+    if not (isfinite(stand.requests) and stand.requests >= 0):
+        return f"the requests it asks for are {stand.requests}"
     odd = (
-        isnan(stand.needed) or isnan(stand.again) or min(stand.needed, stand.again) < 0
+        isnan(stand.needed)
+        or isnan(stand.recheck_in)
+        or min(stand.needed, stand.recheck_in) < 0
     )
     return "what it needs is negative or no number" if odd else ""
 

@@ -33,8 +33,8 @@ from halflife.engine.loop import Clock
 from halflife.engine.renewals import shortest
 from halflife.kinds.hooks import Hooks
 from halflife.market.curves import Decay
-from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
+from halflife.market.target_status import TURN, TargetMemory, TargetStatus
 from halflife.models.recall_curve import Knots
 from halflife.stores import Store
 from halflife.stores.forecasts import IssuedForecast
@@ -388,7 +388,7 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
         goal: Goal,
         memory: TargetMemory,
         settled: Sequence[IssuedForecast],
-    ) -> tuple[Stand, TargetMemory] | None:
+    ) -> tuple[TargetStatus, TargetMemory] | None:
         """Return how the source stands to a goal, and its memory; None if unknown.
 
         ``settled`` are the forecasts that got their outcomes since.

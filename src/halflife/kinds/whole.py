@@ -33,8 +33,14 @@ from halflife.kinds.protocol import (
 )
 from halflife.market import price, target_rule
 from halflife.market.curves import Decay
-from halflife.market.stand import ROUND, SOONEST, TURN, Stand, TargetMemory
-from halflife.market.target_rule import Goal, Past, Whole
+from halflife.market.target_rule import Goal, LossHistory, WholeCopy
+from halflife.market.target_status import (
+    ROUND,
+    SOONEST,
+    TURN,
+    TargetMemory,
+    TargetStatus,
+)
 from halflife.models.rhythm import LearnedRhythm, Rhythm
 from halflife.readers.containment import is_mishandled
 from halflife.readers.records import UNREADABLE
@@ -116,7 +122,7 @@ class WholeKind(Kind[Source, WholeState]):
         """Return the days between two reads that settings and politeness allow."""
 
     @abstractmethod
-    def standing(self, state: WholeState, goal: Goal) -> tuple[Whole, float] | None:
+    def standing(self, state: WholeState, goal: Goal) -> tuple[WholeCopy, float] | None:
         """Return how the source stands now, and how many days it may wait at most."""
 
     def least(self, state: WholeState) -> float:
@@ -130,7 +136,7 @@ class WholeKind(Kind[Source, WholeState]):
         """Return the requests of the next read."""
         return self.whole(state)
 
-    def is_due(self, now: Whole, *, late: bool) -> bool:
+    def is_due(self, now: WholeCopy, *, late: bool) -> bool:
         """Say whether a source that is late is to be read now."""
         del now
         return late
@@ -155,15 +161,15 @@ class WholeKind(Kind[Source, WholeState]):
         goal: Goal,
         memory: TargetMemory,
         settled: Sequence[IssuedForecast],
-    ) -> tuple[Stand, TargetMemory] | None:
+    ) -> tuple[TargetStatus, TargetMemory] | None:
         """Return how the source stands to a goal, and the memory for the next time."""
         standing = self.standing(state, goal)
         if standing is None:
             return None
         now, most = standing
         memory = update_memory(settled, goal, now, memory, state.habit.rhythm)
-        latest = min(target_rule.longest(memory.past, goal, now), most)
-        late = now.age + now.step > most or target_rule.due(memory.past, now, goal)
+        latest = min(target_rule.longest_interval(memory.past, goal, now), most)
+        late = now.age + now.step > most or target_rule.is_due(memory.past, now, goal)
         asked = self.cost(state) if self.is_due(now, late=late) else 0.0
         chance = now.chance(memory.past, goal.level)
         text = (
@@ -173,7 +179,7 @@ class WholeKind(Kind[Source, WholeState]):
         way = self.way(state) if asked else ""
         text = f"{text}; {way}" if way else text
         name, again = state.source.name, now.step / 2.0
-        return Stand(name, asked, memory.needed, text, again), memory
+        return TargetStatus(name, asked, memory.needed, text, again), memory
 
     @abstractmethod
     def reader(self, desk: Desk, source: Source) -> "SourceReader":
@@ -280,7 +286,7 @@ def _explain(name: str, trouble: str) -> str:
 def update_memory(
     settled: Sequence[IssuedForecast],
     goal: Goal,
-    now: Whole,
+    now: WholeCopy,
     memory: TargetMemory,
     rhythm: Rhythm,
 ) -> TargetMemory:
@@ -303,20 +309,20 @@ def update_memory(
 
 
 def _with_outcome(
-    past: Past,
+    past: LossHistory,
     forecast: IssuedForecast,
     since: float,
     goal: Goal,
-    now: Whole,
+    now: WholeCopy,
     rhythm: Rhythm,
-) -> Past:
+) -> LossHistory:
     """Return the past with the outcome of a forecast, ``since`` days after the last."""
     looks = forecast.looks
     things = now.things if looks is None else min(now.things, looks)
     look = replace(now, things=max(things, 1.0), age=since)
     loss, expected = 1.0 - (forecast.found or 0.0), 1.0 - forecast.mean
     missed = _missed(rhythm, forecast.told or 0.0, since, loss, goal)
-    return target_rule.looked(past, look, loss, expected, goal, missed=missed)
+    return target_rule.after_check(past, look, loss, expected, goal, missed=missed)
 
 
 def _missed(

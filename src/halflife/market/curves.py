@@ -1,4 +1,4 @@
-"""From how a copy decays to what it is worth to renew it every so often."""
+"""The value of renewing a copy at regular intervals, from its decay."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ _HALVINGS = 40
 class Decay:
     """The quality of a copy after so many days, with a lower bound.
 
-    At the moment it is made its quality is 1; between two moments it is a line, and
-    after the last one it stays.
+    A new copy has quality 1. Between two times the quality is interpolated linearly;
+    after the last one it is constant.
 
     Attributes:
         ahead: Days, ascending, above 0.
-        mean: What is expected.
-        low: What it exceeds with some confidence.
+        mean: The expected quality.
+        low: The lower bound of the quality, with some confidence.
 
     """
 
@@ -42,18 +42,18 @@ class Decay:
         """Return U(t) = integral of the mean over 0..t - t mean(t)."""
         moments = np.concatenate([[0.0], self.ahead[self.ahead < days], [days]])
         mean, _ = self.at(moments)
-        whole = float(np.sum(np.diff(moments) * (mean[1:] + mean[:-1]) / 2.0))
-        return max(whole - days * float(mean[-1]), 0.0)
+        integral = float(np.sum(np.diff(moments) * (mean[1:] + mean[:-1]) / 2.0))
+        return max(integral - days * float(mean[-1]), 0.0)
 
 
-def decaying(
+def renewed_quality(
     decay: Decay, every: Floats, confidence: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Return mean, low and high quality of a copy renewed every so many days.
+    """Return mean, low and high quality of copies renewed at these intervals, in days.
 
     The mean is over an interval. Low and high are quantiles over a random moment of
-    it and over what the forecast leaves open, taken as normal with the spread that
-    its lower bound shows: the mean over moments of Phi((q - mean(t)) / spread(t)) is
+    the interval and over the forecast's error, which is normal with the spread implied
+    by the lower bound: the mean over moments of Phi((q - mean(t)) / spread(t)) is
     1 - confidence at low, and confidence at high.
     """
     z = max(float(lazy_scipy.ndtri(confidence)), 1e-6)
@@ -65,7 +65,7 @@ def decaying(
 
 
 def _quantile(mean: Floats, spread: Floats, chance: float) -> Floats:
-    """Return the quantile of the mixture of each row, by halving."""
+    """Return the quantile of the mixture of each row, by bisection."""
     below, above = np.full(len(mean), -1.0), np.full(len(mean), 2.0)
     for _ in range(_HALVINGS):
         middle = (below + above) / 2.0

@@ -1,4 +1,4 @@
-"""What a source or a host may be asked at least and at most."""
+"""Least and most requests to a source or a host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +11,16 @@ from halflife.core.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Requests that sources and hosts get at least, or take at most.
+    """The least and most requests of sources and hosts.
 
-    For long-run shares these are requests a day; for what to do next, requests now.
+    For long-run shares they are requests a day; for the next turn, requests now.
 
     Attributes:
         least: By source; 0 if not named.
         most: By source; no limit if not named.
-        host: The host, or any other group, that a source belongs to. A source that
-            is not named shares its host with nobody.
-        room: By host; no limit if not named.
+        host: The host, or any other group, of a source. A source that is not named
+            shares its host with no other source.
+        room: Most requests by host; no limit if not named.
 
     """
 
@@ -36,25 +36,25 @@ class Limits:
                     raise ValueError(f"the limit of {name} must not be below 0")
 
     def fewest(self, sources: Sequence[str]) -> Floats:
-        """Return the least that each source gets, never above its most."""
+        """Return the least requests of each source, never above its most."""
         least = np.array([self.least.get(name, 0.0) for name in sources])
         fewest: Floats = np.minimum(least, self.caps(sources))
         return fewest
 
     def caps(self, sources: Sequence[str]) -> Floats:
-        """Return the most that each source takes."""
+        """Return the most requests of each source."""
         return np.array([self.most.get(name, inf) for name in sources])
 
     def hosts(self, sources: Sequence[str]) -> tuple[Ints, Floats]:
         """Return the group of each source, and the room of each group."""
         names = [self.host.get(name, "") for name in sources]
-        known = sorted({name for name in names if name})
-        place = {name: i for i, name in enumerate(known)}
-        alone = iter(range(len(known), len(known) + len(names)))
-        group = [place[name] if name else next(alone) for name in names]
-        room = [self.room.get(name, inf) for name in known]
-        lonely = len(set(group)) - len(known)
-        return np.array(group, dtype=np.intp), np.array(room + [inf] * lonely)
+        named = sorted({name for name in names if name})
+        place = {name: i for i, name in enumerate(named)}
+        next_group = iter(range(len(named), len(named) + len(names)))
+        group = [place[name] if name else next(next_group) for name in names]
+        room = [self.room.get(name, inf) for name in named]
+        ungrouped = len(set(group)) - len(named)
+        return np.array(group, dtype=np.intp), np.array(room + [inf] * ungrouped)
 
 
 FREE = Limits()

@@ -1,4 +1,4 @@
-"""What to do next with the requests at hand."""
+"""Choose the offers on which to spend the available requests."""
 
 from dataclasses import dataclass
 from math import floor
@@ -14,14 +14,14 @@ _TIGHT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TakenOffers:
-    """What is done next.
+    """The chosen offers.
 
     Attributes:
         rows: The offers taken, best first.
-        requests: What they cost.
-        gain: What they buy, in weighted quality-days.
+        requests: Their cost.
+        gain: Their gain, in weighted quality-days.
         price: Gain per request of the last one taken for its gain; 0 if none was.
-        waits: The offer that the rest is saved for; None if there is no such.
+        waits: The offer for which the rest is saved; None if there is none.
 
     """
 
@@ -34,7 +34,7 @@ class TakenOffers:
 
 @dataclass(frozen=True, slots=True)
 class OfferTurn:
-    """Which offers may be taken now, whatever they gain.
+    """Which offers may, or must, be taken now.
 
     Attributes:
         ready: Whether an offer may be taken: its least interval has passed and its
@@ -51,11 +51,11 @@ class OfferTurn:
 def intervals(
     age: Floats, soonest: Floats | float, latest: Floats | float
 ) -> OfferTurn:
-    """Return the turn by the days since things were last done.
+    """Return which offers are ready or urgent, by the days since they were last taken.
 
-    Nothing is done again before ``soonest`` days, and nothing put off for longer
-    than ``latest``, even if it gains nothing. What may wait for ever (``inf``) is not
-    urgent, also where nobody knows when it was last done.
+    No offer is taken again before ``soonest`` days, and none waits longer than
+    ``latest``, even if it gains nothing. An offer that may wait for ever (``inf``) is
+    never urgent, even if it was never taken.
     """
     ready = age >= soonest - _TIGHT
     return OfferTurn(ready, ready & np.isfinite(latest) & (age >= latest - _TIGHT))
@@ -70,29 +70,31 @@ def take(
     price: float = 0.0,
     patient: bool = False,
 ) -> TakenOffers:
-    """Return the offers that gain most per request, as far as the budget goes.
+    """Return the offers that gain most per request, within the budget.
 
-    A listing is read whole or not at all, so at the end of the budget something may
-    not fit. If there will be no more, what fits of the rest is taken, or the dearest
-    offer with what fits beside it, if that gains more: never less than half of the
-    best, and all of it where each costs one request. If there will be (``patient``),
-    the rest is saved for what does not fit: else a listing that costs more than a
-    turn's budget would never be read. Offers below ``price``, the gain per request
-    that is usual in the long run, are left for later, unless they are urgent.
+    A listing is read whole or not at all, so the next offer may not fit into the rest
+    of the budget. Without further income, smaller offers fill the rest, or the best
+    offer left out replaces some, if that gains more: the gain is at least half of the
+    optimum, and all of it where each offer costs one request. With further income
+    (``patient``) the rest is saved for the offer that does not fit: a listing that
+    costs more than a turn's budget would otherwise never be read. Offers below
+    ``price``, the usual gain per request in the long run, wait unless they are urgent.
     """
-    dense = np.maximum(offers.cost, _TIGHT)
-    np.divide(offers.gain, dense, out=dense)
+    per_request = np.maximum(offers.cost, _TIGHT)
+    np.divide(offers.gain, per_request, out=per_request)
     urgent = np.zeros(len(offers), np.bool_) if turn is None else turn.urgent
-    wanted = urgent | ((offers.gain > 0) & (dense >= price * (1 - _TIGHT)))
+    wanted = urgent | ((offers.gain > 0) & (per_request >= price * (1 - _TIGHT)))
     if turn is not None:
         wanted &= turn.ready
-    book = _Book(offers, limits, budget)
+    counts = _Book(offers, limits, budget)
     if patient:
-        wanted = _foremost(dense, wanted, urgent, book.most())
+        wanted = _foremost(per_request, wanted, urgent, counts.most())
     rows = np.flatnonzero(wanted)
     _, rank = np.unique(np.array(offers.sources, dtype=str), return_inverse=True)
-    order = rows[np.lexsort((rank[offers.source[rows]], -dense[rows], ~urgent[rows]))]
-    chosen, waits = book.walk(order, patient=patient)
+    order = rows[
+        np.lexsort((rank[offers.source[rows]], -per_request[rows], ~urgent[rows]))
+    ]
+    chosen, waits = counts.walk(order, patient=patient)
     if not patient and chosen.size < order.size:
         chosen = _better(offers, limits, budget, order, chosen, urgent)
     paid = ~urgent[chosen]
@@ -100,15 +102,15 @@ def take(
         chosen,
         float(offers.cost[chosen].sum()),
         float(offers.gain[chosen].sum()),
-        float(dense[chosen][paid].min(initial=np.inf)) if paid.any() else 0.0,
+        float(per_request[chosen][paid].min(initial=np.inf)) if paid.any() else 0.0,
         waits,
     )
 
 
-def _foremost(dense: Floats, wanted: Bools, urgent: Bools, most: float) -> Bools:
-    """Return which offers that are wanted may be among the first so many.
+def _foremost(per_request: Floats, wanted: Bools, urgent: Bools, most: float) -> Bools:
+    """Return which wanted offers may be among the first ``most``.
 
-    Those that gain as much as the last of them are among them.
+    Ties with the last of them are included.
     """
     if most >= np.count_nonzero(wanted):
         return wanted
@@ -116,9 +118,9 @@ def _foremost(dense: Floats, wanted: Bools, urgent: Bools, most: float) -> Bools
     left = int(most) - int(np.count_nonzero(first))
     if left <= 0:
         return first
-    late = dense[wanted & ~urgent]
-    late.partition(late.size - left)
-    foremost: Bools = first | (wanted & (dense >= late[late.size - left]))
+    rest = per_request[wanted & ~urgent]
+    rest.partition(rest.size - left)
+    foremost: Bools = first | (wanted & (per_request >= rest[rest.size - left]))
     return foremost
 
 
@@ -130,7 +132,7 @@ def _better(
     chosen: Ints,
     urgent: Bools,
 ) -> Ints:
-    """Return the choice, or one that begins with the best offer that was left out."""
+    """Return the choice, or a better one that starts with the best offer left out."""
     left = order[~np.isin(order, chosen) & ~urgent[order]]
     if left.size == 0:
         return chosen
@@ -142,7 +144,7 @@ def _better(
 
 
 class _Book:
-    """Keeps count of what sources, hosts and the budget still allow."""
+    """Counts what sources, hosts and the budget still allow."""
 
     def __init__(self, offers: Offers, limits: Limits, budget: float) -> None:
         group, room = limits.hosts(offers.sources)
@@ -152,9 +154,9 @@ class _Book:
         self.left = [np.array([budget]), limits.caps(offers.sources), room]
 
     def most(self) -> float:
-        """Return of how many offers the walk ends at the latest, if it is patient.
+        """Return the most offers that a patient walk can visit.
 
-        Where nothing but the budget has a limit, it ends at the first that is too dear.
+        With no limit but the budget, it ends at the first offer that is too expensive.
         """
         cheapest = float(self.cost.min(initial=np.inf))
         budget = float(self.left[0][0])
@@ -163,33 +165,33 @@ class _Book:
         return max(floor((budget + _TIGHT) / cheapest) + 2.0, 1.0)
 
     def _limited(self) -> bool:
-        """Say whether anything but the budget has a limit."""
+        """Return whether there is a limit besides the budget."""
         return any(bool(np.isfinite(left).any()) for left in self.left[1:])
 
     def walk(self, order: Ints, *, patient: bool) -> tuple[Ints, int | None]:
-        """Return what fits, in this order, and the offer that is waited for.
+        """Return the offers that fit, in this order, and the offer to save for.
 
-        The longest run of offers that fits is taken at once; then the first that
-        does not fit is left out, with all that can no longer fit either.
+        The longest run of offers that fits is taken at once; then the first offer
+        that does not fit is left out, and all others that do not fit any more.
         """
         chosen: list[Ints] = []
         while order.size:
-            some = self._run(order)
-            self._pay(order[:some])
-            chosen.append(order[:some])
-            order = order[some:]
+            count = self._run(order)
+            self._pay(order[:count])
+            chosen.append(order[:count])
+            order = order[count:]
             if order.size and patient and self._only_budget(int(order[0])):
                 return np.concatenate(chosen), int(order[0])
             order = order[self._fits(order)]
         return np.concatenate([*chosen, np.zeros(0, dtype=np.intp)]), None
 
     def _run(self, order: Ints) -> int:
-        """Return how many offers fit one after the other."""
+        """Return how many offers fit from the start of the order."""
         for of, left in zip(self.of, self.left, strict=True):
             if np.isfinite(left).any():
                 spent = _running(self.cost[order], of[order])
                 over = spent > left[of[order]] + _TIGHT
-                if over.any():  # what comes after does not matter
+                if over.any():  # later offers do not matter
                     order = order[: np.argmax(over)]
         return order.size
 
@@ -205,7 +207,7 @@ class _Book:
         return fits
 
     def _only_budget(self, row: int) -> bool:
-        """Return whether nothing but the budget keeps an offer from being taken."""
+        """Return whether only the budget prevents an offer."""
         pairs = zip(self.of[1:], self.left[1:], strict=True)
         return all(self.cost[row] <= left[of[row]] + _TIGHT for of, left in pairs)
 

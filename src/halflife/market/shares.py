@@ -1,4 +1,4 @@
-"""Requests a day for each source: one price for all."""
+"""Requests a day for each source, at one price for all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ _LEVEL = 1e-12  # a slope below this buys nothing
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How a budget is spent over sources, in the order in which they were given.
+    """The shares of sources in a budget, in the given order.
 
     Attributes:
         sources: Their names.
         requests: Requests a day.
-        quality: What these buy, on the concave hull of each worth.
+        quality: The quality that they buy, on the concave hull of each value curve.
         total: The weighted mean of the qualities.
         price: Weighted quality that one more request a day would buy; 0 if none.
-        host_price: The same at each source: above the price where its own limit, or
-            its host's, keeps it from more.
-        short: Requests a day by which the least of all sources exceed the budget.
+        host_price: The price at each source: higher where its own limit, or that of
+            its host, keeps it from more requests.
+        short: Requests a day by which the least requests of all exceed the budget.
 
     """
 
@@ -39,17 +39,17 @@ class Shares:
 
     @property
     def spent(self) -> float:
-        """Requests a day in all; less than the budget if no more can be used."""
+        """All requests a day; less than the budget if no more can be used."""
         return float(self.requests.sum())
 
 
 class _Pieces(NamedTuple):
-    """Straight pieces of curves.
+    """Linear pieces of value curves.
 
     Attributes:
         source: The source of each.
-        length: Requests a day that may be spent on it.
-        whole: The same if the source had no limit.
+        length: Requests a day that it covers, within the limits of the source.
+        whole: The same without the limits of the source.
         slope: Weighted quality per request.
 
     """
@@ -61,10 +61,10 @@ class _Pieces(NamedTuple):
 
 
 def hull(requests: Floats, quality: Floats) -> tuple[Floats, Floats]:
-    """Return the corners of the least concave curve that is nowhere below.
+    """Return the corners of the concave hull of a curve.
 
-    Between two corners a source is given one and the other in turn. After the best
-    quality more requests buy nothing.
+    A point between two corners stands for alternating between them. After the best
+    quality further requests buy nothing.
 
     >>> hull(np.array([0.0, 1, 2, 3]), np.array([0.0, 0.1, 0.8, 0.8]))
     (array([0., 2., 3.]), array([0. , 0.8, 0.8]))
@@ -84,13 +84,13 @@ def _sags(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
 
 
 def share(worths: Sequence[Worth], budget: float, limits: Limits = FREE) -> Shares:
-    """Return the requests a day that make the weighted mean quality best.
+    """Return the requests a day that maximise the weighted mean quality.
 
-    Maximises sum(weight * quality(requests)) subject to the budget, to what each
-    source gets at least and takes at most, and to the room of hosts. Each curve is
-    a chain of pieces of falling slope, and the limits are nested, so taking pieces
-    by slope is exact; equal slopes go by name. Where the least of all do not fit
-    they are cut in proportion, and ``short`` says by how much.
+    Maximises sum(weight * quality(requests)) subject to the budget, to the least and
+    most requests of each source, and to the limits of hosts. Each curve is a chain of
+    pieces of falling slope, and the limits are nested, so taking pieces in the order of
+    slopes is exact; ties are broken by name. If the least requests of all do not fit
+    they are reduced in proportion, and ``short`` is the difference.
     """
     if not budget >= 0:
         raise ValueError(f"a budget cannot be negative, got {budget}")
@@ -125,22 +125,24 @@ def share(worths: Sequence[Worth], budget: float, limits: Limits = FREE) -> Shar
 def _pieces(
     curves: Sequence[tuple[Floats, Floats]], weight: Floats, least: Floats, caps: Floats
 ) -> _Pieces:
-    """Return what each source could get beyond its least; by source, in order.
+    """Return the pieces of each source beyond its least requests, in order.
 
-    A piece that buys nothing is left out. What lies beyond a source's cap stays, with
-    no length, so that its price is known.
+    A piece that buys nothing is left out. A piece beyond the source's most requests is
+    kept with length 0, so that its price is known.
     """
-    found: list[tuple[Ints, Floats, Floats, Floats]] = []
+    pieces: list[tuple[Ints, Floats, Floats, Floats]] = []
     for i, (x, y) in enumerate(curves):
         low = np.maximum(x[:-1], least[i])
         high = np.maximum(np.minimum(x[1:], caps[i]), low)
         slope = weight[i] * np.diff(y) / np.diff(x)
-        some = (slope > _LEVEL) & (x[1:] > least[i])
-        mine = np.full(int(some.sum()), i)
-        found.append((mine, (high - low)[some], (x[1:] - low)[some], slope[some]))
+        useful = (slope > _LEVEL) & (x[1:] > least[i])
+        number = np.full(int(useful.sum()), i)
+        pieces.append(
+            (number, (high - low)[useful], (x[1:] - low)[useful], slope[useful])
+        )
     none = np.zeros(0)
     source, length, whole, slope = (
-        np.concatenate([*column, none]) for column in zip(*found, strict=True)
+        np.concatenate([*column, none]) for column in zip(*pieces, strict=True)
     )
     return _Pieces(source.astype(np.intp), length, whole, slope)
 
@@ -154,7 +156,7 @@ def _by_slope(pieces: _Pieces, names: Sequence[str]) -> Ints:
 
 
 def _room_of_host(pieces: _Pieces, order: Ints, group: Ints, left: Floats) -> Floats:
-    """Return how much of each piece its host has room for, best pieces first."""
+    """Return how much of each piece fits into its host's limit, best pieces first."""
     fits = pieces.length.copy()
     of = group[pieces.source]
     for host in np.flatnonzero(np.isfinite(left)).tolist():
@@ -167,11 +169,11 @@ def _room_of_host(pieces: _Pieces, order: Ints, group: Ints, left: Floats) -> Fl
 def _fitted(
     least: Floats, group: Ints, room: Floats, budget: float
 ) -> tuple[Floats, float]:
-    """Return the least of each as far as hosts and the budget go, and what lacks."""
-    asked = np.bincount(group, least, room.size)
+    """Return the least requests that hosts and the budget allow, and the shortfall."""
+    requested = np.bincount(group, least, room.size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.where(asked > room, room / asked, 1.0)
-    inside = least * part[group]
+        share = np.where(requested > room, room / requested, 1.0)
+    inside = least * share[group]
     spent = float(inside.sum())
     if spent > budget:
         inside = inside * (budget / spent)
@@ -179,6 +181,6 @@ def _fitted(
 
 
 def _next_slope(slope: Floats, left: Floats) -> float:
-    """Return the slope of the first piece of which something is left."""
-    some = np.flatnonzero(left > 1e-9)
-    return float(slope[some[0]]) if some.size else 0.0
+    """Return the slope of the first piece that is not used up."""
+    unused = np.flatnonzero(left > 1e-9)
+    return float(slope[unused[0]]) if unused.size else 0.0

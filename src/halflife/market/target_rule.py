@@ -1,14 +1,14 @@
-"""The least requests that keep targets: what each source asks for this round.
+"""The least requests that keep targets: what each source needs in this round.
 
-What is renewed bit by bit (pages, values of a form) is looked at in lots, best first,
-until the chance that its quality falls below the level before the next round is hardly
-higher than if all of it were looked at. What is renewed whole (a listing, a summary) is
-looked at when that chance is no longer small. How small depends on how often the level
-was missed lately: the more often, the more careful, and in the end everything is looked
-at. So the level is kept as often as is asked for whatever the source does, if a look at
-everything each round would keep it (Gibbs and Candes, "Adaptive conformal inference
-under distribution shift", NeurIPS 2021; Angelopoulos, Candes and Tibshirani, "Conformal
-PID control", NeurIPS 2023).
+Sources that are renewed item by item (pages, values of a form) are fetched in lots,
+best first, until the chance that their quality falls below the level before the next
+round is hardly higher than after a fetch of everything. Sources that are renewed whole
+(a listing, a summary) are fetched when that chance is no longer small. The threshold
+depends on how often the level was missed recently: the more often, the lower, until
+everything is fetched. So the level is kept as often as required whatever the source
+does, if fetching everything each round would keep it (Gibbs and Candes, "Adaptive
+conformal inference under distribution shift", NeurIPS 2021; Angelopoulos, Candes and
+Tibshirani, "Conformal PID control", NeurIPS 2023).
 """
 
 from collections.abc import Mapping
@@ -24,33 +24,33 @@ from halflife.market.limits import FREE, Limits
 from halflife.market.offers import OfferTurn, TakenOffers, take
 
 TIMES: Floats = np.concatenate([[0.02], np.geomspace(0.1, 200.0, 20)])
-AIM = 0.8  # of the share of time that may be missed, what is made use of
-TENSE = 0.1  # of the allowance, what is left when more than that was missed
-SHORTEST = 0.125  # days of a round of which most is left then
-BOLD = 0.5  # of the share of time that may still be missed, the risk of a round
-WARY = 0.3  # the same of what is left when more than that was missed
-WINDOW = 100.0  # days after which what was missed counts 1/e
-HALF = 60.0  # days after which what a round has shown counts half
-SHORT, LATELY = 1.0, 10.0  # the same of busy times, and rounds that these count for
-LENT = 30.0  # days that are lent
-MISSED = 0.4  # how much of the allowance these have missed
-FAILED, WATCHED = 1.0, 90.0  # failures of a whole that are lent, and days for them
-ONCE = 0.6  # of what is allowed in a window: what fails at once fails more than once
-USUAL, BURST = 1.0, 1.0  # rounds that are lent: as believed, and anything above
-CALM = 3.0  # times what is believed, above which it is a burst
-LOT = 1.0 / 20.0  # of all units, how many are looked at before thinking again
+AIM = 0.8  # used share of the time that may be missed
+TENSE = 0.1  # share of the allowance that remains after more than it was missed
+SHORTEST = 0.125  # days of a round for which the remaining allowance is largest
+BOLD = 0.5  # risk of a round, as a share of the time that may still be missed
+WARY = 0.3  # the same after more than the allowance was missed
+WINDOW = 100.0  # days after which missed time counts 1/e
+HALF = 60.0  # days after which the evidence of a round counts half
+SHORT, LATELY = 1.0, 10.0  # the same for busy times, and their weight in rounds
+LENT = 30.0  # days of the prior
+MISSED = 0.4  # share of the allowance that the prior has missed
+FAILED, WATCHED = 1.0, 90.0  # failures of a whole copy in the prior, and its days
+ONCE = 0.6  # share of a window's allowance for one failure: failures recur
+USUAL, BURST = 1.0, 1.0  # rounds of the prior: as believed, and with a higher loss
+CALM = 3.0  # factor of the believed loss above which it is a burst
+LOT = 1.0 / 20.0  # share of units that are fetched between two decisions
 _LEAST, _TIGHT = 1e-4, 1e-9
 _LOGS: Floats = np.log(TIMES)
-_PARTS: Floats = (np.arange(16) + 0.5) / 16  # of an interval, where misses are counted
+_PARTS: Floats = (np.arange(16) + 0.5) / 16  # of an interval with misses
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is to be kept.
+    """A target: the least quality, and how often it must hold.
 
     Attributes:
         level: The least quality.
-        confidence: The share of time at which it must hold; None: on average.
+        confidence: The share of time at which it must hold; None: the mean.
 
     """
 
@@ -64,23 +64,23 @@ class Goal:
 
     @property
     def allowed(self) -> float:
-        """The share of time that may miss the level; of a mean, the loss itself."""
+        """The share of time that may miss the level; for a mean, the loss itself."""
         return self.loss if self.confidence is None else 1.0 - self.confidence
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """What rounds have shown of a source; older ones count less.
+class LossHistory:
+    """The losses of a source in past rounds, discounted by age; stored by field name.
 
     Attributes:
-        days: Days that are looked back on.
+        days: Days of history.
         missed: Days of them below the level; for a mean, the loss times days.
-        times: Rounds in which the loss was ``TIMES`` what was believed; empty if none.
-        lately: The same of the last rounds alone: busy times come together.
-        failed: Looks that found a whole below its level.
-        watched: Days before those looks, and before all others; of pages, days with
-            looks before there was a level.
-        debt: Days missed beyond what is made use of; below 0 it is forgotten.
+        times: Rounds in which the loss was ``TIMES`` the believed one; empty if none.
+        lately: The same for recent rounds only: busy times cluster.
+        failed: Fetches that found a whole copy below its level.
+        watched: Days before all fetches of a whole copy; for pages, days with fetches
+            before there was a target.
+        debt: Days missed beyond the used allowance, never below 0.
 
     """
 
@@ -93,13 +93,13 @@ class Past:
     debt: float = 0.0
 
     def spare(self, goal: Goal, left: float = -inf) -> float:
-        """Return the share of time that may still be missed, 0 or less if none.
+        """Return the share of time that may still be missed; 0 or less if none.
 
-        That is what is allowed, less what was missed lately; at first a part of the
-        allowance counts as missed. If that is used up, so much of the allowance is
-        ``left``, unless a mean is to be kept. Nor may more be missed in all, with
-        c = 2 days and what is made use of in a window, than ``AIM`` times what is
-        allowed, and c.
+        That is the allowance less the time missed recently; at first a part of the
+        allowance counts as missed. If it is used up, the share ``left`` of the
+        allowance remains, unless the target is a mean. In addition, the total missed
+        time is bounded: ``AIM`` times the allowance of a window plus 1 day, less the
+        debt, is spread over the window.
         """
         lent = LENT * MISSED * goal.allowed
         rate = (self.missed + lent) / (self.days + LENT)
@@ -110,12 +110,12 @@ class Past:
         return min(share, room / WINDOW)
 
     def weights(self, expected: float, days: float = 1.0) -> Floats:
-        """Return how likely the loss of so many days is ``TIMES`` what is believed.
+        """Return the chances that the loss of some days is ``TIMES`` the believed one.
 
-        To what was seen so far one round is added that is about as believed, and one
-        that is anything from there to the loss of all (Newton, "On a nonparametric
-        recursive estimator of the mixing distribution", Sankhya 2002). In less than a
-        day bursts are as much less likely.
+        To the rounds seen so far one round is added with about the believed loss, and
+        one with any loss from there to the loss of everything (Newton, "On a
+        nonparametric recursive estimator of the mixing distribution", Sankhya 2002).
+        The chance of bursts is proportional to the days, up to one day.
         """
         usual = np.exp(-0.5 * _LOGS**2)
         top = max(1.0 / max(expected, _LEAST), 2.0)
@@ -127,23 +127,23 @@ class Past:
         part = min(max(days, 0.0), 1.0)
         return np.asarray(part * weight + (1.0 - part) * calm / calm.sum())
 
-    def learned(self, round_: "TargetRound", days: float) -> "Past":
-        """Return the past with a round that has shown how wrong beliefs are.
+    def with_round(self, round_: "TargetRound", days: float) -> "LossHistory":
+        """Return the history with the evidence of a round on how wrong beliefs are.
 
-        One that lasted for less than a day counts as much less, unless it has shown
-        more than that: the distance of what is believed after it from what was before.
+        A round of less than a day counts in proportion, unless its evidence is
+        stronger: the distance between the probabilities before and after it.
         """
-        shown = round_.shown(self)
-        told = np.abs(shown - self.weights(round_.began, round_.days)).sum() / 2.0
+        likely = round_.likelihoods(self)
+        distance = np.abs(likely - self.weights(round_.began, round_.days)).sum() / 2.0
         days = max(days, 0.0)
-        count = max(min(days, 1.0), float(told))
-        times = _counts(self.times) * 0.5 ** (days / HALF) + count * shown
+        count = max(min(days, 1.0), float(distance))
+        times = _counts(self.times) * 0.5 ** (days / HALF) + count * likely
         short = 0.5 ** (max(days, count) / SHORT)
-        lately = _counts(self.lately) * short + shown * (1.0 - short)
+        lately = _counts(self.lately) * short + likely * (1.0 - short)
         return replace(self, times=tuple(times.tolist()), lately=tuple(lately.tolist()))
 
-    def judged(self, missed: float, days: float, goal: Goal) -> "Past":
-        """Return the past with so many days, a share of them missed."""
+    def with_missed(self, missed: float, days: float, goal: Goal) -> "LossHistory":
+        """Return the history with so many more days, a share of them missed."""
         fade = exp(-max(days, 0.0) / WINDOW)
         lost = min(max(missed, 0.0), 1.0) * days
         return replace(
@@ -160,17 +160,17 @@ def _counts(seen: tuple[float, ...]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class TargetRound:
-    """How a source stands within a round; losses are shares of all that there is.
+    """The state of a source within a round; losses are shares of the whole source.
 
     Attributes:
-        things: How many things are lost one by one; things that go together are one.
-        began: Loss that was believed when the round began, in what was held then.
-        left: Of that, what is in units that were not looked at since.
-        found: Loss that the looks of the round have found.
-        now: Loss that is believed now in units that were not looked at since.
-        coming: Loss to come until the next round, in all units.
-        unseen: Share of all that was not looked at since the round began.
-        days: Days for which nobody had looked when it began, in the mean.
+        things: The number of units that are lost independently.
+        began: The loss believed at the start of the round.
+        left: The part of that loss in units not fetched since.
+        found: The loss found by the fetches of the round.
+        now: The loss believed now in units not fetched since.
+        coming: The loss expected until the next round, in all units.
+        unseen: The share of units not fetched since the start of the round.
+        days: The mean age of units at the start of the round, in days.
         ahead: Days until the next round.
 
     """
@@ -185,10 +185,11 @@ class TargetRound:
     days: float = 1.0
     ahead: float = 1.0
 
-    def shown(self, past: Past) -> Floats:
-        """Return how likely the loss of this round is ``TIMES`` what was believed.
+    def likelihoods(self, past: LossHistory) -> Floats:
+        """Return the chances that this round's loss is ``TIMES`` the believed one.
 
-        What is found is Poisson with the mean times what was believed of those units.
+        The found loss is Poisson with the mean ``TIMES`` the believed loss of the
+        fetched units.
         """
         x = self.found * self.things
         of = max(self.began - self.left, 0.0) * self.things
@@ -200,22 +201,22 @@ class TargetRound:
         likely = np.exp(logs - logs.max())
         return np.asarray(likely / likely.sum())
 
-    def unfound(self) -> Floats:
-        """Return the things lost in what was not looked at, for each of ``TIMES``."""
+    def undetected(self) -> Floats:
+        """Return the losses in units not fetched, for each of ``TIMES``."""
         lost = np.maximum(TIMES * self.left, np.minimum(TIMES, 1.0) * self.now)
         return np.asarray(np.minimum(lost, self.unseen) * self.things)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRisk:
-    """What may happen to a source until the next round.
+    """The risk of a source until the next round.
 
     Attributes:
         miss: The chance to fall below the level.
-        least: The same if all were looked at now.
-        loss: The loss that is expected then.
-        missed: The chance that it was below the level when the round began.
-        lost: The loss that is expected to have been there then.
+        least: The same after a fetch of everything now.
+        loss: The loss expected at the next round.
+        missed: The chance that it was below the level at the start of the round.
+        lost: The loss expected to have been there at that time.
 
     """
 
@@ -226,38 +227,38 @@ class SourceRisk:
     lost: float
 
 
-def risk(past: Past, now: TargetRound, level: float) -> SourceRisk:
-    """Return what may happen until the next round.
+def risk(past: LossHistory, now: TargetRound, level: float) -> SourceRisk:
+    """Return the risk until the next round.
 
-    Each round has a factor of its own by which losses are off; of this one the looks
-    have shown something. With S things lost unseen and C to come, the number lost is
-    Poisson with the mean S + C, and a miss is more than the level allows.
+    Each round has its own factor between actual and believed losses; the fetches of
+    this round are evidence for it. With S undetected losses and C to come, the number
+    of losses is Poisson with the mean S + C, and a miss is more than the level allows.
     """
     things = max(now.things, _TIGHT)
     most = floor((1.0 - level) * things + _TIGHT)
-    fresh, likely = past.weights(now.began, now.ahead), now.shown(past)
-    unfound = now.unfound()
+    fresh, likely = past.weights(now.began, now.ahead), now.likelihoods(past)
+    undetected = now.undetected()
     coming = np.minimum(TIMES * now.coming * things, things)
-    both = lazy_scipy.gammainc(most + 1.0, unfound[:, None] + coming)
+    misses = lazy_scipy.gammainc(most + 1.0, undetected[:, None] + coming)
     left = most - now.found * things
-    had = lazy_scipy.gammainc(max(left, 0.0) + 1.0, unfound) if left >= 0 else 1.0
-    expected = float(likely @ unfound) / things
+    missed = lazy_scipy.gammainc(max(left, 0.0) + 1.0, undetected) if left >= 0 else 1.0
+    expected = float(likely @ undetected) / things
     return SourceRisk(
-        float(likely @ both @ fresh),
+        float(likely @ misses @ fresh),
         float(lazy_scipy.gammainc(most + 1.0, coming) @ fresh),
         min(expected + float(fresh @ coming) / things, 1.0),
-        float(np.sum(likely * had)),
+        float(np.sum(likely * missed)),
         min(now.found + expected, 1.0),
     )
 
 
-def wants(past: Past, now: TargetRound, goal: Goal) -> bool:
-    """Say whether a source is to be looked at further in this round.
+def wants_more(past: LossHistory, now: TargetRound, goal: Goal) -> bool:
+    """Return whether to fetch more of a source in this round.
 
     Yes as long as that lowers the chance of a miss by more than ``BOLD`` times the
-    share of time that may still be missed, or ``WARY`` times what is left at the least;
-    for a mean, as long as the loss to expect is above what is allowed, and what was
-    spared before.
+    share of time that may still be missed, and by more than ``WARY`` times the share
+    that always remains; for a mean, as long as the expected loss exceeds the allowed
+    loss plus the unused allowance.
     """
     if now.unseen <= _TIGHT:
         return False
@@ -269,22 +270,25 @@ def wants(past: Past, now: TargetRound, goal: Goal) -> bool:
     return spare <= 0 or ahead.miss - ahead.least > risked
 
 
-def closed(past: Past, now: TargetRound, goal: Goal, days: float) -> Past:
-    """Return the past with a round at its end, which judges the days before it."""
-    found = risk(past, now, goal.level)
-    missed = found.lost if goal.confidence is None else found.missed
-    return past.judged(missed, days, goal).learned(now, days)
+def after_round(
+    past: LossHistory, now: TargetRound, goal: Goal, days: float
+) -> LossHistory:
+    """Return the history after a round, which covers the days before it."""
+    result = risk(past, now, goal.level)
+    missed = result.lost if goal.confidence is None else result.missed
+    return past.with_missed(missed, days, goal).with_round(now, days)
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """How a source stands that is renewed whole.
+class WholeCopy:
+    """The state of a copy that is renewed whole.
 
     Attributes:
-        things: How many things are lost one by one; 1 if it holds or does not.
+        things: The number of units that are lost independently; 1 for a copy that is
+            either right or wrong.
         age: Days since it was made.
-        later: Loss that is believed at the next round, if nothing is done.
-        fresh: The same of a copy made now.
+        later: The loss believed at the next round without a fetch.
+        fresh: The same for a copy made now.
         step: Days until the next round.
 
     """
@@ -295,8 +299,8 @@ class Whole:
     fresh: float
     step: float
 
-    def chance(self, past: Past, level: float) -> float:
-        """Return by how much more likely a miss is than with a copy made now."""
+    def chance(self, past: LossHistory, level: float) -> float:
+        """Return how much a copy made now would lower the chance of a miss."""
         if self.things <= 1.0:
             return self.later - self.fresh
         most = floor((1.0 - level) * self.things + _TIGHT) + 1.0
@@ -307,12 +311,12 @@ class Whole:
         )
         return later - fresh
 
-    def summed(self, past: Past, level: float) -> float:
+    def missed_share(self, past: LossHistory, level: float) -> float:
         """Return the share of days until the next round that miss the level.
 
-        Beyond the share that a copy made now misses until then. All days since the
-        copy was made count, with a loss that grows evenly: a miss a day before the end
-        is as likely as one with a loss that is a day less.
+        The share of a copy made now is subtracted. All days since the copy was made
+        count, with a loss that grows linearly: a miss a day before the end is as likely
+        as one with the loss of a day less.
         """
         if self.things <= 1.0:
             return (self.later - self.fresh) / 2.0
@@ -327,25 +331,26 @@ class Whole:
 
 
 def _left(days: float) -> float:
-    """Return how much of the allowance is left in a round when more was missed.
+    """Return the share of the allowance that remains in a round after it was used up.
 
-    The more the shorter it is: each costs as much and saves less.
+    It is larger for a shorter round: each costs as much and saves less.
     """
     return TENSE / max(days, SHORTEST)
 
 
-def _spare(past: Past, goal: Goal, step: float) -> float:
-    """Return what may be missed of a whole; at a look a day nothing can be chosen."""
+def _spare(past: LossHistory, goal: Goal, step: float) -> float:
+    """Return the share of time that a whole copy may still miss."""
+    # With at most one fetch a day there is nothing to choose.
     return past.spare(goal, _left(step) if step < 1.0 else -inf)
 
 
-def longest(past: Past, goal: Goal, whole: Whole) -> float:
-    """Return the days after which a whole is looked at whatever is believed of it.
+def longest_interval(past: LossHistory, goal: Goal, whole: WholeCopy) -> float:
+    """Return the days after which a whole copy is fetched whatever the belief.
 
-    A whole can fail at once, and nobody knows until the next look. With h failures a
-    day, looks T apart miss h (T - step) / 2 of the time more than looks at each step;
-    and no single failure may last longer than all that is allowed in a window, or
-    ``ONCE`` of it for what holds or does not.
+    A whole copy can fail suddenly, which only the next fetch shows. With h failures a
+    day, fetches T apart miss h (T - step) / 2 of the time more than fetches at each
+    step; and no single failure may last longer than the allowance of a window, or
+    ``ONCE`` of it for a copy that is either right or wrong.
     """
     pace = (past.failed + FAILED) / (past.watched + WATCHED)
     spare = max(_spare(past, goal, whole.step), 0.0)
@@ -353,46 +358,46 @@ def longest(past: Past, goal: Goal, whole: Whole) -> float:
     return min(whole.step + 2.0 * spare / pace, most)
 
 
-def due(past: Past, whole: Whole, goal: Goal) -> bool:
-    """Say whether a whole is to be looked at now.
+def is_due(past: LossHistory, whole: WholeCopy, goal: Goal) -> bool:
+    """Return whether to fetch a whole copy now.
 
-    It is when more of the days since the last look and until the next round are to be
-    expected to miss the level than may still be missed; for a mean, when the loss since
-    the last look is above what is allowed, and what was spared before: with an even
-    loss its mean is half of its end.
+    Yes if the share of days between the last fetch and the next round that are expected
+    to miss the level exceeds the share that may still be missed; for a mean, if the
+    mean loss exceeds the allowed loss plus the unused allowance (with linear growth the
+    mean is half of the final loss).
     """
     spare = _spare(past, goal, whole.step)
     if goal.confidence is None:
         allowed = min(spare, goal.loss) + goal.loss
         return allowed <= 0 or whole.later > 2.0 * allowed
-    old = whole.age + _TIGHT >= longest(past, goal, whole)
-    return spare <= 0 or old or whole.summed(past, goal.level) > spare
+    old = whole.age + _TIGHT >= longest_interval(past, goal, whole)
+    return spare <= 0 or old or whole.missed_share(past, goal.level) > spare
 
 
-def looked(
-    past: Past,
-    whole: Whole,
+def after_check(
+    past: LossHistory,
+    whole: WholeCopy,
     found: float,
     believed: float,
     goal: Goal,
     *,
     missed: float | None = None,
-) -> Past:
-    """Return the past with a look at a whole, which has lost so much.
+) -> LossHistory:
+    """Return the history after a fetch of a whole copy, which found a loss.
 
-    If the loss grew evenly, it was above what is allowed for age (1 - allowed / found);
-    ``missed`` is that share of the time if it did not, or the mean loss for a mean.
+    With linear growth the loss was above the allowed one for age (1 - allowed / found);
+    ``missed`` is the actual share of the time, or the mean loss for a mean, if known.
     """
     failed = found > goal.loss + _TIGHT  # 5 of 50 lost at a level of 0.9 is kept
     if missed is None:
         share = 1.0 - goal.loss / found if failed else 0.0
         missed = found / 2.0 if goal.confidence is None else share
-    told = TargetRound(whole.things, believed, 0.0, found, 0.0, 0.0, 0.0, whole.age)
-    after = past.judged(missed, whole.age, goal).learned(told, whole.age)
+    round_ = TargetRound(whole.things, believed, 0.0, found, 0.0, 0.0, 0.0, whole.age)
+    after = past.with_missed(missed, whole.age, goal).with_round(round_, whole.age)
     return replace(after, failed=past.failed + failed, watched=past.watched + whole.age)
 
 
-def kept(
+def take_for_targets(
     offers: Offers,
     asks: Mapping[str, float],
     budget: float,
@@ -400,11 +405,10 @@ def kept(
     *,
     turn: OfferTurn,
 ) -> TakenOffers:
-    """Return the offers that give each source what it asks for, and what is urgent.
+    """Return the offers that give each source its needed requests, and urgent ones.
 
-    A source that asks for nothing gets what must not wait, and no more. If the budget
-    is not enough for all, those that ask share it by gain per request, as without
-    targets.
+    A source that needs no requests gets only its urgent offers. If the budget is not
+    enough for all, the sources share it by gain per request, as without targets.
     """
     cost = np.where(turn.urgent, offers.cost, 0.0)
     urgent = np.bincount(offers.source, cost, len(offers.sources)).tolist()

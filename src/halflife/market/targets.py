@@ -1,8 +1,8 @@
-"""Targets of quality: what they say, what they cost, and what to give up.
+"""Quality targets: parsing, costs, and which target to lower.
 
-recall >= 0.9                          the mean over time is at least that
-recall >= 0.9 with confidence 0.95     so it is at 95 % of all moments
-age p95 <= 6 h                         at 95 % of all moments the last look at any
+recall >= 0.9                          the mean over time is at least 0.9
+recall >= 0.9 with confidence 0.95     it is at least 0.9 at 95 % of all moments
+age p95 <= 6 h                         at 95 % of all moments the last fetch of any
                                        part of the source is at most 6 hours ago
 """
 
@@ -37,12 +37,12 @@ _SAMPLE = "write 'recall >= 0.9 with confidence 0.95' or 'age p95 <= 6 h'"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be kept of a source.
+    """A quality target.
 
     Attributes:
         measure: ``age``, or one of ``MEASURES``.
-        level: The least quality; of an age, the most days.
-        confidence: The share of moments at which it must hold; None: on average.
+        level: The least quality; for an age, the most days.
+        confidence: The share of moments at which the level must hold; None: the mean.
 
     """
 
@@ -61,16 +61,16 @@ class Target:
 
     @property
     def interval(self) -> float:
-        """The longest interval between looks that keeps an age, in days.
+        """The longest interval between fetches that keeps an age, in days.
 
-        Between looks evenly T apart the age is spread evenly over 0..T, so that
-        its quantile p is p T.
+        Between fetches every T days the age is uniform over 0..T, so its quantile p
+        is p T.
         """
         return self.level / (self.confidence or 1.0) if self.measure == "age" else inf
 
 
 def parse(text: str) -> Target:
-    """Return the target that a text names; raise ``ValueError``.
+    """Return the target in a text; raise ``ValueError``.
 
     >>> parse("recall >= 90 % with confidence 0.95")
     Target(measure='recall', level=0.9, confidence=0.95)
@@ -88,7 +88,7 @@ def parse(text: str) -> Target:
 
 
 def days_of(text: str) -> float:
-    """Return a stretch of time, such as ``6 h`` or ``2 days``, in days.
+    """Return a duration such as ``6 h`` or ``2 days``, in days.
 
     >>> days_of("6 h"), days_of("2days")
     (0.25, 2.0)
@@ -107,16 +107,16 @@ def _share(number: str, percent: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """A target of a source, with what is known of the source.
+class SourceTarget:
+    """A target of a source, with the source's value curve and cost.
 
     Attributes:
         source: Its name.
-        target: What is to be kept.
-        worth: What requests buy there, its bounds at the target's confidence; None
-            if that is not known yet.
-        whole: Requests that one look at all of it takes.
-        most: Requests a day that it takes at most.
+        target: The target.
+        worth: The value curve, with bounds at the target's confidence; None if it is
+            not known yet.
+        whole: Requests of one fetch of the whole source.
+        most: Most requests a day.
 
     """
 
@@ -128,7 +128,7 @@ class Need:
 
     @property
     def known(self) -> bool:
-        """Whether it can be said what the target costs."""
+        """Whether the cost of the target is known."""
         return self.target.measure == "age" or self.worth is not None
 
     def requests(self) -> float:
@@ -142,7 +142,7 @@ class Need:
         return needed if needed <= self.most else inf
 
     def kept_by(self, requests: float) -> Target:
-        """Return the strictest target of the same kind that so many keep."""
+        """Return the strictest target of the same kind that these requests keep."""
         if self.target.measure == "age":
             per = (self.target.confidence or 1.0) * self.whole
             level = per / requests if requests > 0 else inf
@@ -155,15 +155,15 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxed:
-    """A target lowered as far as it has to be.
+class RelaxedTarget:
+    """A target that is lowered as far as necessary.
 
     Attributes:
-        source: Of which source.
-        target: The target as it was asked for.
-        to: What can be kept instead.
-        share: By how much of itself it is lowered: an age of 6 h that becomes 8 h
-            by a quarter, a recall of 0.9 that becomes 0.81 by a tenth.
+        source: The source.
+        target: The original target.
+        to: The lowered target.
+        share: The relative reduction: a quarter for an age of 6 h that becomes 8 h, a
+            tenth for a recall of 0.9 that becomes 0.81.
 
     """
 
@@ -174,30 +174,29 @@ class Relaxed:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
-    """What targets cost, in requests a day.
+class TargetCosts:
+    """The costs of targets, in requests a day.
 
     Attributes:
-        needs: The targets, in the order in which they were given.
-        requests: What each needs by itself; ``inf`` if it cannot be kept, nan if
+        needs: The targets, in the given order.
+        requests: The cost of each by itself; ``inf`` if it cannot be kept, nan if
             that is not known yet.
-        total: What all that can be kept need together; a source's targets share
+        total: The cost of all targets that can be kept; the targets of a source share
             its requests.
         missing: Requests a day that the budget lacks for them.
-        unreachable: Targets that no number of requests keeps, with what is kept
-            at best.
-        relaxed: The one target that is lowered least, by its own share, so that all
-            the others fit; None if nothing is missing, or lowering one alone is not
-            enough.
+        unreachable: Targets that no number of requests keeps, with the best that can
+            be kept.
+        relaxed: The target with the smallest relative reduction by which all others
+            fit; None if nothing is missing, or lowering one is not enough.
 
     """
 
-    needs: tuple[Need, ...]
+    needs: tuple[SourceTarget, ...]
     requests: tuple[float, ...]
     total: float
     missing: float
-    unreachable: tuple[Relaxed, ...]
-    relaxed: Relaxed | None
+    unreachable: tuple[RelaxedTarget, ...]
+    relaxed: RelaxedTarget | None
 
     @property
     def covered(self) -> bool:
@@ -205,52 +204,52 @@ class Bill:
         return self.missing <= 0 and not self.unreachable
 
 
-def bill(needs: Sequence[Need], budget: float) -> Bill:
-    """Return the least requests a day that keep all targets at once.
+def target_costs(needs: Sequence[SourceTarget], budget: float) -> TargetCosts:
+    """Return the least requests a day that keep all targets.
 
-    Sources do not share requests, so the least is the sum over sources of the most
-    that any of its targets needs.
+    Sources do not share requests, so the least is the sum over sources of the largest
+    cost among its targets.
     """
-    asked = tuple(n.requests() if n.known else float("nan") for n in needs)
+    costs = tuple(n.requests() if n.known else float("nan") for n in needs)
     by_source: dict[str, list[float]] = {}
-    for need, one in zip(needs, asked, strict=True):
-        if isfinite(one):
-            by_source.setdefault(need.source, []).append(one)
-    total = sum(max(each) for each in by_source.values())
+    for need, cost in zip(needs, costs, strict=True):
+        if isfinite(cost):
+            by_source.setdefault(need.source, []).append(cost)
+    total = sum(max(source_costs) for source_costs in by_source.values())
     missing = max(total - budget, 0.0)
-    lost = tuple(
+    unreachable = tuple(
         _relaxed(need, need.kept_by(min(need.most, _end(need))))
-        for need, one in zip(needs, asked, strict=True)
-        if one == inf
+        for need, cost in zip(needs, costs, strict=True)
+        if cost == inf
     )
     options = [
-        found
-        for need, one in zip(needs, asked, strict=True)
-        if missing > 0 and isfinite(one)
-        for found in _lowered(need, one, by_source[need.source], missing)
+        lowered
+        for need, cost in zip(needs, costs, strict=True)
+        if missing > 0 and isfinite(cost)
+        for lowered in _lowered(need, cost, by_source[need.source], missing)
     ]
     best = min(options, key=lambda r: (r.share, r.source), default=None)
-    return Bill(tuple(needs), asked, total, missing, lost, best)
+    return TargetCosts(tuple(needs), costs, total, missing, unreachable, best)
 
 
-def _end(need: Need) -> float:
-    """Return the most requests a day of which anything is known."""
+def _end(need: SourceTarget) -> float:
+    """Return the largest requests a day of the value curve."""
     return inf if need.worth is None else float(need.worth.requests[-1])
 
 
 def _lowered(
-    need: Need, asked: float, of_source: Sequence[float], missing: float
-) -> list[Relaxed]:
-    """Return the target lowered so that so much is saved, if it can be."""
-    others = sorted(of_source)[:-1] if asked == max(of_source) else of_source
-    saved = asked - max(others, default=0.0)
+    need: SourceTarget, cost: float, of_source: Sequence[float], missing: float
+) -> list[RelaxedTarget]:
+    """Return the target lowered to save the missing requests, if that is possible."""
+    others = sorted(of_source)[:-1] if cost == max(of_source) else of_source
+    saved = cost - max(others, default=0.0)
     if saved < missing:
         return []
-    to = need.kept_by(asked - missing)
+    to = need.kept_by(cost - missing)
     return [_relaxed(need, to)] if isfinite(to.level) else []
 
 
-def _relaxed(need: Need, to: Target) -> Relaxed:
+def _relaxed(need: SourceTarget, to: Target) -> RelaxedTarget:
     old, new = need.target.level, to.level
     share = 1.0 - (old / new if need.target.measure == "age" else new / old)
-    return Relaxed(need.source, need.target, to, share)
+    return RelaxedTarget(need.source, need.target, to, share)

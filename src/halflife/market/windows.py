@@ -1,8 +1,8 @@
-"""Hours of the day in which a source may be asked, by the clock of a place.
+"""Hours of the day in which requests to a source are allowed, in local time.
 
-A zone comes in as a table of offsets from UTC, made at the edge. Where the clock is
-set forward, an hour that does not exist is made up for at once afterwards; where it
-is set back, an hour that comes twice counts the first time only.
+A zone is a table of offsets from UTC. Where the clock is set forward, a window in the
+hour that does not exist opens right after it; where the clock is set back, an hour that
+occurs twice counts only the first time.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ import numpy as np
 from halflife.core.arrays import Floats
 
 _DAY_BEFORE = 2.0  # a window that began yesterday may still be open
-_SOON = 1e-9  # days; hours of a day are not exact numbers
+_SOON = 1e-9  # days; tolerance because hours are not exact in floating point
 _AHEAD = 4.0  # days within which any window opens
 
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """Offsets of a place's clock.
+    """The UTC offsets of local time.
 
     Attributes:
-        since: When each offset begins to hold, in days, UTC; the first is ``-inf``.
+        since: The start of each offset, in days, UTC; the first is ``-inf``.
         offset: Local time less UTC, in days.
 
     """
@@ -34,10 +34,10 @@ class Zone:
             raise ValueError("the first offset of a zone must hold from -inf on")
 
     def reach(self, local: Floats, *, closing: bool = False) -> Floats:
-        """Return when the clock first shows a local time or later, in days, UTC.
+        """Return when the local clock first shows a time or later, in days, UTC.
 
-        With ``closing`` the moment at which it is set back counts for the time that
-        it would have shown.
+        With ``closing`` the moment at which the clock is set back counts as the local
+        time that it would have shown.
         """
         until = np.append(self.since[1:], np.inf) + (_SOON if closing else -_SOON)
         at = np.maximum(self.since[:, None], local[None, :] - self.offset[:, None])
@@ -50,12 +50,12 @@ UTC = Zone(np.array([-np.inf]), np.zeros(1))
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Hours of each day, by the clock of a zone.
+    """Hours of each day, in local time.
 
     Attributes:
-        begin: The time of day at which it opens, in days: 22:00 is 22/24.
-        end: The time at which it closes; the next day if that is not later.
-        zone: Whose clock.
+        begin: The time of day at which the window opens, in days: 22:00 is 22/24.
+        end: The time at which it closes; on the next day if not after ``begin``.
+        zone: The time zone.
 
     """
 
@@ -69,14 +69,14 @@ class Window:
 
     @property
     def length(self) -> float:
-        """How long it is open on an ordinary day, in days."""
+        """How long the window is open on an ordinary day, in days."""
         return self.end - self.begin + (self.end <= self.begin)
 
     def spans(self, since: float, until: float) -> tuple[Floats, Floats]:
-        """Return when it opens and closes, for all openings that touch a stretch.
+        """Return the times of opening and closing that overlap an interval.
 
-        A window that lies wholly in hours that the clock leaves out opens right
-        after them, for as long as on an ordinary day.
+        A window that lies wholly in hours that the clock skips opens right after them,
+        for as long as on an ordinary day.
         """
         days = np.arange(np.floor(since - _DAY_BEFORE), np.ceil(until + 1.0) + 1.0)
         opens = self.zone.reach(days + self.begin)
@@ -86,12 +86,12 @@ class Window:
         return opens[touched], closes[touched]
 
     def is_open(self, now: float) -> bool:
-        """Return whether it is open."""
+        """Return whether the window is open."""
         opens, closes = self.spans(now - _SOON, now + _SOON)
         return bool(np.any((opens <= now) & (now < closes)))
 
     def next_open(self, now: float) -> float:
-        """Return when it opens next; now, if it is open."""
+        """Return when the window opens next; now if it is open."""
         if self.is_open(now):
             return now
         opens, _ = self.spans(now, now + _AHEAD)

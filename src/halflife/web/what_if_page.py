@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.kinds.protocol import Known
-from halflife.market.targets import Need, Target
+from halflife.market.targets import SourceTarget, Target
 from halflife.study.svg import Chart
 from halflife.web import budget_curve, charts, words
 from halflife.web.pages import PAGE, Answer, Params, whole
@@ -135,7 +135,7 @@ def _needed(known: Known) -> list[TargetNeed]:
     """
     needs = []
     for target in known.source.targets:
-        need = Need(known.source.name, target, known.worth, known.whole)
+        need = SourceTarget(known.source.name, target, known.worth, known.whole)
         sure = target.measure == "age" or target.confidence in {None, SURE}
         needed = need.requests() if sure and need.known else math.nan
         needs.append(TargetNeed(target, needed))

@@ -46,7 +46,7 @@ from halflife.kinds.whole import (
     step_of,
 )
 from halflife.market.curves import Decay
-from halflife.market.target_rule import Goal, Whole
+from halflife.market.target_rule import Goal, WholeCopy
 from halflife.models.rhythm import LearnedRhythm
 from halflife.queries.form_copy import FormCopy
 from halflife.queries.turn_result import PlannedQuery
@@ -278,7 +278,7 @@ class FormKind(WholeKind[FormConfig, FormState]):
         """Return the days between two full fetches that settings allow."""
         return state.shortest
 
-    def standing(self, state: FormState, goal: Goal) -> tuple[Whole, float] | None:
+    def standing(self, state: FormState, goal: Goal) -> tuple[WholeCopy, float] | None:
         """Return how it stands: the mean over records, each at its own age.
 
         Ages are effective days, and records that change together count as one.
@@ -288,13 +288,13 @@ class FormKind(WholeKind[FormConfig, FormState]):
             return None
         things = float(len(copy.records))
         if not copy.begun:  # its first crawl is not complete
-            return Whole(things, 0.0, 1.0, 0.0, AHEAD), 0.0
+            return WholeCopy(things, 0.0, 1.0, 0.0, AHEAD), 0.0
         new = runner.wish(state.source).purpose == "new"
         seen = np.array([copy.last] if new else list(copy.seen.values()))
         step = step_of(decay, goal, state.shortest)
         lost = losses(decay, state.habit, seen, (state.now, step))
         units = max(things / records_per_change(state.habit), 1.0)
-        return Whole(units, *lost, step), inf
+        return WholeCopy(units, *lost, step), inf
 
     def looks(self, state: FormState) -> Floats:
         """Return the times of its latest turns."""

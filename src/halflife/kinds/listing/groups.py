@@ -18,7 +18,7 @@ from halflife.core.store import NoteBook
 from halflife.kinds.listing import incremental
 from halflife.kinds.listing.client import ListingSettings, fetch_listing
 from halflife.kinds.listing.settings import ListingConfig
-from halflife.market.stand import SOONEST
+from halflife.market.target_status import SOONEST
 from halflife.net.gate import Gate
 from halflife.policies.listings.group_dues import REMEMBERED, GroupDue
 from halflife.readers.text import fingerprint

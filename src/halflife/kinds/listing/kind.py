@@ -41,8 +41,14 @@ from halflife.kinds.whole import (
 )
 from halflife.market import price
 from halflife.market.curves import Decay
-from halflife.market.stand import FIRST, LATEST, SOONEST, Stand, TargetMemory
-from halflife.market.target_rule import Goal, Whole
+from halflife.market.target_rule import Goal, WholeCopy
+from halflife.market.target_status import (
+    FIRST,
+    LATEST,
+    SOONEST,
+    TargetMemory,
+    TargetStatus,
+)
 from halflife.models.recall_curve import Knots, recall
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.readers.containment import contained
@@ -168,7 +174,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         goal: Goal,
         memory: TargetMemory,
         settled: Sequence[IssuedForecast],
-    ) -> tuple[Stand, TargetMemory] | None:
+    ) -> tuple[TargetStatus, TargetMemory] | None:
         """Return how it stands to a goal.
 
         With a schedule it requests a fetch when it is due, besides those that its own
@@ -179,12 +185,12 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
             return standing
         stand, memory = standing
         wait = max(state.due - state.now, 0.0)
-        requests = stand.asked if state.source.targets else 0.0
-        again = stand.again if state.source.targets else inf
+        requests = stand.requests if state.source.targets else 0.0
+        again = stand.recheck_in if state.source.targets else inf
         requests = state.cost if wait <= 0 else requests
-        text = f"{stand.said}; {state.when()}"
+        text = f"{stand.reason}; {state.when()}"
         again = min(again, wait or SOONEST)
-        return replace(stand, asked=requests, said=text, again=again), memory
+        return replace(stand, requests=requests, reason=text, recheck_in=again), memory
 
     def measure(self, source: ListingConfig) -> str:
         """Return the name of its quality measure."""
@@ -301,7 +307,9 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         """Return the days between two fetches that settings allow."""
         return state.shortest
 
-    def standing(self, state: ListingState, goal: Goal) -> tuple[Whole, float] | None:
+    def standing(
+        self, state: ListingState, goal: Goal
+    ) -> tuple[WholeCopy, float] | None:
         """Return how it stands; forecasts reach as far as its history is long."""
         collection = state.collection
         if collection is None or not collection.looks.size:
@@ -312,10 +320,10 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         there = collection.lives.present(float(collection.looks[-1]))
         things = max(float(np.count_nonzero(there)), 1.0)
         if state.decay is None:  # one fetch says nothing of how fast it changes
-            return Whole(things, age, 0.0, 0.0, SOONEST), SOONEST
+            return WholeCopy(things, age, 0.0, 0.0, SOONEST), SOONEST
         step = step_of(state.decay, goal, state.shortest)
         lost = losses(state.decay, state.habit, np.array([last]), (state.now, step))
-        return Whole(
+        return WholeCopy(
             max(things / records_per_change(state.habit), 1.0), *lost, step
         ), most
 

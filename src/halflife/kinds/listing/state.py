@@ -19,7 +19,7 @@ from halflife.kinds.listing.groups import GroupPlan
 from halflife.kinds.listing.settings import ListingConfig
 from halflife.kinds.protocol import NEVER_SEEN, Memo, Reading
 from halflife.market.curves import Decay
-from halflife.market.stand import FIRST
+from halflife.market.target_status import FIRST
 from halflife.models.recall_curve import Knots
 from halflife.models.rhythm import LearnedRhythm
 from halflife.policies.listings import ListingPolicy, ListingTerms

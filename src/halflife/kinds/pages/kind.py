@@ -37,8 +37,8 @@ from halflife.kinds.protocol import (
 )
 from halflife.kinds.terms import BY_ITEM
 from halflife.market import price
-from halflife.market.stand import TURN, Stand, TargetMemory
 from halflife.market.target_rule import Goal
+from halflife.market.target_status import TURN, TargetMemory, TargetStatus
 from halflife.models.quality import beta_bounds, freshness_forecast
 from halflife.policies.planner import taken
 from halflife.policies.rehearsal import long_run, some_rows
@@ -222,7 +222,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         goal: Goal,
         memory: TargetMemory,
         settled: Sequence[IssuedForecast],
-    ) -> tuple[Stand, TargetMemory] | None:
+    ) -> tuple[TargetStatus, TargetMemory] | None:
         """Return the status of a target; also learn from fetches before it was set."""
         del settled  # rounds have the same information as forecasts
         pages = PageSnapshot(state, goal)

@@ -14,8 +14,8 @@ from halflife.core.ranking import best_rows
 from halflife.core.wording import number
 from halflife.kinds.pages.state import PagesState
 from halflife.market import target_rule
-from halflife.market.stand import FIRST, ROUND, Stand, TargetMemory
 from halflife.market.target_rule import Goal, TargetRound
+from halflife.market.target_status import FIRST, ROUND, TargetMemory, TargetStatus
 from halflife.models.quality import item_blocks
 
 QUARTER = 0.25  # share of the allowed loss that a round lasts for
@@ -69,7 +69,7 @@ class PageSnapshot:
             self._losses[ahead] = float(self.share @ self.chances(ahead))
         return self._losses[ahead]
 
-    def stand(self, memory: TargetMemory) -> tuple[Stand, TargetMemory]:
+    def stand(self, memory: TargetMemory) -> tuple[TargetStatus, TargetMemory]:
         """Return the status of the target, and the memory for later turns."""
         memory = self._current_round(memory)
         unseen = self._unseen(memory)
@@ -86,7 +86,9 @@ class PageSnapshot:
         )
         requests = float(ceil(count * float(self.view.cost[self._at].mean())))
         again = memory.length / 2.0
-        return Stand(self.source.name, requests, memory.needed, reason, again), memory
+        return TargetStatus(
+            self.source.name, requests, memory.needed, reason, again
+        ), memory
 
     def _enough(self, memory: TargetMemory, unseen: Bools, lot: int) -> int:
         """Return how many pages to fetch, if the belief is right.
@@ -106,7 +108,7 @@ class PageSnapshot:
             left[done] = False
             then = self._round(memory, left)
             found = then.found + float(self.share[done] @ memory.chances[done])
-            if not target_rule.wants(
+            if not target_rule.wants_more(
                 memory.past, replace(then, found=found), self.goal
             ):
                 return count
@@ -131,7 +133,7 @@ class PageSnapshot:
         past = memory.past
         if same and passed >= 0:
             ended = self._round(memory, self._unseen(memory))
-            past = target_rule.closed(past, ended, self.goal, min(passed, ROUND))
+            past = target_rule.after_round(past, ended, self.goal, min(passed, ROUND))
         watched = max(past.days + past.watched, FIRST)
         return replace(
             memory,

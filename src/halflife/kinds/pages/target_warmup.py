@@ -12,20 +12,20 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.kinds.pages.target import PageSnapshot
-from halflife.market.target_rule import HALF, Past, TargetRound
+from halflife.market.target_rule import HALF, LossHistory, TargetRound
 from halflife.stores import Store
 
 FARTHEST = int(2 * HALF)  # days of history that are used
 MOST = 500_000  # most observations that are read
 
 
-def past(store: Store, pages: PageSnapshot) -> Past:
+def past(store: Store, pages: PageSnapshot) -> LossHistory:
     """Return the loss history learned from fetches so far; the latest day counts most.
 
     The expected loss is that of today's belief. The history is empty if there are too
     many observations to read into memory.
     """
-    learned = Past()
+    learned = LossHistory()
     view, rows = pages.view, pages.rows
     if int(view.looks[rows].sum()) > MOST:
         return learned
@@ -38,7 +38,7 @@ def past(store: Store, pages: PageSnapshot) -> Past:
         believed, lost = float(share @ stale), float(share @ changed)
         days = float(np.mean(np.minimum(gap, 1.0)))
         day = TargetRound(things, believed, 0.0, lost, 0.0, 0.0, 0.0, days)
-        learned = learned.learned(day, 1.0)
+        learned = learned.with_round(day, 1.0)
         learned = replace(learned, watched=learned.watched + 1.0)
     return learned
 

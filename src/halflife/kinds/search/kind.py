@@ -33,8 +33,8 @@ from halflife.kinds.search.settings import SearchConfig
 from halflife.kinds.whole import WholeKind, WholeResult
 from halflife.market import price
 from halflife.market.curves import Decay
-from halflife.market.stand import ROUND, SOONEST
-from halflife.market.target_rule import Goal, Whole
+from halflife.market.target_rule import Goal, WholeCopy
+from halflife.market.target_status import ROUND, SOONEST
 from halflife.models.drift import WeibullSurvival
 from halflife.models.rhythm import LearnedRhythm
 from halflife.stores import summaries
@@ -289,7 +289,9 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         gain = price.gains(now.survival, 1) / cost
         return Prospects(state.source.weight * gain, now.kept.requests * unit, unit)
 
-    def standing(self, state: SearchState, goal: Goal) -> tuple[Whole, float] | None:
+    def standing(
+        self, state: SearchState, goal: Goal
+    ) -> tuple[WholeCopy, float] | None:
         """Return how a summary stands: the chance that it does not hold.
 
         A summary that failed a check is renewed at once. Its rounds are days. A rule
@@ -300,17 +302,17 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         if now is None:
             return None
         if now.holding.doubted:
-            return Whole(1.0, ROUND, 1.0, 0.0, ROUND), 0.0
+            return WholeCopy(1.0, ROUND, 1.0, 0.0, ROUND), 0.0
         old = max(state.now - now.kept.at, 0.0)
         holding = now.holding
         if choice is not None and choice.survival is not None:
             holding = Holding(choice.survival, holding.held)
         (later,) = 1.0 - holding.alive(np.array([old + ROUND]))
         (fresh,) = 1.0 - holding.survival.alive(np.array([ROUND]))
-        whole = Whole(1.0, state.age, float(later), float(fresh), ROUND)
+        whole = WholeCopy(1.0, state.age, float(later), float(fresh), ROUND)
         return whole, inf
 
-    def is_due(self, now: Whole, *, late: bool) -> bool:
+    def is_due(self, now: WholeCopy, *, late: bool) -> bool:
         """Say whether it is due now: at most once a round."""
         return late and now.age >= ROUND
 

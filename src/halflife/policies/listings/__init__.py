@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
-from halflife.market.stand import FIRST, LATEST, SOONEST
+from halflife.market.target_status import FIRST, LATEST, SOONEST
 from halflife.policies.listings.pace import last_fetch
 from halflife.policies.listings.schedules import GroupSchedule, Schedule
 

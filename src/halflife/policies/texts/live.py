@@ -255,7 +255,7 @@ def scheduled(policy: ScoredSummaries, rule: DueSummaries, known: Databases) -> 
     top = max(float(dense.max(initial=0.0)), 1e-300)
     level = _level(rule, steady / top, cost, known.income, top)
     now = np.nan_to_num(policy.score(shelf, days / WEEK) * dear) / top
-    every = price.reached(dense / top, level)
+    every = price.interval_at(dense / top, level)
     if shelf.checks is not None:  # by what a check showed it leaps between two ages
         every = np.where(now >= level, np.minimum(every, days), every)
     every = np.maximum(every, SHORTEST)

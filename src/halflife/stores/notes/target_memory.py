@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from halflife.core.arrays import Floats
-from halflife.market.stand import NOTHING, TargetMemory
-from halflife.market.target_rule import Past
+from halflife.market.target_rule import LossHistory
+from halflife.market.target_status import NOTHING, TargetMemory
 from halflife.stores.notes import NoteKind
 
 
@@ -26,7 +26,7 @@ def _read(row: Mapping[str, Any]) -> TargetMemory:
     for name in past.keys() - {"times", "lately"}:
         past[name] = float(past[name])
     others: dict[str, Any] = {n: float(v) for n, v in row.items() if n != "past"}
-    return TargetMemory(Past(**past), **others)
+    return TargetMemory(LossHistory(**past), **others)
 
 
 def _pack(chances: Floats) -> str:
