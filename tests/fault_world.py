@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 
 from form_worlds import behind, cars
-from halflife.demo.forms import Office, snippet
+from halflife.demo.forms import FormServer, snippet
 from halflife.stores.sqlite import SqliteStore
 
 PAGES, LISTED, RECORDS = 24, 30, 40
@@ -50,7 +50,7 @@ class World:
     """
 
     server: object
-    office: Office
+    office: FormServer
     address: str
     paths: list[str] = field(default_factory=lambda: [f"/p{i}" for i in range(PAGES)])
 

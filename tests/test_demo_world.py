@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from halflife.core.errors import SourceError
 from halflife.demo.pages import feed, html, moment, sitemap
 from halflife.demo.process import running
-from halflife.demo.site import steady
+from halflife.demo.site import is_answered
 from halflife.demo.world import build
 
 BEGAN = 20_000.0
@@ -45,7 +45,7 @@ def first(world, t, where):
     return next(
         p
         for p in np.flatnonzero(where).tolist()
-        if all(steady(world, world.paths[p], u) for u in np.atleast_1d(t).tolist())
+        if all(is_answered(world, world.paths[p], u) for u in np.atleast_1d(t).tolist())
     )
 
 
@@ -160,7 +160,7 @@ def test_the_site_answers_as_the_world_says(world, site):
     assert get(site, world.paths[first(world, t, dead)])[0] == 410
     unborn = world.recording.born > t
     assert get(site, world.paths[first(world, t, unborn)])[0] == 404
-    nowhere = next(p for p in ("/no", "/none", "/never") if steady(world, p, t))
+    nowhere = next(p for p in ("/no", "/none", "/never") if is_answered(world, p, t))
     assert get(site, nowhere)[0] == 404
 
 
@@ -209,11 +209,11 @@ def test_a_restless_page_differs_at_every_fetch(world, site):
 
 def test_about_two_in_a_hundred_requests_meet_trouble_and_always_the_same(world, site):
     times = [BEGAN + 0.25 * k for k in range(160)]
-    share = np.mean([not steady(world, p, t) for p in world.paths for t in times])
+    share = np.mean([not is_answered(world, p, t) for p in world.paths for t in times])
     assert share == pytest.approx(0.02, abs=0.003)
     t = BEGAN + 7.0
     site.set_clock(t)
-    troubled = [p for p in world.paths if not steady(world, p, t)]
+    troubled = [p for p in world.paths if not is_answered(world, p, t)]
     assert {get(site, troubled[0])[0] for _ in range(2)} == {503}
 
 
@@ -221,7 +221,7 @@ def test_robots_sitemap_and_feed_are_there(world, site):
     t = next(
         t
         for t in BEGAN + np.arange(30.0, 40.0, 0.25)
-        if steady(world, "/sitemap.xml", t) and steady(world, "/feed.xml", t)
+        if is_answered(world, "/sitemap.xml", t) and is_answered(world, "/feed.xml", t)
     )
     site.set_clock(float(t))
     robots = get(site, "/robots.txt")[2]

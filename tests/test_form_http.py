@@ -22,7 +22,14 @@ from halflife.core.errors import (
     UsageError,
 )
 from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term, within
-from halflife.demo.forms import Hours, Office, arguments, office_of, serving, snippet
+from halflife.demo.forms import (
+    FormServer,
+    ServerFaults,
+    arguments,
+    office_of,
+    serving,
+    snippet,
+)
 from halflife.kinds.form import client as form_client
 from halflife.kinds.form.addresses import Addresses, Place
 from halflife.kinds.form.answers import FormAnswerReader
@@ -44,24 +51,24 @@ DATES = {key: float(i) for i, key in enumerate(RECORDS)}
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[tuple[str, Office]]:
-    office = Office(behind(RECORDS))
+def server() -> Iterator[tuple[str, FormServer]]:
+    office = FormServer(behind(RECORDS))
     with serving(office) as url:
         yield url, office
 
 
 @pytest.fixture
-def office(server: tuple[str, Office]) -> Office:
+def office(server: tuple[str, FormServer]) -> FormServer:
     _, office = server
     office.form = behind(
         RECORDS, dates=DATES, everything=True, newest=True, lookup=True
     )
-    office.hours, office.asked = Hours(), 0
+    office.faults, office.asked = ServerFaults(), 0
     return office
 
 
 @pytest.fixture
-def url(server: tuple[str, Office]) -> str:
+def url(server: tuple[str, FormServer]) -> str:
     return server[0]
 
 
@@ -71,7 +78,7 @@ def url(server: tuple[str, Office]) -> str:
 @pytest.mark.parametrize("html", [False, True])
 @pytest.mark.parametrize("query", [Query(), OSLO, NARROW, Query.of(Term("city", "X"))])
 def test_the_web_answers_as_the_table_does(
-    office: Office, url: str, query: Query, html: bool
+    office: FormServer, url: str, query: Query, html: bool
 ) -> None:
     how = settings(url, office.form.interface, html=html)
     web, own = (
@@ -84,13 +91,13 @@ def test_the_web_answers_as_the_table_does(
         assert web == own
 
 
-def test_the_newest_come_first_when_asked_for(office: Office, url: str) -> None:
+def test_the_newest_come_first_when_asked_for(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
     found = at_desk(how, lambda desk: desk.ask(Query(), newest=True))
     assert list(found.records) == list(RECORDS)[:-6:-1]
 
 
-def test_a_record_is_looked_up_by_its_key(office: Office, url: str) -> None:
+def test_a_record_is_looked_up_by_its_key(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
     found, none = at_desk(how, lambda desk: (desk.fetch("car7"), desk.fetch("bus")))
     assert found == ResultPage({"car7": RECORDS["car7"]}, 1)
@@ -98,7 +105,7 @@ def test_a_record_is_looked_up_by_its_key(office: Office, url: str) -> None:
 
 
 def test_keys_and_values_with_odd_characters_are_asked_for_as_they_are(
-    office: Office, url: str
+    office: FormServer, url: str
 ) -> None:
     odd = "a/b?c=d&e#f%20{page}+é 'x'"
     record = {"city": odd, "title": "one", "price": 1.0}
@@ -174,7 +181,7 @@ def test_an_address_has_places_for_attributes_pages_and_counts() -> None:
 # Paging
 
 
-def test_the_size_of_pages_is_learned(office: Office, url: str) -> None:
+def test_the_size_of_pages_is_learned(office: FormServer, url: str) -> None:
     how = settings(url, replace(office.form.interface, page_size=50))
 
     def work(desk: WebForm) -> tuple[Ledger, int]:
@@ -187,7 +194,7 @@ def test_the_size_of_pages_is_learned(office: Office, url: str) -> None:
     assert len(ledger.seen) == ledger.totals[OSLO]
 
 
-def test_pages_that_repeat_end_a_walk(office: Office, url: str) -> None:
+def test_pages_that_repeat_end_a_walk(office: FormServer, url: str) -> None:
     office.form = FaultyForm(office.form, FormFaults(stuck=True))
     how = settings(url, replace(office.form.interface, counts="none"))
     pages = at_desk(how, lambda desk: list(Ledger(desk).pages(OSLO)))
@@ -195,7 +202,9 @@ def test_pages_that_repeat_end_a_walk(office: Office, url: str) -> None:
     assert not pages[-1].more
 
 
-def test_a_form_without_pages_shows_the_first_only(office: Office, url: str) -> None:
+def test_a_form_without_pages_shows_the_first_only(
+    office: FormServer, url: str
+) -> None:
     how = settings(url, office.form.interface)
     how = replace(how, addresses=replace(how.addresses, url=f"{url}/api/records"))
     (page,) = at_desk(how, lambda desk: list(Ledger(desk).pages(OSLO)))
@@ -204,7 +213,7 @@ def test_a_form_without_pages_shows_the_first_only(office: Office, url: str) -> 
     assert at_desk(how, lambda desk: desk.ask(OSLO, 1)) == ResultPage(requests=0)
 
 
-def test_a_page_after_the_last_is_empty(office: Office, url: str) -> None:
+def test_a_page_after_the_last_is_empty(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
     found = at_desk(how, lambda desk: desk.ask(OSLO, 1000))
     assert (found.records, found.more) == ({}, False)
@@ -213,7 +222,7 @@ def test_a_page_after_the_last_is_empty(office: Office, url: str) -> None:
 @pytest.mark.parametrize("counts", ["exact", "rounded", "capped", "none"])
 @pytest.mark.parametrize("html", [False, True])
 def test_counts_are_told_as_the_form_tells_them(
-    office: Office, url: str, counts: str, html: bool
+    office: FormServer, url: str, counts: str, html: bool
 ) -> None:
     records = cars(2000)
     office.form = behind(records, counts=counts, cap=100)
@@ -224,7 +233,9 @@ def test_counts_are_told_as_the_form_tells_them(
     assert told == wanted[counts]
 
 
-def test_the_table_may_be_replaced_while_it_is_served(office: Office, url: str) -> None:
+def test_the_table_may_be_replaced_while_it_is_served(
+    office: FormServer, url: str
+) -> None:
     how = settings(url, office.form.interface)
 
     def work(desk: WebForm) -> list[int | None]:
@@ -238,7 +249,7 @@ def test_the_table_may_be_replaced_while_it_is_served(office: Office, url: str) 
 # Trouble
 
 
-def test_a_form_refuses_what_it_cannot_be_asked(office: Office, url: str) -> None:
+def test_a_form_refuses_what_it_cannot_be_asked(office: FormServer, url: str) -> None:
     plain = Interface(ATTRIBUTES, page_size=5, together=1)
     how = replace(settings(url, plain), addresses=Addresses(f"{url}/api/records"))
     coins = Coins()
@@ -253,48 +264,50 @@ def test_a_form_refuses_what_it_cannot_be_asked(office: Office, url: str) -> Non
     assert coins.paid == 0
 
 
-def test_a_server_in_trouble_is_asked_once_more(office: Office, url: str) -> None:
+def test_a_server_in_trouble_is_asked_once_more(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
-    office.hours = Hours(fails=2)
+    office.faults = ServerFaults(fails=2)
     coins = Coins()
     pages = at_desk(how, lambda desk: list(Ledger(desk).pages(OSLO)), purse=coins)
     assert sum(page.requests for page in pages) == coins.paid == office.asked
     assert coins.paid > len(pages)
 
 
-def test_a_busy_server_is_waited_for(office: Office, url: str) -> None:
+def test_a_busy_server_is_waited_for(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
-    office.hours, office.asked = Hours(busy=2, wait=0), 1
+    office.faults, office.asked = ServerFaults(busy=2, wait=0), 1
     assert at_desk(how, lambda desk: desk.ask(OSLO).requests) == 2
 
 
-def test_a_server_that_asks_for_long_is_left_alone(office: Office, url: str) -> None:
+def test_a_server_that_asks_for_long_is_left_alone(
+    office: FormServer, url: str
+) -> None:
     how = settings(url, office.form.interface)
-    office.hours = Hours(busy=1, wait=3600)
+    office.faults = ServerFaults(busy=1, wait=3600)
     with pytest.raises(Unreachable, match="left alone"):
         at_desk(how, lambda desk: desk.ask(OSLO), clock=Clock())
     assert office.asked == 1
 
 
 def test_a_server_that_keeps_failing_is_an_error_and_no_empty_page(
-    office: Office, url: str
+    office: FormServer, url: str
 ) -> None:
     how = settings(url, office.form.interface)
-    office.hours = Hours(fails=1)
+    office.faults = ServerFaults(fails=1)
     with pytest.raises(Unreachable, match="500"):
         at_desk(how, lambda desk: desk.ask(OSLO))
     with pytest.raises(Unreachable, match="500"):
         at_desk(how, lambda desk: desk.fetch("car1"))
 
 
-def test_slow_answers_end_with_the_deadline(office: Office, url: str) -> None:
+def test_slow_answers_end_with_the_deadline(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
-    office.hours = Hours(slow=5.0)
+    office.faults = ServerFaults(slow=5.0)
     with pytest.raises(Unreachable):
         at_desk(how, lambda desk: desk.ask(OSLO), deadline=0.3)
 
 
-def test_robots_are_obeyed(office: Office, url: str) -> None:
+def test_robots_are_obeyed(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
     private = replace(how.addresses, url=f"{url}/private/s?page={{page}}")
     how = replace(how, addresses=private, access=OBEDIENT)
@@ -303,7 +316,7 @@ def test_robots_are_obeyed(office: Office, url: str) -> None:
     assert office.asked == 0
 
 
-def test_a_spent_purse_is_an_error(office: Office, url: str) -> None:
+def test_a_spent_purse_is_an_error(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
     coins = Coins(left=2)
     ledger: list[Ledger] = []
@@ -317,7 +330,7 @@ def test_a_spent_purse_is_an_error(office: Office, url: str) -> None:
     assert (ledger[0].requests, len(ledger[0].seen)) == (2, 10)
 
 
-def test_a_desk_that_is_stopped_asks_nothing_more(office: Office, url: str) -> None:
+def test_a_desk_that_is_stopped_asks_nothing_more(office: FormServer, url: str) -> None:
     how = settings(url, office.form.interface)
 
     def work(desk: WebForm) -> None:
@@ -329,9 +342,11 @@ def test_a_desk_that_is_stopped_asks_nothing_more(office: Office, url: str) -> N
     assert office.asked == 0
 
 
-def test_a_desk_that_is_cancelled_waits_for_no_answer(office: Office, url: str) -> None:
+def test_a_desk_that_is_cancelled_waits_for_no_answer(
+    office: FormServer, url: str
+) -> None:
     how = settings(url, office.form.interface)
-    office.hours = Hours(slow=30.0)
+    office.faults = ServerFaults(slow=30.0)
 
     def work(desk: WebForm) -> None:
         threading.Timer(0.3, desk.cancel).start()
@@ -341,7 +356,9 @@ def test_a_desk_that_is_cancelled_waits_for_no_answer(office: Office, url: str) 
         at_desk(how, work)
 
 
-def test_an_answer_that_cannot_be_read_is_an_error(office: Office, url: str) -> None:
+def test_an_answer_that_cannot_be_read_is_an_error(
+    office: FormServer, url: str
+) -> None:
     how = settings(url, office.form.interface)
     broken = FormAnswerReader(RecordReader("id", "json", "nowhere"), "total")
     with pytest.raises(SourceError, match="nothing at 'nowhere'"):
@@ -349,7 +366,7 @@ def test_an_answer_that_cannot_be_read_is_an_error(office: Office, url: str) -> 
 
 
 def test_a_look_up_that_finds_another_record_is_an_error(
-    office: Office, url: str
+    office: FormServer, url: str
 ) -> None:
     how = settings(url, office.form.interface)
     other = replace(how.addresses, lookup=f"{url}/api/records/car1?for={{key}}")
@@ -367,7 +384,7 @@ def test_a_place_of_the_number_of_hits_is_checked(kind: str, total: str) -> None
 # Search pages
 
 
-def test_the_search_page_says_what_can_be_asked(office: Office, url: str) -> None:
+def test_the_search_page_says_what_can_be_asked(office: FormServer, url: str) -> None:
     with urllib.request.urlopen(url, timeout=10) as answer:
         page = answer.read().decode()
     found = describe_form(page, url + "/")
@@ -431,7 +448,7 @@ def test_any_text_is_a_page_or_an_error(text: str) -> None:
 
 
 def test_the_simulator_lies_shuffles_and_overlaps_on_demand(
-    office: Office, url: str
+    office: FormServer, url: str
 ) -> None:
     how = settings(url, office.form.interface)
     first = at_desk(how, lambda desk: desk.ask(OSLO))
@@ -444,7 +461,7 @@ def test_the_simulator_lies_shuffles_and_overlaps_on_demand(
     assert len(pages[0].records.keys() & pages[1].records.keys()) == 2
 
 
-def test_its_settings_can_be_used(office: Office, url: str) -> None:
+def test_its_settings_can_be_used(office: FormServer, url: str) -> None:
     office.form = behind(
         RECORDS, cap=50, everything=True, newest=True, lookup=True, counts="rounded"
     )

@@ -11,7 +11,7 @@ from form_desk import at_desk, settings as web
 from form_worlds import CITIES, behind, cars
 from halflife.core.errors import Refused
 from halflife.core.forms import Form, Interface, Query, ResultPage, Term
-from halflife.demo.forms import Hours, Office, serving
+from halflife.demo.forms import FormServer, ServerFaults, serving
 from halflife.queries.faulty_form import FaultyForm, FormFaults
 from halflife.queries.form_facts import FormFacts, FormFinding
 from halflife.queries.form_probe import REQUESTS, measure
@@ -193,7 +193,7 @@ def test_findings_read_as_sentences() -> None:
 
 
 def test_faults_are_found_over_http() -> None:
-    office = Office(behind(cars(10)))
+    office = FormServer(behind(cars(10)))
     cases: list[tuple[Form, str, object]] = [
         (behind(cars(500), **ALL), "counts", "exact"),
         (behind(cars(500), faults=TableFaults(lies=4.0), **ALL), "counts", "lying"),
@@ -215,7 +215,7 @@ def test_faults_are_found_over_http() -> None:
 
 
 def test_a_server_that_fails_now_and_then_is_measured_all_the_same() -> None:
-    office = Office(behind(cars(500), **ALL), Hours(fails=4))
+    office = FormServer(behind(cars(500), **ALL), ServerFaults(fails=4))
     with serving(office) as url:
         found = at_desk(web(url, office.form.interface), measured)
     assert found.counts == "exact"

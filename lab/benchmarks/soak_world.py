@@ -17,7 +17,7 @@ import numpy as np
 from aiohttp import web
 
 from halflife.core.forms import Attribute, Interface
-from halflife.demo.forms import Office
+from halflife.demo.forms import FormServer
 from halflife.queries.table_form import TableForm
 
 LISTED = 150  # records of the listing
@@ -43,7 +43,7 @@ class World:
         self.now = 0.0
         self.messages = 0
         self.asked = 0
-        self.office = Office(self._form())
+        self.office = FormServer(self._form())
         self._texts: tuple[int, list[str]] = (-1, [])
 
     @property

@@ -9,7 +9,7 @@ from book_web import book_web
 from form_worlds import behind, cars
 from halflife.cli import main
 from halflife.config import Config
-from halflife.demo.forms import Office, serving
+from halflife.demo.forms import FormServer, serving
 from halflife.demo.process import running
 from halflife.demo.world import build
 from halflife.engine import bootstrap
@@ -112,7 +112,7 @@ def keep(here):
 @pytest.fixture(scope="module")
 def counter():
     """The address of a form, and the office that serves it."""
-    office = Office(behind(cars(10)))
+    office = FormServer(behind(cars(10)))
     with serving(office) as url:
         yield url, office
 

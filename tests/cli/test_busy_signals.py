@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from form_worlds import behind, cars
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from processes import load_of, wait_for
 
 WORKER = Path(__file__).parent.parent / "spin_worker.py"
@@ -84,7 +84,7 @@ def test_a_second_signal_ends_a_loop_that_spins_at_once(here, server, keep):
 
 @pytest.mark.parametrize("verb", ["sync", "run"])
 def test_a_thread_that_spins_does_not_keep_the_program_from_ending(here, told, verb):
-    office = Office(behind(cars(6)))
+    office = FormServer(behind(cars(6)))
     with serving(office) as url:
         form = snippet(url, office.form.interface)
         (here / "halflife.toml").write_text(f"[fetch]\ndelay = 0.0\n{form}")

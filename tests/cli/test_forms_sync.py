@@ -7,7 +7,7 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.config import Config
-from halflife.demo.forms import Hours, snippet
+from halflife.demo.forms import ServerFaults, snippet
 from halflife.engine import bootstrap
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.form import client as form_client, runner as form_runner
@@ -24,7 +24,7 @@ def office(counter, here):
     url, office = counter
     everything = cars(260)
     first = {key: everything[key] for key in list(everything)[:200]}
-    office.form, office.hours, office.asked = behind(first), Hours(), 0
+    office.form, office.faults, office.asked = behind(first), ServerFaults(), 0
     office.form = behind(first, everything=True, page_size=20)
     text = HEAD + snippet(url, office.form.interface)
     text = text.replace('kind = "form"', 'kind = "form"\npurpose = "both"')
@@ -87,7 +87,7 @@ def test_a_form_that_empties_itself_loses_nothing(office, asked, here):
 def test_a_form_that_does_not_answer_is_told_so(office, told, here):
     asked_before = office.asked
     before = (here / "halflife.toml").read_text()
-    office.hours = Hours(fails=1)
+    office.faults = ServerFaults(fails=1)
     code, _, err = told("sync")
     assert code == 4
     assert "did not answer" in err
@@ -286,7 +286,7 @@ def test_a_crawl_that_is_killed_repeats_no_more_than_the_last_batch(
     told("sync")
     at_once = office.asked
     (here / "halflife.db").unlink()
-    office.asked, office.hours = 0, Hours(slow=0.01)
+    office.asked, office.faults = 0, ServerFaults(slow=0.01)
     for _ in range(2):
         before = office.asked
         with started(here, "sync") as running:
@@ -295,7 +295,7 @@ def test_a_crawl_that_is_killed_repeats_no_more_than_the_last_batch(
             running.wait(10)
         assert held(here)
         assert not copied(here).begun
-    office.hours = Hours()
+    office.faults = ServerFaults()
     code, out, _ = told("sync")
     assert code == 0
     assert "everything was read" in out
@@ -309,7 +309,7 @@ def test_a_form_that_counts_wrong_is_never_said_to_be_read(
     counter, here, asked, told, lie
 ):
     url, office = counter
-    office.form, office.hours = Lying(lie, cars(200), page_size=20), Hours()
+    office.form, office.faults = Lying(lie, cars(200), page_size=20), ServerFaults()
     settings = HEAD + snippet(url, office.form.interface)
     (here / "halflife.toml").write_text(settings)
     _, out, _ = told("sync")

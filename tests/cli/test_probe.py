@@ -4,7 +4,7 @@ import pytest
 
 from form_worlds import CITIES, behind, cars
 from halflife.config import Config
-from halflife.demo.forms import Hours, snippet
+from halflife.demo.forms import ServerFaults, snippet
 from halflife.engine import bootstrap
 from halflife.kinds.form import client as form_client
 from halflife.queries.table_form import TableFaults
@@ -22,7 +22,7 @@ def form(records, **more):
 def office(counter, here):
     """A form that is served, and settings that claim too much of it."""
     url, office = counter
-    office.form, office.hours, office.asked = form(cars(400)), Hours(), 0
+    office.form, office.faults, office.asked = form(cars(400)), ServerFaults(), 0
     (here / "halflife.toml").write_text(HEAD + snippet(url, office.form.interface))
     return office
 
@@ -79,7 +79,7 @@ def test_requests_can_be_limited(office, asked):
 
 
 def test_a_form_that_fails_is_named(office, told, here):
-    office.hours = Hours(fails=1)
+    office.faults = ServerFaults(fails=1)
     code, out, _ = told("probe")
     assert code == 4
     assert "answers:" in out

@@ -3,7 +3,7 @@ import pytest
 import powerloss
 from fault_world import World
 from form_worlds import behind, cars
-from halflife.demo.forms import Office, serving
+from halflife.demo.forms import FormServer, serving
 from nursery import Nursery
 
 
@@ -30,7 +30,7 @@ def nursery():
 @pytest.fixture
 def world(server):
     """Pages, a listing and a form, as they are in their first age."""
-    office = Office(behind(cars(4)))
+    office = FormServer(behind(cars(4)))
     with serving(office) as address:
         world = World(server, office, address)
         world.age(0)

@@ -9,7 +9,7 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.cli import main
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.kinds.search.answers import AnswerReader
 from halflife.readers import containment
 from halflife.stores.sqlite import SqliteStore
@@ -243,7 +243,7 @@ def test_the_pages_of_a_listing_read_before_the_one_that_breaks_are_kept(
 def test_a_form_that_breaks_a_reader_fails_alone(
     reader, error, server, write, monkeypatch, capsys
 ):
-    office = Office(behind(cars(6)))
+    office = FormServer(behind(cars(6)))
     rows = json.dumps([{"id": n} for n in range(20)]).encode()
     server.pages["/ok"] = ("application/json", rows)
     listing = (

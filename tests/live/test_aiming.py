@@ -9,7 +9,7 @@ import pytest
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.core.object_store import Listing
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import bootstrap, costs, scheduler, targets
 from halflife.engine.loop import LEASE
 from halflife.engine.service import ServiceRhythm
@@ -279,7 +279,7 @@ def test_targets_beyond_the_budget_are_told_once_and_the_budget_holds(write, ser
 
 
 def test_a_form_is_asked_only_as_its_target_asks(write):
-    office = Office(behind(cars(60), everything=True, page_size=20))
+    office = FormServer(behind(cars(60), everything=True, page_size=20))
     with serving(office) as url:
         form = snippet(url, office.form.interface)
         wanted = '\ntarget = "recall >= 0.6 with confidence 0.9"\n'

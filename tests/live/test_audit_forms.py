@@ -8,7 +8,7 @@ import pytest
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.core.object_store import Register, Spell, Version
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import audit_report, bootstrap
 from halflife.kinds.form import audit as form_audit, runner as form_runner
 from halflife.kinds.form.audit import held_at
@@ -29,7 +29,7 @@ def some(n):
 @pytest.fixture(scope="module")
 def counter():
     """The address of a form, and the office that serves it."""
-    office = Office(behind(cars(10)))
+    office = FormServer(behind(cars(10)))
     with serving(office) as url:
         yield url, office
 

@@ -16,7 +16,7 @@ from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
 from halflife.engine.loop import LEASE
@@ -78,7 +78,7 @@ def some_pages(write):
 
 
 def a_form(write):
-    office = Office(behind(cars(60), everything=True, page_size=20))
+    office = FormServer(behind(cars(60), everything=True, page_size=20))
     with serving(office) as url:
         path = write(source := snippet(url, office.form.interface))
         play = Play(path).run(0.2 * HOUR)

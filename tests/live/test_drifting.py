@@ -9,7 +9,7 @@ from alert_parts import as_json, jobs, listing, standing
 from form_worlds import behind, cars
 from halflife.alerts.schemas import KEY, columns, differences
 from halflife.config import Config
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.kinds.listing import (
     runner as listing_runner,
     schema_drift as listing_schema_drift,
@@ -176,7 +176,7 @@ def test_new_settings_begin_with_a_clean_slate(write, server):
 
 
 def test_a_form_whose_records_lose_a_column_is_held_and_told(write):
-    office = Office(behind(cars(60), everything=True, page_size=20))
+    office = FormServer(behind(cars(60), everything=True, page_size=20))
     with serving(office) as url:
         path = write(snippet(url, office.form.interface))
         play = Play(path).run(1 * HOUR)

@@ -4,7 +4,7 @@ import pytest
 
 from form_worlds import behind, cars
 from halflife.config import Config
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import bootstrap
 from halflife.kinds.form import runner as form_runner
 from service_parts import HOME, Play, fullest, ledger
@@ -14,7 +14,7 @@ HEAD = "[budget]\nrequests = 240\n[fetch]\ndelay = 0.0\ntimeout = 5.0\n"
 
 @pytest.mark.parametrize("cap", [None, 20])
 def test_a_crawl_is_finished_beside_pages_that_are_kept(tmp_path, server, cap):
-    office = Office(behind(cars(120), everything=True, page_size=4, cap=cap))
+    office = FormServer(behind(cars(120), everything=True, page_size=4, cap=cap))
     paths = [f"/{i}" for i in range(12)]
     for path in paths:
         server.pages[path] = ("text/plain", path.encode())

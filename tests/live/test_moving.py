@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from alert_parts import jobs, listing, pages, signpost, standing
 from form_worlds import behind, cars
 from halflife.config import Config
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import redirects
 from halflife.stores.notes.redirect import Redirect
 from halflife.stores.sqlite import SqliteStore
@@ -115,7 +115,7 @@ def test_a_sitemap_or_robots_txt_that_has_moved_says_so(write, server):
 
 
 def test_a_form_that_has_moved_is_told(write):
-    office = Office(behind(cars(60), everything=True, page_size=20))
+    office = FormServer(behind(cars(60), everything=True, page_size=20))
     with serving(office) as url, signpost(url) as post:
         text = snippet(url, office.form.interface).replace(url, post.url)
         path = write(text)

@@ -16,7 +16,7 @@ from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import bootstrap
 from halflife.engine.endpoint import watched
 from halflife.engine.health import ServiceStatus, exposition
@@ -194,7 +194,7 @@ def test_what_is_not_trusted_is_as_doubtful_everywhere(write, stated):
 
 
 def test_a_form_is_as_good_everywhere(write, stated):
-    office = Office(behind(cars(60), everything=True, page_size=20))
+    office = FormServer(behind(cars(60), everything=True, page_size=20))
     with serving(office) as url:
         path = write(snippet(url, office.form.interface))
         play = Play(path).run(0.2 * HOUR)

@@ -12,7 +12,7 @@ from halflife.cli import sets
 from halflife.config import Config
 from halflife.core.object_store import Listing
 from halflife.core.store import Note
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import (
     audit_report,
     bootstrap,
@@ -232,7 +232,7 @@ def test_a_copy_in_its_own_time_has_effective_ages(rhythm, moments):
 @pytest.fixture(scope="module")
 def stars(tmp_path_factory):
     """A form whose prices change each night, asked every four hours for a week."""
-    office = Office(behind(cars(80), everything=True, page_size=20, lookup=True))
+    office = FormServer(behind(cars(80), everything=True, page_size=20, lookup=True))
     with serving(office) as url:
         text = HEAD + snippet(url, office.form.interface)
         text = text.replace('kind = "form"', 'kind = "form"\npurpose = "known"')

@@ -14,7 +14,7 @@ from halflife.core.errors import AlreadyRunning
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import bootstrap, breakers, costs, offline, scheduler, zones
 from halflife.engine.loop import LEASE
 from halflife.kinds.form.runner import FormOutcome
@@ -59,7 +59,7 @@ def shop():
 
 @pytest.fixture(scope="module")
 def office():
-    office = Office(behind(cars(60), everything=True, page_size=20))
+    office = FormServer(behind(cars(60), everything=True, page_size=20))
     with serving(office) as url:
         yield office, url
 

@@ -12,7 +12,7 @@ from fleet_parts import ME, Clock
 from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.core.errors import StoreError
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine.fleet import report_codec, source_reads, source_thread
 from halflife.engine.fleet.source_reads import SourceReads
 from halflife.stores.postgres.store import PostgresStore
@@ -88,7 +88,7 @@ def read(reads, planner, *names, each=lambda: None):
 
 
 def test_forms_searches_and_functions_are_read_as_in_the_service(tmp_path):
-    office = Office(behind(cars(40), everything=True, page_size=20))
+    office = FormServer(behind(cars(40), everything=True, page_size=20))
     texts = search_server.corpus(60)
     with serving(office) as url, search_server.serving(texts) as server:
         form = snippet(url, office.form.interface)
@@ -165,7 +165,7 @@ def test_a_store_that_cannot_be_opened_is_tried_again_later(tmp_path, monkeypatc
 
 
 def test_what_another_reads_is_broken_off(tmp_path):
-    office = Office(behind(cars(40), everything=True, page_size=20))
+    office = FormServer(behind(cars(40), everything=True, page_size=20))
     with serving(office) as url:
         form = snippet(url, office.form.interface)
         with sharing(tmp_path, form) as (reads, planner, _, clock):

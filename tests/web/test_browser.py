@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from form_worlds import behind, cars
-from halflife.demo.forms import Office, serving, snippet
+from halflife.demo.forms import FormServer, serving, snippet
 from halflife.web.server import ServeWish, running
 from missing_programs import reason
 from web_browser import CHROMIUM, Watched, grave
@@ -163,7 +163,7 @@ def test_hostile_texts_do_nothing(tabs, hostile):
 
 
 def test_a_source_is_synced_by_a_button(tabs, tmp_path):
-    office = Office(behind(cars(30), everything=True, page_size=20))
+    office = FormServer(behind(cars(30), everything=True, page_size=20))
     with serving(office) as url:
         path = tmp_path / "halflife.toml"
         path.write_text("[fetch]\ndelay = 0.0\n" + snippet(url, office.form.interface))

@@ -1,1 +1,1 @@
-"""A small web that changes, to see halflife at work without a network."""
+"""A simulated web site that changes, to try halflife without a network."""

@@ -1,8 +1,8 @@
 """A database behind a form, answering real HTTP on loopback.
 
-``python -m halflife.demo.forms --history FOLDER --at 2025-06-01`` serves what a
-recorded history held on a day, as a JSON API and as a search page, until it is
-interrupted. It prints its address and the settings to use it with.
+``python -m halflife.demo.forms --history FOLDER --at 2025-06-01`` serves the records of
+a recorded history on a day, as a JSON API and as a search page, until it is
+interrupted. It prints its address and the settings for a source.
 """
 
 import argparse
@@ -27,13 +27,13 @@ from halflife.recordings.relations import load_relation
 
 
 @dataclass(frozen=True, slots=True)
-class Hours:
-    """How well the server behaves, whatever the form does.
+class ServerFaults:
+    """Faults of the server, independent of the form.
 
     Attributes:
-        busy: Every how many requests it answers 429; never if 0.
-        wait: The seconds to wait that it then tells.
-        fails: Every how many requests it answers 500; never if 0.
+        busy: Every ``busy``-th request is answered 429; none if 0.
+        wait: The ``Retry-After`` of these answers, in seconds.
+        fails: Every ``fails``-th request is answered 500; none if 0.
         slow: Seconds before each answer.
 
     """
@@ -45,22 +45,22 @@ class Hours:
 
 
 @dataclass
-class Office:
-    """A form and who serves it; ``form`` may be replaced while it is served.
+class FormServer:
+    """An HTTP server of a form; ``form`` may be replaced while it is served.
 
     Attributes:
-        form: What answers.
-        hours: How well the server behaves.
+        form: The form.
+        faults: The faults of the server.
         asked: Requests so far, robots.txt not counted.
 
     """
 
     form: Form
-    hours: Hours = field(default_factory=Hours)
+    faults: ServerFaults = field(default_factory=ServerFaults)
     asked: int = 0
 
     def application(self) -> web.Application:
-        """Return the office as something aiohttp can serve."""
+        """Return the aiohttp application of the server."""
         app = web.Application()
         app.router.add_get("/robots.txt", self.robots)
         app.router.add_get("/", self.front)
@@ -70,12 +70,12 @@ class Office:
         return app
 
     async def robots(self, _: web.Request) -> web.Response:
-        """Allow everything but a private corner."""
+        """Allow everything but one folder."""
         return web.Response(text="User-agent: *\nDisallow: /private/\n")
 
     async def front(self, _: web.Request) -> web.Response:
         """Show the form."""
-        return await self._troubled() or _html(form_page(self.form.interface))
+        return await self._fault() or _html(form_page(self.form.interface))
 
     async def search(self, request: web.Request) -> web.Response:
         """Answer with a page of results, as people read it."""
@@ -92,9 +92,9 @@ class Office:
         """Answer with a page of results, as programs read it."""
 
         def shown(number: int, found: ResultPage) -> web.Response:
-            told = {} if found.total is None else {"total": found.total}
+            total = {} if found.total is None else {"total": found.total}
             rows = [{**record, KEY: key} for key, record in found.records.items()]
-            return web.json_response({**told, "page": number + 1, "results": rows})
+            return web.json_response({**total, "page": number + 1, "results": rows})
 
         def refused(why: str) -> web.Response:
             return web.json_response({"error": why}, status=400)
@@ -103,9 +103,9 @@ class Office:
 
     async def record(self, request: web.Request) -> web.Response:
         """Answer with the record of a key."""
-        trouble = await self._troubled()
-        if trouble:
-            return trouble
+        fault = await self._fault()
+        if fault:
+            return fault
         found = self.form.fetch(request.match_info["key"])
         for key, record in found.records.items():
             return web.json_response({**record, KEY: key})
@@ -117,32 +117,32 @@ class Office:
         shown: Callable[[int, ResultPage], web.Response],
         refused: Callable[[str], web.Response],
     ) -> web.Response:
-        """Answer a query, unless there is trouble or it is none."""
-        trouble = await self._troubled()
-        if trouble:
-            return trouble
+        """Answer a query, unless a fault occurs or it is not valid."""
+        fault = await self._fault()
+        if fault:
+            return fault
         try:
-            return shown(*self._found(request))
+            return shown(*self._results(request))
         except (ValueError, SourceError) as error:
             return refused(str(error))
 
-    def _found(self, request: web.Request) -> tuple[int, ResultPage]:
-        asked = request.query
-        number = max(int(asked.get("page", "1")) - 1, 0)
-        query = query_of(self.form.interface, asked)
-        newest = asked.get("sort") == "date" and self.form.interface.newest
+    def _results(self, request: web.Request) -> tuple[int, ResultPage]:
+        arguments = request.query
+        number = max(int(arguments.get("page", "1")) - 1, 0)
+        query = query_of(self.form.interface, arguments)
+        newest = arguments.get("sort") == "date" and self.form.interface.newest
         return number, self.form.ask(query, number, newest=newest)
 
-    async def _troubled(self) -> web.Response | None:
-        """Return trouble, whenever its time has come."""
+    async def _fault(self) -> web.Response | None:
+        """Return the answer of a fault that is due; None if there is none."""
         self.asked += 1
-        hours = self.hours
-        if hours.slow:
-            await asyncio.sleep(hours.slow)
-        if hours.busy and self.asked % hours.busy == 0:
-            again = {"Retry-After": str(hours.wait)}
+        faults = self.faults
+        if faults.slow:
+            await asyncio.sleep(faults.slow)
+        if faults.busy and self.asked % faults.busy == 0:
+            again = {"Retry-After": str(faults.wait)}
             return web.Response(status=429, headers=again, text="too many requests\n")
-        if hours.fails and self.asked % hours.fails == 0:
+        if faults.fails and self.asked % faults.fails == 0:
             return web.Response(status=500, text="something broke\n")
         return None
 
@@ -152,15 +152,15 @@ def _html(text: str) -> web.Response:
 
 
 @contextmanager
-def serving(office: Office) -> Iterator[str]:
-    """Serve an office from a thread while the block runs; yields its address."""
+def serving(server: FormServer) -> Iterator[str]:
+    """Run a form server in a thread during the block; yield its address."""
     loop = asyncio.new_event_loop()
-    runner = web.AppRunner(office.application(), access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        begun = asyncio.run_coroutine_threadsafe(_begin(runner, 0), loop)
-        yield begun.result(10.0)
+        address = asyncio.run_coroutine_threadsafe(_begin(runner, 0), loop)
+        yield address.result(10.0)
     finally:
         asyncio.run_coroutine_threadsafe(_end(runner), loop).result(10.0)
         loop.call_soon_threadsafe(loop.stop)
@@ -176,19 +176,19 @@ async def _begin(runner: web.AppRunner, port: int) -> str:
 
 
 async def _end(runner: web.AppRunner) -> None:
-    """Close the server; answers that are not given yet are given up."""
+    """Close the server; cancel pending answers."""
     await runner.cleanup()
-    late = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in late:
+    pending = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in pending:
         task.cancel()
-    await asyncio.gather(*late, return_exceptions=True)
+    await asyncio.gather(*pending, return_exceptions=True)
 
 
-async def serve(office: Office, port: int) -> None:
-    """Serve an office until it is interrupted; print how to ask it."""
-    runner = web.AppRunner(office.application(), access_log=None, shutdown_timeout=1.0)
+async def serve(server: FormServer, port: int) -> None:
+    """Run a form server until interrupted; print its address and settings."""
+    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
     url = await _begin(runner, port)
-    interface = office.form.interface
+    interface = server.form.interface
     sys.stdout.write(f"# {url}/ is the search page\n{snippet(url, interface)}")
     sys.stdout.flush()
     try:
@@ -198,7 +198,7 @@ async def serve(office: Office, port: int) -> None:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Return what the command line takes."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description="Serve a database behind a form.")
     parser.add_argument("--history", type=Path, required=True)
     parser.add_argument("--at", required=True, help="a date in the history")
@@ -209,17 +209,27 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--cap", type=int)
     counts = ("exact", "rounded", "capped", "none")
     parser.add_argument("--counts", choices=counts, default="exact")
-    parser.add_argument("--lies", type=float, default=1.0, help="off by this factor")
+    parser.add_argument(
+        "--lies", type=float, default=1.0, help="factor of false totals"
+    )
     parser.add_argument("--unstable", action="store_true")
-    parser.add_argument("--busy", type=int, default=0, help="429 to every so manieth")
-    parser.add_argument("--wait", type=int, default=1, help="seconds to wait then")
-    parser.add_argument("--fails", type=int, default=0, help="500 to every so manieth")
-    parser.add_argument("--slow", type=float, default=0.0, help="seconds an answer")
+    parser.add_argument(
+        "--busy", type=int, default=0, help="answer 429 to every N-th request"
+    )
+    parser.add_argument(
+        "--wait", type=int, default=1, help="Retry-After of a 429, in seconds"
+    )
+    parser.add_argument(
+        "--fails", type=int, default=0, help="answer 500 to every N-th request"
+    )
+    parser.add_argument(
+        "--slow", type=float, default=0.0, help="seconds before each answer"
+    )
     return parser
 
 
-def office_of(given: argparse.Namespace) -> Office:
-    """Return the office that the arguments describe."""
+def server_of(given: argparse.Namespace) -> FormServer:
+    """Return the form server that the arguments describe."""
     relation = load_relation(given.history)
     at = parse_day(given.at)
     records = relation.at(at)
@@ -239,14 +249,16 @@ def office_of(given: argparse.Namespace) -> Office:
         dates=relation.first_seen_times(at),
         faults=TableFaults(given.lies, given.unstable),
     )
-    return Office(table, Hours(given.busy, given.wait, given.fails, given.slow))
+    return FormServer(
+        table, ServerFaults(given.busy, given.wait, given.fails, given.slow)
+    )
 
 
 def main() -> None:
-    """Serve what the arguments say until interrupted."""
+    """Run the form server of the command line until interrupted."""
     given = arguments().parse_args()
     try:
-        asyncio.run(serve(office_of(given), given.port))
+        asyncio.run(serve(server_of(given), given.port))
     except UsageError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(2)

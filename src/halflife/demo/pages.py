@@ -1,4 +1,4 @@
-"""What the demo site's pages say, as HTML, a sitemap and a feed."""
+"""The demo site's pages as HTML, its sitemap and its feed."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -8,7 +8,7 @@ import numpy as np
 
 from halflife.demo.world import DemoWorld
 
-# Words nobody has used up: two syllables each, 900 of them.
+# 900 invented words of two syllables.
 SYLLABLES = tuple(a + b for a, b in product("bdfglmnprt", ("a", "er", "in")))
 WORDS = tuple(a + b for a, b in product(SYLLABLES, SYLLABLES))
 PARAGRAPHS = 6
@@ -22,16 +22,16 @@ def moment(t: float) -> datetime:
 
 
 def words(*seed: int, count: int) -> str:
-    """Return words that the seed decides."""
+    """Return random words, determined by the seed."""
     chosen = np.random.default_rng(seed).integers(len(WORDS), size=count)
     return " ".join(WORDS[i] for i in chosen)
 
 
 def html(world: DemoWorld, page: int, version: int, *, noise: str, hits: int) -> str:
-    """Return a page; only ``version`` decides what its main text says.
+    """Return a page; its main text depends only on ``version``.
 
-    ``noise`` stands where machines write and nobody reads. A restless page shows
-    ``hits`` in its text, so that it never says the same twice.
+    ``noise`` is written into a comment. A restless page shows ``hits`` in its text, so
+    that each answer differs.
     """
     title = words(world.seed, page, count=3).title()
     body = [_paragraph(world.seed, page, part, version) for part in range(PARAGRAPHS)]
@@ -55,7 +55,7 @@ def _paragraph(seed: int, page: int, part: int, version: int) -> str:
 
 
 def sitemap(world: DemoWorld, base: str, t: float) -> str:
-    """Return a sitemap of the pages there are; a third of them have no date."""
+    """Return a sitemap of the existing pages; a third of them have no date."""
     lines = []
     for page in np.flatnonzero(world.truth(t)[1]).tolist():
         date = moment(world.modified(page, t)).date().isoformat()

@@ -1,4 +1,4 @@
-"""Start the demo site, set its clock, and end it."""
+"""Start the demo site, set its clock, and stop it."""
 
 import json
 import subprocess
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from halflife.core.errors import SourceError
 from halflife.demo.world import DemoWorld
 
-PATIENCE = 10.0  # seconds to wait for it to end by itself
+PATIENCE = 10.0  # seconds in which it may end by itself
 
 
 @dataclass(frozen=True, slots=True)
 class RunningSite:
-    """A demo site that is up.
+    """A running demo site.
 
     Attributes:
-        url: Where it answers, without a slash at the end.
+        url: Its address, without a slash at the end.
         process: The process that serves it.
 
     """
@@ -29,7 +29,7 @@ class RunningSite:
     def set_clock(self, t: float) -> None:
         """Move the site's time to ``t`` days."""
         if self.process.stdin is None:
-            raise SourceError("the demo site cannot be told the time")
+            raise SourceError("the clock of the demo site cannot be set")
         try:
             self.process.stdin.write(f"{float(t)!r}\n")
             self.process.stdin.flush()
@@ -41,7 +41,7 @@ class RunningSite:
 
 @contextmanager
 def running(world: DemoWorld) -> Iterator[RunningSite]:
-    """Serve a world in a process of its own for as long as the block lasts."""
+    """Serve a world from another process during the block."""
     settings = {
         "--seed": world.seed,
         "--pages": len(world.founders),
@@ -68,7 +68,7 @@ def _address(process: "subprocess.Popen[str]") -> str:
 
 def _line(process: "subprocess.Popen[str]") -> str:
     if process.stdout is None:
-        raise SourceError("the demo site cannot be heard")
+        raise SourceError("the output of the demo site cannot be read")
     return process.stdout.readline().strip()
 
 

@@ -1,4 +1,4 @@
-"""Sync the demo site with the real program, and see how its rivals would have done."""
+"""Sync the demo site with the real program, and replay rival policies on it."""
 
 import asyncio
 import tempfile
@@ -40,7 +40,7 @@ RIVALS = (
     "stormcrawler-adaptive",
 )
 SETTINGS = """\
-# What `halflife demo` kept. The site itself was made up, and is gone.
+# Settings of `halflife demo`. Its site was simulated and does not exist any more.
 store = "halflife.db"
 
 [budget]
@@ -53,27 +53,27 @@ objective = "{objective}"
 
 [fetch]
 delay = 0.0
-concurrency = 1  # what is learned first decides: one by one, each run is the same
+concurrency = 1  # one request at a time: runs are reproducible
 
 [[source]]
 name = "demo"
 maps = ["{url}/sitemap.xml"]
 allow = ["127.0.0.0/8"]
-noise = 0.0  # its pages show none
+noise = 0.0  # its pages have none
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the demo is to show.
+    """Options of the demo.
 
     Attributes:
-        pages: Pages that the site has at the beginning.
-        days: How long the story lasts.
+        pages: Pages of the site at the start.
+        days: Simulated days.
         budget: Requests a day, as a share of the pages.
-        seed: Where all chance comes from.
-        objective: What halflife keeps low.
-        folder: Where the settings and the state are left; a new one if None.
+        seed: The seed of all random numbers.
+        objective: The loss to keep low.
+        folder: The folder for settings and state; a new one if None.
 
     """
 
@@ -92,15 +92,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What keeping the site came to.
+    """The result of keeping the site.
 
     Attributes:
-        freshness: Of the copy as it truly was, over time, after the warm-up.
-        now: Of the copy as it truly is at the end.
-        believed: The same as halflife believes it: mean, low, high.
+        freshness: True freshness of the copy, averaged over time after the warm-up.
+        now: True freshness of the copy at the end.
+        believed: The forecast of it: mean, low, high.
         requests: Requests sent after the first crawl.
-        born: Pages that were born during the story.
-        found: How many of them halflife found.
+        born: Pages created during the simulation.
+        found: How many of them halflife discovered.
 
     """
 
@@ -114,7 +114,7 @@ class DemoResult:
 
 @dataclass(frozen=True, slots=True)
 class DemoReport:
-    """All that the demo has to tell."""
+    """All results of the demo."""
 
     options: Options
     kept: DemoResult
@@ -131,8 +131,8 @@ class DemoReport:
         return self.options.daily * self.options.days
 
 
-class Hands:
-    """A clock that stands still until it is moved."""
+class ManualClock:
+    """A clock that is set by hand."""
 
     def __init__(self, now: float) -> None:
         self.now = now
@@ -143,7 +143,7 @@ class Hands:
 
 
 def run(options: Options, advance: Callable[[int, str], None]) -> DemoReport:
-    """Run the demo; ``advance`` hears of every sync and of every rival."""
+    """Run the demo; ``advance`` is called after every sync and every replay."""
     start = perf_counter()
     world, config, kept = keep_site(options, advance)
     replay = _replay(world, options)
@@ -169,20 +169,20 @@ def run(options: Options, advance: Callable[[int, str], None]) -> DemoReport:
 def keep_site(
     options: Options, advance: Callable[[int, str], None]
 ) -> tuple[DemoWorld, Config, DemoResult]:
-    """Make the site up and keep it; return it, the settings and what came of it."""
-    # It ends today, so that what it leaves behind is about as old as it says. It
-    # begins at midnight: maps tell the day, and days must not depend on the hour.
+    """Simulate the site and keep it; return the world, the settings and the result."""
+    # The simulation ends today, so that the ages in its state are about right. It
+    # starts at midnight because maps have only dates.
     began = float(np.floor(bootstrap.clock())) - options.days
     world = build(options.seed, options.pages, options.days, began)
     folder = _folder(options.folder)
     with running(world) as site:
-        config = _settle(folder, options, site)
+        config = _write_settings(folder, options, site)
         kept = asyncio.run(_keep(world, site, config, options, advance))
     return world, config, kept
 
 
 def steps(options: Options) -> int:
-    """Return how often ``advance`` will be called."""
+    """Return the number of calls of ``advance``."""
     return options.days * TICKS + len(RIVALS) + 1
 
 
@@ -195,8 +195,8 @@ def _folder(wanted: Path | None) -> Path:
     return wanted
 
 
-def _settle(folder: Path, options: Options, site: RunningSite) -> Config:
-    """Write the settings, as anyone would, and read them back."""
+def _write_settings(folder: Path, options: Options, site: RunningSite) -> Config:
+    """Write the settings file and load it."""
     path = folder.absolute() / "halflife.toml"
     text = SETTINGS.format(
         budget=options.daily, objective=options.objective, url=site.url
@@ -212,34 +212,34 @@ async def _keep(
     options: Options,
     advance: Callable[[int, str], None],
 ) -> DemoResult:
-    """Sync the site for all its days: a first crawl, then a budget at every tick."""
+    """Sync the site on all days: a first crawl, then a budget at every tick."""
     copy = TrueCopy(world.founders, world.began, world.began + options.days)
     copy.score_from(world.began + WARM * options.days)
-    hands = Hands(world.began)
+    clock = ManualClock(world.began)
     spent = 0
     with bootstrap.writing(config) as store:
         store.add(_items(world, site.url))
-        site.set_clock(hands.now)
-        await _sync(config, store, hands, Errand(everything=True))
+        site.set_clock(clock.now)
+        await _sync(config, store, clock, Errand(everything=True))
         advance(1, "first crawl")
         for tick in range(1, options.days * TICKS):
-            hands.now = world.began + tick / TICKS
-            site.set_clock(hands.now)
-            copy.pass_time(hands.now)
+            clock.now = world.began + tick / TICKS
+            site.set_clock(clock.now)
+            copy.pass_time(clock.now)
             grant = Errand(most=_grant(options, tick))
-            spent += await _sync(config, store, hands, grant)
+            spent += await _sync(config, store, clock, grant)
             copy.refresh(
-                _fetched(world, store.evidence((SOURCE,)), site.url, hands.now)
+                _fetched(world, store.evidence((SOURCE,)), site.url, clock.now)
             )
             advance(1, f"day {tick / TICKS:.0f}")
         copy.pass_time(world.began + options.days)
-        return _weigh(world, config, store, copy, spent, site.url)
+        return _compare(world, config, store, copy, spent, site.url)
 
 
 async def _sync(config: Config, store: TableStore, clock: Clock, errand: Errand) -> int:
-    """Do what ``halflife sync`` does, as far as the errand goes; return its requests.
+    """Run ``halflife sync`` within the limit of the errand; return its requests.
 
-    The first crawl is free for everybody; afterwards each errand has its own limit.
+    The budget is unlimited: the first crawl is free, and later errands have limits.
     """
     free = config.model_copy(update={"budget": BudgetConfig(requests=10**9)})
     reports = await once.sync(free, store, free.source, errand, Stop(), clock)
@@ -247,7 +247,7 @@ async def _sync(config: Config, store: TableStore, clock: Clock, errand: Errand)
 
 
 def _fetched(world: DemoWorld, evidence: Evidence, base: str, now: float) -> Ints:
-    """Return which of the first pages were fetched at this moment."""
+    """Return which of the original pages were fetched at this moment."""
     keys = (evidence.keys[row] for row in np.flatnonzero(evidence.last_at == now))
     row_of = world.founders.row
     found = (row_of.get(key.removeprefix(base)) for key in keys)
@@ -255,7 +255,7 @@ def _fetched(world: DemoWorld, evidence: Evidence, base: str, now: float) -> Int
 
 
 def _grant(options: Options, tick: int) -> int:
-    """Return the requests that have come in since the last tick."""
+    """Return the income of requests since the last tick."""
     whole = options.daily * tick // TICKS
     return whole - options.daily * (tick - 1) // TICKS
 
@@ -267,7 +267,7 @@ def _items(world: DemoWorld, base: str) -> list[Item]:
     return [Item(base + key, SOURCE, weight=w, group=host) for key, w in pairs]
 
 
-def _weigh(
+def _compare(
     world: DemoWorld,
     config: Config,
     store: TableStore,
@@ -275,13 +275,13 @@ def _weigh(
     spent: int,
     base: str,
 ) -> DemoResult:
-    """Hold what is believed at the end against the truth."""
+    """Compare the forecast at the end with the truth."""
     end = world.began + world.days
     evidence = store.evidence((SOURCE,))
     view = bootstrap.belief(config, store)(evidence, end, end)
-    known = {base + key for key in world.founders.keys}
-    ours = np.array([key in known for key in view.keys])
-    view = replace(view, weight=np.where(ours, view.weight, 0.0))
+    original_keys = {base + key for key in world.founders.keys}
+    is_original = np.array([key in original_keys for key in view.keys])
+    view = replace(view, weight=np.where(is_original, view.weight, 0.0))
     cast = freshness_forecast(view, np.zeros(1))
     born = world.paths[len(world.founders) :]
     return DemoResult(

@@ -1,8 +1,8 @@
-"""The demo site as a process of its own, answering real HTTP on loopback.
+"""The demo site as a process that answers real HTTP on loopback.
 
 ``python -m halflife.demo.site --seed 1 --pages 300`` prints one line of JSON with
-its address. Its time stands still until it is told: each line on standard input
-is a time in days and is answered with ``ok``. It ends when the input ends.
+its address. Its clock is set from standard input: each line is a time in days and is
+answered with ``ok``. The process ends when the input ends.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from aiohttp import web
 from halflife.demo.pages import feed, html, sitemap
 from halflife.demo.world import DemoWorld, build
 
-TROUBLE = 20  # requests in a thousand that are answered 503
+TROUBLE = 20  # requests per thousand that are answered 503
 
 
 class DemoSite:
-    """The site at one moment of its life, as ``clock`` says."""
+    """The site at the time of ``clock``."""
 
     def __init__(self, world: DemoWorld) -> None:
         self.world = world
@@ -31,7 +31,7 @@ class DemoSite:
         self._page = {path: i for i, path in enumerate(world.paths)}
 
     def application(self) -> web.Application:
-        """Return the site as something aiohttp can serve."""
+        """Return the aiohttp application of the site."""
         app = web.Application()
         app.router.add_get("/robots.txt", self.robots)
         app.router.add_get("/sitemap.xml", self.sitemap)
@@ -41,33 +41,31 @@ class DemoSite:
         return app
 
     async def robots(self, request: web.Request) -> web.Response:
-        """Allow everything but a private corner."""
+        """Allow everything but one folder."""
         rules = "User-agent: *\nDisallow: /private/\n"
         return web.Response(text=f"{rules}Sitemap: {_base(request)}/sitemap.xml\n")
 
     async def sitemap(self, request: web.Request) -> web.Response:
-        """List the pages there are now."""
+        """List the pages that exist now."""
         text = sitemap(self.world, _base(request), self.clock)
-        return self._steady(request) or _xml(text, "application/xml")
+        return self._fault(request) or _xml(text, "application/xml")
 
     async def feed(self, request: web.Request) -> web.Response:
         """List the pages that changed last."""
         text = feed(self.world, _base(request), self.clock)
-        return self._steady(request) or _xml(text, "application/atom+xml")
+        return self._fault(request) or _xml(text, "application/atom+xml")
 
     async def home(self, request: web.Request) -> web.Response:
-        """Greet."""
+        """Return the home page."""
         text = "<!DOCTYPE html><title>Demo</title><p>A site that never was.</p>"
-        return self._steady(request) or web.Response(
-            text=text, content_type="text/html"
-        )
+        return self._fault(request) or web.Response(text=text, content_type="text/html")
 
     async def page(self, request: web.Request) -> web.Response:
-        """Answer as the page would at this moment."""
+        """Return a page at the present time."""
         self.hits += 1
         page = self._page.get(request.path)
-        if trouble := self._steady(request):
-            return trouble
+        if fault := self._fault(request):
+            return fault
         if page is None or self.clock < self.world.recording.born[page]:
             return web.Response(status=404, text="no such page\n")
         if self.clock >= self.world.recording.died[page]:
@@ -86,9 +84,9 @@ class DemoSite:
         )
         return web.Response(text=text, content_type="text/html", headers=headers)
 
-    def _steady(self, request: web.Request) -> web.Response | None:
-        """Return trouble now and then."""
-        if steady(self.world, request.path, self.clock):
+    def _fault(self, request: web.Request) -> web.Response | None:
+        """Return a 503 for a few requests; None for the others."""
+        if is_answered(self.world, request.path, self.clock):
             return None
         again = {"Retry-After": "0"}
         return web.Response(status=503, headers=again, text="busy, try again\n")
@@ -109,18 +107,18 @@ def validators(world: DemoWorld, page: int, at: float) -> dict[str, str]:
     return headers
 
 
-def steady(world: DemoWorld, path: str, clock: float) -> bool:
-    """Say whether a path is answered as it should be; the same on any date."""
-    into = clock - world.began
-    return crc32(f"{world.seed} {path} {into:.4f}".encode()) % 1000 >= TROUBLE
+def is_answered(world: DemoWorld, path: str, clock: float) -> bool:
+    """Return whether a path is answered without a fault, independent of the date."""
+    elapsed = clock - world.began
+    return crc32(f"{world.seed} {path} {elapsed:.4f}".encode()) % 1000 >= TROUBLE
 
 
-def unchanged(asked: Mapping[str, str], headers: Mapping[str, str]) -> bool:
+def unchanged(requested: Mapping[str, str], headers: Mapping[str, str]) -> bool:
     """Return whether the caller's copy is current (RFC 9110, s. 13.2.2)."""
-    tag = asked.get("If-None-Match")
+    tag = requested.get("If-None-Match")
     if tag is not None:
         return tag == headers.get("ETag")
-    since, at = asked.get("If-Modified-Since"), headers.get("Last-Modified")
+    since, at = requested.get("If-Modified-Since"), headers.get("Last-Modified")
     if since is None or at is None:
         return False
     return parsedate_to_datetime(since) >= parsedate_to_datetime(at)
@@ -154,13 +152,13 @@ async def serve(site: DemoSite) -> None:
 
 
 def say(line: str) -> None:
-    """Write one line to whoever started us."""
+    """Write one line to the parent process."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Build the world that the arguments name and serve it."""
+    """Build the world of the arguments and serve it."""
     parser = argparse.ArgumentParser(description="Serve the demo site on loopback.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pages", type=int, default=300)

@@ -1,9 +1,9 @@
-"""A web site that never was: what each of its pages did, and when.
+"""A simulated web site: the changes of each of its pages.
 
-Rates of change are spread as on real sites, over five orders of magnitude; some
-pages change in bursts, some at every look; now and then a deploy touches a tenth
-of the site; pages are deleted and pages are born. The same seed makes the same
-world, so all policies can be compared on it, and the truth is known.
+Rates of change are distributed as on real sites, over five orders of magnitude; some
+pages change in bursts, some at every fetch; a few deploys touch a tenth of the site
+each; pages are deleted and created. The same seed makes the same world, so policies can
+be compared on it, and the truth is known.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from halflife.recordings.pages import Recording
 MEDIAN_RATE = 0.1  # changes a day
 SPREAD = 1.8  # standard deviation of the logarithm of the rate
 FASTEST = 24.0
-RESTLESS = 0.02  # share of pages that are new at every look
-RESTLESS_RATE = 96.0  # changes a day: four times in the shortest time between looks
+RESTLESS = 0.02  # share of pages that differ at every fetch
+RESTLESS_RATE = 96.0  # changes a day: four in the shortest time between fetches
 BURSTY = 0.2  # share of pages whose changes come in bursts
 BURST_SIZE = 3.0  # mean number of changes in one
 BURST_DAYS = 0.1  # mean time between two of them
@@ -33,15 +33,15 @@ SECTIONS = ("docs", "guide", "news", "notes", "people", "prices", "status", "blo
 
 @dataclass(frozen=True)
 class DemoWorld:
-    """What happened to every page of the site; times in days.
+    """The history of every page of the site; times in days.
 
     Attributes:
-        recording: The whole truth: changes, births and deaths of every page.
-        rate: Changes a day that each page has in the long run, bursts counted once.
-        restless: Pages that are new at every look.
-        seed: Where all chance comes from.
-        began: When the story begins.
-        days: How long it lasts.
+        recording: The changes, creation and deletion of every page.
+        rate: Changes a day of each page in the long run, bursts counted once.
+        restless: Pages that differ at every fetch.
+        seed: The seed of all random numbers.
+        began: The start of the simulation.
+        days: Its length.
 
     """
 
@@ -65,28 +65,30 @@ class DemoWorld:
         return self.recording.states(np.atleast_1d(np.asarray(page)), t)
 
     def alive(self, page: Ints | int, t: float) -> Bools:
-        """Return whether each page is there at ``t``."""
+        """Return whether each page exists at ``t``."""
         rows = np.atleast_1d(np.asarray(page))
         born, died = self.recording.born[rows], self.recording.died[rows]
         there: Bools = (born <= t) & (t < died)
         return there
 
     def truth(self, t: float) -> tuple[Ints, Bools]:
-        """Return the version of every page, and whether it is there, at ``t``."""
+        """Return the version of every page, and whether it exists, at ``t``."""
         every = np.arange(len(self))
         return self.version(every, t), self.alive(every, t)
 
     def modified(self, page: int, t: float) -> float:
-        """Return when a page last changed before ``t``; the beginning, if never."""
+        """Return when a page last changed before ``t``; the start if never."""
         start, moments = self.recording.moments
         number = int(self.version(page, t)[0])
         return float(moments[start[page] + number - 1]) if number else self.began
 
     @cached_property
     def founders(self) -> Recording:
-        """What happened to the pages that were there from the beginning."""
+        """The history of the pages that exist from the start."""
         whole = self.recording
-        n = int(np.count_nonzero(whole.born <= self.began))  # the born come last
+        n = int(
+            np.count_nonzero(whole.born <= self.began)
+        )  # pages created later come last
         return Recording(
             keys=whole.keys[:n],
             start=whole.start[: n + 1],
@@ -100,18 +102,18 @@ class DemoWorld:
 def build(
     seed: int = 1, pages: int = 300, days: float = 40.0, began: float = 0.0
 ) -> DemoWorld:
-    """Return the world that this seed makes; ``pages`` are there at the beginning."""
+    """Return the world of a seed; ``pages`` exist at the start."""
     rng = np.random.default_rng(seed)
     newborn = max(1, round(BORN * pages))
     n = pages + newborn
     rate = np.minimum(MEDIAN_RATE * np.exp(SPREAD * rng.standard_normal(n)), FASTEST)
-    restless = _some(rng, n, RESTLESS)
+    restless = _random_mask(rng, n, RESTLESS)
     rate[restless] = RESTLESS_RATE
-    bursty = _some(rng, n, BURSTY) & ~restless
+    bursty = _random_mask(rng, n, BURSTY) & ~restless
     item, at = _changes(rng, rate, bursty, days)
     touched, when = _deploys(rng, n, days)
     item, at = np.concatenate([item, touched]), np.concatenate([at, when])
-    born, died = _lives(rng, n, newborn, days)
+    born, died = _lifetimes(rng, n, newborn, days)
     order = np.lexsort((at, item))
     start = np.zeros(n + 1, dtype=np.intp)
     np.cumsum(np.bincount(item, minlength=n), out=start[1:])
@@ -134,8 +136,8 @@ def build(
     )
 
 
-def _some(rng: np.random.Generator, n: int, share: float) -> Bools:
-    """Return a mask with this share of ``n`` set, at least one."""
+def _random_mask(rng: np.random.Generator, n: int, share: float) -> Bools:
+    """Return a random mask with this share of ``n`` set, at least one."""
     chosen = np.zeros(n, dtype=np.bool_)
     chosen[rng.permutation(n)[: max(1, round(share * n))]] = True
     return chosen
@@ -167,13 +169,13 @@ def _deploys(rng: np.random.Generator, n: int, days: float) -> tuple[Ints, Float
     return np.concatenate(touched), np.repeat(when, size)
 
 
-def _lives(
+def _lifetimes(
     rng: np.random.Generator, n: int, newborn: int, days: float
 ) -> tuple[Floats, Floats]:
-    """Return when pages come and go; those born during the story come last."""
+    """Return when pages are created and deleted; those created later come last."""
     born, died = np.full(n, -np.inf), np.full(n, np.inf)
     born[n - newborn :] = rng.uniform(0.05, 0.9, newborn) * days
-    deleted = _some(rng, n - newborn, DELETED)
+    deleted = _random_mask(rng, n - newborn, DELETED)
     died[: n - newborn][deleted] = rng.uniform(0.0, days, int(deleted.sum()))
     return born, died
 
