@@ -26,7 +26,7 @@ from halflife.demo.forms import (
     FormServer,
     ServerFaults,
     arguments,
-    office_of,
+    server_of,
     serving,
     snippet,
 )
@@ -485,7 +485,7 @@ def test_the_simulator_serves_a_recorded_history(tmp_path: Path) -> None:
     folder = tmp_path / "h"
     write_parquet(folder, spells())
     words = ["--history", str(folder), "--at", "2024-02-01", "--counts", "none"]
-    office = office_of(arguments().parse_args([*words, "--attributes", "year:select"]))
+    office = server_of(arguments().parse_args([*words, "--attributes", "year:select"]))
     found = office.form.ask(Query.of(Term("year", "2003")))
     assert found.total is None
     assert {record["year"] for record in found.records.values()} == {2003}
@@ -495,4 +495,4 @@ def test_the_simulator_serves_a_recorded_history(tmp_path: Path) -> None:
     assert kinds == {"make": "select", "year": "range"}
     for wrong in (["--at", "soon"], ["--attributes", "colour"]):
         with pytest.raises(UsageError):
-            office_of(arguments().parse_args([*words, *wrong]))
+            server_of(arguments().parse_args([*words, *wrong]))
