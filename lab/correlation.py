@@ -23,7 +23,7 @@ from halflife.bench import league
 from halflife.grouping.topic import Surfer, common
 from halflife.models.bursts import Bursts
 from halflife.policies import Strategy
-from halflife.policies.champion import PATIENCE, Bold
+from halflife.policies.champion import PATIENCE, PatientIndex
 from halflife.policies.rounds import InRounds
 from halflife.policies.sampling import topic_sampling
 from halflife.recordings import histories
@@ -53,7 +53,9 @@ def evidence(
     given = {name: prior for name, prior in priors.items() if prior is not None}
     bursts = partial(Bursts, **given)
     degrees = {} if trust is None else {"trust": np.array(trust)}
-    policy = InRounds(Bold("freshness", boldness=boldness, patience=PATIENCE), rounds)
+    policy = InRounds(
+        PatientIndex("freshness", boldness=boldness, patience=PATIENCE), rounds
+    )
     return Strategy(policy, partial(Neighbours, bursts, near=np.zeros(1), **degrees))
 
 

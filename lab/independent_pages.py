@@ -15,7 +15,7 @@ import numpy as np
 from halflife.belief.neighbours import TRUST, Neighbours
 from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.policies import Strategy
-from halflife.policies.champion import PATIENCE, Bold, champion
+from halflife.policies.champion import PATIENCE, PatientIndex, champion
 from halflife.policies.index import freshness
 from halflife.policies.rounds import InRounds
 from halflife.replay.pages import Replay
@@ -24,7 +24,7 @@ from halflife.replay.pages import Replay
 def without(*, patience: float = PATIENCE, trust: bool = True) -> Strategy:
     """Return the champion without patience, or without trust in neighbours."""
     degrees = TRUST if trust else np.zeros(1)
-    policy = InRounds(Bold("freshness", patience=patience))
+    policy = InRounds(PatientIndex("freshness", patience=patience))
     return Strategy(policy, partial(Neighbours, trust=degrees), "a variant")
 
 

@@ -33,7 +33,7 @@ from halflife.bench import league
 from halflife.core.arrays import Floats
 from halflife.metrics.intervals import Ratio, cluster_interval, draws
 from halflife.policies import Strategy
-from halflife.policies.champion import PATIENCE, Bold
+from halflife.policies.champion import PATIENCE, PatientIndex
 from halflife.policies.rounds import InRounds
 from halflife.recordings import histories
 from halflife.recordings.histories import RecordedSpan
@@ -61,7 +61,7 @@ def made(
     **belief: Any,  # noqa: ANN401
 ) -> Strategy:
     """Return the champion with other settings of its belief, or other rounds."""
-    policy = InRounds(Bold("freshness", patience=PATIENCE), rounds)
+    policy = InRounds(PatientIndex("freshness", patience=PATIENCE), rounds)
     kind = Neighbours if lengths else Unmeasured
     return Strategy(
         policy, lambda: HintedBelief(kind(**belief), announced=False), "a variant"

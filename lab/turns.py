@@ -25,7 +25,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.gap_bins import classes
 from halflife.core.observation import Looks, Seen
 from halflife.core.plan import Plan
-from halflife.policies.champion import Bold
+from halflife.policies.champion import PatientIndex
 from halflife.policies.index import Index
 from halflife.policies.planner import Planner
 
@@ -145,7 +145,11 @@ def plan_again(
 
 def champion_turns(evidence: Evidence, budget: Budget) -> tuple[TimedTurns, TimedTurns]:
     """Return what a first turn of the champion costs, and one after 1000 looks."""
-    belief, policy, rng = Neighbours(), Bold("freshness"), np.random.default_rng(0)
+    belief, policy, rng = (
+        Neighbours(),
+        PatientIndex("freshness"),
+        np.random.default_rng(0),
+    )
     view, learning = timed(partial(belief, evidence, _MINUTE, _MINUTE))
     plan, planning = timed(partial(policy, view, budget, rng))
     later = []

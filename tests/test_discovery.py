@@ -10,7 +10,7 @@ from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.policies.discovery import Discovering
+from halflife.policies.discovery import DiscoveryPolicy
 from halflife.policies.index import Index
 from halflife.policies.simple import oldest_first
 
@@ -30,7 +30,7 @@ def owner(key):
 
 
 def planned(share, view, requests, policy=None):
-    discovering = Discovering(policy or Index(), {"site": share}, owner)
+    discovering = DiscoveryPolicy(policy or Index(), {"site": share}, owner)
     return discovering(view, Budget(requests), default_rng(0))
 
 

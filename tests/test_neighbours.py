@@ -19,7 +19,7 @@ from halflife.engine.loop import Allowance, Loop
 from halflife.kinds.pages import belief_notes as pages_belief_notes
 from halflife.models.quality import _moments, freshness_forecast
 from halflife.plugins import strategy
-from halflife.policies.champion import Bold, champion
+from halflife.policies.champion import PatientIndex, champion
 from halflife.policies.index import freshness
 from halflife.policies.rounds import InRounds
 from halflife.recordings.pages import NAME, RecordedPageSource, Recording
@@ -239,7 +239,7 @@ def test_a_turn_is_spent_in_rounds_that_learn_from_each_other():
 
     def policy(view, budget, rng):
         planned.append(int(budget.requests))
-        return Bold("freshness")(view, budget, rng)
+        return PatientIndex("freshness")(view, budget, rng)
 
     source = RecordedPageSource(recording)
     loop = Loop(source, store, Neighbours(), InRounds(policy, 4))
@@ -295,7 +295,7 @@ def test_rounds_are_small_but_go_out_together(requests, first):
 
     def policy(view, budget, rng):
         planned.append(int(budget.requests))
-        return Bold("freshness")(view, budget, rng)
+        return PatientIndex("freshness")(view, budget, rng)
 
     evidence = Evidence.of(pages(6, 10, 10))
     view, rng = Neighbours()(evidence, 0.0, 0.0), np.random.default_rng(0)
@@ -305,10 +305,10 @@ def test_rounds_are_small_but_go_out_together(requests, first):
 
 def test_the_index_with_patience_is_the_sum_of_two(evidence):
     view = Neighbours()(evidence, 10.0, 10.0)
-    both = Bold("freshness", patience=0.3).gain(view)
+    both = PatientIndex("freshness", patience=0.3).gain(view)
     parts = [index(view.survival, view.exposure, o) for o in ("freshness", "harmonic")]
     assert both == pytest.approx(parts[0] + 0.3 * parts[1])
-    assert Bold("age", patience=0.3).gain(view) == pytest.approx(
+    assert PatientIndex("age", patience=0.3).gain(view) == pytest.approx(
         index(view.survival, view.exposure, "age") + 0.3 * parts[1]
     )
 

@@ -15,7 +15,7 @@ from halflife.core.budget import Budget
 from halflife.models.mixed_survival import MixedSurvival, survival_rows
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import Announced
-from halflife.policies.champion import PATIENCE, Bold
+from halflife.policies.champion import PATIENCE, PatientIndex
 from halflife.policies.planner import taken
 from halflife.policies.simple import oldest_first
 from halflife.policies.valuation import (
@@ -50,7 +50,7 @@ def test_values_that_fall_already_are_left_as_they_are():
 
 def test_the_value_of_a_page_is_what_the_champion_says_of_it():
     view = view_of(30, np.random.default_rng(3))
-    gain = Bold("freshness", patience=PATIENCE).gain(view)
+    gain = PatientIndex("freshness", patience=PATIENCE).gain(view)
     held = view.held
     mine = view.weight[held] * freshness_days(view)[held] / view.cost[held]
     assert np.allclose(mine, gain[held], rtol=1e-12)
@@ -77,7 +77,7 @@ def test_a_policy_that_weighs_pages_offers_each_at_its_value(view):
 
 
 def test_who_weighs_is_found_inside_of_what_shares_out_the_budget():
-    assert isinstance(weighing(plugins.strategy("champion").policy), Bold)
+    assert isinstance(weighing(plugins.strategy("champion").policy), PatientIndex)
     assert weighing(oldest_first) is None
 
 

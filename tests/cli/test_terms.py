@@ -9,7 +9,7 @@ from halflife.allocation import allocate
 from halflife.cli.terms import terms
 from halflife.core.view import View
 from halflife.models.poisson import Exponential, GammaSurvival
-from halflife.policies.champion import Bold
+from halflife.policies.champion import PatientIndex
 from halflife.policies.index import Index
 
 NOW = 20_000.0
@@ -68,7 +68,7 @@ def test_gain_is_by_weight_and_per_request(poisson):
 
 
 def test_the_terms_are_those_of_the_rule_that_chooses(gamma):
-    rule = Bold("freshness", patience=0.02)
+    rule = PatientIndex("freshness", patience=0.02)
     gains = rule.gain(gamma)
     for row in range(3):
         said = terms(gamma, row, rule, pace=1.0)

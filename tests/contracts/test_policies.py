@@ -9,7 +9,7 @@ from hypothesis import given
 
 from contracts.views import view_of, views
 from halflife.core.budget import Budget
-from halflife.policies.champion import Bold
+from halflife.policies.champion import PatientIndex
 from halflife.policies.dates import due_by_chance, due_first
 from halflife.policies.index import Index
 from halflife.policies.ncis import HintedIndex, greedy_ncis
@@ -33,8 +33,8 @@ POLICIES = {
     "due by chance": due_by_chance,
     "by hints": greedy_ncis,
     "index by hints": HintedIndex(),
-    "bold": Bold("freshness", patience=0.02),
-    "in rounds": InRounds(Bold("harmonic")),
+    "bold": PatientIndex("freshness", patience=0.02),
+    "in rounds": InRounds(PatientIndex("harmonic")),
     "index with all its terms": Index("age", extra=2.0, shortest=1.0, longest=4.0),
 }
 

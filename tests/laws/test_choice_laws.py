@@ -19,7 +19,7 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.models.poisson import Exponential
 from halflife.models.signals import Announced
-from halflife.policies.champion import PATIENCE, Bold, champion_of
+from halflife.policies.champion import PATIENCE, PatientIndex, champion_of
 from halflife.policies.choose import best
 from halflife.policies.dates import due_by_chance, due_first, frequencies
 from halflife.policies.explore import exploring
@@ -240,7 +240,7 @@ def test_by_chance_the_first_to_come_are_taken():
     assert counts[0] / 300 == pytest.approx(share, abs=0.08)
     assert plan.gain == pytest.approx(often[plan.rows])
     assert plan.reason(2) == "never seen yet"
-    assert plan.reason(0) == "drawn by chance, at 1 look a day"
+    assert plan.reason(0) == "drawn at random, at 1 fetch a day"
 
 
 # The index
@@ -274,7 +274,7 @@ def test_a_look_buys_weight_times_index_over_cost(objective):
 def test_the_index_gives_no_look_to_what_gains_nothing():
     view = replace(world(4), weight=np.zeros(12))
     assert len(Index()(view, Budget(30), None)) == 0
-    assert len(Bold()(view, Budget(30), default_rng(0))) == 0
+    assert len(PatientIndex()(view, Budget(30), default_rng(0))) == 0
     assert len(greedy_ncis(view, Budget(30), None)) == 0
     assert len(HintedIndex()(view, Budget(30), None)) == 0
 
@@ -369,7 +369,7 @@ def test_stretches_of_time_have_the_unit_that_fits(length, said):
 
 def test_boldness_counts_doubt_as_age_and_patience_the_harmonic_loss():
     view = world(6)
-    found = Bold("freshness", boldness=1.5, patience=0.1).gain(view)
+    found = PatientIndex("freshness", boldness=1.5, patience=0.1).gain(view)
     for i in range(len(view)):
         age = (
             view.exposure[i] + 1.5 * view.doubt[i] if view.held[i] else NEVER_SEEN_DAYS
@@ -378,14 +378,14 @@ def test_boldness_counts_doubt_as_age_and_patience_the_harmonic_loss():
         bought += 0.1 * exact(view.rate[i], age, "harmonic")
         expected = view.weight[i] * bought / view.cost[i]
         assert found[i] == pytest.approx(expected, rel=1e-6)
-    plain = Bold("age").gain(view)
+    plain = PatientIndex("age").gain(view)
     assert plain == pytest.approx(Index("age").gain(view))
 
 
 def test_the_champion_plans_as_the_index_does_but_for_ties():
     view = world(7)
     index_plan = Index("freshness")(view, Budget(9), None)
-    bold_plan = Bold("freshness")(view, Budget(9), default_rng(1))
+    bold_plan = PatientIndex("freshness")(view, Budget(9), default_rng(1))
     assert bold_plan.rows.tolist() == index_plan.rows.tolist()
     assert bold_plan.gain == pytest.approx(index_plan.gain)
     same = replace(
@@ -397,9 +397,11 @@ def test_the_champion_plans_as_the_index_does_but_for_ties():
         looked=np.zeros(12, bool),
         ready=np.ones(12, bool),
     )
-    first = {int(Bold()(same, Budget(1), default_rng(s)).rows[0]) for s in range(80)}
+    first = {
+        int(PatientIndex()(same, Budget(1), default_rng(s)).rows[0]) for s in range(80)
+    }
     assert len(first) > 8
-    bounded = Bold("freshness", shortest=1e9)(view, Budget(9), default_rng(0))
+    bounded = PatientIndex("freshness", shortest=1e9)(view, Budget(9), default_rng(0))
     assert not any(view.held[row] for row in bounded.rows)
 
 

@@ -16,7 +16,7 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks
 from halflife.core.plan import Plan
 from halflife.models.poisson import Exponential, GammaSurvival
-from halflife.policies.discovery import Discovering, _mixed
+from halflife.policies.discovery import DiscoveryPolicy, _mixed
 from halflife.policies.index import Index
 from halflife.policies.planner import (
     _SLACK,
@@ -326,7 +326,9 @@ def found_view(held, new, looked=()):
 
 
 def plan_of(share, view, requests, left=None, seed=0):
-    policy = Discovering(oldest_first, share, lambda key: key[0], lambda: left or {})
+    policy = DiscoveryPolicy(
+        oldest_first, share, lambda key: key[0], lambda: left or {}
+    )
     plan = policy(view, Budget(requests), default_rng(seed))
     kinds = [key[0] for key in plan.keys]
     return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
@@ -406,6 +408,6 @@ def test_a_page_with_a_good_look_before_this_turn_is_not_new():
     view = replace(
         view, looks=np.array([0, 1, 1, 2]), looked=np.array([0, 0, 1, 1]) > 0
     )
-    policy = Discovering(oldest_first, {"b": 0.1, "a": 0.5}, lambda key: key[0])
+    policy = DiscoveryPolicy(oldest_first, {"b": 0.1, "a": 0.5}, lambda key: key[0])
     assert policy._sources(view).tolist() == [1, -1, 1, -1]
     assert math.isclose(sum(policy.share.values()), 0.6)

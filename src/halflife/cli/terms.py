@@ -15,7 +15,7 @@ from halflife.core.wording import count, number
 from halflife.kinds.pages.state import sampled
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.quality import item_blocks
-from halflife.policies.champion import Bold
+from halflife.policies.champion import PatientIndex
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.policies.planner import taken
 from halflife.policies.valuation import weighing
@@ -264,7 +264,7 @@ def _price(view: View, objective: Objective, pace: float) -> float:
 def _losses(rule: Index) -> dict[str, tuple[Objective, float]]:
     """Return the losses that a rule minimises, and their shares."""
     losses: dict[str, tuple[Objective, float]] = {"gain": (rule.objective, 1.0)}
-    if isinstance(rule, Bold) and rule.patience:
+    if isinstance(rule, PatientIndex) and rule.patience:
         losses = {
             f"for {rule.objective}": (rule.objective, 1.0),
             "so that nothing waits for ever": ("harmonic", rule.patience),

@@ -1,11 +1,10 @@
-"""What the crawlers in use do: one interval an item, moved by each look.
+"""The schedules of common crawlers: one interval per item, adapted at each fetch.
 
-Nutch and StormCrawler multiply an item's interval down when it changed and up
-when it did not. The interval comes to rest where a look finds a change with a
-fixed chance, so looks are proportional to change rates: the worse of the two
-classic rules (see ``proportional``). The constants are those they ship with.
-Here they are given the best of it: the whole budget is spent, earliest due
-first, also on items not due yet.
+Nutch and StormCrawler shorten an item's interval when it changed and lengthen it when
+it did not. The interval converges where a fetch finds a change with a fixed chance, so
+fetches are proportional to change rates: the worse of the two classic rules (see
+``proportional``). The constants are the shipped ones. In favour of these rules the
+whole budget is spent, earliest due first, even on items that are not due yet.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Azar et al., "Tractable near-optimal policies for crawling", PNAS 2018.
 
-The rates are the best ones for looks at random moments, which is how the paper makes
-them; the same rates evenly spaced do better.
+The rates are optimal for fetches at random times, as in the paper; the same rates with
+even spacing do better.
 """
 
 from functools import partial
@@ -15,15 +15,15 @@ from halflife.policies.dates import due_by_chance, due_first
 
 
 def rates(view: View, budget: float) -> Floats:
-    """Return the looks a day that keep copies freshest if they come at random."""
-    found = best_rates(view.rate, budget, weight=view.weight, cost=view.cost)
-    return found.frequency
+    """Return the fetches a day that keep copies freshest if they come at random."""
+    allocation = best_rates(view.rate, budget, weight=view.weight, cost=view.cost)
+    return allocation.frequency
 
 
 azar = Strategy(
     due_by_chance,
     partial(Scheduled, rates),
-    "Azar's rates for freshness, looks at random moments as published.",
+    "Azar's rates for freshness, fetches at random times as published.",
     "Azar et al. 2018, PNAS",
     schedule=rates,
     at_random=True,
@@ -31,7 +31,7 @@ azar = Strategy(
 azar_even = Strategy(
     due_first,
     partial(Scheduled, rates),
-    "Azar's rates for freshness, looks evenly spaced.",
+    "Azar's rates for freshness, fetches evenly spaced.",
     "Azar et al. 2018, PNAS, evenly spaced",
     schedule=rates,
 )

@@ -1,4 +1,4 @@
-"""The schedule that makes the most of a budget, for one loss to keep low."""
+"""The optimal schedule of a budget, for one loss."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ from halflife.core.view import View
 
 @dataclass(frozen=True, slots=True)
 class BestSchedule:
-    """Looks a day at each item, as often as keeps a loss lowest.
+    """The fetches a day of each item that minimise a loss.
 
-    An index rule comes to look as often as that in the long run, too.
+    An index rule fetches at the same rates in the long run.
     """
 
     objective: Objective
 
     def __call__(self, view: View, requests: float) -> Floats:
-        """Return the looks a day at each item with so many requests a day."""
+        """Return the fetches a day of each item, given the requests a day."""
         return allocate(
             view.rate,
             requests,

@@ -1,8 +1,8 @@
-"""Cho and Garcia-Molina's best intervals for the rates they estimate.
+"""Cho and Garcia-Molina's optimal intervals for their estimated rates.
 
 "Effective page refresh policies for web crawlers", TODS 2003, with the estimator of
-"Estimating frequency of change", TOIT 2003: looks evenly spaced, as often as keeps
-most copies current or least out of date. The longest due comes first.
+"Estimating frequency of change", TOIT 2003: evenly spaced fetches at the rates that
+maximise freshness or minimise age. The longest overdue item comes first.
 """
 
 from functools import partial
@@ -17,7 +17,7 @@ from halflife.policies.dates import due_first
 
 
 def scheduled(objective: Objective) -> Scheduled:
-    """Return the belief of whoever keeps to the best intervals."""
+    """Return the belief with the optimal intervals."""
     rates = EstimatedRates(partial(Counted, bias_reduced))
     return Scheduled(BestSchedule(objective), rates)
 

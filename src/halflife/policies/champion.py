@@ -1,9 +1,9 @@
-"""The rule that we would choose: the index, with all that looks can teach.
+"""The recommended policy: the index with all that is learned from fetches.
 
-What goes into it: rates pooled from site to folder to page, times in which a site or
-a folder was busy (``belief.neighbours``), hints as far as they prove true
-(``belief.hinted``), what a host takes in a turn (``policies.choose``), and turns in
-rounds, so that the first looks tell where the others go.
+It uses rates pooled from site to folder to page, busy times of sites and folders
+(``belief.neighbours``), hints as far as they prove true (``belief.hinted``), the limits
+of hosts (``policies.choose``), and turns in rounds, so that the first fetches of a turn
+inform the others.
 """
 
 from dataclasses import dataclass
@@ -28,18 +28,18 @@ PATIENCE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Bold(Index):
-    """The index with patience, and with ties broken by chance.
+class PatientIndex(Index):
+    """The index with patience, and with ties broken at random.
 
-    Pages of which nothing is known yet are all alike; taking them in their order
-    would sweep the web site by site. With ``boldness``, what is in doubt counts as
-    busier than believed, because a look there teaches most; on recorded sites it
-    gained nothing, so there is none unless it is asked for.
+    Unknown pages all have the same index; in their order a crawl would go site by site.
+    With ``boldness``, uncertain pages count as busier than believed, because their
+    fetches are most informative; it gained nothing on recorded sites, so it is off by
+    default.
 
     Attributes:
         boldness: Standard deviations that are added.
-        patience: Share of the harmonic loss in what is kept low, so that no page is
-            left alone for ever.
+        patience: The weight of the harmonic loss, so that every page is fetched again
+            at some time.
 
     """
 
@@ -54,21 +54,21 @@ class Bold(Index):
         return best(view, budget, score, gain, lambda row: self.why(view, row))
 
     def gain(self, view: View) -> Floats:
-        """Return what a look at each item would buy now, per request."""
+        """Return the gain of a fetch of each item now, per request."""
         age = np.where(
             view.held, view.exposure + self.boldness * view.doubt, NEVER_SEEN_DAYS
         )
         return self.per_request(view, age, view.weight * self._bought(view, age))
 
     def _bought(self, view: View, age: Floats) -> Floats:
-        """Return the index, with the harmonic one as far as there is patience."""
+        """Return the index plus ``patience`` times the harmonic index."""
         law, patience = view.survival, self.patience
         if self.objective != "freshness" or not patience:
             bought = index(law, age, self.objective)
             return (
                 bought + patience * index(law, age, "harmonic") if patience else bought
             )
-        lasting = law.lasting(age)  # both are made of it, and it takes long
+        lasting = law.lasting(age)  # slow, and used by both indexes
         fresh = np.maximum(lasting - age * law.alive(age), 0.0)
         return np.asarray(fresh + patience * np.maximum(age - lasting, 0.0))
 
@@ -78,15 +78,15 @@ def _belief() -> Belief:
 
 
 def champion_of(objective: Objective) -> Strategy:
-    """Return the same rule for another loss to keep low.
+    """Return the strategy for another objective.
 
-    Only freshness would leave pages alone for ever, and needs patience.
+    Only freshness would give up pages for ever, and needs patience.
     """
     patience = PATIENCE if objective == "freshness" else 0.0
     return Strategy(
-        InRounds(Bold(objective, patience=patience)),
+        InRounds(PatientIndex(objective, patience=patience)),
         _belief,
-        "Refresh where it buys most, by what neighbours and hints tell; our best.",
+        "Refresh where it buys most, learning from neighbours and hints; our best.",
         schedule=BestSchedule(objective),
     )
 

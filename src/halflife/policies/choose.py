@@ -1,4 +1,4 @@
-"""What every one-item-at-a-time policy does last: take the best that can be paid."""
+"""The last step of every policy that scores items: plan the best within the budget."""
 
 from collections.abc import Callable
 
@@ -18,14 +18,13 @@ def best(
     gain: Floats,
     reason: Callable[[int], str],
 ) -> Plan:
-    """Return a plan of the best-scoring items that may be asked for.
+    """Return a plan of the best-scoring items that may be fetched.
 
     Items already tried in this turn, items that back off, and items that score
-    ``-inf`` are left out. Ties fall to the earlier row. No group is asked for more
-    than it has room for in this turn: what comes further down its own order waits,
-    as if it paid the group's own price (``halflife.allocation.hosts``). One pass
-    over the columns finds the best; only those are sorted, unless there is a group
-    with little room.
+    ``-inf`` are left out. Ties go to the earlier row. No group gets more requests than
+    its room in this turn; its other items wait, as if the group had its own price
+    (``halflife.allocation.hosts``). One pass over the columns finds the best items, and
+    only those are sorted, unless a group has little room.
     """
     open_rows = np.flatnonzero(view.ready & ~view.looked & (score > -np.inf))
     open_rows = open_rows[_fits(view, open_rows, score)]
@@ -43,21 +42,23 @@ def best(
 
 
 def _fits(view: View, rows: Ints, score: Floats) -> Bools:
-    """Return which of the rows their group has room for, best first.
+    """Return which rows fit into the room of their group, best first.
 
-    What the group was asked for already in this turn counts.
+    Requests of the group earlier in this turn count.
     """
     fits = np.ones(rows.size, dtype=np.bool_)
     tight = np.flatnonzero(np.isfinite(view.room[rows]))
     if tight.size == 0:
         return fits
-    some = rows[tight]
-    asked = np.bincount(view.group, view.cost * view.looked)
-    order = np.lexsort((some, -score[some], view.group[some]))
-    some = some[order]
-    cost, group = view.cost[some], view.group[some]
+    limited = rows[tight]
+    used = np.bincount(view.group, view.cost * view.looked)
+    order = np.lexsort((limited, -score[limited], view.group[limited]))
+    limited = limited[order]
+    cost, group = view.cost[limited], view.group[limited]
     total = np.cumsum(cost)
     begins = np.flatnonzero(np.diff(group, prepend=-1))
-    before = np.repeat(total[begins] - cost[begins], np.diff(begins, append=some.size))
-    fits[tight[order]] = asked[group] + total - before <= view.room[some]
+    before = np.repeat(
+        total[begins] - cost[begins], np.diff(begins, append=limited.size)
+    )
+    fits[tight[order]] = used[group] + total - before <= view.room[limited]
     return fits

@@ -1,4 +1,4 @@
-"""Rules for views with due dates, whoever keeps them."""
+"""Policies for views with due dates."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _LONG_AGO = 1e9  # days; an item never seen is due for that long
 
 
 def due_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
-    """Look at what is due the longest; an item due at no time is left alone."""
+    """Plan the longest overdue items first; items without a due date are left out."""
     del rng
     late = view.now - view.due
     score = np.minimum(late, _LONG_AGO)
@@ -21,11 +21,11 @@ def due_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
 
 
 def due_by_chance(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
-    """Look at random, each item as often as its due dates say but at no fixed time.
+    """Plan fetches at random times, at the rates of the due dates.
 
-    Each item's next look comes after an exponential time with the mean of its
-    interval, whenever it was last seen, and the first to come are taken: the looks
-    of rules whose rates hold for random looks.
+    Each item's next fetch comes after an exponential time with the mean of its
+    interval, whenever it was last seen, and the first ones are taken. For rules whose
+    rates are meant for random fetches.
     """
     often = frequencies(view)
     wait = rng.exponential(size=len(view))
@@ -35,7 +35,7 @@ def due_by_chance(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
 
 
 def frequencies(view: View) -> Floats:
-    """Return the looks a day that the due dates stand for; 1 where never seen."""
+    """Return the fetches a day implied by the due dates; 1 where never seen."""
     last = view.now - view.age
     with np.errstate(invalid="ignore"):
         interval = np.where(view.held, view.due - last, 1.0)
@@ -53,4 +53,4 @@ def _when(late: Floats, row: int) -> str:
 def _by_chance(view: View, often: Floats, row: int) -> str:
     if not view.held[row]:
         return "never seen yet"
-    return f"drawn by chance, at {count(often[row], 'look')} a day"
+    return f"drawn at random, at {count(often[row], 'fetch', 'fetches')} a day"

@@ -1,9 +1,8 @@
-"""Pages never seen compete with pages to be seen again, for a share of the budget.
+"""A share of the budget for new pages, beside pages to be fetched again.
 
-The index puts what was never seen first: it counts as last seen very long ago. On
-a site that is still being found that would leave nothing for what is known, so the
-pages that links have led to get a share of each turn, and the rest of the budget
-goes as ever. What either side cannot use, the other may.
+The index puts new pages first, as if they were last seen long ago. During the crawl of
+a site that would leave nothing for known pages. So new pages get a share of each turn,
+and known pages the rest. Each side may use what the other cannot.
 """
 
 import math
@@ -20,17 +19,16 @@ from halflife.policies import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Discovering:
-    """A policy that spends a share of each turn on pages that links have led to.
+class DiscoveryPolicy:
+    """A policy that spends a share of each turn on discovered pages.
 
     Attributes:
-        policy: Chooses among pages never seen, and among all others.
-        share: For each source that finds pages, the share of a turn's requests; if
-            several have found some, each gets its share divided by their number.
-        source_of: Names the source of an item.
-        left: Returns how many found pages of each source may still be fetched before
-            others have had their part of the window; one that is not named has no
-            such limit.
+        policy: Chooses among new pages, and among all others.
+        share: The share of a turn's requests of each source that discovers pages; if
+            several have new pages, each share is divided by their number.
+        source_of: Returns the name of the source of an item.
+        left: Returns how many discovered pages of each source may still be fetched
+            within its part of the window; a source that is missing has no such limit.
 
     """
 
@@ -46,20 +44,20 @@ class Discovering:
         rest = self.policy(_only(view, ~new), budget, rng)
         if not new.any():
             return rest
-        # All of them in order: the best may be of one source, and each has its share.
-        every = Budget(max(budget.requests, math.ceil(view.cost[new].sum())))
-        found = self.policy(_only(view, new), every if budget else budget, rng)
-        some = self._quota(view, budget, source, (source[found.rows], rng))
-        most = budget.requests - int(some.sum())
+        # All new pages are ranked: each source has its own share.
+        whole = Budget(max(budget.requests, math.ceil(view.cost[new].sum())))
+        ranked = self.policy(_only(view, new), whole if budget else budget, rng)
+        in_quota = self._quota(view, budget, source, (source[ranked.rows], rng))
+        most = budget.requests - int(in_quota.sum())
         kept = min(len(rest), most)
-        late = np.flatnonzero(~some)[: most - kept]
-        first = np.union1d(np.flatnonzero(some), late)
-        return _mixed(found, first, rest, kept)
+        others = np.flatnonzero(~in_quota)[: most - kept]
+        first = np.union1d(np.flatnonzero(in_quota), others)
+        return _mixed(ranked, first, rest, kept)
 
     def _sources(self, view: View) -> Ints:
-        """Return which of the sources with a share each item that is new belongs to.
+        """Return the number of the source with a share of each new item; -1 for others.
 
-        An item is new in a turn if it had no good look before it.
+        An item is new in a turn if it had no successful fetch before it.
         """
         number = {name: i for i, name in enumerate(self.share)}
         source = np.full(len(view), -1, dtype=np.intp)
@@ -74,33 +72,33 @@ class Discovering:
         source: Ints,
         chosen: tuple[Ints, np.random.Generator],
     ) -> Bools:
-        """Return which of the pages found, best first, their source's share pays.
+        """Return which of the ranked new pages are within the quota of their source.
 
-        Less than one request is one by chance: in turns of a single request a share
-        of one half must not be all.
+        A quota below one request is rounded at random: in turns of a single request a
+        share of one half must not get all.
         """
         found, rng = chosen
         left = self.left()
         turn = budget.requests + int(np.count_nonzero(view.looked))
-        pays = np.zeros(found.size, dtype=np.bool_)
+        in_quota = np.zeros(found.size, dtype=np.bool_)
         rivals = max(np.unique(found).size, 1)
         for number, (name, share) in enumerate(self.share.items()):
             done = np.count_nonzero((source == number) & view.looked)
-            part = share * turn / rivals
-            whole = math.ceil(part) if part >= 1 else int(rng.random() < part)
+            exact = share * turn / rivals
+            whole = math.ceil(exact) if exact >= 1 else int(rng.random() < exact)
             quota = max(min(whole - int(done), left.get(name, whole)), 0)
-            pays[np.flatnonzero(found == number)[:quota]] = True
-        pays[np.flatnonzero(pays)[budget.requests :]] = False
-        return pays
+            in_quota[np.flatnonzero(found == number)[:quota]] = True
+        in_quota[np.flatnonzero(in_quota)[budget.requests :]] = False
+        return in_quota
 
 
 def _only(view: View, rows: Bools) -> View:
-    """Return a view in which all but these rows are done for this turn."""
+    """Return a view in which all other rows count as tried in this turn."""
     return replace(view, looked=view.looked | ~rows)
 
 
 def _mixed(found: Plan, first: Ints, rest: Plan, kept: int) -> Plan:
-    """Return both plans as one, evenly mixed, so that neither is cut off alone."""
+    """Return both plans as one, evenly mixed, so that a cut affects both."""
     place = np.concatenate(
         [
             (np.arange(first.size) + 0.5) / max(first.size, 1),
@@ -111,9 +109,9 @@ def _mixed(found: Plan, first: Ints, rest: Plan, kept: int) -> Plan:
     keys = (*(found.keys[i] for i in first), *rest.keys[:kept])
     rows = np.concatenate([found.rows[first], rest.rows[:kept]])[order]
     gain = np.concatenate([found.gain[first], rest.gain[:kept]])[order]
-    why = set(found.rows[first].tolist())
+    is_new = set(found.rows[first].tolist())
 
     def reason(row: int) -> str:
-        return found.reason(row) if row in why else rest.reason(row)
+        return found.reason(row) if row in is_new else rest.reason(row)
 
     return Plan(tuple(keys[i] for i in order), rows, gain, reason)

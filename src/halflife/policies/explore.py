@@ -1,11 +1,11 @@
-"""Explore, then commit: learn for a while, then keep to what was learned.
+"""Explore, then commit: learn rates first, then keep the intervals for them.
 
 Upadhyay et al., "Learning to crawl", AAAI 2020: for the first share of the horizon
-every item is looked at equally often; then rates are estimated once, and the best
-intervals are kept to. The paper's estimate, the rate at which as many looks would have
-found a change, calls an item endlessly fast if every look found one, and it would
-never be looked at again; so the most likely rate with one pretended look of each kind
-is taken here.
+every item is fetched equally often; then rates are estimated once, and the optimal
+intervals are used. The paper's estimate, the rate at which as many fetches would have
+found a change, is infinite if every fetch found one, and the item would never be
+fetched again; so the maximum-likelihood rate with one pseudo-observation of each kind
+is used here.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ def exploring(horizon: float = HORIZON, share: float = SHARE) -> Scheduled:
 explore_commit = Strategy(
     due_first,
     exploring,
-    "Look at all equally often for 13.5 days, then keep to the best intervals.",
+    "Fetch all equally often for 13.5 days, then keep the best intervals.",
     "Upadhyay et al. 2020, AAAI",
     schedule=FRESHEST,
 )

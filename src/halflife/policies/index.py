@@ -1,9 +1,9 @@
-"""The optimal rule: spend each request where it buys most.
+"""The optimal policy: spend each request where it buys most.
 
 With D(t) the expected loss t days after a sync, a request spent on an item now
-buys ``w U(t) / c`` where U(t) = t D(t) - integral of D over 0..t. Refreshing
-wherever that is largest is, for Poisson changes and known rates, within one in
-a thousand of what any policy can do (docs/allocation.md).
+buys ``w U(t) / c`` where U(t) = t D(t) - integral of D over 0..t. For Poisson changes
+and known rates, refreshing where that is largest is within 0.1 % of the optimum
+(docs/allocation.md).
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from halflife.policies.best_schedule import BestSchedule
 from halflife.policies.choose import best
 
 NEVER_SEEN_DAYS = 1000.0  # an item never seen counts as last seen that long ago
-_FIRST = 1e30  # above whatever a look may buy
-_BUSY = 1.5  # times the usual pace from which a reason mentions it
+_FIRST = 1e30  # above any gain of a fetch
+_BUSY = 1.5  # factor of the usual pace from which a reason mentions it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Index:
     """Refresh where ``w U(age) / c`` is largest.
 
     Attributes:
-        objective: The loss to keep low: ``harmonic`` (delay weighed by its
-            logarithm; starves no item), ``freshness`` (share of copies that are
-            current; gives up on items that change too fast) or ``age`` (how long
-            copies have been out of date).
-        extra: What a look costs more if it finds a change, where ``View.cost`` is
+        objective: The loss to keep low: ``harmonic`` (the logarithm of the delay;
+            starves no item), ``freshness`` (share of copies that are current; gives up
+            on items that change too fast) or ``age`` (how long copies have been out of
+            date).
+        extra: The extra cost of a fetch that finds a change, where ``View.cost`` is
             that of finding none (``halflife.allocation.checks``).
-        shortest: Days for which an item is left alone after a good look.
+        shortest: Least days between two fetches of an item.
         longest: Days after which an item comes before all others, oldest first, so
             that none starves; the budget must allow for it.
 
@@ -51,26 +51,26 @@ class Index:
 
     def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
         """Return the next requests, best first, costing at most ``budget``."""
-        del rng  # ties fall to the earlier row: nothing is left to chance
+        del rng  # ties go to the earlier row: nothing is random
         gain = self.gain(view)
         score = self.bounded(view, np.where(gain > 0, gain, -np.inf))
         return best(view, budget, score, gain, lambda row: self.why(view, row))
 
     def gain(self, view: View) -> Floats:
-        """Return what a look at each item would buy now, per request."""
+        """Return the gain of a fetch of each item now, per request."""
         age = np.where(view.held, view.exposure, NEVER_SEEN_DAYS)
         bought = index(view.survival, age, self.objective)
         return self.per_request(view, age, view.weight * bought)
 
     def per_request(self, view: View, age: Floats, gain: Floats) -> Floats:
-        """Return what looks buy, over what they cost."""
+        """Return gains divided by costs."""
         if self.extra == 0:
             return gain / view.cost
         fresh = index(view.survival, age, "freshness")
         return worth_of_check(gain, fresh, view.rate, view.cost, self.extra)
 
     def bounded(self, view: View, score: Floats) -> Floats:
-        """Return scores that keep each item's interval within its bounds."""
+        """Return scores that keep the interval of each item within its bounds."""
         if self.shortest > 0:
             score = np.where(view.age < self.shortest, -np.inf, score)
         if self.longest < np.inf:
@@ -79,7 +79,7 @@ class Index:
         return score
 
     def why(self, view: View, row: int) -> str:
-        """Say why an item is asked for."""
+        """Return the reason to fetch an item."""
         if view.looks[row] > 0 and view.age[row] > self.longest:
             return f"not seen for more than {days(self.longest)}"
         return _why(view, row)
@@ -98,7 +98,7 @@ def _why(view: View, row: int) -> str:
 
 
 def _pace(exposure: float, age: float) -> str:
-    """Say what an age counts as, where signs of change make it count for much more.
+    """Describe the exposure of a page if signs of change make it exceed the age.
 
     >>> _pace(30.0, 3.0), _pace(2.0, 2.0), _pace(0.0, 0.0)
     (' (30 days, by signs of change nearby)', '', '')
@@ -109,7 +109,7 @@ def _pace(exposure: float, age: float) -> str:
 
 
 def days(length: float) -> str:
-    """Return a stretch of time as people say it.
+    """Return a duration in words.
 
     >>> days(2.5), days(0.25), days(0.001)
     ('2.5 days', '6 h', '1.4 min')

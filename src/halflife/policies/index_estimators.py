@@ -1,7 +1,7 @@
-"""The optimal rule on rates learned in different ways, to see what learning costs.
+"""The index policy with different rate estimators, to compare their losses.
 
-All keep most copies current (the freshness index); only the estimator differs. See
-docs/estimators.md for the formulas.
+All use the freshness index; only the estimator differs. See docs/estimators.md for the
+formulas.
 """
 
 from collections.abc import Callable
@@ -44,22 +44,22 @@ index_cgm = _index_on(
 )
 index_mle = _index_on(
     partial(EstimatedRates, MaximumLikelihood),
-    "Index on the most likely rates, each page by itself.",
+    "Index on maximum-likelihood rates, each page by itself.",
     "Cho and Garcia-Molina 2003, TOIT",
 )
 index_pseudo_mle = _index_on(
     partial(EstimatedRates, partial(MaximumLikelihood, pretend=0.5)),
-    "Index on the most likely rates with one pretended look of each kind.",
+    "Index on maximum-likelihood rates with one pseudo-observation of each kind.",
     "Kolobov et al. 2019, NeurIPS, s. 5",
 )
 index_moment = _index_on(
     partial(EstimatedRates, Moment),
-    "Index on rates at which as many looks would have found a change.",
+    "Index on rates at which as many fetches would have found a change.",
     "Upadhyay et al. 2020, AAAI",
 )
 index_lln = _index_on(
     partial(EstimatedRates, partial(Counted, law_of_large_numbers)),
-    "Index on the share of looks that found a change, as if made at random.",
+    "Index on the share of fetches that found a change, as if made at random.",
     "Avrachenkov, Patil and Thoppe 2020",
 )
 index_gamma = _index_on(
@@ -72,5 +72,5 @@ index_pooled = _index_on(
 )
 index_forgetting = _index_on(
     partial(EstimatedRates, Forgetting),
-    "Index on rates that forget old looks as fast as foretells best.",
+    "Index on rates that forget old observations as fast as predicts best.",
 )

@@ -1,11 +1,11 @@
-"""LambdaCrawl, the schedule of least harmonic loss for looks at random moments.
+"""LambdaCrawl, the schedule of least harmonic loss for fetches at random times.
 
 Kolobov et al., "Staying up to date with online content changes using reinforcement
 learning for scheduling", NeurIPS 2019.
 
-The rates are the best ones for the harmonic loss if looks come at random moments. As
-published, change rates are the most likely ones after one pretended gap of half a
-day with a change and one without.
+The rates are optimal for the harmonic loss if fetches come at random times. As
+published, change rates are maximum-likelihood estimates with two pseudo-observations:
+an interval of half a day with a change and one without.
 """
 
 from functools import partial
@@ -24,15 +24,15 @@ from halflife.policies.dates import due_by_chance, due_first
 
 
 def rates(view: View, budget: float) -> Floats:
-    """Return the looks a day with the least harmonic loss if they come at random."""
-    found = best_rates(view.rate, budget, weight=view.weight, cost=view.cost)
-    return found.frequency
+    """Return the fetches a day with the least harmonic loss if they come at random."""
+    allocation = best_rates(view.rate, budget, weight=view.weight, cost=view.cost)
+    return allocation.frequency
 
 
 def approx(view: View, budget: float) -> Floats:
-    """Return looks a day in proportion to the weights (LambdaCrawlApprox)."""
-    found = rough_rates(view.rate, budget, weight=view.weight, cost=view.cost)
-    return found.frequency
+    """Return fetches a day in proportion to the weights (LambdaCrawlApprox)."""
+    allocation = rough_rates(view.rate, budget, weight=view.weight, cost=view.cost)
+    return allocation.frequency
 
 
 def as_published() -> Scheduled:
@@ -43,7 +43,7 @@ def as_published() -> Scheduled:
 lambdacrawl = Strategy(
     due_by_chance,
     partial(Scheduled, rates),
-    "LambdaCrawl's rates, looks at random moments.",
+    "LambdaCrawl's rates, fetches at random times.",
     "Kolobov et al. 2019, NeurIPS",
     schedule=rates,
     at_random=True,
@@ -51,7 +51,7 @@ lambdacrawl = Strategy(
 lambdacrawl_even = Strategy(
     due_first,
     partial(Scheduled, rates),
-    "LambdaCrawl's rates, looks evenly spaced.",
+    "LambdaCrawl's rates, fetches evenly spaced.",
     "Kolobov et al. 2019, NeurIPS, evenly spaced",
     schedule=rates,
 )
@@ -66,7 +66,7 @@ lambdacrawl_published = Strategy(
 lambdacrawl_approx = Strategy(
     due_by_chance,
     partial(Scheduled, approx),
-    "LambdaCrawlApprox: looks at random moments, as often as pages matter.",
+    "LambdaCrawlApprox: fetches at random times, in proportion to weights.",
     "Kolobov et al. 2019, NeurIPS, prop. 9",
     schedule=approx,
     at_random=True,

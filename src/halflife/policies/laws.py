@@ -1,8 +1,8 @@
-"""The laws of policies for pages: what every one keeps, ours or a plug-in's.
+"""Laws that every policy for pages must keep, ours or a plug-in's.
 
-Each law takes a strategy and returns what is wrong, in words, or nothing. The views are
-made by chance from fixed seeds: pages of different weight, cost, host and history, some
-tried in this turn, some that failed and must wait. A test asks for all of them::
+Each law takes a strategy and returns what is wrong, in words; empty if nothing is. The
+views are random with fixed seeds: pages of different weight, cost, host and history,
+some tried in this turn, some that failed and must wait. A test checks all of them::
 
     from halflife.policies.laws import broken
 
@@ -31,12 +31,12 @@ Law: TypeAlias = Callable[[Strategy], str]
 
 NOW = 100.0  # days
 _LAZY = frozenset({"survival", "unrest", "topics"})
-SIZES = (1, 2, 5, 12, 40)  # pages of the views by which policies are judged
+SIZES = (1, 2, 5, 12, 40)  # pages of the views with which policies are checked
 BUDGETS = (0, 1, 3, 20, 200)
 
 
 def made_view(n: int, seed: int | np.random.Generator) -> View:
-    """Return a view of ``n`` pages with histories of every sort."""
+    """Return a view of ``n`` pages with various histories."""
     rng = np.random.default_rng(seed)
     looks = rng.integers(0, 5, n)
     age = np.where(looks > 0, rng.exponential(3.0, n), np.inf)
@@ -63,7 +63,7 @@ def made_view(n: int, seed: int | np.random.Generator) -> View:
 
 
 def unseen_view(n: int) -> View:
-    """Return a view of ``n`` pages of which none was ever seen."""
+    """Return a view of ``n`` pages that were never seen."""
     nothing = np.zeros(n, dtype=np.intp)
     never, none = np.full(n, np.inf), np.zeros((3, n), dtype=np.bool_)
     return replace(
@@ -92,7 +92,7 @@ def _cases() -> Iterator[tuple[View, int]]:
 
 
 def stays_within_budget(strategy: Strategy) -> str:
-    """Ask for no more than the budget pays."""
+    """Plan no more than the budget allows."""
     for view, requests in _cases():
         cost = float(view.cost[_planned(strategy, view, requests).rows].sum())
         if cost > requests:
@@ -101,7 +101,7 @@ def stays_within_budget(strategy: Strategy) -> str:
 
 
 def asks_for_no_page_twice(strategy: Strategy) -> str:
-    """Ask for no page twice, nor again in the same turn."""
+    """Plan no page twice in a turn."""
     for view, requests in _cases():
         rows = _planned(strategy, view, requests).rows
         if np.unique(rows).size != rows.size:
@@ -112,7 +112,7 @@ def asks_for_no_page_twice(strategy: Strategy) -> str:
 
 
 def leaves_alone_what_is_not_ready(strategy: Strategy) -> str:
-    """Ask for no page that failed and must wait."""
+    """Plan no page that failed and must wait."""
     for view, requests in _cases():
         if not view.ready[_planned(strategy, view, requests).rows].all():
             return "a plan names a page that is not ready"
@@ -120,20 +120,20 @@ def leaves_alone_what_is_not_ready(strategy: Strategy) -> str:
 
 
 def heeds_the_room_of_hosts(strategy: Strategy) -> str:
-    """Ask no host for more than it takes in a turn."""
+    """Plan no more requests to a host than its room in a turn."""
     for view, _ in _cases():
-        few = replace(view, room=np.where(view.group == 1, np.inf, 2.0))
-        rows = _planned(strategy, few, 50).rows
-        for group in np.unique(few.group[rows]).tolist():
-            tried = few.looked & (few.group == group)
-            asked = few.cost[rows[few.group[rows] == group]].sum()
-            if group != 1 and asked + few.cost[tried].sum() > 2.0:
-                return "a plan asks a host for more than it takes"
+        limited = replace(view, room=np.where(view.group == 1, np.inf, 2.0))
+        rows = _planned(strategy, limited, 50).rows
+        for group in np.unique(limited.group[rows]).tolist():
+            tried = limited.looked & (limited.group == group)
+            planned = limited.cost[rows[limited.group[rows] == group]].sum()
+            if group != 1 and planned + limited.cost[tried].sum() > 2.0:
+                return "a plan has more requests to a host than its room"
     return ""
 
 
 def is_determined_by_view_and_seed(strategy: Strategy) -> str:
-    """Plan the same for the same view and seed, whatever was planned between."""
+    """Return the same plan for the same view and seed, whatever was planned between."""
     for view, requests in _cases():
         first = list(_planned(strategy, view, requests, 7))
         _planned(strategy, made_view(9, 99), 5)
@@ -143,7 +143,7 @@ def is_determined_by_view_and_seed(strategy: Strategy) -> str:
 
 
 def changes_nothing_in_the_view(strategy: Strategy) -> str:
-    """Leave the view as it was."""
+    """Do not change the view."""
     for view, requests in _cases():
         names = [f.name for f in fields(view) if f.name not in _LAZY]
         before = {name: np.copy(getattr(view, name)) for name in names}
@@ -155,7 +155,7 @@ def changes_nothing_in_the_view(strategy: Strategy) -> str:
 
 
 def gives_reasons_and_finite_gains(strategy: Strategy) -> str:
-    """Name the page of each row, say why in a line, and how much it buys."""
+    """Return the key, a reason in one line and a finite gain for each row."""
     for view, requests in [*_cases(), (unseen_view(6), 4)]:
         plan = _planned(strategy, view, requests)
         rows = plan.rows.tolist()
@@ -170,12 +170,12 @@ def gives_reasons_and_finite_gains(strategy: Strategy) -> str:
 
 
 def weighs_pages_finitely(strategy: Strategy) -> str:
-    """Weigh each page once, finitely, if the policy weighs pages; offer what it plans.
+    """Return one finite gain for each page, and offer what is planned, if gains exist.
 
-    What is not offered is not paid for: the market would never fetch it.
+    A page that is not offered gets no requests: the market would never fetch it.
     """
     rule = weighing(strategy.policy)
-    if rule is None:  # what it offers is read off its plan
+    if rule is None:  # its offers follow from its plan
         return ""
     for view in (*(made_view(n, n) for n in SIZES), unseen_view(6)):
         gain = rule.gain(view)
@@ -188,7 +188,7 @@ def weighs_pages_finitely(strategy: Strategy) -> str:
 
 
 def asks_nothing_of_nobody(strategy: Strategy) -> str:
-    """Plan nothing where there is no page, and nothing without a request."""
+    """Plan nothing without pages, and nothing without requests."""
     if len(_planned(strategy, made_view(0, 0), 5)):
         return "a plan of no pages names some"
     if len(_planned(strategy, made_view(12, 1), 0)):
@@ -197,13 +197,13 @@ def asks_nothing_of_nobody(strategy: Strategy) -> str:
 
 
 def begins_with_a_single_page(strategy: Strategy) -> str:
-    """Fetch the only page there is, if it was never seen."""
+    """Fetch a single page that was never seen."""
     plan = _planned(strategy, unseen_view(1), 1)
     return "" if plan.rows.tolist() == [0] else "the only page is not fetched"
 
 
 def sees_every_page_once(strategy: Strategy) -> str:
-    """Come to fetch every page that was never seen, as far as the budget goes."""
+    """Fetch every page that was never seen, as far as the budget allows."""
     view, left = unseen_view(9), 9
     while left > 0:
         plan = _planned(strategy, view, left)
@@ -221,13 +221,13 @@ def sees_every_page_once(strategy: Strategy) -> str:
 
 
 def believes_by_itself(strategy: Strategy) -> str:
-    """Make beliefs that learn apart, and views that the policy can plan by."""
-    one, two = strategy.belief(), strategy.belief()
-    if one is two:
+    """Make beliefs that learn separately, and views that the policy can use."""
+    first, second = strategy.belief(), strategy.belief()
+    if first is second:
         return "two beliefs are one: what one run learns, another would know"
     evidence = Evidence.of(Item(f"https://a.example/{i}", "s") for i in range(6))
     for day in range(4):
-        if wrong := _kept_for_a_day(strategy, one, evidence, NOW + day):
+        if wrong := _kept_for_a_day(strategy, first, evidence, NOW + day):
             return wrong
     if not evidence.looks.all():
         return "in four days of three requests, six pages were not all seen"
@@ -237,7 +237,7 @@ def believes_by_itself(strategy: Strategy) -> str:
 def _kept_for_a_day(
     strategy: Strategy, belief: Belief, evidence: Evidence, now: float
 ) -> str:
-    """Spend three requests as the loop does; return what is wrong."""
+    """Spend three requests in the same way as the loop; return what is wrong."""
     left, since = 3, now
     while left > 0:
         view = belief(evidence, now, since)

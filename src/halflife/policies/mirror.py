@@ -1,4 +1,4 @@
-"""MirrorSync: frequencies learned by their own gains, without a model of change.
+"""MirrorSync: frequencies learned from their gains, without a model of change.
 
 Kolobov, Bubeck and Zimmert, "Online learning for active cache synchronization",
 ICML 2020; see ``halflife.belief.mirror``.
@@ -11,6 +11,6 @@ from halflife.policies.dates import due_first
 mirror_sync = Strategy(
     due_first,
     MirrorSync,
-    "MirrorSync: a few probes show which pages deserve more looks.",
+    "MirrorSync: a few probes show which pages deserve more fetches.",
     "Kolobov, Bubeck and Zimmert 2020, ICML",
 )

@@ -1,4 +1,4 @@
-"""Rules that go by hints of change, as far as they have proved true."""
+"""Policies that use hints of change, as far as they have proved true."""
 
 from dataclasses import dataclass
 
@@ -21,12 +21,12 @@ from halflife.policies.index import NEVER_SEEN_DAYS, Index, days
 
 
 def greedy_ncis(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
-    """Look where w V(T) / c is largest, T the age made longer by each hint.
+    """Fetch where w V(T) / c is largest, with an age T that each hint increases.
 
-    GREEDY-NCIS of Busa-Fekete et al., WWW 2025, with the estimates in place of the
-    truth; where the view tells nothing of hints it is the plain index of freshness.
+    GREEDY-NCIS of Busa-Fekete et al., WWW 2025, with estimates in place of the truth;
+    without hints in the view it is the plain index of freshness.
     """
-    del rng  # ties fall to the earlier row: nothing is left to chance
+    del rng  # ties go to the earlier row: nothing is random
     gain = _gain(view)
     score = np.where(gain > 0, gain, -np.inf)
     return best(view, budget, score, gain, lambda row: _why(view, row))
@@ -40,11 +40,11 @@ def _gain(view: View) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class HintedIndex:
-    """Look where the index of freshness says, less what hints will tell anyway.
+    """The index of freshness, less the part that hints will reveal anyway.
 
-    The index U of silent changes does not know that other changes will be announced,
-    so it expects too long a life of a new copy. It is multiplied by V / U as they are
-    where each rate is known exactly, at the age with the same chance of a change.
+    The index U of silent changes ignores that other changes will be announced, so it
+    overestimates the lifetime of a new copy. It is multiplied by the ratio V / U for
+    exactly known rates, at the age with the same chance of a change.
     """
 
     def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
@@ -55,7 +55,7 @@ class HintedIndex:
         return best(view, budget, score, gain, lambda row: _why(view, row))
 
     def gain(self, view: View) -> Floats:
-        """Return what a look at each item would buy now, per request."""
+        """Return the gain of a fetch of each item now, per request."""
         plain = Index("freshness").gain(view)
         hints = _hints(view)
         age = np.where(view.held, view.exposure, NEVER_SEEN_DAYS)
@@ -68,9 +68,9 @@ class HintedIndex:
 
 
 def _hints(view: View) -> SignalRates:
-    told = view.survival
-    if isinstance(told, Announced):
-        return SignalRates(told.silent, told.hint_rate, told.worth)
+    survival = view.survival
+    if isinstance(survival, Announced):
+        return SignalRates(survival.silent, survival.hint_rate, survival.worth)
     nothing = np.zeros(len(view))
     return SignalRates(view.rate, nothing, nothing)
 
@@ -101,5 +101,5 @@ ncis = Strategy(
 index_hinted = Strategy(
     HintedIndex(),
     _hinted,
-    "The index of freshness on ages that hints make longer as far as they prove true.",
+    "The index of freshness on ages that hints increase as far as they prove true.",
 )

@@ -20,7 +20,7 @@ from halflife.kinds.pages import map_discovery
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.policies import Policy
-from halflife.policies.discovery import Discovering
+from halflife.policies.discovery import DiscoveryPolicy
 from halflife.policies.rounds import InRounds
 from halflife.policies.urgent import urgent_first
 from halflife.stores import Store
@@ -61,9 +61,9 @@ def policy(
     share = {source.name: source.discovery for source in kept}
     found_by = map_discovery.found_by(kept, source_of)
     if isinstance(inner, InRounds):  # the share applies to each round
-        shared = Discovering(inner.policy, share, found_by, left)
+        shared = DiscoveryPolicy(inner.policy, share, found_by, left)
         return replace(inner, policy=shared)
-    return Discovering(inner, share, found_by, left)
+    return DiscoveryPolicy(inner, share, found_by, left)
 
 
 def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
