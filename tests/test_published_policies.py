@@ -131,12 +131,16 @@ def test_only_freshness_needs_patience_so_that_no_page_is_left_alone():
         assert rule.objective == objective
         assert (rule.patience > 0) == (objective == "freshness")
     view = replace(VIEW, looks=np.full(9, 3), exposure=np.linspace(1.0, 5.0, 9))
-    plain, patient = (champion.PatientIndex("freshness", patience=p) for p in (0.0, 0.5))
+    plain, patient = (
+        champion.PatientIndex("freshness", patience=p) for p in (0.0, 0.5)
+    )
     slow = champion.PatientIndex("harmonic")
     both = plain.gain(view) + 0.5 * slow.gain(view)
     np.testing.assert_allclose(patient.gain(view), both)
     doubt = np.linspace(0.0, 2.0, 9)
-    bold = champion.PatientIndex("harmonic", boldness=2.0).gain(replace(view, doubt=doubt))
+    bold = champion.PatientIndex("harmonic", boldness=2.0).gain(
+        replace(view, doubt=doubt)
+    )
     older = slow.gain(replace(view, exposure=view.exposure + 2.0 * doubt))
     np.testing.assert_allclose(bold, older)
 

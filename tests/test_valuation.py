@@ -21,10 +21,10 @@ from halflife.policies.simple import oldest_first
 from halflife.policies.valuation import (
     falling,
     freshness_days,
+    gain_policy,
     offered,
     turn_plan,
     valued,
-    weighing,
 )
 
 CHAINS = st.lists(
@@ -77,8 +77,8 @@ def test_a_policy_that_weighs_pages_offers_each_at_its_value(view):
 
 
 def test_who_weighs_is_found_inside_of_what_shares_out_the_budget():
-    assert isinstance(weighing(plugins.strategy("champion").policy), PatientIndex)
-    assert weighing(oldest_first) is None
+    assert isinstance(gain_policy(plugins.strategy("champion").policy), PatientIndex)
+    assert gain_policy(oldest_first) is None
 
 
 @pytest.mark.parametrize("name", ["site-sampling", "champion", "uniform"])

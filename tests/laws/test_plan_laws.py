@@ -24,7 +24,6 @@ from halflife.policies.planner import (
     _alike,
     _news,
     _Pool,
-    law,
     taken,
 )
 from halflife.policies.shortlist import USED, Shortlist
@@ -63,8 +62,11 @@ def test_views_are_alike_if_they_are_of_as_many_items_and_one_kind_of_life():
 
 def test_the_law_of_a_view_is_made_of_its_columns_or_of_none():
     view = world(10)
-    assert set(law(view)) == {"shape", "exposure"}
-    assert law(replace(view, survival=GammaSurvival(np.ones(1), np.ones(1)))) is None
+    assert set(survival_columns(view)) == {"shape", "exposure"}
+    assert (
+        survival_columns(replace(view, survival=GammaSurvival(np.ones(1), np.ones(1))))
+        is None
+    )
 
 
 @pytest.mark.parametrize(

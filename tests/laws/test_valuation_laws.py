@@ -14,10 +14,10 @@ from halflife.policies.laws import made_view, unseen_view
 from halflife.policies.valuation import (
     falling,
     freshness_days,
+    gain_policy,
     offered,
     turn_plan,
     valued,
-    weighing,
 )
 
 
@@ -101,8 +101,8 @@ def test_whoever_weighs_offers_what_it_gains_from_and_an_index_everything():
     view, value = view_of(5), np.arange(1.0, 6.0)
     assert offered(Wrapped(Weighs()), view, value, 2).tolist() == [0, 0, 0, 4, 5]
     assert offered(Wrapped(Index()), view, value, 2) is value
-    assert weighing(Wrapped(Wrapped(Weighs()))).__class__ is Weighs
-    assert weighing(None) is None
+    assert gain_policy(Wrapped(Wrapped(Weighs()))).__class__ is Weighs
+    assert gain_policy(None) is None
     mine = offered(InSteps(2), view, value, 3)
     assert mine.tolist() == [2.0, 2.0, 2.0, 0.0, 0.0]  # a later one is worth more
 

@@ -265,7 +265,7 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import judge
     from halflife.engine.groups import by_item
-    from halflife.policies.valuation import weighing
+    from halflife.policies.valuation import gain_policy
 
     with bootstrap.reading(settings) as store:
         if item in {source.name for source in settings.source}:
@@ -278,7 +278,7 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
         source = store.source_of(key) or ""
         judged = judge(store, source, seen.now) if source else None
         rule, choice = rule_of(seen.policy, settings.policy.objective), None
-        if weighing(seen.policy) is not rule:
+        if gain_policy(seen.policy) is not rule:
             day = max(math.ceil(settings.budget.pace), 1)
             choice = find_place(seen.name, seen.plan(day), key, day)
         row = seen.evidence.row(key)

@@ -18,7 +18,7 @@ from halflife.models.quality import item_blocks
 from halflife.policies.champion import PatientIndex
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 from halflife.policies.planner import taken
-from halflife.policies.valuation import weighing
+from halflife.policies.valuation import gain_policy
 
 LATEST = 3650.0  # days; what would be due later than this is never due
 CONFIDENCE = 0.95
@@ -238,7 +238,7 @@ def terms(
 
 def rule_of(policy: object, objective: Objective) -> Index:
     """Return the index that a policy uses; the plain one if it uses none."""
-    rule = weighing(policy)
+    rule = gain_policy(policy)
     return rule if isinstance(rule, Index) else Index(objective)
 
 

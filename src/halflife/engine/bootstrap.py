@@ -47,7 +47,7 @@ from halflife.policies import Policy, Strategy
 from halflife.policies.planner import taken
 from halflife.policies.rounds import InRounds
 from halflife.policies.shortlist import MANY, Shortlist
-from halflife.policies.valuation import turn_plan, valued, weighing
+from halflife.policies.valuation import gain_policy, turn_plan, valued
 from halflife.stores import Store, location
 from halflife.stores.memory import MemoryStore
 from halflife.stores.table_store import TableStore
@@ -203,7 +203,7 @@ class Outlook:
         rng, budget = np.random.default_rng(0), Budget(requests)
         if len(self.evidence) < MANY:
             plan = turn_plan(self.policy, self.view, budget, rng)
-            return plan if weighing(self.policy) else valued(plan, self.view)
+            return plan if gain_policy(self.policy) else valued(plan, self.view)
         few = Shortlist(deepcopy(self.belief), self.policy)
         return few.plan(self.evidence, self.now, self.now, budget, rng)
 

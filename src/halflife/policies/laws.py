@@ -25,7 +25,7 @@ from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.models.poisson import GammaSurvival
 from halflife.policies import Strategy
-from halflife.policies.valuation import offered, weighing
+from halflife.policies.valuation import gain_policy, offered
 
 Law: TypeAlias = Callable[[Strategy], str]
 
@@ -174,7 +174,7 @@ def weighs_pages_finitely(strategy: Strategy) -> str:
 
     A page that is not offered gets no requests: the market would never fetch it.
     """
-    rule = weighing(strategy.policy)
+    rule = gain_policy(strategy.policy)
     if rule is None:  # its offers follow from its plan
         return ""
     for view in (*(made_view(n, n) for n in SIZES), unseen_view(6)):

@@ -1,8 +1,8 @@
-"""The index policy with a memory that saves time and changes nothing.
+"""The index policy with a cache that saves time and does not change plans.
 
-What a look buys never falls while an item waits. So if an item would not be among
-the best even some hours from now, it need not be looked at again before then: only
-those that could be, and those of which something new is known, are weighed anew.
+The gain of a fetch never falls while an item waits. So an item that would not be among
+the best some hours from now can be ignored until then: only candidates, and items with
+new evidence, are evaluated again.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -24,18 +24,18 @@ from halflife.policies.index import Index
 
 Columns: TypeAlias = dict[str, NDArray[np.generic]]
 
-_SLACK = 1.0 - 1e-5  # as floats go, the index may fall by less than that
+_SLACK = 1.0 - 1e-5  # rounding may lower the index by less than that
 
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """The rows that could be among the best for a while.
+    """The candidates: rows that could be among the best for a while.
 
     Attributes:
-        view: What was believed when they were picked.
-        rows: The rows, ascending.
-        least: What every other item buys less than, up to its exposure in ``until``.
-        until: Exposures, one an item.
+        view: The view when they were picked.
+        rows: Whether each row is a candidate.
+        least: An upper bound of the gain of all others, up to the exposures ``until``.
+        until: One exposure per item.
 
     """
 
@@ -46,17 +46,17 @@ class _Pool:
 
 
 class Planner:
-    """Plan as an index policy does, over few items where few can matter.
+    """Plan like an index policy, but evaluate only a few candidates where possible.
 
-    The plan is the one that ``policy`` makes: the few are enough if they use up the
-    budget at gains that nobody else can reach; if not, all are weighed.
+    The plan equals that of ``policy``: the candidates are enough if they use up the
+    budget at gains that no other item can reach; otherwise all items are evaluated.
 
     Args:
-        policy: The policy to follow. With limits on the time between looks, or an
-            extra cost of changes, it is simply called, and so it is where hosts
-            have little room: then the few do not tell.
-        ahead: Days of waiting for which the few are picked.
-        spare: How many times the budget they are to last for.
+        policy: The policy to follow. With a longest interval, an extra cost of
+            changes, or hosts with little room it is simply called: the candidates are
+            not enough then.
+        ahead: Days for which candidates are picked.
+        spare: The number of candidates, as a multiple of the budget.
 
     """
 
@@ -66,7 +66,7 @@ class Planner:
         self.policy = policy or Index()
         self.ahead = ahead
         self.spare = spare
-        self.weighed = 0  # items of which the last plan asked what they buy
+        self.weighed = 0  # items that the last plan evaluated
         self._pool: _Pool | None = None
 
     def __call__(self, view: View, budget: Budget, rng: np.random.Generator) -> Plan:
@@ -85,16 +85,20 @@ class Planner:
 
     def _can_follow(self, view: View) -> bool:
         plain = self.policy.longest == np.inf and self.policy.extra == 0
-        return plain and bool(np.isinf(view.room).all()) and law(view) is not None
+        return (
+            plain
+            and bool(np.isinf(view.room).all())
+            and survival_columns(view) is not None
+        )
 
     def _from_pool(
         self, view: View, budget: Budget, rng: np.random.Generator
     ) -> Plan | None:
-        """Return the plan, or None if the pool cannot tell."""
+        """Return the plan, or None if the candidates are not enough."""
         pool = self._pool
         if pool is None or not _alike(pool.view, view):
             return None
-        rows = np.flatnonzero(pool.rows | _news(pool, view))
+        rows = np.flatnonzero(pool.rows | _is_stale(pool, view))
         if 4 * rows.size > len(view):
             return None
         self.weighed = rows.size
@@ -110,36 +114,36 @@ class Planner:
         return Plan(few.keys, rows[few.rows], few.gain, reason)
 
     def _picked(self, view: View, budget: Budget) -> _Pool:
-        """Return who could be among the best until ``ahead`` days from now."""
+        """Return the items that could be among the best within ``ahead`` days."""
         gain = self.policy.gain(view)
         open_gain = np.where(view.ready & ~view.looked, gain, 0.0)
-        many = int(min(self.spare * max(budget.requests, 1), gain.size))
-        least = float(np.partition(open_gain, -many)[-many])
+        count = int(min(self.spare * max(budget.requests, 1), gain.size))
+        least = float(np.partition(open_gain, -count)[-count])
         until = view.exposure + self.ahead
         later = self.policy.gain(replace(view, exposure=until))
         return _Pool(view, later >= least * _SLACK, least, until)
 
 
-def law(view: View) -> Columns | None:
-    """Return the columns that a view's survival is made of, if it is made of such."""
+def survival_columns(view: View) -> Columns | None:
+    """Return the columns of a view's survival; None if it is not made of columns."""
     return columns(view) or None
 
 
 def _alike(before: View, now: View) -> bool:
-    """Return whether two views are of as many items with the same kind of survival."""
+    """Return whether two views have as many items and the same kind of survival."""
     same_kind = type(before.survival) is type(now.survival)
     return same_kind and len(before) == len(now)
 
 
-def _news(pool: _Pool, view: View) -> Bools:
-    """Return the rows of which what was computed for the pool need not hold."""
-    news: Bools = (view.exposure > pool.until) | (view.held != pool.view.held)
-    news |= view.weight != pool.view.weight
-    news |= view.cost != pool.view.cost
-    before, now = law(pool.view) or {}, law(view) or {}
+def _is_stale(pool: _Pool, view: View) -> Bools:
+    """Return the rows whose bounds in the pool may not hold any more."""
+    stale: Bools = (view.exposure > pool.until) | (view.held != pool.view.held)
+    stale |= view.weight != pool.view.weight
+    stale |= view.cost != pool.view.cost
+    before, now = survival_columns(pool.view) or {}, survival_columns(view) or {}
     for name, column in now.items():
-        news |= column != before[name]
-    return news
+        stale |= column != before[name]
+    return stale
 
 
 def taken(view: View, rows: Ints) -> View:
@@ -154,12 +158,12 @@ def taken(view: View, rows: Ints) -> View:
         view,
         keys=KeySubset(view.keys, rows),
         survival=survival,
-        topics=partial(_filed, view, rows),
+        topics=partial(_topics, view, rows),
         **columns,
     )
 
 
-def _filed(view: View, rows: Ints) -> Categories | None:
+def _topics(view: View, rows: Ints) -> Categories | None:
     """Return the topics of some rows of a view."""
     found = view.topics()
     return None if found is None else found.of_items(rows)

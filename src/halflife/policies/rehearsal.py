@@ -1,9 +1,9 @@
-"""How often a policy fetches each item in the long run, by what is believed now.
+"""The long-run fetch rates of a policy, under the present belief.
 
-A policy may say so itself, by a ``pace`` or a ``schedule``. Any other is rehearsed: it
-plans turn after turn for imagined days. What it fetches is as good as new, all else
-grows older, and whether a fetch finds a change is drawn from what is believed. Rates
-stay as they are, and a rule that keeps dates keeps its present intervals.
+A policy may have a ``pace`` or a ``schedule``. Any other is rehearsed: it plans turn
+after turn in a simulation. Fetched items become fresh, all others grow older, and
+whether a fetch finds a change is drawn from the belief. Rates stay constant, and due
+dates keep their present intervals.
 """
 
 from dataclasses import replace
@@ -19,26 +19,26 @@ from halflife.core.view import View
 from halflife.policies import Policy, Strategy
 from halflife.policies.best_schedule import FRESHEST
 
-TURNS = 16  # in which the requests of one fetch of each item are spent
-ROUNDS = 6  # such fetches of each item; the first half of them is not counted
-ITEMS = 400  # that are rehearsed, where there are more
+TURNS = 16  # turns for the requests of one fetch of each item
+ROUNDS = 6  # such rounds; the first half is not counted
+ITEMS = 400  # most items of a rehearsal
 
 
 def is_rehearsed(strategy: Strategy) -> bool:
-    """Say whether a policy does not say itself how often it fetches items."""
+    """Return whether a policy has neither a pace nor a schedule."""
     return strategy.pace is None and strategy.schedule is None
 
 
 def some_rows(strategy: Strategy, rows: Ints) -> Ints:
-    """Return the rows that stand for all: few of them, if there is a rehearsal."""
+    """Return the rows, or a sample of them for a rehearsal."""
     if not is_rehearsed(strategy) or rows.size <= ITEMS:
         return rows
     return rows[np.linspace(0, rows.size - 1, ITEMS).astype(np.intp)]
 
 
 def long_run(strategy: Strategy, view: View, requests: Floats) -> Floats:
-    """Return the fetches a day of each item, a row for each many requests a day."""
-    if strategy.schedule == FRESHEST:  # many budgets at once are quicker
+    """Return the fetches a day of each item, a row for each of ``requests`` a day."""
+    if strategy.schedule == FRESHEST:  # faster for many budgets at once
         return frequencies(view.rate, requests, weight=view.weight, cost=view.cost)
     if strategy.schedule is not None:
         schedule = strategy.schedule
@@ -50,7 +50,7 @@ def long_run(strategy: Strategy, view: View, requests: Floats) -> Floats:
 
 
 def rehearse(policy: Policy, view: View, requests: float, seed: int = 0) -> Floats:
-    """Return the fetches a day of each item in imagined turns of a policy.
+    """Return the fetches a day of each item in simulated turns of a policy.
 
     >>> from halflife.policies.laws import made_view
     >>> from halflife.policies.simple import oldest_first
@@ -72,7 +72,7 @@ def rehearse(policy: Policy, view: View, requests: float, seed: int = 0) -> Floa
 
 
 def _at_rest(view: View) -> View:
-    """Return the view without what holds for this turn alone."""
+    """Return the view without the state of the present turn."""
     return replace(
         view,
         ready=np.ones(len(view), dtype=np.bool_),
@@ -82,7 +82,7 @@ def _at_rest(view: View) -> View:
 
 
 def _later(view: View, days: float) -> View:
-    """Return what is believed at the next turn, if nobody has looked meanwhile."""
+    """Return the view at the next turn, without fetches in between."""
     return replace(
         view,
         now=view.now + days,
@@ -93,7 +93,7 @@ def _later(view: View, days: float) -> View:
 
 
 def _intervals(view: View, days: float) -> Floats:
-    """Return the days between two looks that dates stand for; none without dates."""
+    """Return the intervals implied by due dates; empty without dates."""
     if not view.due.size:
         return view.due
     with np.errstate(invalid="ignore"):
@@ -104,7 +104,7 @@ def _intervals(view: View, days: float) -> Floats:
 def _turn(
     policy: Policy, view: View, grant: int, interval: Floats, rng: Generator
 ) -> View:
-    """Return the view after a turn in which a policy spent its grant, if it did."""
+    """Return the view after a turn in which a policy spends its grant."""
     left = float(grant)
     while left >= 1.0:
         rows = policy(view, Budget(int(left)), rng).rows
@@ -116,9 +116,9 @@ def _turn(
 
 
 def _fetched(view: View, rows: Ints, interval: Floats, rng: Generator) -> View:
-    """Return the view after looks that found what chance and belief say."""
+    """Return the view after fetches with random outcomes drawn from the belief."""
     alive = view.survival.alive(np.where(view.held, view.exposure, 0.0))[rows]
-    found = rng.random(rows.size) >= alive
+    is_changed = rng.random(rows.size) >= alive
     columns = {
         name: getattr(view, name).copy()
         for name in ("age", "exposure", "doubt", "looks", "changes", "looked")
@@ -127,8 +127,8 @@ def _fetched(view: View, rows: Ints, interval: Floats, rng: Generator) -> View:
     for name in ("age", "exposure", "doubt"):
         columns[name][rows] = 0.0
     columns["looks"][rows] += 1
-    columns["changes"][rows] += found
-    columns["looked"][rows], changed[rows] = True, found
+    columns["changes"][rows] += is_changed
+    columns["looked"][rows], changed[rows] = True, is_changed
     if due.size:
         due[rows] = view.now + interval[rows]
     return replace(view, changed=changed, due=due, **columns)

@@ -1,4 +1,4 @@
-"""Look, learn, look again: a turn's budget spent in several rounds."""
+"""Spend a turn's budget in several rounds, learning in between."""
 
 import math
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.policies import Policy
 
-ROUNDS = 16  # on recorded sites better than 4 or 8; a round more costs a decision more
+ROUNDS = 16  # on recorded sites better than 4 or 8; each costs a decision
 FEW = 4
 
 
 @dataclass(frozen=True, slots=True)
 class InRounds:
-    """A policy that plans a part of each turn at a time.
+    """A policy that plans each turn in rounds.
 
-    What the first looks of a turn show, such as that a site has been rebuilt, then
-    tells where the others go. It costs no request.
+    The first fetches of a turn, for example of a rebuilt site, inform the later ones.
+    This costs no request.
 
     Attributes:
-        policy: Chooses what to ask in a round.
-        rounds: Parts to which a turn's requests are dealt.
-        fewest: Requests in a round, at least, as long as that leaves ``FEW`` rounds:
-            what is asked together goes out together.
+        policy: Plans each round.
+        rounds: The number of rounds of a turn.
+        fewest: Least requests of a round, as long as that leaves ``FEW`` rounds: the
+            requests of a round are sent concurrently.
 
     """
 

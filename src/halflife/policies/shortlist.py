@@ -1,13 +1,13 @@
-"""What to ask next of very many items, decided among few.
+"""Plans for very many items, made from a short list of candidates.
 
-One pass over all items, block by block, finds the few thousand that buy most. For a
-while, decisions are made among these: what a look at each buys is computed anew for
-the moment, what was looked at since is left out. A pass takes tenths of a second for a
-million items and one block of memory; a decision takes a millisecond.
+One pass over all items, block by block, finds the few thousand with the largest gains.
+For a while plans are made from these: their gains are updated, and items fetched since
+are left out. A pass takes tenths of a second for a million items and the memory of one
+block; a decision takes a millisecond.
 
-What is left to chance by it: an item outside the list may come to buy more than the
-last that is taken from it, and what looks teach of others waits for the next pass.
-So passes are made after some minutes, after some looks, and when items become known.
+The approximation: an item outside the list may come to gain more than the last one
+taken from it, and what fetches reveal about other items is used only in the next pass.
+So there is a new pass after some minutes, after some fetches, and after new items.
 """
 
 from dataclasses import replace
@@ -22,26 +22,26 @@ from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.policies import Policy
 from halflife.policies.index import Index
-from halflife.policies.planner import law, taken
+from halflife.policies.planner import survival_columns, taken
 from halflife.policies.rounds import InRounds
 
-MANY = 100_000  # items from which on plans are made among few of them
+MANY = 100_000  # items from which on a short list is used
 BLOCK = 65_536
 SIZE = 4096
-LASTS = 1.0 / 96.0  # days
-USED = 0.25  # share of a list that may be looked at
+LASTS = 1.0 / 96.0  # days between two passes
+USED = 0.25  # share of a list that may be fetched before the next pass
 
 
 class Shortlist:
-    """A belief and a policy, asked for plans among few items.
+    """Makes plans of a policy from a short list of items.
 
     Args:
-        belief: What is believed; if it can tell of some items at a time, a pass takes
-            the memory of a block of them only.
-        policy: Chooses; it must weigh each item by itself, up to what hosts take.
-        size: How many items are in the list, at least; twice the budget, if more.
+        belief: The belief; if it can view some items at a time, a pass needs only the
+            memory of one block.
+        policy: The policy; it must evaluate each item by itself, up to host limits.
+        size: Least items of the list; twice the budget if that is more.
         lasts: Days after which there is a new list.
-        block: Items that are viewed at once.
+        block: Items of a block.
 
     """
 
@@ -61,8 +61,8 @@ class Shortlist:
         self.block = block
         self.passes = 0
         self._chooser = policy.policy if isinstance(policy, InRounds) else policy
-        self._of: Evidence | None = None
-        self._known = 0
+        self._evidence: Evidence | None = None
+        self._count = 0
         self._rows: Ints = np.zeros(0, dtype=np.intp)
         self._view: View | None = None
 
@@ -92,9 +92,13 @@ class Shortlist:
     def _fresh(
         self, evidence: Evidence, now: float, since: float, budget: Budget
     ) -> View | None:
-        """Return the list as it is now, if it is still good enough."""
+        """Return the view of the list now; None if a new pass is needed."""
         kept = self._view
-        if kept is None or self._of is not evidence or self._known != len(evidence):
+        if (
+            kept is None
+            or self._evidence is not evidence
+            or self._count != len(evidence)
+        ):
             return None
         soon = kept.now <= now <= kept.now + self.lasts
         if not soon or 2 * budget.requests > max(self._rows.size, self.size):
@@ -104,20 +108,20 @@ class Shortlist:
         return None if done > USED * self._rows.size else view
 
     def _aged(self, evidence: Evidence, now: float, since: float) -> View:
-        """Return the list's view, brought forward to now."""
+        """Return the view of the list, updated to now."""
         kept, rows = self._view, self._rows
         if kept is None:
             raise RuntimeError("there is no list yet")
-        tried, on = evidence.tried_at[rows], now - kept.now
+        tried, elapsed = evidence.tried_at[rows], now - kept.now
         looked = (tried >= since) & (tried <= now)
         may = ready(evidence.failures[rows], tried, now)
         return replace(
             kept,
             now=now,
-            age=kept.age + on,
-            exposure=kept.exposure + on,
+            age=kept.age + elapsed,
+            exposure=kept.exposure + elapsed,
             looked=looked,
-            # What was looked at since the pass, in an earlier turn, has had its look.
+            # Items fetched since the pass in an earlier turn are done.
             ready=may & (looked | (tried <= kept.now)),
         )
 
@@ -129,9 +133,9 @@ class Shortlist:
         budget: Budget,
         rng: np.random.Generator,
     ) -> View | None:
-        """Make a new list; return a view of all if there can be none."""
+        """Make a new list; return the view of all items if that is not possible."""
         self.passes += 1
-        self._of, self._known, self._view = evidence, len(evidence), None
+        self._evidence, self._count, self._view = evidence, len(evidence), None
         many = Budget(max(self.size, 2 * budget.requests))
         belief = self.belief
         if isinstance(belief, PartialBelief) and belief.learn(evidence, now):
@@ -139,7 +143,7 @@ class Shortlist:
             self._keep(rows, belief.view_rows(evidence, rows, now, since))
             return None
         whole = belief(evidence, now, since)
-        if law(whole) is None:
+        if survival_columns(whole) is None:
             return whole
         found = self._chooser(whole, many, rng)
         rows = np.union1d(found.rows, np.flatnonzero(whole.looked))
@@ -154,23 +158,23 @@ class Shortlist:
         many: Budget,
         rng: np.random.Generator,
     ) -> Ints:
-        """Return the rows that buy most, found block by block; this turn's, too."""
+        """Return the rows with the largest gains, and those of this turn."""
         rows, gain, looked = [], [], []
         chooser = self._chooser
-        nameless = ("",) * self.block  # an index does not go by names: make none
+        nameless = ("",) * self.block  # an index does not use keys: make none
         for start in range(0, len(evidence), self.block):
-            some = np.arange(start, min(start + self.block, len(evidence)))
-            view = belief.view_rows(evidence, some, *moment)
+            block_rows = np.arange(start, min(start + self.block, len(evidence)))
+            view = belief.view_rows(evidence, block_rows, *moment)
             if isinstance(chooser, Index):
-                view = replace(view, keys=nameless[: some.size])
+                view = replace(view, keys=nameless[: block_rows.size])
             found = chooser(view, many, rng)
-            rows.append(some[found.rows])
+            rows.append(block_rows[found.rows])
             gain.append(found.gain)
-            looked.append(some[view.looked])
+            looked.append(block_rows[view.looked])
         row, bought = np.concatenate([*rows, []]), np.concatenate([*gain, []])
         best = np.argsort(-bought, kind="stable")[: many.requests]
-        both = np.concatenate([row[best], *looked])
-        return np.unique(both.astype(np.intp))
+        chosen = np.concatenate([row[best], *looked])
+        return np.unique(chosen.astype(np.intp))
 
     def _keep(self, rows: Ints, view: View) -> None:
         self._rows, self._view = rows, view

@@ -1,4 +1,4 @@
-"""Rules of thumb that every better rule must beat."""
+"""Simple baseline policies."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ _LONG_AGO = 1e9  # days; an item never seen has waited for that long
 
 
 def oldest_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
-    """Look at every item in turn: whatever was left alone the longest."""
+    """Fetch every item in turn: the longest unfetched first."""
     del rng
     waited = np.minimum(view.age, _LONG_AGO)
     return best(view, budget, view.age, waited, lambda row: _unseen(view, row))
@@ -24,23 +24,23 @@ def oldest_first(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
 def oldest_first_by_chance(
     view: View, budget: Budget, rng: np.random.Generator
 ) -> Plan:
-    """Look at every item equally often, evenly spaced, in an order left to chance.
+    """Fetch every item equally often, evenly spaced, in random order.
 
-    Among all ways to give each item the same frequency, even spacing keeps the
-    copy freshest (Coffman, Liu and Weber 1998), so this is uniform at its best.
+    With the same frequency for each item, even spacing keeps the copy freshest
+    (Coffman, Liu and Weber 1998).
     """
     order = rng.permutation(len(view))
-    # Ages in one turn differ by whole turns, so a jitter this small only breaks ties.
+    # Ages in one turn differ by whole turns, so this small jitter only breaks ties.
     waited = np.minimum(view.age, _LONG_AGO)
     age = waited * (1.0 + 1e-9 * order / max(len(view), 1))
     return best(view, budget, age, waited, lambda row: _unseen(view, row))
 
 
 def most_missed(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
-    """Look at items in proportion to how often they change.
+    """Fetch items in proportion to their change rates.
 
-    The intuitive rule, and a bad one: it spends most requests on items that no
-    budget can keep fresh. Cho and Garcia-Molina, TODS 2003, s. 5.
+    Intuitive, but bad: it spends most requests on items that no budget can keep fresh.
+    Cho and Garcia-Molina, TODS 2003, s. 5.
     """
     del rng
     missed = view.rate * np.minimum(view.age, _LONG_AGO)
@@ -54,9 +54,9 @@ def most_missed(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
 
 
 def heaviest_unseen(view: View, budget: Budget, rng: np.random.Generator) -> Plan:
-    """Look at items in proportion to how much they matter, evenly spaced.
+    """Fetch items in proportion to their weights, evenly spaced.
 
-    The best rule if weight / rate were the same for all (Kolobov et al., "Optimal
+    Optimal if weight / rate were the same for all (Kolobov et al., "Optimal
     freshness crawl under politeness constraints", SIGIR 2019).
     """
     del rng
@@ -65,17 +65,17 @@ def heaviest_unseen(view: View, budget: Budget, rng: np.random.Generator) -> Pla
 
 
 def equally(view: View) -> Floats:
-    """Return that every item is looked at equally often."""
+    """Return the same rate for every item."""
     return np.ones(len(view))
 
 
 def by_rate(view: View) -> Floats:
-    """Return that items are looked at as often as they change."""
+    """Return fetch rates in proportion to change rates."""
     return view.rate
 
 
 def by_weight(view: View) -> Floats:
-    """Return that items are looked at as often as they matter."""
+    """Return fetch rates in proportion to weights."""
     return view.weight
 
 
@@ -88,27 +88,27 @@ def _unseen(view: View, row: int) -> str:
 round_robin = Strategy(
     oldest_first,
     PlainRates,
-    "Look at every page in turn, whatever it does.",
+    "Fetch every page in turn.",
     "sampling with correlation, s. 2.1",
     pace=equally,
 )
 uniform = Strategy(
     oldest_first_by_chance,
     PlainRates,
-    "Look at every page equally often.",
+    "Fetch every page equally often.",
     "Coffman, Liu and Weber 1998",
     pace=equally,
 )
 proportional = Strategy(
     most_missed,
-    about="Look at pages as often as they change; intuitive, and bad.",
+    about="Fetch pages in proportion to their change rates; intuitive, but bad.",
     paper="Cho and Garcia-Molina 2003, TODS, s. 5",
     pace=by_rate,
 )
 weight_proportional = Strategy(
     heaviest_unseen,
     PlainRates,
-    "Look at pages as often as they matter.",
+    "Fetch pages in proportion to their weights.",
     "Kolobov et al. 2019, SIGIR",
     pace=by_weight,
 )

@@ -1,4 +1,4 @@
-"""Pages that come before all others: maps that are due, links never read, news."""
+"""Urgent pages that come before all others: due maps, unread links, announcements."""
 
 from dataclasses import dataclass, replace
 
@@ -14,12 +14,12 @@ from halflife.policies.rounds import InRounds
 
 @dataclass(frozen=True, slots=True)
 class UrgentFirst:
-    """A policy that begins with some pages, each of them once.
+    """A policy that starts with urgent pages, each of them once.
 
     Attributes:
-        policy: What decides about the rest.
-        keys: The pages that are still to be fetched; others may add to them.
-        why: Why these come first.
+        policy: The policy for the other pages.
+        keys: The urgent pages that remain; callers may add more.
+        why: The reason why they come first.
 
     """
 
@@ -30,8 +30,8 @@ class UrgentFirst:
     def __call__(self, view: View, budget: Budget, rng: Generator) -> Plan:
         """Return the next requests, best first, costing at most ``budget``."""
         if self.keys:
-            mine = [i for i, key in enumerate(view.keys) if key in self.keys]
-            rows = np.array(mine, dtype=np.intp)
+            urgent = [i for i, key in enumerate(view.keys) if key in self.keys]
+            rows = np.array(urgent, dtype=np.intp)
             rows = rows[view.ready[rows] & ~view.looked[rows]][: budget.requests]
             keys = tuple(view.keys[row] for row in rows.tolist())
             self.keys.difference_update(keys)
@@ -41,7 +41,7 @@ class UrgentFirst:
 
 
 def urgent_first(inner: Policy, keys: set[str], why: str) -> Policy:
-    """Return a policy that begins with ``keys``, in the rounds of the inner one."""
+    """Return a policy that starts with ``keys``, in the rounds of the inner one."""
     if isinstance(inner, InRounds):
         return replace(inner, policy=UrgentFirst(inner.policy, keys, why))
     return UrgentFirst(inner, keys, why)

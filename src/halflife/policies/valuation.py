@@ -1,9 +1,9 @@
-"""What the next requests buy at pages, under the policy that would spend them.
+"""The value of the next requests to pages, under their policy.
 
-A policy chooses; what its choice is worth is told in one currency, days of freshness,
-so that it can be weighed against what other sources offer. A policy that weighs every
-item by itself (``Weighing``) may come to fetch any of them. Any other is asked for its
-plan: what it picks is offered in the order in which it picks it, and nothing else.
+The value of a policy's choices is computed in days of freshness, so that it can be
+compared with the offers of other sources. A policy with a gain for every item
+(``GainPolicy``) may fetch any of them. Of any other policy only the items of its plan
+are offered, in the order of the plan.
 """
 
 from dataclasses import replace
@@ -21,32 +21,32 @@ from halflife.policies import Policy
 from halflife.policies.champion import PATIENCE
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
 
-_ROUNDING = 1e-9  # by which a gain may exceed the one before it and still be no larger
+_ROUNDING = 1e-9  # relative tolerance in comparisons of gains
 
 
 @runtime_checkable
-class Weighing(Protocol):
-    """A policy that says what a fetch of each item buys, item by item."""
+class GainPolicy(Protocol):
+    """A policy with a gain of a fetch for each item."""
 
     def gain(self, view: View) -> Floats:
-        """Return what a fetch of each item would buy now, per request."""
+        """Return the gain of a fetch of each item now, per request."""
         ...
 
 
-def weighing(policy: object) -> Weighing | None:
-    """Return the policy that weighs items, inside of what shares out its budget.
+def gain_policy(policy: object) -> GainPolicy | None:
+    """Return the policy with gains inside of wrappers that share its budget.
 
-    None if the policy does not weigh them one by one.
+    None if the policy has no gains.
     """
-    while policy is not None and not isinstance(policy, Weighing):
+    while policy is not None and not isinstance(policy, GainPolicy):
         policy = getattr(policy, "policy", None)
     return policy
 
 
 def freshness_days(view: View) -> Floats:
-    """Return what a fetch of each item buys now, in days of freshness, unweighted.
+    """Return the unweighted value of a fetch of each item now, in days of freshness.
 
-    With a little patience, as the champion has it: no page is left for ever.
+    With the champion's patience, so that every page has some value.
     """
     gain = np.empty(len(view))
     for at, some in item_blocks(view):
@@ -58,28 +58,28 @@ def freshness_days(view: View) -> Floats:
 def turn_plan(
     policy: Policy, view: View, budget: Budget, rng: np.random.Generator
 ) -> Plan:
-    """Return all that a policy would ask for in a turn, if nothing new came of it.
+    """Return all that a policy would plan in a turn, if its fetches showed nothing new.
 
-    A policy that looks at a sample first plans that alone, and is called again when it
-    was fetched. Here it is called again as if its items had been tried and had shown
-    nothing: what it would do then is the best guess at the rest of the turn.
+    A policy that samples first plans only the sample, and is called again after it was
+    fetched. Here it is called again as if the sample had shown nothing: that is the
+    best guess of the rest of the turn.
     """
-    plan = whole = policy(view, budget, rng)
+    plan = total = policy(view, budget, rng)
     left = budget.requests - float(view.cost[plan.rows].sum())
     while len(plan) and left >= 1:
         view = _tried(view, plan.rows)
         plan = policy(view, Budget(int(left)), rng)
         if not len(plan):
             break
-        whole = _after(whole, plan)
+        total = _after(total, plan)
         left -= float(view.cost[plan.rows].sum())
-    return whole
+    return total
 
 
 def valued(plan: Plan, view: View) -> Plan:
-    """Return a plan whose gains are what its fetches buy in days of freshness.
+    """Return a plan whose gains are the values of its fetches in days of freshness.
 
-    By weight and per request, as the gains of an index are.
+    Weighted and per request, like the gains of an index.
     """
     rows = plan.rows
     days = np.minimum(freshness_days(view)[rows], NEVER_SEEN_DAYS)
@@ -87,13 +87,13 @@ def valued(plan: Plan, view: View) -> Plan:
 
 
 def offered(policy: Policy, view: View, value: Floats, requests: int) -> Floats:
-    """Return what each item offers of its value, under a policy and its next requests.
+    """Return the value of each item that a policy with these requests would realise.
 
-    The k-th item of the plan can be had only with those before it. So what is offered
-    falls along the plan: where a later item is worth more, both offer their mean.
+    The k-th item of a plan is available only with those before it. So offered values
+    fall along the plan: where a later item has a higher value, both offer their mean.
     """
-    rule = weighing(policy)
-    if isinstance(rule, Index):  # it gains wherever freshness does
+    rule = gain_policy(policy)
+    if isinstance(rule, Index):  # its gain is positive wherever that of freshness is
         return value
     if rule is not None:
         return np.where(rule.gain(view) > 0, value, 0.0)
@@ -104,37 +104,37 @@ def offered(policy: Policy, view: View, value: Floats, requests: int) -> Floats:
 
 
 def falling(value: Floats, cost: Floats) -> Floats:
-    """Return values that fall, per cost, along an order that must be kept.
+    """Return values per cost made non-increasing along a fixed order.
 
-    Neighbours out of order share what they are worth by their costs, as often as it
-    takes: the slopes of the least concave curve above the running sum of the values.
+    Adjacent items out of order are pooled, repeatedly: the results are the slopes of
+    the concave hull of the running sum of the values.
 
     >>> falling(np.array([1.0, 3.0, 1.0]), np.ones(3))
     array([2., 2., 1.])
     """
     if not value.size:
         return np.zeros(0)
-    blocks: list[tuple[float, float, int]] = []  # value, cost, and from which item on
+    blocks: list[tuple[float, float, int]] = []  # value, cost, and first item
     for i, (worth, price) in enumerate(zip(value.tolist(), cost.tolist(), strict=True)):
         block = (worth, max(price, 1e-12), i)
         while blocks and _exceeds(block, blocks[-1]):
             before = blocks.pop()
             block = (before[0] + block[0], before[1] + block[1], before[2])
         blocks.append(block)
-    found = value.astype(np.float64).copy()
+    pooled = value.astype(np.float64).copy()
     ends = [*(start for _, _, start in blocks[1:]), value.size]
     for (worth, price, start), end in zip(blocks, ends, strict=True):
         if end - start > 1:
-            found[start:end] = worth / price * cost[start:end]
-    return found
+            pooled[start:end] = worth / price * cost[start:end]
+    return pooled
 
 
-def _exceeds(one: tuple[float, float, int], before: tuple[float, float, int]) -> bool:
-    return one[0] / one[1] > before[0] / before[1] * (1.0 + _ROUNDING)
+def _exceeds(block: tuple[float, float, int], before: tuple[float, float, int]) -> bool:
+    return block[0] / block[1] > before[0] / before[1] * (1.0 + _ROUNDING)
 
 
 def _tried(view: View, rows: Ints) -> View:
-    """Return the view after items were tried, and showed nothing that could be used."""
+    """Return the view after fetches of items that showed nothing."""
     done: Bools = np.zeros(len(view), dtype=np.bool_)
     done[rows] = True
     return replace(view, looked=view.looked | done, ready=view.ready & ~done)

@@ -1,8 +1,8 @@
-"""The best intervals for copies that survive after Weibull.
+"""The optimal intervals for copies with Weibull survival.
 
 Ipeirotis, Ntoulas, Cho and Gravano, "Modeling and managing changes in text
 databases", TODS 2007, Eq. 4: with S(t) = exp(-rate t**shape) the Lagrangian optimum
-looks every T with weight times (integral of S - T S(T)) the same for all.
+has intervals T with weight times (integral of S - T S(T)) the same for all items.
 """
 
 from halflife.allocation import allocate
@@ -15,7 +15,7 @@ from halflife.policies.dates import due_first
 
 
 def best_intervals(view: View, budget: float) -> Floats:
-    """Return the looks a day that keep most copies current."""
+    """Return the fetches a day that keep most copies current."""
     rate, shape = view.rate, 1.0
     if isinstance(view.survival, Weibull):
         rate, shape = view.survival.rate, view.survival.shape
@@ -26,14 +26,14 @@ def best_intervals(view: View, budget: float) -> Floats:
 
 
 def scheduled(shape: float | None = None) -> Scheduled:
-    """Return the belief in one shape for all, learned unless it is given."""
+    """Return the belief with one shape for all items, learned unless it is given."""
     return Scheduled(best_intervals, WeibullBelief(shape))
 
 
 weibull = Strategy(
     due_first,
     scheduled,
-    "The best intervals if copies survive after Weibull, its shape learned.",
+    "The best intervals for Weibull survival with a learned shape.",
     "Ipeirotis et al. 2007, TODS, Eq. 4",
     schedule=best_intervals,
 )

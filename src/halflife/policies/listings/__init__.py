@@ -1,8 +1,8 @@
-"""Rules that say when a listing is fetched.
+"""Policies that choose when a listing is fetched.
 
-A policy of listings either has a schedule, which says by when the next fetch is due,
-whatever it buys; or it leaves that to the market, and at most says what a fetch buys.
-Both are pure: they see the history, and what the settings ask for.
+A policy of listings either has a schedule, which returns when the next fetch is due,
+whatever its gain; or the market decides, by a gain that the policy may define. Both are
+pure functions of the history and the settings.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ from halflife.policies.listings.schedules import GroupSchedule, Schedule
 
 @dataclass(frozen=True, slots=True)
 class ListingTerms:
-    """What the settings of a listing ask for.
+    """The settings of a listing that policies use.
 
     Attributes:
         recall: The recall to keep.
-        confidence: How sure to be of it, one-sided.
-        weight: What the listing counts for beside other sources.
+        confidence: The one-sided confidence of it.
+        weight: The weight of the listing among sources.
         cost: Requests of a full fetch.
-        group: The attribute by which its objects are grouped; empty if none is named.
-        longest: Days between two fetches, at most; ``inf`` if the settings name none.
+        group: The attribute by which its objects are grouped; empty if none is set.
+        longest: Most days between two fetches; ``inf`` if not set.
 
     """
 
@@ -40,24 +40,24 @@ class ListingTerms:
 
 
 Gain: TypeAlias = Callable[[Collection, Floats, ListingTerms], Floats]
-"""What a fetch so many days after the last buys, in quality-days per unit of weight."""
+"""The gain of a fetch so many days after the last, in quality-days per weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListingPolicy:
-    """When a listing is fetched; what a name in ``halflife.policies.listing`` means.
+    """A policy of listings; what a name in ``halflife.policies.listing`` stands for.
 
     Attributes:
-        about: What it does, in one line; shown by ``halflife policies``.
-        paper: Where it was published; empty if it is ours.
+        about: A description in one line; shown by ``halflife policies``.
+        paper: The publication; empty if it is ours.
         schedule: Makes the schedule of a listing; None if the market decides.
         groups: Makes the schedules of its groups, for a listing whose groups can be
-            fetched one by one; None if it has one for all of it.
-        gain: What a fetch buys where the market decides; None: what the default
-            forecast says.
-        foresees: Whether the schedule forecasts. Then it may look no further ahead
-            than the listing was watched, nor further than a week or the longest
-            interval of the settings: what is believed must be checked now and then.
+            fetched separately; None if it has one schedule for all.
+        gain: The gain of a fetch where the market decides; None: that of the default
+            forecast.
+        foresees: Whether the schedule forecasts. Its intervals are then limited to the
+            days of history, and to a week or the longest interval of the settings,
+            because beliefs must be checked.
 
     """
 
@@ -71,7 +71,7 @@ class ListingPolicy:
     def due(self, known: Collection, terms: ListingTerms) -> float:
         """Return the moment by which to fetch, in days.
 
-        0 if it was never fetched whole, ``inf`` if the market decides.
+        0 if it was never fetched completely, ``inf`` if the market decides.
         """
         if self.schedule is None:
             return inf
@@ -82,7 +82,7 @@ class ListingPolicy:
         return last + self.bounded(known, days, terms)
 
     def bounded(self, known: Collection, days: float, terms: ListingTerms) -> float:
-        """Return days until the next fetch, within what may be foreseen."""
+        """Return days until the next fetch, limited to what can be forecast."""
         if self.foresees:
             watched = max(last_fetch(known) - float(known.looks[0]), FIRST)
             most = terms.longest if terms.longest < inf else LATEST

@@ -1,4 +1,4 @@
-"""When each group of a listing is due, where groups can be fetched one by one."""
+"""When each group of a listing is due, where groups can be fetched separately."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,17 +11,17 @@ from halflife.policies.listings import ListingPolicy, ListingTerms
 from halflife.policies.listings.pace import last_fetch
 from halflife.policies.listings.schedules import group_column
 
-REMEMBERED = 100  # fetches of one group that whoever keeps them need not exceed
+REMEMBERED = 100  # most fetches of one group that are stored
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDue:
-    """A group of objects that decay alike.
+    """A group of objects with similar decay.
 
     Attributes:
-        values: The values of the attribute that its objects have; empty text for
-            objects that have none.
-        size: Objects of it that the last fetch showed.
+        values: The attribute values of its objects; an empty text for objects without
+            a value.
+        size: Its objects in the last fetch.
         last: When all of it was fetched last, in days.
         due: When it is to be fetched again.
 
@@ -40,11 +40,11 @@ def group_dues(
     groups: Sequence[tuple[str, ...]],
     fetched: Mapping[str, Sequence[float]],
 ) -> tuple[GroupDue, ...]:
-    """Return when each group is due; nothing if the policy has one schedule for all.
+    """Return when each group is due; empty if the policy has one schedule for all.
 
-    ``groups`` are those of the policy, by their values, ``fetched`` the moments at
-    which single values were fetched. A group was seen whole when all of the listing
-    was, and when all its values were fetched together.
+    ``groups`` are those of the policy, by their values; ``fetched`` has the times at
+    which single values were fetched. A group was fetched completely when the whole
+    listing was, and when all its values were fetched together.
     """
     if policy.groups is None or not known.looks.size:
         return ()
@@ -61,10 +61,10 @@ def group_dues(
 
 
 def _looks(part: Collection, fetched: Sequence[Sequence[float]]) -> Floats:
-    """Return when a group was seen whole.
+    """Return when a group was fetched completely.
 
-    Where the oldest fetches of a value are forgotten, what was before these is left
-    out: a gap in which nobody seems to have looked would tell of too few changes.
+    Times before the oldest stored fetch of a value are left out: missing fetches would
+    look like a long interval with too few changes.
     """
     together = sorted(set.intersection(*(set(times) for times in fetched)))
     since = max(

@@ -17,7 +17,7 @@ from halflife.policies.listings.schedules import (
 )
 
 PAPER = "quality-aware repositories"
-USUAL_DAYS = 1.0  # between two fetches at fixed intervals if the settings name none
+USUAL_DAYS = 1.0  # interval if the settings have none
 
 
 def _by_model(model: str, terms: ListingTerms) -> Schedule:
@@ -46,11 +46,10 @@ def _paced_gain(known: Collection, ages: Floats, terms: ListingTerms) -> Floats:
 
 
 market_price = ListingPolicy(
-    "fetch when what a fetch buys, by the default forecast, reaches the market's price"
+    "fetch when its gain, by the default forecast, reaches the market's price"
 )
 priced = ListingPolicy(
-    "fetch when what a fetch buys, by the rates of the last 45 days, reaches the "
-    "market's price",
+    "fetch when its gain, by the rates of the last 45 days, reaches the market's price",
     gain=_paced_gain,
 )
 threshold = ListingPolicy(
@@ -86,14 +85,14 @@ threshold_paced = ListingPolicy(
     schedule=_paced,
 )
 threshold_groups = ListingPolicy(
-    "threshold for each group of objects that decay alike; groups are fetched apart "
+    "threshold for each group of objects with similar decay; groups are fetched apart "
     "where group_request says how, else the first one due decides",
     f"{PAPER}, s. 5 and 6.2",
     _grouped,
     groups=_grouped,
 )
 interval = ListingPolicy(
-    "fetch every max_interval; once a day if the settings name none",
+    "fetch every max_interval; once a day without that setting",
     schedule=_fixed,
     foresees=False,
 )

@@ -1,4 +1,4 @@
-"""How fast a listing changes, by two rates, and what follows for its copy."""
+"""The rates at which a listing changes, and the quality of its copy."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -14,16 +14,16 @@ _STEPS = 400
 
 
 class TurnoverPace(NamedTuple):
-    """How fast a set changes; rates per day.
+    """The rates at which a set changes, per day.
 
     Attributes:
-        size: Objects held at the last look.
+        size: Objects at the last fetch.
         gone: Ends per object.
         come: Arrivals.
-        ends: How many ends the rates were learned from.
-        arrivals: How many arrivals.
-        gone_spread: Variance of ends over binomial, at least 1.
-        come_spread: Variance of arrivals over Poisson, at least 1.
+        ends: The number of observed ends.
+        arrivals: The number of observed arrivals.
+        gone_spread: Variance of ends relative to the binomial, at least 1.
+        come_spread: Variance of arrivals relative to Poisson, at least 1.
 
     """
 
@@ -37,12 +37,12 @@ class TurnoverPace(NamedTuple):
 
 
 def pace(known: Collection, window: float = 45.0) -> TurnoverPace:
-    """Return how fast the source changed between the looks of the last days.
+    """Return the rates of change between the fetches of the last days.
 
     Over a gap g that k of n objects outlasted, ``gone`` is -ln(k/n)/g, weighted by
-    n g. An object that comes and goes within a gap is not seen, so the arrivals of
-    a gap are those seen times x / (1 - exp(-x)), x = gone g. Half an end, of one
-    object more, and half an arrival are added: what did not happen yet still may.
+    n g. An object that comes and goes within a gap is not seen, so the arrivals of a
+    gap are the observed ones times x / (1 - exp(-x)), x = gone g. Half an end of one
+    more object and half an arrival are added as a prior.
     """
     size, ends, news, gap = _gaps(known, window)
     held = float(size[-1]) if size.size else 0.0
@@ -69,7 +69,7 @@ def pace(known: Collection, window: float = 45.0) -> TurnoverPace:
 
 
 def _gaps(known: Collection, window: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return sizes at the last looks; ends, arrivals and days between them."""
+    """Return sizes at the last fetches; ends, arrivals and days between them."""
     looks, lives = known.looks, known.lives
     first = np.searchsorted(looks, lives.first_seen)
     gone = np.searchsorted(looks, lives.gone_by)
@@ -89,18 +89,18 @@ def _spread(seen: Floats, mean: Floats, variance: Floats) -> float:
     if count < 3:
         return 1.0
     squares = (seen - mean)[there] ** 2
-    # in proportion to what is expected, so that quiet gaps do not rule
+    # weighted by the expected counts, so that quiet gaps do not dominate
     spread = squares.sum() / variance[there].sum() * count / (count - 1)
     return max(float(spread), 1.0)
 
 
 def expected(paced: TurnoverPace, ahead: Floats, measure: Measure) -> Floats:
-    """Return the expected quality so many days after the last look.
+    """Return the expected quality so many days after the last fetch.
 
     precision = exp(-a t). With k = n exp(-a t) objects kept of n and
-    m (1 - exp(-a t)) / a new ones of m a day, s in all, recall is k / s: papers/000,
-    s. 3.3. Where few are left, both counts are Poisson, and of nothing nothing is
-    missed: then its mean is exactly k/s (1 - exp(-s)) + exp(-s).
+    m (1 - exp(-a t)) / a new ones at m a day, s in all, recall is k / s: papers/000,
+    s. 3.3. With small counts, both are Poisson, and the recall of an empty set is 1:
+    then the mean is exactly k/s (1 - exp(-s)) + exp(-s).
     """
     kept, new = _kept_and_new(paced, ahead)
     if measure == "precision":
@@ -114,10 +114,10 @@ def expected(paced: TurnoverPace, ahead: Floats, measure: Measure) -> Floats:
 def lower(
     paced: TurnoverPace, ahead: Floats, measure: Measure, confidence: float
 ) -> Floats:
-    """Return the one-sided lower bound of the quality, by the delta method.
+    """Return the one-sided lower bound of the quality by the delta method.
 
-    The variances are those of the objects that last (binomial) and of those that
-    come (Poisson), widened by how bursty each was, and of the two rates.
+    The variances are those of surviving objects (binomial) and of new ones (Poisson),
+    scaled by their overdispersion, and of the two rates.
     """
     z = float(lazy_scipy.ndtri(confidence))
     kept, new = _kept_and_new(paced, ahead)
@@ -145,7 +145,7 @@ def worth(paced: TurnoverPace, ahead: Floats, measure: Measure) -> Floats:
 
 
 def worth_at(paced: TurnoverPace, ages: Floats, measure: Measure) -> Floats:
-    """Return the same at any ages, in any order."""
+    """Return the worth at any ages, in any order."""
     ahead = moments(paced)
     times, found = np.r_[0.0, ahead], np.r_[0.0, worth(paced, ahead, measure)]
     return np.interp(ages, times, found)
@@ -157,12 +157,12 @@ def _kept_and_new(paced: TurnoverPace, ahead: Floats) -> tuple[Floats, Floats]:
 
 
 def moments(paced: TurnoverPace) -> Floats:
-    """Return moments from very soon to very late for such a pace, in days."""
+    """Return times from very short to very long for a pace, in days."""
     turnover = paced.gone + paced.come / max(paced.size, 1.0)
     quick = min(1e-3 / max(turnover, 1e-6), FARTHEST / 10.0)
     return np.geomspace(quick, FARTHEST, _STEPS)
 
 
 def last_fetch(known: Collection) -> float:
-    """Return when a listing was last fetched whole; 0 if never."""
+    """Return when a listing was last fetched completely; 0 if never."""
     return float(known.looks[-1]) if known.looks.size else 0.0

@@ -1,7 +1,7 @@
-"""When to fetch a whole listing again, as the paper's schedules have it.
+"""The paper's schedules for full fetches of a listing.
 
-A schedule is asked right after a fetch. It sees the listing through the fetches that
-were made and says by when the next is due. It knows neither clock nor budget.
+A schedule is called right after a fetch. From the history of fetches it returns when
+the next one is due, without clock and budget.
 """
 
 from abc import ABC, abstractmethod
@@ -30,31 +30,30 @@ from halflife.policies.listings.pace import (
     worth,
 )
 
-COARSE, FINE = 48, 12  # moments at which a bound is worked out, and between two
-GROUPS = 4  # groups of objects with schedules of their own, at most
+COARSE, FINE = 48, 12  # times at which a bound is computed, and between two of them
+GROUPS = 4  # most groups of objects with their own schedules
 
 
 class Schedule(Protocol):
-    """Anything that says when a listing is due."""
+    """A schedule of a listing."""
 
     def __call__(self, known: Collection) -> float:
-        """Return the moment by which to fetch again, given what fetches showed."""
+        """Return the time of the next fetch, given the history."""
         ...
 
 
 class GroupSchedule(Protocol):
-    """Anything that has a schedule for each group of a listing's objects."""
+    """A schedule for each group of a listing's objects."""
 
     def groups(self, known: Collection) -> list[tuple[str, ...]]:
-        """Return the groups, each by the values of the attribute that it has.
+        """Return the groups, each by its values of the attribute.
 
-        It goes by what the last full fetch showed: what single groups showed later
-        changes nothing.
+        Only full fetches count, not later fetches of single groups.
         """
         ...
 
     def holds_part(self, part: Collection) -> float:
-        """Return for how many days a group need not be fetched."""
+        """Return the days for which a group need not be fetched."""
         ...
 
 
@@ -64,12 +63,12 @@ class LevelSchedule(ABC):
     __slots__ = ()
 
     def __call__(self, known: Collection) -> float:
-        """Return the moment by which to fetch again."""
+        """Return the time of the next fetch."""
         return last_fetch(known) + self.holds(known)
 
     @abstractmethod
     def holds(self, known: Collection) -> float:
-        """Return for how many days the bound stays at or above the level."""
+        """Return the days for which the bound stays at or above the level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class FixedInterval:
     days: float
 
     def __call__(self, known: Collection) -> float:
-        """Return the moment by which to fetch again."""
+        """Return the time of the next fetch."""
         return last_fetch(known) + self.days
 
 
@@ -88,13 +87,13 @@ class Threshold(LevelSchedule):
     """Fetch just before the lower bound of the default forecast falls below a level.
 
     Papers/000, s. 6.2, with the pooled forecast (``models.setquality``) in place of the
-    paper's. It is made anew after each fetch, so the schedule adapts; with
-    ``FixedInterval`` of what it says once, it is static.
+    paper's. It is computed after each fetch, so the schedule adapts; its first interval
+    in a ``FixedInterval`` is the static schedule.
 
     Attributes:
         level: The quality to keep.
-        measure: Of what.
-        confidence: How sure to be of it at the end of a cycle, one-sided.
+        measure: The measure of quality.
+        confidence: The one-sided confidence at the end of a cycle.
 
     """
 
@@ -103,7 +102,7 @@ class Threshold(LevelSchedule):
     confidence: float = 0.95
 
     def holds(self, known: Collection) -> float:
-        """Return for how many days the bound stays at or above the level."""
+        """Return the days for which the bound stays at or above the level."""
         now = last_fetch(known)
         days = days_until_below(known, now, self.measure, self.level, self.confidence)
         return FARTHEST if days is None else days
@@ -114,17 +113,17 @@ class ModelThreshold(LevelSchedule):
     """Fetch just before the lower bound of one of the paper's models falls below.
 
     Papers/000, s. 6.2. ``exponential`` is the static model of s. 3: one rate of ends
-    and one of arrivals, learned from all that was seen, with bounds by the delta
+    and one of arrivals, learned from the whole history, with bounds by the delta
     method. ``static-ar``, ``adaptive-ar``, ``kalman-ar`` and ``chosen-ar`` are
-    autoregressions on the decay of s. 4: coefficients of the first 30 days that stay,
-    that each fetch corrects (eqs. 6 and 7), that a Kalman filter follows, or whichever
-    of these erred least so far.
+    autoregressions on the decay of s. 4: with constant coefficients of the first 30
+    days, corrected at each fetch (eqs. 6 and 7), tracked by a Kalman filter, or the one
+    with the least error so far.
 
     Attributes:
         model: Its name in ``models.experts``.
         level: The quality to keep.
-        measure: Of what.
-        confidence: How sure to be of it at the end of a cycle, one-sided.
+        measure: The measure of quality.
+        confidence: The one-sided confidence at the end of a cycle.
 
     """
 
@@ -134,24 +133,24 @@ class ModelThreshold(LevelSchedule):
     confidence: float = 0.95
 
     def holds(self, known: Collection) -> float:
-        """Return for how many days the bound stays at or above the level."""
+        """Return the days for which the bound stays at or above the level."""
         census = Census.of(known)
         if census.looks.size < 2 or census.size[-1] == 0:
             return FARTHEST
         experts = Experts(census)
 
         def low(ahead: Floats) -> Floats:
-            wanted = self.measure, self.confidence
-            return lower_bounds(experts, self.model, ahead, *wanted)
+            bound = self.measure, self.confidence
+            return lower_bounds(experts, self.model, ahead, *bound)
 
         first = min(census.step / 16.0, 1.0)
         return _crossing(low, np.geomspace(first, FARTHEST, COARSE), self.level)
 
 
 def _crossing(low: Callable[[Floats], Floats], ahead: Floats, level: float) -> float:
-    """Return when a curve that begins at 1 first falls below a level.
+    """Return when a curve that starts at 1 first falls below a level.
 
-    Between the two moments where it does it is worked out again, and then a line.
+    Between the two times where it does it is computed again, then interpolated.
     """
     below = np.flatnonzero(low(ahead) < level)
     if not below.size:
@@ -167,16 +166,16 @@ def _crossing(low: Callable[[Floats], Floats], ahead: Floats, level: float) -> f
 
 @dataclass(frozen=True, slots=True)
 class PacedThreshold(LevelSchedule):
-    """The same by two rates: ends per object and arrivals, of the last days.
+    """The threshold with two rates of the last days: ends per object and arrivals.
 
-    Cheaper by far than the default forecast, and the paper's model of s. 3 with
-    bounds widened by how bursty the source was.
+    Much cheaper than the default forecast: the paper's model of s. 3 with bounds
+    widened by overdispersion.
 
     Attributes:
         level: The quality to keep.
-        measure: Of what.
-        confidence: How sure to be of it at the end of a cycle, one-sided.
-        window: How far back to learn from, in days.
+        measure: The measure of quality.
+        confidence: The one-sided confidence at the end of a cycle.
+        window: The days of history to learn from.
 
     """
 
@@ -186,7 +185,7 @@ class PacedThreshold(LevelSchedule):
     window: float = 45.0
 
     def holds(self, known: Collection) -> float:
-        """Return for how many days the bound stays at or above the level."""
+        """Return the days for which the bound stays at or above the level."""
         paced = pace(known, self.window)
         ahead = moments(paced)
         low = lower(paced, ahead, self.measure, self.confidence)
@@ -196,17 +195,17 @@ class PacedThreshold(LevelSchedule):
 
 @dataclass(frozen=True, slots=True)
 class GroupThreshold(LevelSchedule):
-    """Fetch when the first of the groups of objects that decay alike is due.
+    """Fetch when the first of the groups of objects with similar decay is due.
 
-    Papers/000, s. 5 and 6.2: objects are parted by an attribute into groups of one rate
+    Papers/000, s. 5 and 6.2: an attribute splits objects into groups with one rate
     each, and every group has the schedule of the static model on its own history. Where
-    a listing can only be fetched whole, the group that is due first decides.
+    a listing can only be fetched completely, the group that is due first decides.
 
     Attributes:
-        group: The attribute; if it is empty, every one that may part objects.
+        group: The attribute; if empty, every one that may split objects.
         level: The quality to keep in each group.
-        measure: Of what.
-        confidence: How sure to be of it at the end of a cycle, one-sided.
+        measure: The measure of quality.
+        confidence: The one-sided confidence at the end of a cycle.
 
     """
 
@@ -216,27 +215,26 @@ class GroupThreshold(LevelSchedule):
     confidence: float = 0.95
 
     def holds(self, known: Collection) -> float:
-        """Return for how many days the bound of every group stays above the level."""
+        """Return the days for which the bound of every group stays above the level."""
         holds = (self.holds_part(part) for part in self.parts(known))
         return min(holds, default=FARTHEST)
 
     def holds_part(self, part: Collection) -> float:
-        """Return for how many days the bound of a group stays above the level."""
+        """Return the days for which the bound of a group stays above the level."""
         rule = ModelThreshold("exponential", self.level, self.measure, self.confidence)
         return rule.holds(part)
 
     def groups(self, known: Collection) -> list[tuple[str, ...]]:
         """Return the values of the attribute in each group.
 
-        One group if no attribute is named, or if its values do not part the objects
-        into groups of their own.
+        One group if no attribute is named, or if its values do not split the objects.
         """
         then = _at_last_look(known)
         parts = self.parts(then) if self.group in known.lives.attributes else [then]
         found = [group_values(part, self.group) for part in parts]
-        told = [value for values in found for value in values]
-        if len(told) > len(set(told)):
-            return [tuple(sorted(set(told)))]
+        flat = [value for values in found for value in values]
+        if len(flat) > len(set(flat)):
+            return [tuple(sorted(set(flat)))]
         return [values for values in found if values]
 
     def parts(self, known: Collection) -> list[Collection]:
@@ -251,19 +249,19 @@ class GroupThreshold(LevelSchedule):
 
 
 def group_values(part: Collection, name: str) -> tuple[str, ...]:
-    """Return the values of an attribute, as text; empty where an object has none."""
+    """Return the values of an attribute as text; empty for objects without one."""
     return tuple(sorted(set(group_column(part, name))))
 
 
 def group_column(known: Collection, name: str) -> list[str]:
-    """Return the value of an attribute of each life, as text."""
+    """Return the value of an attribute of each lifetime, as text."""
     column = known.lives.attributes.get(name)
-    told = [None] * len(known.lives) if column is None else column.tolist()
-    return [group_text(value) for value in told]
+    values = [None] * len(known.lives) if column is None else column.tolist()
+    return [group_text(value) for value in values]
 
 
 def _at_last_look(known: Collection) -> Collection:
-    """Return the history as the last full fetch showed it."""
+    """Return the history up to the last full fetch."""
     last = last_fetch(known)
     then = known.select(known.lives.first_seen <= last)
     seen = np.minimum(then.lives.last_seen, last)
@@ -272,17 +270,17 @@ def _at_last_look(known: Collection) -> Collection:
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """Fetch when what it buys reaches its price.
+    """Fetch when the gain of a fetch reaches its price.
 
-    A fetch t days after the last buys U(t) = t D(t) - integral of D over 0..t with
-    D(t) = 1 - expected recall, in days of a wholly wrong copy (docs/allocation.md).
-    Of all schedules with as many fetches it loses the least on average; it promises
-    no level.
+    A fetch t days after the last gains U(t) = t D(t) - integral of D over 0..t with
+    D(t) = 1 - expected recall, in days of a completely wrong copy (docs/allocation.md).
+    It has the least mean loss of all schedules with as many fetches; it guarantees no
+    level.
 
     Attributes:
-        price: The days of a wrong copy that a fetch is worth.
-        measure: Whose loss.
-        window: How far back to learn from, in days.
+        price: The price of a fetch, in days of a wrong copy.
+        measure: The measure of quality.
+        window: The days of history to learn from.
 
     """
 
@@ -291,7 +289,7 @@ class Priced:
     window: float = 45.0
 
     def __call__(self, known: Collection) -> float:
-        """Return the moment by which to fetch again."""
+        """Return the time of the next fetch."""
         paced = pace(known, self.window)
         ahead = moments(paced)
         enough = np.flatnonzero(worth(paced, ahead, self.measure) >= self.price)
