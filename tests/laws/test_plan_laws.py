@@ -22,8 +22,9 @@ from halflife.policies.planner import (
     _SLACK,
     Planner,
     _alike,
-    _news,
+    _is_stale,
     _Pool,
+    survival_columns,
     taken,
 )
 from halflife.policies.shortlist import USED, Shortlist
@@ -92,7 +93,7 @@ def test_whatever_is_new_of_an_item_is_news(name):
         change = {"survival": GammaSurvival(other, view.survival.exposure)}
     if name == "nothing":
         change = {}
-    found = _news(pool, replace(now, **change))
+    found = _is_stale(pool, replace(now, **change))
     assert np.flatnonzero(found).tolist() == ([] if name == "nothing" else [row])
 
 
