@@ -243,11 +243,11 @@ def test_promises_and_trust_outlive_the_program():
     memory = honest(store, pages=5)
     memory.save()
     again = PromiseMemory(store, "s")
-    assert again.heeded(TODAY - 0.4) == memory.trusted(TODAY - 0.4) != {}
+    assert again.trusted(TODAY - 0.4) == memory.trusted(TODAY - 0.4) != {}
     assert again.record(KEY, "max-age") == memory.record(KEY, "max-age")
     memory.learn(None, look(f"{KEY}0"), answer())  # it promises nothing any more
     memory.save(force=True)
-    assert f"{KEY}0" not in PromiseMemory(store, "s").heeded(TODAY - 0.4)
+    assert f"{KEY}0" not in PromiseMemory(store, "s").trusted(TODAY - 0.4)
 
 
 def test_a_feed_that_has_not_changed_says_what_it_said():

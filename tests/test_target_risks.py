@@ -122,7 +122,7 @@ def test_what_a_round_has_shown_is_bayes_rule(now):
 
 @pytest.mark.parametrize("now", CASES)
 def test_what_was_not_found_is_in_what_was_not_looked_at(now):
-    for times, found in zip(TIMES, now.unfound(), strict=True):
+    for times, found in zip(TIMES, now.undetected(), strict=True):
         lost = max(times * now.left, min(times, 1.0) * now.now)
         assert found == pytest.approx(min(lost, now.unseen) * now.things)
 
@@ -137,7 +137,7 @@ def test_risks_are_poisson_sums_over_the_factors_of_two_rounds(now, level):
     fresh, likely, unfound = (
         weights(past, now.began, now.ahead),
         now.likelihoods(past),
-        now.unfound(),
+        now.undetected(),
     )
     miss = least = missed = come = 0.0
     for f, t in zip(fresh, TIMES, strict=True):
@@ -164,7 +164,7 @@ def test_risks_are_poisson_sums_over_the_factors_of_two_rounds(now, level):
 def test_a_round_counts_by_its_days_or_by_what_it_has_shown(now, days):
     seen = tuple(np.random.default_rng(2).random(TIMES.size).tolist())
     past = LossHistory(times=seen, lately=seen)
-    found = past.learned(now, days)
+    found = past.with_round(now, days)
     after = now.likelihoods(past)
     told = np.abs(after - weights(past, now.began, now.days)).sum() / 2.0
     days = max(days, 0.0)
@@ -182,7 +182,7 @@ def test_a_round_that_is_over_is_judged_and_learned_from(goal):
     found = k.after_round(past, ROUND, goal, 2.0)
     risk = k.risk(past, ROUND, goal.level)
     missed = risk.lost if goal is MEAN else risk.missed
-    assert found == past.with_missed(missed, 2.0, goal).learned(ROUND, 2.0)
+    assert found == past.with_missed(missed, 2.0, goal).with_round(ROUND, 2.0)
 
 
 @pytest.mark.parametrize("now", CASES)
@@ -320,7 +320,7 @@ def test_a_look_at_a_whole_tells_how_long_it_was_below(found, goal):
     told = k.after_check(past, whole, found, 0.07, goal, missed=0.25)
     assert told.missed == pytest.approx(0.25 * 8.0)
     round_ = TargetRound(50.0, 0.07, 0.0, found, 0.0, 0.0, 0.0, 8.0)
-    assert after.times == past.with_missed(missed, 8.0, goal).learned(round_, 8.0).times
+    assert after.times == past.with_missed(missed, 8.0, goal).with_round(round_, 8.0).times
 
 
 def test_for_a_mean_no_more_is_spared_than_was_before():

@@ -138,7 +138,7 @@ def test_a_hub_whose_news_are_none_is_not_obeyed_any_more(hub, subscribed):
     hub.tell(subscribed.callback, b"more")
     with subscribed.store() as store:
         desk = HubSubscriber(store, None, {"s": HOME})
-        desk._hear("s", SUBSCRIPTIONS.load(store, "s"), bootstrap.clock())
+        desk._read_announcements("s", SUBSCRIPTIONS.load(store, "s"), bootstrap.clock())
     assert list(desk.open) == [hub.topic]
     assert not desk.first
 
