@@ -320,7 +320,9 @@ def test_a_look_at_a_whole_tells_how_long_it_was_below(found, goal):
     told = k.after_check(past, whole, found, 0.07, goal, missed=0.25)
     assert told.missed == pytest.approx(0.25 * 8.0)
     round_ = TargetRound(50.0, 0.07, 0.0, found, 0.0, 0.0, 0.0, 8.0)
-    assert after.times == past.with_missed(missed, 8.0, goal).with_round(round_, 8.0).times
+    assert (
+        after.times == past.with_missed(missed, 8.0, goal).with_round(round_, 8.0).times
+    )
 
 
 def test_for_a_mean_no_more_is_spared_than_was_before():

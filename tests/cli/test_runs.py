@@ -68,4 +68,7 @@ def test_a_sync_says_that_pages_which_failed_have_to_wait(here, told):
     code, out, err = told("sync", "--all")
     assert code == 0
     assert out.startswith("0 requests: 0 fetches")
-    assert "1 page failed and is not fetched again yet; the next one is due in 5 min" in err
+    assert (
+        "1 page failed and is not fetched again yet; the next one is due in 5 min"
+        in err
+    )

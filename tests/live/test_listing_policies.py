@@ -132,7 +132,7 @@ def test_a_target_of_its_own_asks_for_more_than_a_schedule(tmp_path):
             state = Appraiser(config, store, BEGAN + 2.9).state(config.source[0])
         kind = kind_of(config.source[0])
         stand, _ = kind.stand(state, Goal(0.999, 0.95), TargetMemory(), ())
-        assert "policy interval: due in" in stand.why()
+        assert "policy interval: due in" in stand.reason
         asked.append(stand.ask())
     assert asked == [0.0, state.whole]
 

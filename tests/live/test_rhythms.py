@@ -101,7 +101,7 @@ def test_a_listing_with_a_target_is_looked_at_after_its_hour_and_not_before(jobs
     for hour in (-3.0, 0.0, 3.0, 4.0, 5.0):
         appraiser = Appraiser(config, store, o_clock(hour))
         found = targets.stand(appraiser, source, goal, TargetMemory(told=o_clock(24.0)))
-        asked[hour] = found[0].asked
+        asked[hour] = found[0].requests
     assert asked == {-3.0: 0.0, 0.0: 0.0, 3.0: 0.0, 4.0: 1.0, 5.0: 1.0}
 
 
@@ -278,8 +278,8 @@ def test_a_form_loses_little_until_its_hour_has_come(stars):
         )
         for at in (last - 0.01, last + 4.0 * HOUR)
     )
-    assert evening[0].asked == 0
-    assert morning[0].asked > 0
+    assert evening[0].requests == 0
+    assert morning[0].requests > 0
 
 
 def test_what_is_asked_of_a_form_buys_more_after_its_hour(stars):

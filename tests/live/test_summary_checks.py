@@ -141,7 +141,7 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
     belief = search_selection.belief([kept], [source], clock.now, store)
     assert belief.survival[0] == pytest.approx(wrong / (wrong + right))
     asked = stand(config, store, clock.now)
-    assert asked.asked == kept.requests
+    assert asked.requests == kept.requests
     assert asked.reason.endswith("; renewed, as it did not pass a check")
     done = look(config, store, clock)
     assert isinstance(done.result, SamplingOutcome)
@@ -164,7 +164,7 @@ def test_a_check_that_was_wrong_teaches_nothing_wrong(config, store, clock, kept
 def test_a_look_that_is_due_is_a_check_first(config, store, clock, kept):
     clock.now = BEGAN + 6.0
     asked = stand(config, store, clock.now)
-    assert asked.asked == MOST < kept.requests
+    assert asked.requests == MOST < kept.requests
     assert asked.reason.endswith("; by a check")
     aim = targets.aim(Appraiser(config, store, clock.now), config.source)
     assert aim.asks == {"shop": MOST}
