@@ -133,7 +133,7 @@ def test_a_target_of_its_own_asks_for_more_than_a_schedule(tmp_path):
         kind = kind_of(config.source[0])
         stand, _ = kind.stand(state, Goal(0.999, 0.95), TargetMemory(), ())
         assert "policy interval: due in" in stand.reason
-        asked.append(stand.ask())
+        asked.append(stand.requests)
     assert asked == [0.0, state.whole]
 
 
