@@ -219,7 +219,7 @@ class PromiseBelief:
         return self._without_promised(evidence, view, slice(None))
 
     def learn(self, evidence: Evidence, now: float) -> bool:
-        """Learn from new evidence; return whether ``view_rows`` can view parts of it."""
+        """Learn from new evidence; return whether ``view_rows`` can view its rows."""
         return isinstance(self.belief, PartialBelief) and self.belief.learn(
             evidence, now
         )

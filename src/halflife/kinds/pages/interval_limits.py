@@ -34,7 +34,7 @@ class MinIntervalBelief:
         return self._spaced(self.belief(evidence, now, since))
 
     def learn(self, evidence: Evidence, now: float) -> bool:
-        """Learn from new evidence; return whether ``view_rows`` can view parts of it."""
+        """Learn from new evidence; return whether ``view_rows`` can view its rows."""
         return isinstance(self.belief, PartialBelief) and self.belief.learn(
             evidence, now
         )
