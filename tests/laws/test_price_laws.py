@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from halflife.allocation.budget_series import frequencies
 from halflife.core.value_curve import Worth
 from halflife.market import share
-from halflife.market.price import AGES, asked, gains, long_run, reached
+from halflife.market.price import AGES, gains, interval_at, long_run, reserve_price
 from halflife.models.poisson import Exponential, GammaSurvival
 
 
@@ -37,11 +37,11 @@ def test_a_gain_is_reached_between_two_ages_as_if_it_grew_like_a_power():
     dense[5] = 4.0  # it never grows
     prices = [0.0, 0.5, 1.0, 4.0, 4.5, *dense[0, ::40], dense.max(), dense.max() + 1]
     for price in prices:
-        found = reached(dense, price)
+        found = interval_at(dense, price)
         for row, days in zip(dense, found, strict=True):
             each = spent(row, price)
             assert days == pytest.approx(1.0 / each if each else np.inf)
-    assert reached(dense, dense[1, 0]).tolist()[1] == AGES[0]
+    assert interval_at(dense, dense[1, 0]).tolist()[1] == AGES[0]
 
 
 @pytest.mark.parametrize("budget", [0.01, 0.5, 3.0, 40.0])
@@ -97,7 +97,7 @@ def test_a_budget_for_everything_at_each_turn_has_no_price():
     ],
 )  # fmt: skip
 def test_less_is_asked_for_the_more_is_saved(saved, most, said):
-    assert asked(4.0, saved, most) == pytest.approx(said)
+    assert reserve_price(4.0, saved, most) == pytest.approx(said)
 
 
 STEP = 1.5  # from one point of a curve to the next

@@ -6,7 +6,7 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.view import Survival
 
 QUICKEST = 5.0 / 86400.0  # least days between two turns of the service
-AGES: Floats = np.geomspace(QUICKEST, 1000.0, 52)  # ages at which gains are computed, in days
+AGES: Floats = np.geomspace(QUICKEST, 1000.0, 52)  # ages of the gains, in days
 _GROWTH: Floats = AGES[1:] / AGES[:-1]
 _HALVINGS = 40
 _LEAST = 1e-12
