@@ -113,7 +113,8 @@ def play(
     """Return how a variant or a rival did on a half, site by site."""
     replay = rules.replay(recorded, share)
     if name == "bounds":
-        return {n: 1.0 - getattr(replay, n)() for n in BOUNDS}
+        found = replay.blind(), replay.announced(), replay.hindsight()
+        return {n: 1.0 - one for n, one in zip(BOUNDS, found, strict=True)}
     known = name in VARIANTS
     strategy = VARIANTS[name]() if known else league.named(name, replay)
     scores = [replay.score(strategy, seed) for seed in range(rules.seeds)]

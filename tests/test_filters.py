@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.errors import UsageError
-from halflife.core.filters import AnyOf, Compare, Every, In, Missing, Not, parse
+from halflife.core.filters import AllOf, AnyOf, Compare, In, Missing, Not, parse
 
 CARS = {
     "make": np.array(["BMW", "Ford", None, "BMW"], dtype=object),
@@ -99,7 +99,7 @@ tests = st.one_of(
 def grown(parts):
     several = st.lists(parts, min_size=2, max_size=3).map(tuple)
     return st.one_of(
-        st.builds(Not, parts), st.builds(Every, several), st.builds(AnyOf, several)
+        st.builds(Not, parts), st.builds(AllOf, several), st.builds(AnyOf, several)
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halflife.bench.league import LeagueRules
-from halflife.recordings.histories import Recorded
+from halflife.recordings.histories import RecordedSpan
 from halflife.recordings.pages import Recording
 from lab import independent_pages, page_halves
 from lab.page_halves import CHOSEN, Log, fill, halves, markdown, part, table
@@ -29,7 +29,7 @@ def recorded(days=40.0, pages=48, seed=4):
         died=np.full(pages, np.inf),
         group=tuple(SITES[s] for s in site),
     )
-    return Recorded(recording, 0.0, days)
+    return RecordedSpan(recording, 0.0, days)
 
 
 def test_the_halves_of_a_split_share_no_site_and_miss_none():

@@ -12,8 +12,8 @@ from halflife.models.cox_tests import (
     _before,
     _chi_square,
     _clock,
-    _gone,
     _groups,
+    _share_ended,
     sum_by_cluster,
 )
 
@@ -104,7 +104,7 @@ def test_clocks_have_the_mean_nought_and_follow_their_transform():
     assert _clock(sets, "km") == pytest.approx(km - weight @ km / weight.sum())
     when = np.unique(time)
     mass = np.array([weight[time == t].sum() for t in when])
-    assert _gone(sets, when, mass) == pytest.approx([gone[t] for t in when])
+    assert _share_ended(sets, when, mass) == pytest.approx([gone[t] for t in when])
 
 
 def test_what_happened_before_is_strictly_before():
