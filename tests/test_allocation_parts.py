@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincinv, gammaln
 
 from halflife.allocation import allocate
-from halflife.allocation.bisection import Ends, meet
+from halflife.allocation.bisection import Ends, find_prices
 from halflife.allocation.columns import HUGE, TINY, amount, columns, non_negative
 from halflife.allocation.curves import (
     _near_inverse,
@@ -18,7 +18,7 @@ from halflife.allocation.curves import (
     inverse_gamma,
     poisson_age,
 )
-from halflife.allocation.demand import STAND_INS, Demand, DemandPoint, settle
+from halflife.allocation.demand import STAND_INS, Demand, DemandPoint, spend_budget
 from halflife.allocation.search import Search
 from halflife.allocation.solver import first_of, start_of
 
@@ -230,7 +230,7 @@ def test_like_items_become_one_stand_in():
 @pytest.mark.parametrize("budget", [0.5, 30.0, 2000.0])
 def test_settling_spends_the_budget_at_one_price(name, budget):
     demand = demand_of(name)
-    frequency, price = settle(demand, budget, 0.0)
+    frequency, price = spend_budget(demand, budget, 0.0)
     assert float(frequency @ demand.cost) == pytest.approx(budget, rel=1e-9)
     sure = np.abs(price / demand.first - 1.0) > 1e-6  # not about to be given up
     assert sure.sum() >= 399
@@ -252,7 +252,7 @@ def test_items_given_up_at_one_price_share_what_is_left():
     demand = demand_of("freshness", n=n)._replace(
         first=np.ones(n), pace=np.full(n, 1e6), cost=np.ones(n)
     )
-    frequency, price = settle(demand, 3.0, 0.0)
+    frequency, price = spend_budget(demand, 3.0, 0.0)
     assert frequency.sum() == pytest.approx(3.0)
     assert price == pytest.approx(1.0)
     np.testing.assert_allclose(frequency, 3.0 / n)
@@ -345,7 +345,7 @@ def test_after_two_prices_the_chord_leads():
 @given(budgets=st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=5))
 def test_halving_meets_every_budget(budgets):
     budget = np.array(budgets)
-    ends = meet(
+    ends = find_prices(
         lambda m: 1.0 / (1.0 + np.exp(m)) * 2e3,
         budget,
         np.full(budget.size, -40.0),
@@ -360,7 +360,7 @@ def test_where_demand_jumps_the_ends_share_what_is_left():
     def asked(m):
         return np.where(m < 0.5, 10.0, 2.0)
 
-    ends = meet(asked, np.array([4.0]), np.array([-9.0]), np.array([9.0]))
+    ends = find_prices(asked, np.array([4.0]), np.array([-9.0]), np.array([9.0]))
     assert ends.share == pytest.approx([0.25])
     mixed = ends.mix(np.array([10.0]), np.array([2.0]), ends.share)
     assert mixed == pytest.approx([4.0])
@@ -404,10 +404,10 @@ def test_the_price_if_every_look_came_soon_is_an_upper_bound_that_is_reached(
     limited = objective == "freshness"
     demand = Demand(curve, first, given_.pace, given_.cost, given_.shape, limited)
     start = start_of(demand, budget, objective)
-    _, price = settle(demand, budget, start)
+    _, price = spend_budget(demand, budget, start)
     assert start >= math.log(price) - 1e-9
     soon = 1e6 * budget  # looks so often that nothing but the first term is left
-    _, price = settle(demand, soon, start_of(demand, soon, objective))
+    _, price = spend_budget(demand, soon, start_of(demand, soon, objective))
     assert start_of(demand, soon, objective) == pytest.approx(math.log(price), rel=1e-3)
 
 

@@ -133,7 +133,7 @@ def test_the_chance_of_a_lie_is_the_one_worked_by_hand():
     assert record.lie_chance(30.0) == pytest.approx(1.02 / 6.0)
 
 
-@given(st.lists(st.sampled_from(["told", "lied", "passed"]), max_size=30))
+@given(st.lists(st.sampled_from(["with_truth", "with_lie", "with_pass"]), max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_truths_raise_trust_and_lies_lower_it(events):
     record = TrustRecord()
@@ -142,7 +142,7 @@ def test_truths_raise_trust_and_lies_lower_it(events):
         before = record.lie_chance(now)
         record = getattr(record, event)(now)
         after = record.lie_chance(now)
-        assert after > before if event == "lied" else after < before
+        assert after > before if event == "with_lie" else after < before
         assert LEAST_CHECKS <= record.check_share(now) <= FIRST_CHECKS
         assert record.is_believed(now) == (after <= BELIEVED)
 

@@ -116,7 +116,7 @@ def measure(torch: Any, device: str, items: int, precision: str) -> dict[str, An
     row |= transfers(torch, device, rate, weight)
     first = weight / rate
     price = 15.0  # near that of this population
-    ways: dict[str, Callable[..., tuple[float, float]]] = {"plain": kernel.asked}
+    ways: dict[str, Callable[..., tuple[float, float]]] = {"plain": kernel.requests_at}
     for name, make in (("compiled", compiled_pass), ("triton", triton_pass)):
         try:
             way = make(torch)
@@ -189,7 +189,7 @@ def compiled_pass(torch: Any) -> Callable[..., tuple[float, float]]:
     from halflife.allocation import array_kernel as kernel  # noqa: PLC0415
 
     def sums(price: Any, first: Any, mass: Any) -> Any:
-        frequency, bend = kernel.looks(price, first, mass)
+        frequency, bend = kernel.frequencies_at(price, first, mass)
         total = torch.sum(frequency, dtype=torch.float64)
         return torch.stack([total, -torch.sum(frequency * bend, dtype=torch.float64)])
 

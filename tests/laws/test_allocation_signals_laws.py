@@ -44,7 +44,7 @@ def test_hints_are_told_and_worth_what_their_rates_say(rate, recall, false):
     silent, told, worth = by_definition(rate, recall, false)
     found = SignalRates.of(np.array([rate]), recall, false)
     assert found.silent == pytest.approx([silent])
-    assert found.told == pytest.approx([told])
+    assert found.hint_rate == pytest.approx([told])
     assert found.worth == pytest.approx([worth], rel=1e-9, abs=1e-12)
     assert found.shift == pytest.approx([worth / silent], rel=1e-9, abs=1e-12)
     assert found.rate == pytest.approx([rate], rel=2e-6, abs=2e-6)
@@ -54,8 +54,8 @@ def test_hints_are_told_and_worth_what_their_rates_say(rate, recall, false):
 def test_precision_is_the_share_of_hints_that_are_true(precision):
     found = SignalRates.at(np.array([3.0]), 0.4, precision)
     true, false = 0.4 * 3.0, 0.4 * 3.0 * (1 / precision - 1)
-    assert found.told == pytest.approx([true + false])
-    assert true / found.told[0] == pytest.approx(precision)
+    assert found.hint_rate == pytest.approx([true + false])
+    assert true / found.hint_rate[0] == pytest.approx(precision)
     same = SignalRates.of(np.array([3.0]), 0.4, false)
     assert found.worth == pytest.approx(same.worth)
 
@@ -89,9 +89,9 @@ def test_rates_and_shares_that_cannot_be_are_refused(wrong):
 
 
 def test_the_ends_of_what_can_be_are_allowed():
-    assert SignalRates.of(0.0, 0.0, 0.0).told == 0
-    assert SignalRates.of(1.0, 1.0, 0.0).told == 1
-    assert SignalRates.at(1.0, 1.0, 1.0).told == 1
+    assert SignalRates.of(0.0, 0.0, 0.0).hint_rate == 0
+    assert SignalRates.of(1.0, 1.0, 0.0).hint_rate == 1
+    assert SignalRates.at(1.0, 1.0, 1.0).hint_rate == 1
     for precision in (0.0, 1.0 + 1e-9, -0.5):
         with pytest.raises(ValueError, match="precision must lie"):
             SignalRates.at(1.0, 0.5, precision)
@@ -108,7 +108,7 @@ def test_cycles_are_the_sums_over_the_hints_that_come(recall, false):
     found = cycle(model, until)
     for i, end in enumerate(until):
         expected = cycle_by_hand(
-            model.silent[i], model.told[i], model.worth[i], float(end)
+            model.silent[i], model.hint_rate[i], model.worth[i], float(end)
         )
         assert found.length[i] == pytest.approx(expected[0], rel=1e-9)
         assert found.fresh[i] == pytest.approx(expected[1], rel=1e-9)
@@ -133,7 +133,7 @@ def test_hints_worth_next_to_nothing_are_an_even_stream():
     model = SignalRates.of(rate, recall, false)
     assert 0 < model.worth[0] < 0.02
     found = cycle(model, np.array([4.0]))
-    speed = 1.0 + model.told[0] * model.shift[0]
+    speed = 1.0 + model.hint_rate[0] * model.shift[0]
     assert found.length[0] == pytest.approx(4.0 / speed)
     # fresh while the effective age, which grows by `speed` a day, is below 4
     fresh = -math.expm1(-model.silent[0] * 4.0) / (model.silent[0] * speed)
@@ -144,7 +144,7 @@ def test_hints_worth_next_to_nothing_are_an_even_stream():
 
 
 def _parts(model):
-    return model.silent, model.told, model.worth
+    return model.silent, model.hint_rate, model.worth
 
 
 def test_a_hint_worth_just_enough_is_summed_up():

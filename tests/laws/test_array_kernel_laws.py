@@ -10,10 +10,10 @@ from halflife.allocation.array_kernel import (
     KernelPlan,
     _start,
     allocate_array,
-    asked,
+    requests_at,
     blocks,
     freshness_worth,
-    looks,
+    frequencies_at,
     residual,
 )
 
@@ -25,17 +25,17 @@ def items(n=200, seed=0):
 
 def test_an_item_is_looked_at_below_the_price_at_which_it_is_given_up():
     first, pace = np.array([2.0, 1.0, 0.5, 4.0]), np.array([3.0, 1.0, 1.0, 0.5])
-    frequency, bend = looks(1.0, first, pace)
+    frequency, bend = frequencies_at(1.0, first, pace)
     assert frequency[[1, 2]].tolist() == bend[[1, 2]].tolist() == [0.0, 0.0]
     for i in (0, 3):  # the worth of a look at that spacing is the price
         spacing = pace[i] / frequency[i]
         assert float(freshness_worth(np.array([spacing]))[0]) == pytest.approx(
             1.0 / first[i]
         )
-        more = looks(1.0 + 1e-6, first, pace)[0][i]
+        more = frequencies_at(1.0 + 1e-6, first, pace)[0][i]
         slope = -(math.log(more) - math.log(frequency[i])) / 1e-6
         assert bend[i] == pytest.approx(slope, rel=1e-4)
-    assert np.isfinite(looks(0.0, first, pace)[0]).all()
+    assert np.isfinite(frequencies_at(0.0, first, pace)[0]).all()
 
 
 @pytest.mark.parametrize("size", [7, 100, 200, 1000])
@@ -44,7 +44,7 @@ def test_demand_is_the_sum_over_blocks_and_falls_as_it_says(monkeypatch, size):
     rate, weight, cost = items()
     first, mass = weight / (cost * rate), cost * rate
     price = float(np.median(first)) / 2
-    total, change = asked(price, first, mass)
+    total, change = requests_at(price, first, mass)
     spacing, bend = curves.freshness(np.minimum(price / first, 0.999999), first)
     spent = np.where(price < first, mass / spacing, 0.0)
     assert total == pytest.approx(math.fsum(spent))
@@ -63,7 +63,7 @@ def test_in_blocks_and_begun_by_a_few_it_is_the_same_schedule(monkeypatch, size,
 
     def counting(*given):
         calls.append(given[1].size)
-        return asked(*given)
+        return requests_at(*given)
 
     plan = allocate_array(rate, 40.0, weight=weight, cost=cost, ask=counting)
     expected = allocate(rate, 40.0, weight=weight, cost=cost)
@@ -87,11 +87,11 @@ def test_a_start_is_the_price_if_every_look_came_soon_or_that_of_a_few(monkeypat
     first, mass = weight / (cost * rate), cost * rate
     budget = 1e6
     price = allocate_array(rate, budget, weight=weight, cost=cost).price
-    assert _start(first, mass, budget, asked) == pytest.approx(
+    assert _start(first, mass, budget, requests_at) == pytest.approx(
         math.log(price), abs=0.01
     )
     by_hand = 2.0 * math.log((mass * np.sqrt(first / 2.0)).sum() / budget)
-    assert _start(first, mass, budget, asked) == pytest.approx(by_hand)
+    assert _start(first, mass, budget, requests_at) == pytest.approx(by_hand)
     monkeypatch.setattr(array_kernel, "_FEW", 100)  # every second pays for its share
     price = allocate_array(rate, 40.0, weight=weight, cost=cost).price
     few = slice(None, None, 2)
@@ -99,7 +99,7 @@ def test_a_start_is_the_price_if_every_look_came_soon_or_that_of_a_few(monkeypat
     monkeypatch.setattr(array_kernel, "_FEW", 1 << 18)
     their = allocate_array(rate[few], share, weight=weight[few], cost=cost[few]).price
     monkeypatch.setattr(array_kernel, "_FEW", 100)
-    assert _start(first, mass, 40.0, asked) == pytest.approx(math.log(their))
+    assert _start(first, mass, 40.0, requests_at) == pytest.approx(math.log(their))
 
 
 def test_items_about_to_be_given_up_share_the_budget_between_two_prices():
@@ -107,7 +107,7 @@ def test_items_about_to_be_given_up_share_the_budget_between_two_prices():
 
     def counting(*given):
         calls.append(1)
-        return asked(*given)
+        return requests_at(*given)
 
     rate = np.full(50, 40.0)
     plan = allocate_array(rate, 5.0, weight=np.ones(50), ask=counting)

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from halflife.allocation import curves
-from halflife.allocation.bisection import Ends, meet
+from halflife.allocation.bisection import Ends, find_prices
 from halflife.allocation.demand import (
     BLOCK,
     STAND_INS,
@@ -15,7 +15,7 @@ from halflife.allocation.demand import (
     DemandPoint,
     _cells,
     _Trials,
-    settle,
+    spend_budget,
 )
 from halflife.allocation.search import Search
 
@@ -103,7 +103,7 @@ def test_where_demand_is_steeper_than_floats_can_follow_the_search_ends():
     demand = demand_of("freshness", n)._replace(
         curve=counted, first=np.ones(n), pace=np.full(n, 1e6), cost=np.ones(n)
     )
-    frequency, _ = settle(demand, 3.0, 0.0)
+    frequency, _ = spend_budget(demand, 3.0, 0.0)
     assert frequency.sum() == pytest.approx(3.0)
     assert len(tried) < 100
 
@@ -247,7 +247,7 @@ def test_the_slope_of_demand_is_the_mean_one_between_two_prices(name):
 def test_wherever_the_search_starts_the_budget_is_met_at_one_price(name, start):
     demand = demand_of(name)
     for budget in (0.1, 10.0, 900.0):
-        frequency, price = settle(demand, budget, start)
+        frequency, price = spend_budget(demand, budget, start)
         assert float(frequency @ demand.cost) == pytest.approx(budget, rel=1e-10)
         top = float(demand.first.max()) * (1 - 1e-12) if demand.limited else 1e30
 
@@ -438,7 +438,7 @@ def test_halving_ends_at_neighbours_and_shares_between_them():
         return np.where(log_price <= jump, 6.0, 2.0)
 
     budget = np.array([3.0, 5.0, 2.5])
-    ends = meet(asked, budget, np.full(3, -300.0), np.full(3, 300.0))
+    ends = find_prices(asked, budget, np.full(3, -300.0), np.full(3, 300.0))
     np.testing.assert_allclose(ends.low, jump, rtol=1e-12)
     np.testing.assert_allclose(ends.high, jump, rtol=1e-12)
     np.testing.assert_allclose(ends.share, (budget - 2.0) / 4.0)
@@ -448,7 +448,7 @@ def test_halving_ends_at_neighbours_and_shares_between_them():
 
 
 def test_budgets_out_of_reach_take_one_of_the_ends():
-    ends = meet(
+    ends = find_prices(
         lambda m: np.full(m.size, 4.0),
         np.array([9.0, 4.0, 1.0]),
         np.full(3, -1.0),

@@ -43,7 +43,7 @@ from halflife.models.page_guard import (
 def test_a_loss_is_not_credible_by_these_rules(held, gone, share, tail, known, fault):
     guard = DeleteGuard()
     guard.cycles_ = LEAST_CYCLES if known else LEAST_CYCLES - 1
-    assert guard._fault(held, gone, share, tail) is fault
+    assert guard._is_fault(held, gone, share, tail) is fault
 
 
 def test_what_is_usual_is_told_in_words_once_it_is_known():

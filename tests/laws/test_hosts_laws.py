@@ -10,7 +10,7 @@ from halflife.allocation.checks import (
     _looks,
     allocate_checks,
     mean_cost,
-    worth_of_check,
+    gain_of_check,
 )
 from halflife.allocation.columns import HUGE, TINY, columns, non_negative
 from halflife.allocation.hosts import allocate_polite
@@ -151,10 +151,10 @@ def test_what_full_hosts_leave_over_goes_to_the_others():
 def test_a_check_buys_its_gain_over_what_it_costs_on_average():
     gain, fresh = np.array([6.0, 6.0, 6.0]), np.array([0.1, 0.5, 0.1])
     rate, check = np.array([2.0, 4.0, 0.0]), np.array([1.0, 2.0, 3.0])
-    found = worth_of_check(gain, fresh, rate, check, 5.0)
+    found = gain_of_check(gain, fresh, rate, check, 5.0)
     # rate times fresh is a chance: 0.2, 2 which is kept at 1, and 0
     assert found == pytest.approx([6 / (1 + 5 * 0.2), 6 / (2 + 5), 6 / 3])
-    plain = worth_of_check(gain, fresh, rate, check, 0.0)
+    plain = gain_of_check(gain, fresh, rate, check, 0.0)
     assert plain.tolist() == [6.0, 3.0, 2.0]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from halflife.allocation.demand import CLOSE
 from halflife.allocation.parts import bracket as brackets
-from halflife.allocation.parts.bracket import Bracket, BudgetPrice, met, probe_part
+from halflife.allocation.parts.bracket import Bracket, BudgetPrice, find_price, probe_part
 from halflife.allocation.parts.items import (
     BLOCK,
     ArrayPart,
@@ -252,7 +252,7 @@ def test_the_price_of_a_bracket_spends_the_budget():
     edges = stand_ins(found.edges, "freshness")
     asked = found.at(0.1, edges)[0]
     for budget in (asked, 1.0001 * asked, 0.9999 * asked):
-        priced = met(found, budget, 100.0, "freshness")
+        priced = find_price(found, budget, 100.0, "freshness")
         assert priced.low == priced.high
         assert found.at(priced.low, edges)[0] == pytest.approx(budget, rel=2 * CLOSE)
         assert (priced.low < 0.1) == (budget > asked)
@@ -263,7 +263,7 @@ def test_where_no_price_meets_the_budget_two_prices_share_it():
     rows = np.array([[1.0], [1e6], [1.0]])
     bracket = Bracket(1.0, 0.0, 0.0, rows)
     edges = stand_ins(rows, "freshness")
-    priced = met(bracket, 10.0, 1.0, "freshness")
+    priced = find_price(bracket, 10.0, 1.0, "freshness")
     most, least = (bracket.at(p, edges)[0] for p in (priced.low, priced.high))
     assert priced.low < priced.high <= 1.0
     assert least + priced.share * (most - least) == pytest.approx(10.0)

@@ -13,7 +13,7 @@ from halflife.allocation.objectives import (
     mean_age,
     mean_freshness,
     mean_harmonic,
-    split,
+    series_or_large,
 )
 from halflife.models.poisson import Exponential
 
@@ -161,18 +161,18 @@ def test_what_age_is_worth_is_its_integral(a):
 
 def test_the_series_is_the_function_that_it_stands_for():
     x = np.array([1e-6, 0.1, 0.7, 0.999999])
-    unlike = [split(x, lambda _: 1.0, lambda x: x), -np.expm1(-x)]
+    unlike = [series_or_large(x, lambda _: 1.0, lambda x: x), -np.expm1(-x)]
     np.testing.assert_allclose(*unlike, rtol=1e-12)
     by_hand = [
         sum(-((-v) ** j) / (math.factorial(j) * (2 * j + 3)) for j in range(1, 30))
         for v in x
     ]
-    np.testing.assert_allclose(split(x, lambda j: 2.0 * j + 3, lambda x: x), by_hand)
+    np.testing.assert_allclose(series_or_large(x, lambda j: 2.0 * j + 3, lambda x: x), by_hand)
 
 
 def test_from_one_on_the_closed_form_is_taken():
     x = np.array([1.0, 1.25, 7.0])
-    assert split(x, lambda _: 1.0, lambda x: x + 9.0).tolist() == [10.0, 10.25, 16.0]
+    assert series_or_large(x, lambda _: 1.0, lambda x: x + 9.0).tolist() == [10.0, 10.25, 16.0]
 
 
 def test_the_index_is_never_negative_and_says_what_no_copy_is_worth():

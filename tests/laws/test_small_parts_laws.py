@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from halflife.allocation.checks import mean_cost, worth_of_check
+from halflife.allocation.checks import mean_cost, gain_of_check
 from halflife.core.budget import Account, BudgetSpent
 from halflife.core.errors import UsageError
 from halflife.core.lazy_scipy import exprel
@@ -80,10 +80,10 @@ def test_bounds_hold_what_lies_on_them():
 def test_a_check_pays_the_rest_only_if_the_page_changed():
     gain, fresh = np.array([3.0, 3.0, 3.0]), np.array([0.5, 2.0, 0.0])
     rate, check = np.array([0.4, 0.5, 9.0]), np.array([1.0, 2.0, 4.0])
-    assert worth_of_check(gain, fresh, rate, check, 0.0) == pytest.approx(gain / check)
-    found = worth_of_check(gain, fresh, rate, check, 5.0)
+    assert gain_of_check(gain, fresh, rate, check, 0.0) == pytest.approx(gain / check)
+    found = gain_of_check(gain, fresh, rate, check, 5.0)
     assert found == pytest.approx([3 / (1 + 5 * 0.2), 3 / (2 + 5 * 1.0), 3 / 4])
-    surer = worth_of_check(gain, fresh * 10, rate * 10, check, 5.0)
+    surer = gain_of_check(gain, fresh * 10, rate * 10, check, 5.0)
     assert surer == pytest.approx([3 / 6, 3 / 7, 3 / 4])
 
 

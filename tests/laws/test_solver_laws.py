@@ -19,7 +19,7 @@ from halflife.allocation.solver import (
     allocate,
     demand_of,
     kkt_residual,
-    settle,
+    spend_budget,
     start_of,
     value_of,
 )
@@ -153,7 +153,7 @@ def test_with_frequent_looks_the_first_term_of_the_series_gives_the_price(
     given_ = columns(rate, weight, cost, shape if bent else None)
     demand, budget = demand_of(given_, objective), 1e7
     start = start_of(demand, budget, objective)
-    _, price = settle(demand, budget, start)
+    _, price = spend_budget(demand, budget, start)
     assert start == pytest.approx(math.log(price), abs=1e-3)
     less = start_of(demand, budget / 10, objective)
     p = (2 if objective == "age" else 1) + shape[0]  # U is c s**p
@@ -174,7 +174,7 @@ def test_few_prices_are_tried(objective, off):
 
         budget = 10.0 ** (seed - 3)
         start = start_of(demand, budget, objective)
-        settle(demand._replace(curve=counted), budget, start + off)
+        spend_budget(demand._replace(curve=counted), budget, start + off)
         assert len(tried) <= (7 if off else 5)
 
 

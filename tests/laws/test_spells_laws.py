@@ -70,7 +70,7 @@ def test_a_window_begins_with_the_first_look_in_it(window, start):
 
 def test_a_window_without_looks_holds_nobody():
     assert len(spells(lives(), np.zeros(0), window=3.0)) == 0
-    with pytest.raises(ValueError, match="needs the looks"):
+    with pytest.raises(ValueError, match="needs the times of snapshots"):
         spells(lives(), window=3.0)
 
 

@@ -48,7 +48,7 @@ def test_overlaps_are_the_days_of_an_interval_in_each_hour_over_the_end_of_a_wee
 
 @pytest.mark.parametrize("some", [1, 2, 4096])
 def test_changes_are_shared_out_whatever_is_counted_at_once(monkeypatch, some):
-    monkeypatch.setattr(week_rhythm, "_SOME", some)
+    monkeypatch.setattr(week_rhythm, "_CHUNK", some)
     since, until = np.array([3.4, 3.4, 1.0]), np.array([3.6, 3.6, 1.5])
     changed = np.array([True, False, True])
     events, watched = count_by_hour(BUSY, since, until, changed)

@@ -62,7 +62,7 @@ def freshness_worth(x: Array) -> Array:
     return xp.where(x < _SEAM, small, 1.0 - (1.0 + x) * xp.exp(-x))
 
 
-def looks(price: float, first: Array, pace: Array) -> tuple[Array, Array]:
+def frequencies_at(price: float, first: Array, pace: Array) -> tuple[Array, Array]:
     """Return the looks a day at a price, and -d ln(looks) / d ln(price).
 
     ``first`` is weight / (cost * rate), the price at which an item is given up.
@@ -74,14 +74,14 @@ def looks(price: float, first: Array, pace: Array) -> tuple[Array, Array]:
     return xp.where(y < 1.0, pace / spacing, nothing), xp.where(y < 1.0, bend, nothing)
 
 
-def asked(price: float, first: Array, mass: Array) -> tuple[float, float]:
+def requests_at(price: float, first: Array, mass: Array) -> tuple[float, float]:
     """Return the requests a day asked for at a price, and their d / d ln(price).
 
     ``mass`` is cost * rate of each item.
     """
     total = change = 0.0
     for rows in blocks(first):
-        frequency, bend = looks(price, first[rows], mass[rows])
+        frequency, bend = frequencies_at(price, first[rows], mass[rows])
         total += double_sum(frequency)
         change -= double_sum(frequency * bend)
     return total, change
@@ -116,7 +116,7 @@ def allocate_array(
     Rates, weights and costs are arrays of one library and one type, above zero. In
     single precision each item's worth is within 1e-6 of the price, and the budget is
     met by scaling what is left of the rounding. ``ask`` may be a fused kernel that
-    does what ``asked`` does.
+    does what ``requests_at`` does.
 
     >>> rate = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     >>> allocate_array(rate, 5.0, weight=np.ones(5)).frequency.round(2)
@@ -128,9 +128,9 @@ def allocate_array(
     met = _meet(first, mass, budget, ask)
     frequency = xp.empty_like(rate)
     for rows in blocks(rate):
-        part = looks(met.low, first[rows], rate[rows])[0]
+        part = frequencies_at(met.low, first[rows], rate[rows])[0]
         if met.high > met.low:
-            fewer = looks(met.high, first[rows], rate[rows])[0]
+            fewer = frequencies_at(met.high, first[rows], rate[rows])[0]
             part = fewer + met.share * (part - fewer)
         frequency[rows] = part * met.scale
     return KernelPlan(frequency, met.low, met.passes)

@@ -31,7 +31,7 @@ class Ends(NamedTuple):
         return at_high + of * (at_low - at_high)
 
 
-def meet(
+def find_prices(
     asked: Callable[[Floats], Floats], budget: Floats, low: Floats, high: Floats
 ) -> Ends:
     """Return the prices at which what is asked meets each budget.
@@ -41,7 +41,7 @@ def meet(
     than floats can follow, so what is left is shared between the two ends.
 
     >>> two, nine = np.array([2.0]), np.array([9.0])
-    >>> meet(lambda m: np.exp(-m), two, -nine, nine).low
+    >>> find_prices(lambda m: np.exp(-m), two, -nine, nine).low
     array([-0.69314718])
     """
     for _ in range(_HALVINGS):

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from halflife.allocation import curves
 from halflife.allocation.columns import amount, columns, non_negative
-from halflife.allocation.solver import Demand, allocate, settle
+from halflife.allocation.solver import Demand, allocate, spend_budget
 from halflife.core.arrays import Floats, Ints
 
 
@@ -74,7 +74,7 @@ def hindsight_bound(
         demand = Demand(
             curves.hindsight, first, some.pace, some.cost, some.shape, limited=False
         )
-        frequency, _ = settle(demand, spend, float(np.log(first).mean()))
+        frequency, _ = spend_budget(demand, spend, float(np.log(first).mean()))
         share = np.minimum(frequency / some.rate, 1.0)
         fresh = share - _x_log_x(share)
     return float((still + (some.weight * fresh).sum()) / given.weight.sum())

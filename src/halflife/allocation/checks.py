@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halflife.allocation import curves
-from halflife.allocation.bisection import CHEAPEST, meet
+from halflife.allocation.bisection import CHEAPEST, find_prices
 from halflife.allocation.columns import Columns, amount, columns
 from halflife.allocation.solver import Allocation, value_of
 from halflife.core.arrays import Floats
 
 
-def worth_of_check(
+def gain_of_check(
     gain: Floats, fresh: Floats, rate: Floats, check: Floats, extra: float
 ) -> Floats:
     """Return what a look buys per unit of cost: gain / (check + extra rate fresh).
@@ -74,7 +74,7 @@ def allocate_checks(
         return np.array([mean_cost(looks, some.rate, *price).sum()])
 
     top = np.log(np.max(some.weight / some.rate) / sum(price))
-    ends = meet(asked, np.array([spend]), np.array([CHEAPEST]), np.array([top]))
+    ends = find_prices(asked, np.array([spend]), np.array([CHEAPEST]), np.array([top]))
     low, high = (_looks(some, m.item(), price) for m in (ends.low, ends.high))
     frequency[useful] = ends.mix(low, high, ends.share)
     value = value_of(given, frequency, "freshness")

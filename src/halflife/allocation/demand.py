@@ -157,7 +157,7 @@ class _Trials:
         return frequency, total, change
 
 
-def settle(
+def spend_budget(
     demand: Demand, budget: float, start: float, slope: float | None = None
 ) -> tuple[Floats, float]:
     """Return the frequencies that spend exactly the budget, and their price.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halflife.allocation.bisection import CHEAPEST, meet
+from halflife.allocation.bisection import CHEAPEST, find_prices
 from halflife.allocation.columns import (
     Columns,
     Objective,
@@ -25,7 +25,7 @@ from halflife.allocation.solver import (
     Demand,
     check_objective,
     demand_of,
-    settle,
+    spend_budget,
     start_of,
     value_of,
 )
@@ -135,7 +135,7 @@ def _host_prices(demand: Demand, host: Ints, cap: Floats) -> tuple[Floats, Float
         high = np.full(limited.size, -np.inf)
         # Beyond rounding, so that nobody asks for anything at the higher end.
         np.maximum.at(high, place, np.log(mine.first) + _BEYOND)
-    ends = meet(asked, cap[limited], np.full(limited.size, CHEAPEST), high)
+    ends = find_prices(asked, cap[limited], np.full(limited.size, CHEAPEST), high)
     frequency[rows] = ends.mix(looks(ends.low), looks(ends.high), ends.share[place])
     price[limited] = np.exp(ends.low)
     return frequency, price
@@ -160,7 +160,7 @@ def _spend(
     if budget == 0:
         none = float(demand.first.max()) if demand.limited else np.inf
         return np.zeros(host.size), none
-    frequency, price = settle(demand._replace(floor=own[host]), budget, start)
+    frequency, price = spend_budget(demand._replace(floor=own[host]), budget, start)
     # A host's own price is met to the last digit only by what was shared out.
     full: Bools = own[host] > price
     fuller = full
@@ -171,7 +171,7 @@ def _spend(
             break
         frequency = capped.copy()
         others = demand.take(np.flatnonzero(~full))
-        frequency[~full], price = settle(others, rest, float(np.log(price)))
+        frequency[~full], price = spend_budget(others, rest, float(np.log(price)))
         # What the full hosts leave over may lower the price until others are full.
         fuller = full | (own[host] > price)
         if (fuller == full).all():

@@ -45,11 +45,11 @@ def index(survival: Survival, age: Floats, objective: Objective) -> Floats:
     elif objective == "harmonic":
         gain, first = held - survival.lasting(held), t
     else:
-        raise unknown(objective)
+        raise unknown_objective(objective)
     return np.where(never, first, np.maximum(gain, 0.0))
 
 
-def unknown(objective: str) -> ValueError:
+def unknown_objective(objective: str) -> ValueError:
     """Return the error for an objective that does not exist."""
     return ValueError(
         f"objective must be 'freshness', 'age' or 'harmonic', got {objective!r}"
@@ -100,7 +100,7 @@ def mean_age(frequency: Floats, rate: Floats, shape: Floats | float = 1) -> Floa
         return np.asarray(0.5 - lasting + moment)
 
     with np.errstate(divide="ignore", over="ignore"):  # no looks: no end to it
-        share = split(x, lambda j: np.asarray((g * j + 1) * (g * j + 2)), large)
+        share = series_or_large(x, lambda j: np.asarray((g * j + 1) * (g * j + 2)), large)
         late = share / np.asarray(frequency, dtype=np.float64)
     return np.where(pace == 0, 0.0, late)
 
@@ -120,7 +120,7 @@ def mean_harmonic(frequency: Floats, rate: Floats) -> Floats:
         missed = lazy_scipy.exp1(x) + np.log(x) + np.euler_gamma
         return np.asarray(missed - (x + np.expm1(-x)) / x)
 
-    lost = split(x, lambda j: j * (j + 1.0), large)
+    lost = series_or_large(x, lambda j: j * (j + 1.0), large)
     return np.where(pace == 0, 0.0, np.where(frequency > 0, lost, np.inf))
 
 
@@ -146,10 +146,10 @@ def marginal(
     elif objective == "age":
         bought, unit = age_worth(x, a), pace**2
     elif objective == "harmonic":
-        each = split(x, lambda j: j + 1.0, lambda x: (x + np.expm1(-x)) / x)
+        each = series_or_large(x, lambda j: j + 1.0, lambda x: (x + np.expm1(-x)) / x)
         bought, unit = x * each, pace
     else:
-        raise unknown(objective)
+        raise unknown_objective(objective)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bought = bought / unit  # what never changes or is never seen is set below
     if objective != "freshness":
@@ -170,10 +170,10 @@ def age_worth(x: Floats, a: Floats | float) -> Floats:
         return np.asarray(0.5 - moment / x ** (2 * a))
 
     with np.errstate(over="ignore"):  # without looks there is no end to it
-        return x ** (2 * a) * split(x, lambda j: (j + 2 * a) / a, large)
+        return x ** (2 * a) * series_or_large(x, lambda j: (j + 2 * a) / a, large)
 
 
-def split(
+def series_or_large(
     x: Floats,
     divisor: Callable[[int], Floats | float],
     large: Callable[[Floats], Floats],

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halflife.allocation.columns import Columns, amount, columns
-from halflife.allocation.solver import Allocation, Demand, settle
+from halflife.allocation.solver import Allocation, Demand, spend_budget
 from halflife.core.arrays import Bools, Floats
 
 
@@ -154,7 +154,7 @@ def _settle(given: Columns, news: Floats, budget: float) -> tuple[Floats, float]
     first = given.weight / (given.cost * given.rate)
     demand = Demand(_random, first, given.rate, given.cost, news, limited=False)
     roots = float(np.sum(given.cost * given.rate * np.sqrt(first)))
-    return settle(demand, budget, 2 * float(np.log(roots / budget)))
+    return spend_budget(demand, budget, 2 * float(np.log(roots / budget)))
 
 
 def _random(y: Floats, news: Floats) -> tuple[Floats, Floats]:

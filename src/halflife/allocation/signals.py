@@ -41,7 +41,7 @@ class SignalRates:
     """
 
     silent: Floats
-    told: Floats
+    hint_rate: Floats
     worth: Floats
 
     @classmethod
@@ -53,10 +53,10 @@ class SignalRates:
         if np.any((hit < 0) | (hit > 1)) or np.any((change < 0) | (wrong < 0)):
             raise ValueError("recall must lie in 0..1, rates must not be negative")
         missed = np.maximum(1.0 - hit, LEAST_MISSED) * change
-        told = hit * change + wrong
-        share = np.divide(wrong, told, out=np.ones_like(told), where=told > 0)
+        hint_rate = hit * change + wrong
+        share = np.divide(wrong, hint_rate, out=np.ones_like(hint_rate), where=hint_rate > 0)
         worth = -np.log(np.maximum(share, np.exp(-MOST_WORTH)))
-        return cls(missed, told, worth)
+        return cls(missed, hint_rate, worth)
 
     @classmethod
     def at(cls, rate: ArrayLike, recall: ArrayLike, precision: ArrayLike) -> Self:
@@ -79,7 +79,7 @@ class SignalRates:
     @property
     def rate(self) -> Floats:
         """All changes, D = a + g (1 - exp(-k))."""
-        return np.asarray(self.silent - self.told * np.expm1(-self.worth))
+        return np.asarray(self.silent - self.hint_rate * np.expm1(-self.worth))
 
 
 class Cycle(NamedTuple):
@@ -99,7 +99,7 @@ def cycle(hints: SignalRates, until: Floats) -> Cycle:
 
     Where each hint is worth next to nothing, T grows evenly by 1 + b g a day.
     """
-    a, g, k = np.broadcast_arrays(hints.silent, hints.told, hints.worth)
+    a, g, k = np.broadcast_arrays(hints.silent, hints.hint_rate, hints.worth)
     few = (k < _LEAST_WORTH) | (g <= 0)
     far = np.where(few, FAR, np.minimum(_MOST_TERMS * k, FAR))
     until = np.minimum(until, far / np.maximum(a, 1e-12))

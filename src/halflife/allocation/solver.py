@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike
 
 from halflife.allocation import curves
 from halflife.allocation.columns import Columns, Objective, amount, columns
-from halflife.allocation.demand import BLOCK, CLOSE, STAND_INS, Demand, settle
+from halflife.allocation.demand import BLOCK, CLOSE, STAND_INS, Demand, spend_budget
 from halflife.allocation.objectives import (
     marginal,
     mean_age,
     mean_freshness,
     mean_harmonic,
-    unknown,
+    unknown_objective,
 )
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
@@ -26,7 +26,7 @@ __all__ = [
     "demand_of",
     "first_of",
     "kkt_residual",
-    "settle",
+    "spend_budget",
     "start_of",
     "value_of",
 ]
@@ -147,7 +147,7 @@ def kkt_residual(  # noqa: PLR0913  (an allocation and what it was made from)
 def check_objective(given: Columns, objective: Objective) -> None:
     """Raise ``ValueError`` unless the items can be given this objective."""
     if objective not in _POISSON:
-        raise unknown(objective)
+        raise unknown_objective(objective)
     if objective == "harmonic" and given.bent:
         raise ValueError(
             "objective 'harmonic' needs shape 1: it counts the changes missed, and the "
@@ -162,10 +162,10 @@ def _spend(given: Columns, budget: float, objective: Objective) -> tuple[Floats,
         return np.zeros_like(first), float(first.max()) if limited else np.inf
     demand = demand_of(given, objective)
     if first.size <= STAND_INS:
-        return settle(demand, budget, start_of(demand, budget, objective))
+        return spend_budget(demand, budget, start_of(demand, budget, objective))
     few = demand.summary()  # its price is nearly everyone's, and cheap
-    price = settle(few, budget, start_of(few, budget, objective))[1]
-    return settle(demand, budget, float(np.log(price)), few.slope(price))
+    price = spend_budget(few, budget, start_of(few, budget, objective))[1]
+    return spend_budget(demand, budget, float(np.log(price)), few.slope(price))
 
 
 def demand_of(
@@ -213,7 +213,7 @@ def _within(
     if float(some.cost @ fewest[useful]) >= rest * (1 - CLOSE):
         return frequency, first if objective == "freshness" else np.inf
     demand = demand_of(some, objective, limits=limits[:, useful])
-    spent, price = settle(demand, rest, start_of(demand, rest, objective))
+    spent, price = spend_budget(demand, rest, start_of(demand, rest, objective))
     frequency[useful] = np.clip(spent, fewest[useful], most[useful])
     return frequency, price
 

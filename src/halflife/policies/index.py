@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.allocation import Objective, index
-from halflife.allocation.checks import worth_of_check
+from halflife.allocation.checks import gain_of_check
 from halflife.core.arrays import Floats
 from halflife.core.budget import Budget
 from halflife.core.plan import Plan
@@ -67,7 +67,7 @@ class Index:
         if self.extra == 0:
             return gain / view.cost
         fresh = index(view.survival, age, "freshness")
-        return worth_of_check(gain, fresh, view.rate, view.cost, self.extra)
+        return gain_of_check(gain, fresh, view.rate, view.cost, self.extra)
 
     def bounded(self, view: View, score: Floats) -> Floats:
         """Return scores that keep the interval of each item within its bounds."""

@@ -110,7 +110,7 @@ def _merged(bracket: Bracket, objective: Objective) -> Bracket:
     )
 
 
-def met(
+def find_price(
     bracket: Bracket, budget: float, top: float, objective: Objective
 ) -> BudgetPrice:
     """Return the price at which the bracket's demand meets the budget.

@@ -9,13 +9,13 @@ import numpy as np
 
 from halflife.allocation.array_kernel import freshness_worth
 from halflife.allocation.columns import Columns, Objective, amount
-from halflife.allocation.demand import settle
-from halflife.allocation.objectives import marginal, unknown
+from halflife.allocation.demand import spend_budget
+from halflife.allocation.objectives import marginal, unknown_objective
 from halflife.allocation.parts.bracket import (
     TRUST,
     Bracket,
     BudgetPrice,
-    met,
+    find_price,
     probe_part,
 )
 from halflife.allocation.parts.items import ItemColumns, ItemPart, Problem
@@ -73,7 +73,7 @@ def allocate_parts(
     """
     spend = amount("budget", budget)
     if objective not in ("freshness", "age", "harmonic"):
-        raise unknown(objective)
+        raise unknown_objective(objective)
     if not parts:
         raise ValueError("there must be at least one part")
     survey = executor.reduce(partial(survey_part, objective), parts, PartSurvey.add)
@@ -129,7 +129,7 @@ class _Market:
         objective = self.problem.objective
         few = self.survey.demand(objective, self.problem.scale)
         start = start_of(few, self.budget, objective)
-        price = settle(few, self.budget, start)[1]
+        price = spend_budget(few, self.budget, start)[1]
         return BudgetPrice(price, price)
 
     def meet(self, price: float) -> BudgetPrice:
@@ -141,7 +141,7 @@ class _Market:
         low, high = 0.0, self._top
         for _ in range(_PROBES):
             bracket = self._probe(price)
-            found = met(bracket, self.budget, self._top, self.problem.objective)
+            found = find_price(bracket, self.budget, self._top, self.problem.objective)
             if abs(np.log(found.low / price)) <= TRUST:
                 return found
             low, high = (price, high) if found.low > price else (low, price)
