@@ -35,13 +35,13 @@ def test_weights_are_told_in_parts_of_the_largest():
     assert found.cost.tolist() == [3.0] * 3
     assert found.shape.tolist() == [1.0] * 3
     assert found.useful.tolist() == [True, True, False]
-    assert not found.bent
+    assert not found.is_weibull
 
 
 def test_the_pace_is_one_over_the_days_in_which_a_hazard_of_one_adds_up():
     found = columns([4.0, 8.0, 0.0], shape=[2.0, 3.0, 1.0])
     np.testing.assert_allclose(found.pace, [2.0, 2.0, 0.0])  # rate t**shape = 1
-    assert found.bent
+    assert found.is_weibull
     assert found.useful.tolist() == [True, True, False]
     some = found.take(np.array([False, True, False]))
     assert (some.rate.tolist(), some.shape.tolist()) == ([8.0], [3.0])

@@ -203,7 +203,7 @@ def test_with_everyone_at_the_ceiling_the_rest_is_not_spent():
 
 
 def test_floors_beyond_the_budget_are_refused():
-    with pytest.raises(ValueError, match="the fewest looks a day take 4 requests"):
+    with pytest.raises(ValueError, match="the fewest fetches a day cost 4 requests"):
         allocate([1.0, 2.0], 3.0, limits=(2.0, 5.0))
     with pytest.raises(ValueError, match="limits must be"):
         allocate([1.0, 2.0], 3.0, limits=(2.0, 1.0))

@@ -10,10 +10,10 @@ from halflife.allocation.array_kernel import (
     KernelPlan,
     _start,
     allocate_array,
-    requests_at,
     blocks,
-    freshness_worth,
     frequencies_at,
+    freshness_worth,
+    requests_at,
     residual,
 )
 

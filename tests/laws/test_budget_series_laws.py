@@ -67,13 +67,13 @@ def test_a_budget_that_is_none_is_refused(budget):
 @pytest.fixture
 def rounds(monkeypatch):
     """Count how often it is asked what items want at some prices."""
-    plain, found = budget_series._asked, []
+    plain, found = budget_series._demand_at, []
 
     def asked(given, at):
         found.append(at.size)
         return plain(given, at)
 
-    monkeypatch.setattr(budget_series, "_asked", asked)
+    monkeypatch.setattr(budget_series, "_demand_at", asked)
     return found
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.allocation.checks import (
-    _looks,
+    _frequencies,
     allocate_checks,
-    mean_cost,
     gain_of_check,
+    mean_cost,
 )
 from halflife.allocation.columns import HUGE, TINY, columns, non_negative
 from halflife.allocation.hosts import allocate_polite
@@ -170,7 +170,7 @@ def test_looks_cost_the_check_and_the_content_if_it_changed():
 def test_looks_at_a_price_buy_it_per_cost(check, extra, log_price):
     rate, weight, _, _ = items(30, 3)
     given_ = columns(rate, weight)
-    looks = _looks(given_, log_price, (check, extra))
+    looks = _frequencies(given_, log_price, (check, extra))
     fresh = marginal(looks, rate)  # U(1 / f), U(inf) = 1 / rate where there are none
     worth = given_.weight * fresh / (check + extra * rate * fresh)
     looked = looks > 0

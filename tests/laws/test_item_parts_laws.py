@@ -8,7 +8,12 @@ import pytest
 
 from halflife.allocation.demand import CLOSE
 from halflife.allocation.parts import bracket as brackets
-from halflife.allocation.parts.bracket import Bracket, BudgetPrice, find_price, probe_part
+from halflife.allocation.parts.bracket import (
+    Bracket,
+    BudgetPrice,
+    find_price,
+    probe_part,
+)
 from halflife.allocation.parts.items import (
     BLOCK,
     ArrayPart,
@@ -17,7 +22,7 @@ from halflife.allocation.parts.items import (
     stand_ins,
 )
 from halflife.allocation.parts.solver import (
-    Written,
+    PartResult,
     _exp,
     _residual,
     allocate_parts,
@@ -27,7 +32,7 @@ from halflife.allocation.parts.survey import NOTHING, PartSurvey, survey_part
 from halflife.allocation.solver import demand_of
 
 
-def items(n=600, seed=0, *, bent=False):
+def items(n=600, seed=0, *, is_weibull=False):
     rng = np.random.default_rng(seed)
     rate, weight, cost = (np.exp(rng.normal(-0.5, 1.0, n)) for _ in range(3))
     shape = rng.uniform(0.5, 2.0, n) if bent else None
@@ -74,7 +79,7 @@ def test_a_survey_keeps_the_sums_of_its_items_whatever_the_blocks(objective, ben
     mass, log, shape = alone(whole, objective)
     for size in (600, 250, 7):
         found = survey_part(objective, Cut(whole, size))
-        assert (found.items, found.useful, found.bent) == (600, 600, bent)
+        assert (found.items, found.useful, found.is_weibull) == (600, 600, bent)
         assert found.heaviest == whole.weight.max()
         assert found.top == pytest.approx(log.max())
         sums = found.cells.sum(axis=(1, 2))
@@ -127,7 +132,7 @@ def test_items_that_nobody_gains_from_are_counted_and_take_no_cell():
         assert (found.low, found.top) == (both[0].low, both[0].top)
         np.testing.assert_array_equal(found.cells, both[0].cells)
     nothing = NOTHING.add(NOTHING)
-    assert (nothing.items, nothing.useful, nothing.bent) == (0, 0, False)
+    assert (nothing.items, nothing.useful, nothing.is_weibull) == (0, 0, False)
     assert nothing.cells.shape == (3, 1, 0)
 
 
@@ -137,7 +142,7 @@ def test_surveys_of_other_places_and_shapes_are_laid_over_one_another():
         return PartSurvey(1, 1, len(rows) > 1, 1.0, 0.0, low, cells)
 
     found = one(4, [1.0, 2.0]).add(one(3, [10.0, 20.0], [30.0, 40.0]))
-    assert (found.low, found.bent) == (3, True)
+    assert (found.low, found.is_weibull) == (3, True)
     assert found.cells[0].tolist() == [[10.0, 21.0, 2.0], [30.0, 40.0, 0.0]]
     assert found.cells[2].tolist() == found.cells[0].tolist()
 
@@ -167,7 +172,7 @@ def test_a_cacheful_at_a_time_gives_all_items_in_their_order():
 
 
 def test_what_is_not_given_is_1_and_weights_are_shares_of_the_largest():
-    plain = Problem("freshness", bent=False, scale=4.0)
+    plain = Problem("freshness", is_weibull=False, scale=4.0)
     found = plain.columns(ItemColumns(np.array([3.0, 1e-31])))
     assert found.weight.tolist() == [0.25, 0.25]
     assert found.cost.tolist() == found.shape.tolist() == [1.0, 1.0]
@@ -175,7 +180,7 @@ def test_what_is_not_given_is_1_and_weights_are_shares_of_the_largest():
     assert plain.useful(ItemColumns(np.array([3.0, 1e-31]))).rate.tolist() == [3.0]
     shape = np.array([2.0])
     one = ItemColumns(np.array([9.0]), np.array([2.0]), np.array([5.0]), shape)
-    bent = plain._replace(bent=True).columns(one)
+    bent = plain._replace(is_weibull=True).columns(one)
     assert (bent.pace[0], bent.shape[0], bent.cost[0]) == (pytest.approx(3.0), 2.0, 5.0)
     assert bent.weight[0] == 0.5
     assert plain.columns(one).pace[0] == 9.0  # where all are Poisson shapes are 1
@@ -204,7 +209,7 @@ def test_brackets_add_up_and_follow_their_slope_and_their_edges():
 @pytest.mark.parametrize("objective", ["freshness", "age"])
 def test_a_bracket_is_exact_at_its_price_and_nearly_so_close_by(objective):
     whole = items(900)
-    problem = Problem(objective, bent=False, scale=float(whole.weight.max()))
+    problem = Problem(objective, is_weibull=False, scale=float(whole.weight.max()))
     exact = demand_of(problem.useful(whole), objective)
     price = float(np.median(exact.first)) * 1.0001
     found = probe_part(problem, price, Cut(whole, 200))
@@ -221,11 +226,11 @@ def test_a_bracket_is_exact_at_its_price_and_nearly_so_close_by(objective):
 
 def test_equal_items_at_the_edge_are_one_that_asks_for_as_much():
     rows = np.array([[2.0, 1.0, 2.0, 2.0], [1.0, 2.0, 4.0, 8.0], [1.0, 1.0, 1.0, 2.0]])
-    found = brackets._merged(Bracket(1.5, 3.0, 4.0, rows), "freshness")
+    found = brackets._merge(Bracket(1.5, 3.0, 4.0, rows), "freshness")
     assert found.edges.tolist() == [[1.0, 2.0, 2.0], [2.0, 5.0, 8.0], [1.0, 1.0, 2.0]]
     assert (found.asked, found.falls) == (3.0, 4.0)
     twice = rows[:, [0, 0]]
-    found = brackets._merged(Bracket(1.5, 3.0, 4.0, twice), "freshness")
+    found = brackets._merge(Bracket(1.5, 3.0, 4.0, twice), "freshness")
     assert found.edges.tolist() == [[2.0], [2.0], [1.0]]
 
 
@@ -233,7 +238,7 @@ def test_of_a_crowd_at_the_edge_the_nearest_are_kept_and_the_rest_asks_on(monkey
     monkeypatch.setattr(brackets, "_MOST_EDGES", 2)
     first = np.array([1.0009, 0.9995, 1.0001, 1.0004])
     rows = np.stack([first, np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4)])
-    found = brackets._merged(Bracket(1.0, 10.0, 20.0, rows), "freshness")
+    found = brackets._merge(Bracket(1.0, 10.0, 20.0, rows), "freshness")
     assert found.edges[0].tolist() == [1.0001, 1.0004]
     frequency, slope = np.empty(2), np.empty(2)
     rest = rows[:, [0, 1]]
@@ -242,12 +247,12 @@ def test_of_a_crowd_at_the_edge_the_nearest_are_kept_and_the_rest_asks_on(monkey
     assert found.asked == pytest.approx(10.0 + frequency[0])
     assert found.falls == pytest.approx(20.0 + frequency[0] * slope[0])
     monkeypatch.setattr(brackets, "_MOST_EDGES", 4)
-    assert brackets._merged(Bracket(1.0, 10.0, 20.0, rows), "freshness").asked == 10.0
+    assert brackets._merge(Bracket(1.0, 10.0, 20.0, rows), "freshness").asked == 10.0
 
 
 def test_the_price_of_a_bracket_spends_the_budget():
     whole = items(900)
-    problem = Problem("freshness", bent=False, scale=float(whole.weight.max()))
+    problem = Problem("freshness", is_weibull=False, scale=float(whole.weight.max()))
     found = probe_part(problem, 0.1, ArrayPart(whole))
     edges = stand_ins(found.edges, "freshness")
     asked = found.at(0.1, edges)[0]
@@ -273,10 +278,10 @@ def test_where_no_price_meets_the_budget_two_prices_share_it():
 
 
 def test_what_parts_come_to_adds_up_and_the_worst_miss_counts():
-    found = Written(1.0, 2.0, 3.0, 4.0).add(Written(10.0, 20.0, 30.0, 0.5))
-    assert found == Written(11.0, 22.0, 33.0, 4.0)
+    found = PartResult(1.0, 2.0, 3.0, 4.0).add(PartResult(10.0, 20.0, 30.0, 0.5))
+    assert found == PartResult(11.0, 22.0, 33.0, 4.0)
     assert found.mean("freshness") == 1.5
-    none = Written(0.0, 0.0, 0.0, 0.0)
+    none = PartResult(0.0, 0.0, 0.0, 0.0)
     assert [none.mean(each) for each in ("freshness", "age", "harmonic")] == [1, 0, 0]
 
 
@@ -284,7 +289,7 @@ def test_what_parts_come_to_adds_up_and_the_worst_miss_counts():
 def test_parts_get_the_frequencies_of_their_price_in_the_order_of_blocks(objective):
     whole = items(50)
     whole.weight[::7] = 0.0
-    problem = Problem(objective, bent=False, scale=float(whole.weight.max()))
+    problem = Problem(objective, is_weibull=False, scale=float(whole.weight.max()))
     useful = whole.weight > 0
     exact, wanted = demand_of(problem.useful(whole), objective), np.zeros(50)
     low, high = np.empty(useful.sum()), np.empty(useful.sum())
@@ -307,14 +312,14 @@ def test_parts_get_the_frequencies_of_their_price_in_the_order_of_blocks(objecti
 
 def test_a_part_without_items_is_written_without_a_frequency():
     part = ArrayPart(ItemColumns(np.zeros(0)))
-    problem = Problem("freshness", bent=False, scale=1.0)
-    assert write_part(problem, BudgetPrice(1.0, 1.0), part) == Written(0, 0, 0, 0)
+    problem = Problem("freshness", is_weibull=False, scale=1.0)
+    assert write_part(problem, BudgetPrice(1.0, 1.0), part) == PartResult(0, 0, 0, 0)
     assert part.frequency.size == 0
 
 
 def test_the_residual_is_the_largest_miss_and_who_gets_nothing_may_be_worth_less():
     """At freshness the worth of a look at x = rate / frequency is u(x) / rate."""
-    one = Problem("freshness", bent=False, scale=1.0).columns(
+    one = Problem("freshness", is_weibull=False, scale=1.0).columns(
         ItemColumns(np.array([2.0, 2.0]))
     )
     looks = np.array([1.0, 0.0])

@@ -167,12 +167,18 @@ def test_the_series_is_the_function_that_it_stands_for():
         sum(-((-v) ** j) / (math.factorial(j) * (2 * j + 3)) for j in range(1, 30))
         for v in x
     ]
-    np.testing.assert_allclose(series_or_large(x, lambda j: 2.0 * j + 3, lambda x: x), by_hand)
+    np.testing.assert_allclose(
+        series_or_large(x, lambda j: 2.0 * j + 3, lambda x: x), by_hand
+    )
 
 
 def test_from_one_on_the_closed_form_is_taken():
     x = np.array([1.0, 1.25, 7.0])
-    assert series_or_large(x, lambda _: 1.0, lambda x: x + 9.0).tolist() == [10.0, 10.25, 16.0]
+    assert series_or_large(x, lambda _: 1.0, lambda x: x + 9.0).tolist() == [
+        10.0,
+        10.25,
+        16.0,
+    ]
 
 
 def test_the_index_is_never_negative_and_says_what_no_copy_is_worth():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from halflife.allocation.checks import mean_cost, gain_of_check
+from halflife.allocation.checks import gain_of_check, mean_cost
 from halflife.core.budget import Account, BudgetSpent
 from halflife.core.errors import UsageError
 from halflife.core.lazy_scipy import exprel

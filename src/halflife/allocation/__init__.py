@@ -1,9 +1,9 @@
-"""How often to look at each item, and what one more look buys.
+"""Optimal fetch frequencies of items, and the gain of one more fetch.
 
-With D(t) the expected loss t days after a sync, one look buys the index
-U(t) = t D(t) - integral of D over 0..t. The best fixed schedule equalises
-weight * U / cost over all items that are looked at; that common value is the
-price of a request. See docs/allocation.md.
+With D(t) the expected loss t days after a sync, one fetch gains the index U(t) = t
+D(t) - integral of D over 0..t. The best fixed schedule equalises weight * U / cost over
+all items that are fetched; that common value is the price of a request. See
+docs/allocation.md.
 """
 
 from halflife.allocation.bounds import (

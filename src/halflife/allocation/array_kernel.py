@@ -1,12 +1,12 @@
 """Allocation on arrays of any library that follows the array API.
 
 ``allocate`` works on numpy's double precision. Here the same schedule is found for
-arrays of numpy, PyTorch or CuPy, where they are, in their own precision: each pass
-over the items is a handful of array operations, and only sums come back. Sums are
+arrays of numpy, PyTorch or CuPy, on their device and in their own precision: each pass
+over the items is a handful of array operations, and only sums are returned. Sums are
 kept in double precision, block by block.
 
-What single precision would spoil is written so that it does not: 1 - (1 + x) exp(-x)
-loses all its digits near x = 0, where it is x**2 / 2.
+Expressions that would lose precision are rewritten: 1 - (1 + x) exp(-x) loses all its
+digits near x = 0, where it is x**2 / 2.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,25 +18,25 @@ from halflife.allocation import curves
 from halflife.allocation.search import Search
 from halflife.core.arrays import namespace
 
-Array: TypeAlias = Any  # of whatever library; the array API has no type for it
+Array: TypeAlias = Any  # of any library; the array API has no type for it
 Ask: TypeAlias = Callable[[float, Array, Array], tuple[float, float]]
 
 BLOCK = 1 << 22  # items at a time, so that scratch space stays small
-_CLOSE = 1e-11  # relative; how nearly the budget is met before the last scaling
+_CLOSE = 1e-11  # relative error of the budget before the last scaling
 _STEPS = 60
-_FEW = 1 << 18  # items whose price is a good start for that of all
-_NO_PRICE = 1e-30  # a price of nothing would ask for infinitely many looks
+_FEW = 1 << 18  # items in the sample that gives the first price
+_NO_PRICE = 1e-30  # at a price of 0 the frequency would be infinite
 _SEAM = 1.5  # x up to which the series is used
-_TERMS = 20  # of it: the first that is left out is 1e-16 of the first at the seam
+_TERMS = 20  # of the series: the first omitted one is 1e-16 of the first at the seam
 
 
 class KernelPlan(NamedTuple):
-    """How often to look at each item, and what it took to find out.
+    """The frequency of each item, and the price.
 
     Attributes:
-        frequency: Looks a day, an array like the rates.
-        price: What the last request a day buys.
-        passes: How often all items were gone through.
+        frequency: Fetches a day, an array like the rates.
+        price: The gain of the last request a day.
+        passes: The number of passes over all items.
 
     """
 
@@ -63,9 +63,9 @@ def freshness_worth(x: Array) -> Array:
 
 
 def frequencies_at(price: float, first: Array, pace: Array) -> tuple[Array, Array]:
-    """Return the looks a day at a price, and -d ln(looks) / d ln(price).
+    """Return the fetches a day at a price, and -d ln(fetches) / d ln(price).
 
-    ``first`` is weight / (cost * rate), the price at which an item is given up.
+    ``first`` is weight / (cost * rate), the price above which an item is not fetched.
     """
     xp = namespace(first)
     y = xp.clip(price / first, min=_NO_PRICE)
@@ -75,7 +75,7 @@ def frequencies_at(price: float, first: Array, pace: Array) -> tuple[Array, Arra
 
 
 def requests_at(price: float, first: Array, mass: Array) -> tuple[float, float]:
-    """Return the requests a day asked for at a price, and their d / d ln(price).
+    """Return the requests a day at a price, and their d / d ln(price).
 
     ``mass`` is cost * rate of each item.
     """
@@ -88,7 +88,7 @@ def requests_at(price: float, first: Array, mass: Array) -> tuple[float, float]:
 
 
 def double_sum(values: Array) -> float:
-    """Return the sum, in double precision whatever the values are in.
+    """Return the sum in double precision.
 
     >>> double_sum(np.full(3, 0.5, dtype=np.float32))
     1.5
@@ -98,7 +98,7 @@ def double_sum(values: Array) -> float:
 
 
 def blocks(column: Array) -> Iterator[slice]:
-    """Yield the rows, some millions at a time."""
+    """Yield the rows in blocks of some millions."""
     for start in range(0, column.shape[0], BLOCK):
         yield slice(start, start + BLOCK)
 
@@ -109,14 +109,14 @@ def allocate_array(
     *,
     weight: Array,
     cost: Array | None = None,
-    ask: Ask = asked,
+    ask: Ask = requests_at,
 ) -> KernelPlan:
-    """Return the looks a day with the best mean freshness, as ``allocate`` does.
+    """Return the fetches a day with the best mean freshness, as ``allocate`` does.
 
     Rates, weights and costs are arrays of one library and one type, above zero. In
-    single precision each item's worth is within 1e-6 of the price, and the budget is
-    met by scaling what is left of the rounding. ``ask`` may be a fused kernel that
-    does what ``requests_at`` does.
+    single precision each item's gain is within 1e-6 of the price, and the rounding
+    error of the budget is removed by scaling. ``ask`` may be a fused kernel equivalent
+    to ``requests_at``.
 
     >>> rate = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     >>> allocate_array(rate, 5.0, weight=np.ones(5)).frequency.round(2)
@@ -125,22 +125,22 @@ def allocate_array(
     xp = namespace(rate)
     mass = rate if cost is None else cost * rate
     first = weight / mass
-    met = _meet(first, mass, budget, ask)
+    solution = _meet(first, mass, budget, ask)
     frequency = xp.empty_like(rate)
     for rows in blocks(rate):
-        part = frequencies_at(met.low, first[rows], rate[rows])[0]
-        if met.high > met.low:
-            fewer = frequencies_at(met.high, first[rows], rate[rows])[0]
-            part = fewer + met.share * (part - fewer)
-        frequency[rows] = part * met.scale
-    return KernelPlan(frequency, met.low, met.passes)
+        frequency_part = frequencies_at(solution.low, first[rows], rate[rows])[0]
+        if solution.high > solution.low:
+            fewer = frequencies_at(solution.high, first[rows], rate[rows])[0]
+            frequency_part = fewer + solution.share * (frequency_part - fewer)
+        frequency[rows] = frequency_part * solution.scale
+    return KernelPlan(frequency, solution.low, solution.passes)
 
 
 def residual(plan: KernelPlan, rate: Array, *, weight: Array, cost: Array) -> float:
-    """Return by how much, relatively, an item's worth misses the price.
+    """Return the relative error of the optimality condition.
 
-    The largest |worth / price - 1| of the items looked at, and worth / price - 1 of
-    those left out; in double precision, whatever the frequencies are in.
+    The largest |gain / price - 1| of the items fetched, and gain / price - 1 of the
+    others; in double precision.
     """
     xp, worst = namespace(rate), 0.0
     for rows in blocks(rate):
@@ -151,13 +151,13 @@ def residual(plan: KernelPlan, rate: Array, *, weight: Array, cost: Array) -> fl
         kept = f > 0
         x = r / xp.where(kept, f, 1.0)
         worth = xp.where(kept, freshness_worth(x), 1.0)
-        off = w * worth / (c * r * plan.price) - 1.0
-        worst = max(worst, float(xp.max(xp.where(kept, xp.abs(off), off))))
+        error = w * worth / (c * r * plan.price) - 1.0
+        worst = max(worst, float(xp.max(xp.where(kept, xp.abs(error), error))))
     return worst
 
 
-class _Met(NamedTuple):
-    """Two prices next to each other, or one twice, between which the budget is met."""
+class _Solution(NamedTuple):
+    """Two adjacent prices, or one twice, between which the budget is met."""
 
     low: float
     high: float
@@ -166,7 +166,7 @@ class _Met(NamedTuple):
     passes: int
 
 
-def _meet(first: Array, mass: Array, budget: float, ask: Ask) -> _Met:
+def _meet(first: Array, mass: Array, budget: float, ask: Ask) -> _Solution:
     xp = namespace(first)
     search = Search(_start(first, mass, budget, ask), float(xp.max(first)))
     close = budget * max(_CLOSE, float(xp.finfo(first.dtype).eps))
@@ -176,28 +176,28 @@ def _meet(first: Array, mass: Array, budget: float, ask: Ask) -> _Met:
         total, change = ask(price, first, mass)
         passes += 1
         if abs(total - budget) <= close:
-            return _Met(price, price, 1.0, budget / total, passes + 1)
+            return _Solution(price, price, 1.0, budget / total, passes + 1)
         search.move(total, change, budget)
     low, high = search.price_at(search.low), search.price_at(search.high)
     most, least = (ask(price, first, mass)[0] for price in (low, high))
-    # All are about to be given up: floats know no price between these two.
+    # All items are at their first price: there is no float between these two.
     share = (budget - least) / (most - least)
-    return _Met(low, high, share, 1.0, passes + 3)
+    return _Solution(low, high, share, 1.0, passes + 3)
 
 
 def _start(first: Array, mass: Array, budget: float, ask: Ask) -> float:
-    """Return ln of about the price.
+    """Return ln of an approximate price.
 
-    It is what some of the items would pay for their share of the budget, or, if they
-    are few, what it would be if every look came soon.
+    It is the price of a sample of items with their share of the budget, or, if they are
+    few, the price if all intervals were short.
     """
     xp, step = namespace(first), first.shape[0] // _FEW
     if step > 1:
-        few, their = first[::step], mass[::step]
+        sample, sample_mass = first[::step], mass[::step]
         share = (
             budget
-            * double_sum(their)
+            * double_sum(sample_mass)
             / sum(double_sum(mass[rows]) for rows in blocks(mass))
         )
-        return float(np.log(_meet(few, their, share, ask).low))
+        return float(np.log(_meet(sample, sample_mass, share, ask).low))
     return 2.0 * float(np.log(double_sum(mass * xp.sqrt(0.5 * first)) / budget))

@@ -1,4 +1,4 @@
-"""Many prices at once, each found by halving the interval that holds it."""
+"""Many prices at once, by bisection."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,17 +8,17 @@ import numpy as np
 from halflife.core.arrays import Floats
 
 _HALVINGS = 70  # from 600 apart to neighbouring floats
-CHEAPEST = -300.0  # ln of a price at which everyone asks for more than any budget
+CHEAPEST = -300.0  # ln of a price at which demand exceeds any budget
 
 
 class Ends(NamedTuple):
-    """Two neighbouring prices, one at which too much is asked, one at which too little.
+    """Two adjacent prices: demand exceeds the budget at the lower, not at the higher.
 
     Attributes:
         low: ln of the lower price, one for each budget.
         high: ln of the higher price.
-        share: How much of what is asked at the lower price, and how little of what is
-            asked at the higher, adds up to exactly the budget.
+        share: The weight of the demand at the lower price in the mixture that meets the
+            budget exactly.
 
     """
 
@@ -32,13 +32,13 @@ class Ends(NamedTuple):
 
 
 def find_prices(
-    asked: Callable[[Floats], Floats], budget: Floats, low: Floats, high: Floats
+    demand: Callable[[Floats], Floats], budget: Floats, low: Floats, high: Floats
 ) -> Ends:
-    """Return the prices at which what is asked meets each budget.
+    """Return the prices at which demand meets each budget.
 
-    ``asked`` takes the logarithms of the prices and returns the requests asked for
-    under each; they fall as prices rise. Where an item is given up they fall faster
-    than floats can follow, so what is left is shared between the two ends.
+    ``demand`` takes the logarithms of the prices and returns the requests at each; they
+    fall as prices rise. At the first price of an item they fall faster than floats can
+    resolve, so the remainder is shared between the two ends.
 
     >>> two, nine = np.array([2.0]), np.array([9.0])
     >>> find_prices(lambda m: np.exp(-m), two, -nine, nine).low
@@ -46,8 +46,8 @@ def find_prices(
     """
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        over = asked(middle) > budget
+        over = demand(middle) > budget
         low, high = np.where(over, middle, low), np.where(over, high, middle)
-    most, least = asked(low), asked(high)
-    apart = np.maximum(most - least, 1e-300)
-    return Ends(low, high, np.clip((budget - least) / apart, 0.0, 1.0))
+    most, least = demand(low), demand(high)
+    difference = np.maximum(most - least, 1e-300)
+    return Ends(low, high, np.clip((budget - least) / difference, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""The most freshness that any schedule could reach, so that closeness is a number."""
+"""Upper bounds of the freshness that any schedule can reach."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +18,9 @@ def blind_bound(
 ) -> float:
     """Return the best mean freshness without news of changes (B0; Poisson).
 
-    No policy that sees only its own looks does better in the long run, whether it
-    knows the rates or learns them: relax the budget to one on average, and each
-    item's best schedule at the common price is an even one.
+    No policy that sees only its own fetches does better in the long run, whether it
+    knows the rates or learns them: with the budget relaxed to an average, each item's
+    best schedule at the common price is even.
     """
     return allocate(rate, budget, weight=weight, cost=cost).value
 
@@ -34,8 +34,8 @@ def signal_bound(
 ) -> float:
     """Return the best mean freshness if every change is announced (B1; Poisson).
 
-    Looking at a share of the changes, at once, keeps the item fresh for that share of
-    the time, min(1, frequency / rate); the best shares solve a fractional knapsack.
+    Fetching after a share of the changes, at once, keeps the item fresh for that share
+    of the time, min(1, frequency / rate); the best shares solve a fractional knapsack.
     """
     given = columns(rate, weight, cost)
     spend = amount("budget", budget)
@@ -43,8 +43,8 @@ def signal_bound(
         return 1.0
     useful = given.take(given.useful)
     covered = _knapsack(useful.weight, useful.cost * useful.rate, spend)
-    still = given.weight[~given.useful].sum()
-    return float((still + covered) / given.weight.sum())
+    weight_unchanging = given.weight[~given.useful].sum()
+    return float((weight_unchanging + covered) / given.weight.sum())
 
 
 def hindsight_bound(
@@ -56,28 +56,35 @@ def hindsight_bound(
 ) -> float:
     """Return the best mean freshness if the future were known (B2; Poisson).
 
-    Look just after those changes that open a long gap. At price m the gaps worth it
-    are those longer than y / rate with y = m cost rate / weight, so
+    Fetch just after those changes that begin a long gap. At price m the gaps worth a
+    fetch are those longer than y / rate with y = m cost rate / weight, so
     frequency = rate exp(-y) and freshness = (1 + y) exp(-y).
     """
     given = columns(rate, weight, cost)
     spend = amount("budget", budget)
     if not given.weight.any():
         return 1.0
-    some = given.take(given.useful)
-    still = float(given.weight[~given.useful].sum())
-    if float((some.cost * some.rate).sum()) <= spend:
+    useful = given.take(given.useful)
+    weight_unchanging = float(given.weight[~given.useful].sum())
+    if float((useful.cost * useful.rate).sum()) <= spend:
         return 1.0
-    fresh = np.zeros(some.rate.size)
+    fresh = np.zeros(useful.rate.size)
     if spend > 0:
-        first = some.weight / (some.cost * some.rate)
+        first = useful.weight / (useful.cost * useful.rate)
         demand = Demand(
-            curves.hindsight, first, some.pace, some.cost, some.shape, limited=False
+            curves.hindsight,
+            first,
+            useful.pace,
+            useful.cost,
+            useful.shape,
+            limited=False,
         )
         frequency, _ = spend_budget(demand, spend, float(np.log(first).mean()))
-        share = np.minimum(frequency / some.rate, 1.0)
+        share = np.minimum(frequency / useful.rate, 1.0)
         fresh = share - _x_log_x(share)
-    return float((still + (some.weight * fresh).sum()) / given.weight.sum())
+    return float(
+        (weight_unchanging + (useful.weight * fresh).sum()) / given.weight.sum()
+    )
 
 
 def hindsight_bound_on_trace(
@@ -92,9 +99,9 @@ def hindsight_bound_on_trace(
     """Return the best mean freshness over a recorded trace, with hindsight (B2).
 
     Item ``i`` changed at the times ``at[start[i]:start[i + 1]]``, all within
-    0..horizon, and its copy is true at time 0. A request just after a change buys
-    the time until the next one; the ``budget_total`` best are bought. With costs
-    other than 1 the last request may be bought in part: an upper bound.
+    0..horizon, and its copy is up to date at time 0. A request just after a change
+    gains the time until the next one; the ``budget_total`` best are made. With costs
+    other than 1 the last request may be made in part: an upper bound.
 
     >>> hindsight_bound_on_trace(np.array([0, 2]), np.array([1.0, 2.0]), 10.0, 1)
     0.9
@@ -131,7 +138,7 @@ def _gaps(start: Ints, at: Floats, horizon: float) -> tuple[Floats, Floats]:
 
 
 def _knapsack(value: Floats, size: Floats, room: float) -> float:
-    """Return the most value that fits when things may be cut."""
+    """Return the largest value that fits, with fractions of things."""
     order = np.argsort(-value / size, kind="stable")
     filled = np.cumsum(size[order])
     left = room - (filled - size[order])

@@ -1,4 +1,4 @@
-"""Checked input: every number finite, in range, and one row an item."""
+"""Validated input: every number finite, in range, and one row for each item."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
@@ -10,18 +10,18 @@ from halflife.core.arrays import Bools, Floats
 
 Objective: TypeAlias = Literal["freshness", "age", "harmonic"]
 
-TINY, HUGE = 1e-30, 1e30  # beyond these the squares and cubes we need leave the floats
+TINY, HUGE = 1e-30, 1e30  # limits within which squares and cubes are floats
 SHAPES = (0.1, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What there is to know about the items, one row each.
+    """The parameters of the items, one row each.
 
     Attributes:
         rate: ``rate`` as given; survival is exp(-rate * t**shape).
         weight: Weights divided by the largest.
-        cost: Requests that one look takes.
+        cost: Requests that one fetch costs.
         shape: Weibull shapes; 1 is Poisson.
         pace: rate ** (1 / shape), the rate in units of 1 / day.
         scale: The largest weight.
@@ -37,16 +37,16 @@ class Columns:
 
     @property
     def useful(self) -> Bools:
-        """Whether looking at the item can gain anything."""
+        """Whether fetching the item can gain anything."""
         return (self.weight > 0) & (self.pace > 0)
 
     @property
-    def bent(self) -> bool:
+    def is_weibull(self) -> bool:
         """Whether any item is not Poisson."""
         return bool(np.any(self.shape != 1.0))
 
     def take(self, rows: Bools) -> Self:
-        """Return some of the items."""
+        """Return the items at these rows."""
         return replace(
             self,
             rate=self.rate[rows],
@@ -63,7 +63,7 @@ def columns(
     cost: ArrayLike | None = None,
     shape: ArrayLike | None = None,
 ) -> Columns:
-    """Check the arguments and bring them to one length.
+    """Validate the arguments and broadcast them to one length.
 
     Rates below 1e-30 count as zero, and so do weights below 1e-30 of the largest.
     """
@@ -84,10 +84,10 @@ def columns(
     _refuse("rate", rates, pace > HUGE, "so small that rate**(1/shape) is below 1e30")
     return Columns(
         rate=rates,
-        weight=_no_dust(weights / scale) if scale > 0 else weights,
+        weight=_flush_tiny(weights / scale) if scale > 0 else weights,
         cost=costs,
         shape=shapes,
-        pace=_no_dust(pace),
+        pace=_flush_tiny(pace),
         scale=scale,
     )
 
@@ -101,7 +101,7 @@ def non_negative(name: str, values: ArrayLike) -> Floats:
 
 
 def amount(name: str, value: float) -> float:
-    """Return one finite number from 0 to 1e30; what is below 1e-30 counts as zero."""
+    """Return one finite number from 0 to 1e30; below 1e-30 it counts as zero."""
     number = float(value)
     if not 0 <= number <= HUGE:
         raise ValueError(f"{name} must be between 0 and 1e30, got {number}")
@@ -126,5 +126,5 @@ def _refuse(name: str, values: Floats, bad: Bools, must: str) -> None:
         raise ValueError(f"{name} must be {must}, got {got}{where}")
 
 
-def _no_dust(values: Floats) -> Floats:
+def _flush_tiny(values: Floats) -> Floats:
     return np.where(values < TINY, 0.0, values)

@@ -1,7 +1,7 @@
-"""From the price of a look back to the time between looks.
+"""The interval between fetches as a function of the price of a fetch.
 
 Each curve solves U(s) = y for s = pace * T, the interval in the item's own time,
-where y is the price in units of what the item is worth. It also returns
+where y is the price in units of the item's worth. It also returns
 d ln s / d ln y, which the search for the price needs. ``shape`` is the Weibull
 shape; for Poisson it is 1 and s is the expected number of changes.
 
@@ -21,15 +21,15 @@ from halflife.core.arrays import Floats, namespace
 Curve: TypeAlias = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 _NEWTON_STEPS = 40
-_HALLEY_STEPS = 2  # from a start right to a few percent they leave rounding alone
+_HALLEY_STEPS = 2  # from a start right to a few percent only rounding remains
 _ALL_GONE = 50.0
 _BELOW_ONE = 1.0 - 2.0**-53
-_DOUBLE = 2.0**-52  # what 1 and the next float differ by
+_DOUBLE = 2.0**-52  # the difference of 1 and the next float
 _SERIES_ALONE = 0.5  # s below which the series is right to the last digit
 _SINGLE_SERIES = 1.3  # the same in single precision
 _SERIES_STARTS = 2.0  # s below which it is near enough to start from
 _HARMONIC_STARTS = 1.2  # the same for the other branch
-_ANY_START = 0.1  # where the series alone will do, any start will do
+_ANY_START = 0.1  # any start, where the series alone is used
 _SMALL_ROOT, _LEAST_CUBE = 0.3, 1e-3  # starts of the inverse of P(k, x)
 _SETTLED = 1e-4  # the next error is of the order of its cube
 _LARGEST_LOG = 600.0  # exp of it is far from the end of the floats
@@ -77,10 +77,10 @@ def inverse_log_gap(z: Floats) -> Floats:
     x = xp.where(s < _SERIES_STARTS, series, z + xp.log1p(z + xp.log1p(z)))
     x = xp.clip(x, min=_ANY_START)
     for _ in range(_HALLEY_STEPS):
-        off = (x - xp.log1p(x) - z) * (1.0 + x) / x
-        x = x - off / (1.0 - 0.5 * off / (x * (1.0 + x)))
-    found: Floats = xp.where(s < _series_alone(xp, z), series, x)
-    return found
+        step = (x - xp.log1p(x) - z) * (1.0 + x) / x
+        x = x - step / (1.0 - 0.5 * step / (x * (1.0 + x)))
+    result: Floats = xp.where(s < _series_alone(xp, z), series, x)
+    return result
 
 
 def harmonic(y: Floats, _: Floats) -> tuple[Floats, Floats]:
@@ -128,7 +128,7 @@ def age(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
 def _before_age(y: Floats, a: Floats) -> Floats:
     """Return an x left of the root of ``age``, and near it where y is small or large.
 
-    1 - exp(-u) is less than u and less than 1, so U(s) is less than either of
+    1 - exp(-u) is less than u and less than 1, so U(s) is less than each of
     a / (1 + 2 a) x**(1 + 2 a) and x**(2 a) / 2.
     """
     soon = (y * (1 + 2 * a) / a) ** (1 / (1 + 2 * a))
@@ -158,10 +158,10 @@ def weibull_freshness(y: Floats, shape: Floats) -> tuple[Floats, Floats]:
 def inverse_gamma(k: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Solve P(k, x) = y for 0 < y < 1; return x, and d P / d ln x there.
 
-    Two steps of Halley's method in ln x, on ln P below one half and on ln(1 - P)
-    above, both of which are concave, from a start that is right to a few percent.
-    Each costs one incomplete gamma function; scipy's inverse costs five. It is
-    asked for those few that have not settled.
+    Two steps of Halley's method in ln x, on ln P below one half and on ln(1 - P) above,
+    both of which are concave, from a start that is right to a few percent. Each costs
+    one incomplete gamma function; scipy's inverse costs five. It is used for the few
+    that have not converged.
 
     >>> inverse_gamma(np.array([1.0, 2.0]), np.array([0.5, 0.5]))[0].round(6)
     array([0.693147, 1.678347])
@@ -171,16 +171,16 @@ def inverse_gamma(k: Floats, y: Floats) -> tuple[Floats, Floats]:
     for _ in range(_HALLEY_STEPS):
         step = _halley(k, y, x, log_gamma)
         x = x * np.exp(step)
-    lost = ~(np.abs(step) < _SETTLED)
-    if lost.any():
-        x[lost] = lazy_scipy.gammaincinv(k[lost], y[lost])
+    unsettled = ~(np.abs(step) < _SETTLED)
+    if unsettled.any():
+        x[unsettled] = lazy_scipy.gammaincinv(k[unsettled], y[unsettled])
     return x, np.exp(k * np.log(x) - x - log_gamma)
 
 
 def _near_inverse(k: Floats, y: Floats, log_gamma: Floats) -> Floats:
-    """Return about where P(k, x) = y.
+    """Return an approximate x where P(k, x) = y.
 
-    Small x by the first two terms of the series, others by the cube that is nearly
+    Small x by the first two terms of the series, others by the cube, which is nearly
     normal: Wilson and Hilferty, "The distribution of chi-square", 1931.
     """
     root = np.exp((np.log(y) + log_gamma + np.log(k)) / k)
@@ -191,21 +191,21 @@ def _near_inverse(k: Floats, y: Floats, log_gamma: Floats) -> Floats:
 
 
 def _halley(k: Floats, y: Floats, x: Floats, log_gamma: Floats) -> Floats:
-    """Return how far to go in ln x, at most 1."""
+    """Return the step in ln x, at most 1."""
     reached = np.clip(lazy_scipy.gammainc(k, x), 1e-300, _BELOW_ONE)
     low = y < 0.5
-    part, wanted = np.where(low, reached, 1.0 - reached), np.where(low, y, 1.0 - y)
-    slope = np.exp(k * np.log(x) - x - log_gamma) / np.where(low, part, -part)
-    off = np.log(part / wanted) / slope
-    step: Floats = -off / (1.0 - 0.5 * off * (k - x - slope))
+    tail, target = np.where(low, reached, 1.0 - reached), np.where(low, y, 1.0 - y)
+    slope = np.exp(k * np.log(x) - x - log_gamma) / np.where(low, tail, -tail)
+    newton = np.log(tail / target) / slope
+    step: Floats = -newton / (1.0 - 0.5 * newton * (k - x - slope))
     return np.clip(step, -1.0, 1.0)
 
 
 def hindsight(y: Floats, _: Floats) -> tuple[Floats, Floats]:
-    """Return 1 / (share of changes worth a look) when their gaps are known ahead.
+    """Return 1 / (share of changes worth a fetch) when their gaps are known ahead.
 
-    A gap longer than the price is worth a look; of exponential gaps that is the
-    share exp(-y).
+    A gap longer than the price is worth a fetch; for exponential gaps that is the share
+    exp(-y).
     """
     return np.exp(np.minimum(y, _LARGEST_LOG)), y
 

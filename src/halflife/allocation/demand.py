@@ -1,4 +1,4 @@
-"""What items ask for at a price, and the price at which that meets the budget."""
+"""The demand of items at a price, and the price at which it meets the budget."""
 
 from typing import NamedTuple, Self
 
@@ -8,24 +8,23 @@ from halflife.allocation import curves
 from halflife.allocation.search import Search
 from halflife.core.arrays import Floats, Ints
 
-BLOCK = 8192  # items at a time: what one step needs stays in the processor's cache
+BLOCK = 8192  # items at a time, so that one step stays in the processor's cache
 STAND_INS = 32768
-CLOSE = 1e-11  # relative; how nearly the budget is met before the last scaling
-_SHAPES = 64  # of the stand-ins' cells lie side by side where shapes differ
-_NEAR = 3e-6  # in ln(price); so close, frequencies follow their slopes
-_STRAIGHT = 1e-5  # the most that ln(frequency) may move along its slope
-_NO_PRICE = 1e-290  # a price of nothing would ask for infinitely many looks
-_LESS, _MORE = 0.98, 1.02  # of a price, by which demand is compared
+CLOSE = 1e-11  # relative error of the budget before the last scaling
+_SHAPES = 64  # rows of the stand-ins' cells, one for each range of shapes
+_NEAR = 3e-6  # in ln(price); up to this distance frequencies follow their slopes
+_STRAIGHT = 1e-5  # largest change of ln(frequency) along its slope
+_NO_PRICE = 1e-290  # at a price of 0 the frequency would be infinite
+_LESS, _MORE = 0.98, 1.02  # factors of a price at which demand is compared
 _STEPS = 200
 
 
 class Demand(NamedTuple):
-    """What the items would ask for at any price.
+    """The demand of items as a function of the price.
 
-    ``first`` is the price at which an item's first look stops being worth it, or,
-    for losses without a limit, the unit in which the curve counts the price. An item
-    with a ``floor`` pays no less than that; ``limits`` are the fewest and the most
-    looks a day, one row each.
+    ``first`` is the price above which an item is not fetched at all, or, for losses
+    without a limit, the unit of the curve's price. An item with a ``floor`` pays no
+    less than that; ``limits`` are the fewest and the most fetches a day, one row each.
     """
 
     curve: curves.Curve
@@ -38,63 +37,63 @@ class Demand(NamedTuple):
     limits: Floats | None = None
 
     def summary(self) -> Self:
-        """Return a few thousand stand-ins that ask for nearly the same at any price.
+        """Return a few thousand stand-ins with nearly the same demand at any price.
 
-        Items of like ``first`` and ``shape`` become one, at their mean and with
-        their ``pace * cost`` added up. There must be no floor and no limits.
+        Items of similar ``first`` and ``shape`` become one, at their mean and with
+        their ``pace * cost`` summed. There must be no floor and no limits.
         """
         log, mass = np.log(self.first), self.pace * self.cost
         rows = 1 if np.ptp(self.shape) == 0 else _SHAPES
-        each = STAND_INS // rows
-        cell = _cells(self.shape, rows) * each + _cells(log, each)
+        columns_ = STAND_INS // rows
+        cell = _cells(self.shape, rows) * columns_ + _cells(log, columns_)
         total = np.bincount(cell, mass, minlength=STAND_INS)
-        some = total > 0
+        filled = total > 0
         log_first = np.bincount(cell, mass * log, minlength=STAND_INS)
         shape = np.bincount(cell, mass * self.shape, minlength=STAND_INS)
         return self._replace(
-            first=np.exp(log_first[some] / total[some]),
-            pace=np.asarray(total[some], dtype=np.float64),
-            cost=np.ones(int(some.sum())),
-            shape=shape[some] / total[some],
+            first=np.exp(log_first[filled] / total[filled]),
+            pace=np.asarray(total[filled], dtype=np.float64),
+            cost=np.ones(int(filled.sum())),
+            shape=shape[filled] / total[filled],
         )
 
     def at(
         self, price: float, frequency: Floats, slope: Floats | None = None
     ) -> tuple[float, float]:
-        """Fill in the frequencies; return requests a day, and their d / d ln price.
+        """Write the frequencies; return requests a day, and their d / d ln price.
 
-        ``slope``, if given, is filled with -d ln(frequency) / d ln(price).
+        ``slope``, if given, receives -d ln(frequency) / d ln(price).
         """
         total = change = 0.0
         for start in range(0, self.first.size, BLOCK):
             rows = slice(start, start + BLOCK)
             bend = None if slope is None else slope[rows]
-            asked, falls = self._block(price, rows, frequency[rows], bend)
-            total += asked
-            change -= falls
+            requests, fall = self._block(price, rows, frequency[rows], bend)
+            total += requests
+            change -= fall
         return total, change
 
     def near(
         self, price: float, known: "DemandPoint", frequency: Floats
     ) -> tuple[float, float]:
-        """Do the same as ``at`` close to a price for which it was done.
+        """Do the same as ``at`` close to a price at which demand is known.
 
-        Items about to be given up or taken on are computed anew, the others follow
-        their slopes: what is left out is of the order of the step's square.
+        Items near their first price are computed again, the others follow their slopes:
+        the error is of the order of the step's square.
         """
-        moved = known.slope * float(np.log(known.price / price))
-        straight = np.clip(moved, -_STRAIGHT, _STRAIGHT)
-        np.multiply(known.frequency, np.exp(straight), out=frequency)
-        steep = np.flatnonzero(np.abs(moved) > _STRAIGHT)
-        part = self.take(steep)
-        some = np.empty(steep.size)
-        part.at(price, some)
-        frequency[steep] = some
+        change = known.slope * float(np.log(known.price / price))
+        limited_change = np.clip(change, -_STRAIGHT, _STRAIGHT)
+        np.multiply(known.frequency, np.exp(limited_change), out=frequency)
+        steep = np.flatnonzero(np.abs(change) > _STRAIGHT)
+        steep_items = self.take(steep)
+        steep_frequency = np.empty(steep.size)
+        steep_items.at(price, steep_frequency)
+        frequency[steep] = steep_frequency
         spent = frequency * self.cost
         return float(spent.sum()), -float(spent @ known.slope)
 
     def take(self, rows: Ints) -> Self:
-        """Return the demand of some items alone."""
+        """Return the demand of the items at these rows."""
         return self._replace(
             first=self.first[rows],
             pace=self.pace[rows],
@@ -105,7 +104,7 @@ class Demand(NamedTuple):
     def slope(self, price: float) -> float | None:
         """Return d ln(requests) / d ln(price) across a small range of prices."""
         scratch = np.empty(self.first.size)
-        more, less = (self.at(price * by, scratch)[0] for by in (_LESS, _MORE))
+        more, less = (self.at(price * factor, scratch)[0] for factor in (_LESS, _MORE))
         return float(np.log(less / more) / np.log(_MORE / _LESS)) if less > 0 else None
 
     def _block(
@@ -123,7 +122,7 @@ class Demand(NamedTuple):
             fewest, most = self.limits[:, rows]
             bend = np.where((out > fewest) & (out < most), bend, 0.0)
             np.clip(out, fewest, most, out=out)
-        if slope is not None:  # who was given up counts as steep up to its own price
+        if slope is not None:  # unfetched items count as steep up to their first price
             given_up = _STRAIGHT / np.log(np.maximum(y, 1.0 + 1e-15))
             slope[:] = np.where(y < 1.0, bend, given_up) if self.limited else bend
         spent = out * self.cost[rows]
@@ -139,7 +138,7 @@ class DemandPoint(NamedTuple):
 
 
 class _Trials:
-    """What is asked for at one price after another; close to the last it is quick."""
+    """The demand at successive prices; close to the previous one it is fast."""
 
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
@@ -163,9 +162,9 @@ def spend_budget(
     """Return the frequencies that spend exactly the budget, and their price.
 
     Newton's method on ln(requests), kept inside a bracket that shrinks. Frequencies
-    near the price at which an item is given up are steeper than floats can follow;
-    the last of the budget is then handed out between the two ends of the bracket,
-    between which every item's worth lies.
+    near an item's first price are steeper than floats can resolve; the rest of the
+    budget is then shared between the two ends of the bracket, between which every
+    item's worth lies.
     """
     top = float(demand.first.max()) if demand.limited else np.inf
     search = Search(start, top, slope)
@@ -185,7 +184,7 @@ def spend_budget(
 
 
 def _cells(values: Floats, n: int) -> Ints:
-    """Return in which of ``n`` equal parts of their range the values lie."""
+    """Return which of ``n`` equal parts of their range each value lies in."""
     low, high = float(values.min()), float(values.max())
     scale = (n - 1) / (high - low) if high > low else 0.0
     return np.asarray((values - low) * scale + 0.5).astype(np.intp)

@@ -1,10 +1,10 @@
-"""The best schedule when hosts take only so many requests a day.
+"""The best schedule when hosts limit the requests a day.
 
-A host that would be asked for more than it takes has a price of its own, the one at
-which its items ask for exactly what it takes. That price does not depend on anything
-outside the host, so all of them are found first, and each item then pays the larger
-of its host's price and everyone's. Kolobov et al., "Optimal freshness crawl under
-politeness constraints", SIGIR 2019, solve the same problem by recursion.
+A host whose demand exceeds its limit has a price of its own, at which its items' demand
+equals the limit. That price does not depend on anything outside the host, so all of
+them are found first, and each item then pays the larger of its host's price and the
+common one. Kolobov et al., "Optimal freshness crawl under politeness constraints",
+SIGIR 2019, solve the same problem by recursion.
 """
 
 from dataclasses import dataclass
@@ -37,15 +37,14 @@ _BEYOND = 1e-9  # in ln(price)
 
 @dataclass(frozen=True, slots=True)
 class PoliteAllocation:
-    """How often to look at each item, evenly spaced, without asking a host too much.
+    """The frequency of each item, evenly spaced, within the limits of the hosts.
 
     Attributes:
-        frequency: Looks a day.
-        price: What the last request a day buys where no host stands in the way; 0
-            if all hosts together take less than the budget.
-        host_price: What one more request a day to each host would buy; that is its
-            own price if it is asked for all it takes, and else ``price``, also for
-            a host that takes nothing at all.
+        frequency: Fetches a day.
+        price: The gain of the last request a day at hosts below their limit; 0 if all
+            hosts together accept less than the budget.
+        host_price: The gain of one more request a day at each host: its own price if it
+            is at its limit, and otherwise ``price``, also for a host with the limit 0.
         value: The weighted mean over all items, as in ``Allocation``.
 
     """
@@ -56,7 +55,7 @@ class PoliteAllocation:
     value: float
 
 
-def allocate_polite(  # noqa: PLR0913  (one problem, told whole)
+def allocate_polite(  # noqa: PLR0913  (one problem, stated whole)
     rate: ArrayLike,
     budget: float,
     host: Ints,
@@ -66,11 +65,11 @@ def allocate_polite(  # noqa: PLR0913  (one problem, told whole)
     cost: ArrayLike | None = None,
     objective: Objective = "freshness",
 ) -> PoliteAllocation:
-    """Return the looks a day that make the most of a budget that hosts limit.
+    """Return the fetches a day that make the best use of a budget within host limits.
 
-    ``host`` is each item's host, a number from 0; ``cap`` the requests a day that
-    each host takes, ``inf`` if any number. The frequencies are f(max(price, price of
-    the host)) with f as in ``allocate``.
+    ``host`` is each item's host, a number from 0; ``cap`` the requests a day that each
+    host accepts, ``inf`` if unlimited. The frequencies are
+    f(max(price, price of the host)) with f as in ``allocate``.
 
     >>> allocate_polite([1, 1, 1, 1], 4, np.array([0, 0, 0, 1]), [1.5, 9]).frequency
     array([0.5, 0.5, 0.5, 2.5])
@@ -79,16 +78,16 @@ def allocate_polite(  # noqa: PLR0913  (one problem, told whole)
     check_objective(given, objective)
     host, cap = _hosts(host, cap, given)
     useful = given.useful & (cap[host] > 0)
-    some, mine = given.take(useful), host[useful]
+    useful_items, host_of = given.take(useful), host[useful]
     frequency = np.zeros(given.rate.size)
     price, own = 0.0, np.zeros(cap.size)
-    if some.rate.size:
-        demand = demand_of(some, objective)
-        capped, own = _host_prices(demand, mine, cap)
+    if useful_items.rate.size:
+        demand = demand_of(useful_items, objective)
+        capped, own = _host_prices(demand, host_of, cap)
         spend = amount("budget", budget)
         start = start_of(demand, spend, objective) if spend else 0.0
-        found = _Found(demand, mine, capped, own)
-        frequency[useful], price = _spend(found, cap, spend, start)
+        prices = _HostPrices(demand, host_of, capped, own)
+        frequency[useful], price = _spend(prices, cap, spend, start)
     return PoliteAllocation(
         frequency,
         price * given.scale,
@@ -109,9 +108,9 @@ def _hosts(host: Ints, cap: ArrayLike, given: Columns) -> tuple[Ints, Floats]:
 
 
 def _host_prices(demand: Demand, host: Ints, cap: Floats) -> tuple[Floats, Floats]:
-    """Return what items would get if their hosts alone limited them, and the prices.
+    """Return the frequencies if only hosts limited them, and the hosts' prices.
 
-    Where a host has no limit the price is 0, and the frequency means nothing.
+    Where a host has no limit the price is 0, and the frequency is meaningless.
     """
     rows = np.flatnonzero(np.isfinite(cap[host]))
     frequency, price = np.zeros(host.size), np.zeros(cap.size)
@@ -119,30 +118,34 @@ def _host_prices(demand: Demand, host: Ints, cap: Floats) -> tuple[Floats, Float
     if not limited.size:
         return frequency, price
     place = np.searchsorted(limited, host[rows])
-    mine = demand.take(rows)
+    limited_demand = demand.take(rows)
 
-    def looks(log_price: Floats) -> Floats:
+    def frequencies(log_price: Floats) -> Floats:
         out = np.empty(rows.size)
-        mine._replace(floor=np.exp(log_price)[place]).at(0.0, out)
+        limited_demand._replace(floor=np.exp(log_price)[place]).at(0.0, out)
         return out
 
-    def asked(log_price: Floats) -> Floats:
-        spent = np.bincount(place, mine.cost * looks(log_price), limited.size)
+    def requests(log_price: Floats) -> Floats:
+        spent = np.bincount(
+            place, limited_demand.cost * frequencies(log_price), limited.size
+        )
         return spent.astype(np.float64)
 
     high = np.full(limited.size, -CHEAPEST)
     if demand.limited:
         high = np.full(limited.size, -np.inf)
-        # Beyond rounding, so that nobody asks for anything at the higher end.
-        np.maximum.at(high, place, np.log(mine.first) + _BEYOND)
-    ends = find_prices(asked, cap[limited], np.full(limited.size, CHEAPEST), high)
-    frequency[rows] = ends.mix(looks(ends.low), looks(ends.high), ends.share[place])
+        # Beyond rounding, so that demand is 0 at the higher end.
+        np.maximum.at(high, place, np.log(limited_demand.first) + _BEYOND)
+    ends = find_prices(requests, cap[limited], np.full(limited.size, CHEAPEST), high)
+    frequency[rows] = ends.mix(
+        frequencies(ends.low), frequencies(ends.high), ends.share[place]
+    )
     price[limited] = np.exp(ends.low)
     return frequency, price
 
 
-class _Found(NamedTuple):
-    """What is known before the budget comes in, one row an item or a host."""
+class _HostPrices(NamedTuple):
+    """The prices of hosts before the budget applies, one row an item or a host."""
 
     demand: Demand
     host: Ints
@@ -151,28 +154,28 @@ class _Found(NamedTuple):
 
 
 def _spend(
-    found: _Found, cap: Floats, budget: float, start: float
+    prices: _HostPrices, cap: Floats, budget: float, start: float
 ) -> tuple[Floats, float]:
-    """Return the frequencies under both kinds of limit, and everyone's price."""
-    demand, host, capped, own = found
+    """Return the frequencies under both kinds of limit, and the common price."""
+    demand, host, capped, own = prices
     if float(cap[np.unique(host)].sum()) <= budget * (1 + _NEARLY):
         return capped, 0.0
     if budget == 0:
-        none = float(demand.first.max()) if demand.limited else np.inf
-        return np.zeros(host.size), none
+        no_demand = float(demand.first.max()) if demand.limited else np.inf
+        return np.zeros(host.size), no_demand
     frequency, price = spend_budget(demand._replace(floor=own[host]), budget, start)
-    # A host's own price is met to the last digit only by what was shared out.
+    # A host's own price is met exactly only by the shared frequencies.
     full: Bools = own[host] > price
     fuller = full
     while fuller.any() and not fuller.all():
         full = fuller
-        rest = budget - float(cap[np.unique(host[full])].sum())
-        if rest <= 0:
+        remaining = budget - float(cap[np.unique(host[full])].sum())
+        if remaining <= 0:
             break
         frequency = capped.copy()
         others = demand.take(np.flatnonzero(~full))
-        frequency[~full], price = spend_budget(others, rest, float(np.log(price)))
-        # What the full hosts leave over may lower the price until others are full.
+        frequency[~full], price = spend_budget(others, remaining, float(np.log(price)))
+        # The remaining budget may lower the price until other hosts are full.
         fuller = full | (own[host] > price)
         if (fuller == full).all():
             break

@@ -1,15 +1,15 @@
-"""What a schedule gives, and what one more look would add.
+"""The value of a schedule, and the gain of one more fetch.
 
-Three losses D(t), t days after a sync, for a copy that is true with chance S(t):
+Three losses D(t), t days after a sync, for a copy that is fresh with probability S(t):
 
-freshness   1 - S(t)                    the chance that the copy is out of date
+freshness   1 - S(t)                    the probability that the copy is out of date
 age         t - integral of S over 0..t    for how long it has been out of date
 harmonic    E[1 + 1/2 + ... + 1/N(t)]    with N(t) changes missed; Poisson only
 
-Cho and Garcia-Molina, "Effective page refresh policies", TODS 2003, for the first
-two; Kolobov et al., "Staying up to date with online content changes", NeurIPS 2019,
-for the third. Below, x = rate * T**shape with T = 1 / frequency. Each closed form
-loses its digits near x = 0, so its power series stands in below x = 1.
+Cho and Garcia-Molina, "Effective page refresh policies", TODS 2003, for the first two;
+Kolobov et al., "Staying up to date with online content changes", NeurIPS 2019, for the
+third. Below, x = rate * T**shape with T = 1 / frequency. Each closed form loses
+precision near x = 0, so its power series is used below x = 1.
 """
 
 from collections.abc import Callable
@@ -22,17 +22,17 @@ from halflife.core.arrays import Floats
 from halflife.core.view import Survival
 
 _TERMS = 18
-_SEAM = 1.0  # x at which closed forms take over from their series
-_MOST = 1e300  # x where there are no looks
+_SEAM = 1.0  # x from which closed forms are used instead of series
+_MOST = 1e300  # x at frequency 0
 
 
 def index(survival: Survival, age: Floats, objective: Objective) -> Floats:
-    """Return what a look at each item buys now, per unit of weight.
+    """Return the gain of a fetch of each item now, per unit of weight.
 
     U(t) = t D(t) - integral of D over 0..t, which is
     freshness: integral of S - t S(t); age: t**2 / 2 - integral of u S(u);
     harmonic: t - integral of S. An ``age`` of ``inf`` means that there is no copy:
-    a look then buys all the fresh days to come, or, for age and harmonic, ``inf``.
+    a fetch then gains all future fresh days, or, for age and harmonic, ``inf``.
     """
     t = np.asarray(age, dtype=np.float64)
     never = np.isinf(t)
@@ -59,10 +59,10 @@ def unknown_objective(objective: str) -> ValueError:
 def mean_freshness(
     frequency: Floats, rate: Floats, shape: Floats | float = 1
 ) -> Floats:
-    """Return the share of time that each copy is true.
+    """Return the share of time that each copy is fresh.
 
-    The mean of S over 0..T; for Poisson (1 - exp(-x)) / x. Without looks it is 0;
-    an item that never changes is always fresh.
+    The mean of S over 0..T; for Poisson (1 - exp(-x)) / x. Without fetches it is 0; an
+    item that never changes is always fresh.
 
     >>> mean_freshness(np.array([1.0]), np.array([1.0])).round(3)
     array([0.632])
@@ -75,7 +75,7 @@ def mean_freshness(
 def _weibull_freshness(x: Floats, shape: Floats | float) -> Floats:
     a = 1.0 / np.asarray(shape, dtype=np.float64)
     x = np.maximum(x, 1e-25)  # below it the share is 1, and x**a may vanish
-    with np.errstate(over="ignore"):  # a copy out of date for ages is fresh for 0
+    with np.errstate(over="ignore"):  # an overflow means a share of 0
         return np.asarray(lazy_scipy.gamma(1 + a) * lazy_scipy.gammainc(a, x) / x**a)
 
 
@@ -83,7 +83,7 @@ def mean_age(frequency: Floats, rate: Floats, shape: Floats | float = 1) -> Floa
     """Return the mean time that each copy has been out of date, in days.
 
     T/2 - integral of S + (integral of u S) / T, over 0..T; for Poisson
-    T/2 - 1/rate + (1 - exp(-x)) / (rate x). Without looks it is ``inf``.
+    T/2 - 1/rate + (1 - exp(-x)) / (rate x). Without fetches it is ``inf``.
 
     >>> mean_age(np.array([1.0]), np.array([1.0])).round(3)
     array([0.132])
@@ -99,8 +99,10 @@ def mean_age(frequency: Floats, rate: Floats, shape: Floats | float = 1) -> Floa
         )
         return np.asarray(0.5 - lasting + moment)
 
-    with np.errstate(divide="ignore", over="ignore"):  # no looks: no end to it
-        share = series_or_large(x, lambda j: np.asarray((g * j + 1) * (g * j + 2)), large)
+    with np.errstate(divide="ignore", over="ignore"):  # infinite without fetches
+        share = series_or_large(
+            x, lambda j: np.asarray((g * j + 1) * (g * j + 2)), large
+        )
         late = share / np.asarray(frequency, dtype=np.float64)
     return np.where(pace == 0, 0.0, late)
 
@@ -109,7 +111,7 @@ def mean_harmonic(frequency: Floats, rate: Floats) -> Floats:
     """Return the mean harmonic number of the changes missed (Poisson).
 
     Ein(x) - (x - 1 + exp(-x)) / x with Ein(x) = E1(x) + ln x + Euler's constant.
-    Without looks it is ``inf``.
+    Without fetches it is ``inf``.
 
     >>> mean_harmonic(np.array([1.0]), np.array([1.0])).round(3)
     array([0.429])
@@ -131,30 +133,30 @@ def marginal(
     shape: Floats | float = 1,
     objective: Objective = "freshness",
 ) -> Floats:
-    """Return what one more look a day would add, per unit of weight: U(1 / frequency).
+    """Return the gain of one more fetch a day, per unit of weight: U(1 / frequency).
 
-    freshness: Gamma(1 + a) P(1 + a, x) / pace, with a = 1 / shape, pace = rate**a
-    and P the regularised incomplete gamma function; age: T**2 / 2 - integral of u S;
-    harmonic: T - (1 - exp(-x)) / rate. ``scipy.special`` does the work, so the
-    solver's own inverses can be checked against it.
+    freshness: Gamma(1 + a) P(1 + a, x) / pace, with a = 1 / shape, pace = rate**a and P
+    the regularised incomplete gamma function; age: T**2 / 2 - integral of u S;
+    harmonic: T - (1 - exp(-x)) / rate. Computed by ``scipy.special``, so the solver's
+    own inverses can be checked against it.
     """
     pace, x = _scaled(frequency, rate, shape)
     a = 1.0 / np.asarray(shape, dtype=np.float64)
     if objective == "freshness":
-        bought: Floats = lazy_scipy.gamma(1 + a) * lazy_scipy.gammainc(1 + a, x)
+        gain: Floats = lazy_scipy.gamma(1 + a) * lazy_scipy.gammainc(1 + a, x)
         unit = pace
     elif objective == "age":
-        bought, unit = age_worth(x, a), pace**2
+        gain, unit = age_worth(x, a), pace**2
     elif objective == "harmonic":
-        each = series_or_large(x, lambda j: j + 1.0, lambda x: (x + np.expm1(-x)) / x)
-        bought, unit = x * each, pace
+        share = series_or_large(x, lambda j: j + 1.0, lambda x: (x + np.expm1(-x)) / x)
+        gain, unit = x * share, pace
     else:
         raise unknown_objective(objective)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        bought = bought / unit  # what never changes or is never seen is set below
+        gain = gain / unit  # rates and frequencies of 0 are handled below
     if objective != "freshness":
-        bought = np.where(np.asarray(frequency) > 0, bought, np.inf)
-    return np.where(pace > 0, bought, 0.0)
+        gain = np.where(np.asarray(frequency) > 0, gain, np.inf)
+    return np.where(pace > 0, gain, 0.0)
 
 
 def age_worth(x: Floats, a: Floats | float) -> Floats:
@@ -169,7 +171,7 @@ def age_worth(x: Floats, a: Floats | float) -> Floats:
         moment = a * lazy_scipy.gamma(2 * a) * lazy_scipy.gammainc(2 * a, x)
         return np.asarray(0.5 - moment / x ** (2 * a))
 
-    with np.errstate(over="ignore"):  # without looks there is no end to it
+    with np.errstate(over="ignore"):  # infinite without fetches
         return x ** (2 * a) * series_or_large(x, lambda j: (j + 2 * a) / a, large)
 
 
@@ -196,10 +198,10 @@ def _poisson(shape: Floats | float) -> bool:
 def _scaled(
     frequency: Floats, rate: Floats, shape: Floats | float
 ) -> tuple[Floats, Floats]:
-    """Return rate**(1/shape) and x = rate / frequency**shape; x is huge at 0 looks."""
+    """Return rate**(1/shape) and x = rate / frequency**shape, huge at frequency 0."""
     g = np.asarray(shape, dtype=np.float64)
     pace = np.asarray(rate, dtype=np.float64) ** (1.0 / g)
-    looks = np.asarray(frequency, dtype=np.float64)
+    frequencies = np.asarray(frequency, dtype=np.float64)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        x = (pace / looks) ** g
-    return pace, np.minimum(np.where(looks > 0, x, np.inf), _MOST)
+        x = (pace / frequencies) ** g
+    return pace, np.minimum(np.where(frequencies > 0, x, np.inf), _MOST)

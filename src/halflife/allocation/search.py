@@ -3,24 +3,24 @@
 import numpy as np
 
 _TIGHT = 1e-12  # relative; prices this close are one price
-_SATURATED = float(np.log(40.0))  # 1 - exp(-40) is 1 to a float
+_SATURATED = float(np.log(40.0))  # 1 - exp(-40) is 1 as a float
 _STRIDE = 4.0
-_BELOW_TOP = 0.9  # of the top price, at most, to start from
+_BELOW_TOP = 0.9  # largest share of the top price to start from
 _LARGEST_LOG = 709.0  # exp of it is a float
-_LEAP = 40.0  # where demand is flat, the tangent leads out of this world
+_LEAP = 40.0  # largest step, where demand is flat
 
 
 class Search:
-    """Newton's method inside a bracket, in a coordinate in which demand is tame.
+    """Newton's method inside a bracket, in a coordinate in which demand is smooth.
 
-    The coordinate is m = ln(price), or, where no price above ``top`` is ever paid,
+    The coordinate is m = ln(price), or, where demand is 0 above the price ``top``,
     m = ln(-ln(1 - price / top)): then demand falls like a power of exp(m) at both
     ends. Demand never rises with m.
 
     Args:
-        start: ln(price) to try first.
-        top: The price above which nobody asks for anything.
-        slope: About d ln(demand) / d ln(price) near the start, where it is known.
+        start: The first ln(price).
+        top: The price above which demand is 0.
+        slope: Approximate d ln(demand) / d ln(price) near the start, if known.
 
     """
 
@@ -38,7 +38,7 @@ class Search:
 
     @property
     def price(self) -> float:
-        """The price now under trial."""
+        """The current price."""
         return self.price_at(self.at)
 
     @property
@@ -54,14 +54,14 @@ class Search:
         return float(np.exp(min(m, _LARGEST_LOG)))
 
     def move(self, total: float, change: float, budget: float) -> None:
-        """Take in what was asked for at this price, and go on to the next."""
+        """Use the demand at the current price, and move to the next price."""
         if total > budget:
             self.low = self.at
         else:
             self.high = self.at
         step = self._step(total, change, budget)
         after = self.at + step
-        # Newton's steps must halve every other time, or the bracket is halved.
+        # Newton's steps must halve every other time, or the bracket is bisected.
         slow = abs(step) > 0.5 * self._before and np.isfinite(self.high - self.low)
         if slow or not self.low < after < self.high:
             after = self._middle()
@@ -69,17 +69,17 @@ class Search:
         self.at = after
 
     def _step(self, total: float, change: float, budget: float) -> float:
-        """Return how far to go: by the known slope or the tangent, then the chord.
+        """Return the step by the known slope or the tangent, then by the chord.
 
-        Items about to be given up make the tangent far too steep; the chord is not
-        misled by a few of them.
+        Items near their first price make the tangent far too steep; a few of them
+        hardly change the chord.
         """
         if total <= 0 or change >= 0 or not np.isfinite(total / change):
             self._seen = None
             return np.inf
         log = float(np.log(total))
-        known = change / total if self.slope is None else self.slope
-        slope = known * self._stretch()
+        tangent = change / total if self.slope is None else self.slope
+        slope = tangent * self._stretch()
         if self._seen is not None and self._seen[0] != self.at:
             chord = (log - self._seen[1]) / (self.at - self._seen[0])
             slope = chord if chord < 0 else slope

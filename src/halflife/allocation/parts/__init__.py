@@ -1,10 +1,10 @@
-"""The schedule of ``allocate``, for items that lie in parts and never come together.
+"""The schedule of ``allocate``, for items stored in parts that are never merged.
 
-Three passes over the parts, each of which sends back little:
+Three passes over the parts, each of which returns little data:
 
-1. A histogram of ln(first), the logarithm of the price at which an item is given up,
-   weighed by what the item asks for. It gives the price to about one in ten million.
-2. At that price, exactly: what is asked for, its slope, and one by one the items so
+1. A histogram of ln(first), the logarithm of an item's first price, weighed by its
+demand. It gives the price to about one in ten million. 2. At that price, exactly: what
+is asked for, its slope, and one by one the items so
    near to being given up that a slope says nothing about them. That is the demand at
    every price in a narrow bracket, and the price at which it meets the budget.
 3. The frequencies at the price, checked as they are handed on: what they spend, and

@@ -11,18 +11,17 @@ from halflife.allocation.search import Search
 from halflife.allocation.solver import demand_of
 from halflife.core.arrays import Floats
 
-TRUST = 5e-6  # in ln(price); how far slopes are followed
-_EDGE = 1e-3  # in ln(price); items so close to being given up are taken one by one
-_MOST_EDGES = 1 << 16  # a part's items that are
+TRUST = 5e-6  # in ln(price); range in which slopes are used
+_EDGE = 1e-3  # in ln(price); items so close to their first price are kept one by one
+_MOST_EDGES = 1 << 16  # most such items of a part
 _STEPS = 200
 
 
 class BudgetPrice(NamedTuple):
-    """Two prices next to each other, or one twice, between which the budget is met.
+    """Two adjacent prices, or one twice, between which the budget is met.
 
-    ``share`` is what each item gets of what the lower price gives it beyond the
-    higher one: floats may know no price between these two. ``nothing`` says that no
-    item gets a look.
+    ``share`` is the weight of the frequencies at the lower price: there may be no float
+    between the two prices. ``nothing`` says that no item is fetched.
     """
 
     low: float
@@ -32,11 +31,11 @@ class BudgetPrice(NamedTuple):
 
 
 class Bracket(NamedTuple):
-    """What some items ask for near a price.
+    """The demand of some items near a price.
 
-    ``asked`` and ``falls`` are the requests a day of most of them and their
-    -d / d ln(price); ``edges`` has the others, one column each: the price at which it
-    is given up, what it asks for in its own time, and its shape.
+    ``asked`` and ``falls`` are the requests a day of most of them and their -d / d
+    ln(price); ``edges`` has the others, one column each: its first price, its demand in
+    its own time, and its shape.
     """
 
     price: float
@@ -45,34 +44,36 @@ class Bracket(NamedTuple):
     edges: Floats
 
     def add(self, other: Self) -> "Bracket":
-        """Return what both ask for together."""
+        """Return the demand of both together."""
         edges = np.concatenate([self.edges, other.edges], axis=1)
         asked, falls = self.asked + other.asked, self.falls + other.falls
         return Bracket(self.price, asked, falls, edges)
 
     def at(self, price: float, edges: Demand) -> tuple[float, float]:
         """Return the requests a day at a price, and their d / d ln(price)."""
-        moved = float(np.log(price / self.price))
+        distance = float(np.log(price / self.price))
         slope = self.falls / self.asked if self.asked > 0 else 0.0
-        most = self.asked * float(np.exp(np.clip(-slope * moved, -40.0, 40.0)))
-        some, change = edges.at(price, np.empty(edges.first.size))
-        return most + some, change - most * slope
+        main = self.asked * float(np.exp(np.clip(-slope * distance, -40.0, 40.0)))
+        others, change = edges.at(price, np.empty(edges.first.size))
+        return main + others, change - main * slope
 
 
 def probe_part(problem: Problem, price: float, part: ItemPart) -> Bracket:
-    """Return what the items of a part ask for near a price."""
-    found = [
-        _probed(demand_of(problem.useful(some), problem.objective), price)
+    """Return the demand of the items of a part near a price."""
+    brackets = [
+        _probe(demand_of(problem.useful(rows), problem.objective), price)
         for block in part.blocks()
-        for some in block.cut()
+        for rows in block.cut()
     ]
-    found.append(Bracket(price, 0.0, 0.0, np.empty((3, 0))))
-    asked, falls = (sum(getattr(b, name) for b in found) for name in ("asked", "falls"))
-    edges = np.concatenate([b.edges for b in found], axis=1)
-    return _merged(Bracket(price, asked, falls, edges), problem.objective)
+    brackets.append(Bracket(price, 0.0, 0.0, np.empty((3, 0))))
+    asked, falls = (
+        sum(getattr(b, name) for b in brackets) for name in ("asked", "falls")
+    )
+    edges = np.concatenate([b.edges for b in brackets], axis=1)
+    return _merge(Bracket(price, asked, falls, edges), problem.objective)
 
 
-def _probed(demand: Demand, price: float) -> Bracket:
+def _probe(demand: Demand, price: float) -> Bracket:
     n = demand.first.size
     frequency, slope = np.empty(n), np.empty(n)
     demand.at(price, frequency, slope)
@@ -88,8 +89,8 @@ def _probed(demand: Demand, price: float) -> Bracket:
     return Bracket(price, float(spent.sum()), float(spent @ slope), edges)
 
 
-def _merged(bracket: Bracket, objective: Objective) -> Bracket:
-    """Return the same with equal items at the edge as one, and with few of them."""
+def _merge(bracket: Bracket, objective: Objective) -> Bracket:
+    """Return the bracket with equal items at the edge merged, and with few of them."""
     if bracket.edges.shape[1] < 2:
         return bracket
     keys, code = np.unique(bracket.edges[[0, 2]], axis=1, return_inverse=True)
@@ -115,7 +116,7 @@ def find_price(
 ) -> BudgetPrice:
     """Return the price at which the bracket's demand meets the budget.
 
-    It is that of all items if it is within ``TRUST`` of the bracket's own price.
+    It is the price for all items if it is within ``TRUST`` of the bracket's price.
     """
     edges = stand_ins(bracket.edges, objective)
     search = Search(float(np.log(bracket.price)), top)

@@ -1,4 +1,4 @@
-"""Items that come in parts, and the demand of some of them."""
+"""Items stored in parts, and the demand of some of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from halflife.allocation.demand import Demand
 from halflife.allocation.solver import demand_of
 from halflife.core.arrays import Floats
 
-BLOCK = 8192  # items at a time: what one step needs stays in the processor's cache
+BLOCK = 8192  # items at a time, so that one step stays in the processor's cache
 
 
 class ItemColumns(NamedTuple):
@@ -23,7 +23,7 @@ class ItemColumns(NamedTuple):
     shape: Floats | None = None
 
     def cut(self) -> "Iterator[ItemColumns]":
-        """Yield the items, a cacheful at a time."""
+        """Yield the items in blocks that fit in the cache."""
         for start in range(0, self.rate.size, BLOCK):
             rows = slice(start, start + BLOCK)
             others = (c if c is None else c[rows] for c in self[1:])
@@ -35,15 +35,15 @@ class ItemPart(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """Its name in messages."""
         ...
 
     def blocks(self) -> Iterator[ItemColumns]:
-        """Yield its items, in their order, some at a time."""
+        """Yield its items in order, block by block."""
         ...
 
     def write(self, frequencies: Iterator[Floats]) -> None:
-        """Keep the looks a day; they come block by block, as ``blocks`` yields."""
+        """Store the fetches a day, in blocks as ``blocks`` yields them."""
         ...
 
 
@@ -60,49 +60,49 @@ class ArrayPart:
         yield self.items
 
     def write(self, frequencies: Iterator[Floats]) -> None:
-        """Keep the looks a day in ``frequency``."""
+        """Store the fetches a day in ``frequency``."""
         self.frequency = np.concatenate(list(frequencies))
 
 
 class Problem(NamedTuple):
-    """What every part has to know: the objective, and the largest weight of all."""
+    """The parameters of all parts: the objective, and the largest weight of all."""
 
     objective: Objective
-    bent: bool
+    is_weibull: bool
     scale: float
 
     def columns(self, block: ItemColumns) -> Columns:
-        """Return items that were checked before, weights as shares of the largest."""
-        one = np.broadcast_to(1.0, block.rate.size)
-        shape = block.shape if self.bent and block.shape is not None else one
-        weight = one if block.weight is None else block.weight
-        pace = block.rate if shape is one else block.rate ** (1.0 / shape)
+        """Return validated items, with weights as shares of the largest."""
+        ones = np.broadcast_to(1.0, block.rate.size)
+        shape = block.shape if self.is_weibull and block.shape is not None else ones
+        weight = ones if block.weight is None else block.weight
+        pace = block.rate if shape is ones else block.rate ** (1.0 / shape)
         return Columns(
             rate=block.rate,
-            weight=_no_dust(weight / self.scale),
-            cost=one if block.cost is None else block.cost,
+            weight=_flush_tiny(weight / self.scale),
+            cost=ones if block.cost is None else block.cost,
             shape=shape,
-            pace=_no_dust(pace),
+            pace=_flush_tiny(pace),
             scale=self.scale,
         )
 
     def useful(self, block: ItemColumns) -> Columns:
-        """Return those of the items that are worth a look at some price."""
+        """Return the items that are worth a fetch at some price."""
         given = self.columns(block)
         useful = given.useful
         return given if useful.all() else given.take(useful)
 
 
 def stand_ins(rows: Floats, objective: Objective) -> Demand:
-    """Return the demand of items of which little is known.
+    """Return the demand of summarised items.
 
-    The rows are the price at which each is given up, its pace * cost, and its shape.
+    The rows are the first price of each, its pace * cost, and its shape.
     """
     first, mass, shape = rows
-    one = np.ones(first.size)
-    few = Columns(one, one, one, shape, mass, 1.0)
-    return demand_of(few, objective)._replace(first=first)
+    ones = np.ones(first.size)
+    items = Columns(ones, ones, ones, shape, mass, 1.0)
+    return demand_of(items, objective)._replace(first=first)
 
 
-def _no_dust(values: Floats) -> Floats:
+def _flush_tiny(values: Floats) -> Floats:
     return np.where(values < TINY, 0.0, values)

@@ -24,22 +24,22 @@ from halflife.allocation.solver import demand_of, start_of, value_of
 from halflife.core.arrays import Floats
 from halflife.core.executor import Executor
 
-_MET = 1e-10  # relative; a budget missed by more is sought again
+_MET = 1e-10  # relative error of the budget above which the price is sought again
 _TRIES = 4
 _PROBES = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PartedAllocation:
-    """What is known of a schedule whose frequencies the parts keep.
+    """The summary of a schedule whose frequencies are stored in the parts.
 
     Attributes:
-        items: How many there are.
-        price: What the last request a day buys, as in ``Allocation``.
+        items: The number of items.
+        price: The gain of the last request a day, as in ``Allocation``.
         value: The weighted mean over all items, as in ``Allocation``.
         spent: Requests a day.
-        kkt_residual: The largest miss of an item's worth from the price, relative.
-        passes: How often all parts were gone through.
+        kkt_residual: The largest relative error of the optimality condition.
+        passes: The number of passes over all parts.
 
     """
 
@@ -58,10 +58,10 @@ def allocate_parts(
     *,
     objective: Objective = "freshness",
 ) -> PartedAllocation:
-    """Write the schedule of ``allocate`` into the parts; return what it comes to.
+    """Write the schedule of ``allocate`` into the parts; return its summary.
 
-    Weights, costs, shapes and objectives are as in ``allocate``. Limits of single items
-    and of hosts are not known here. The budget is met to 1e-9, relatively.
+    Weights, costs, shapes and objectives are as in ``allocate``. Limits of items and
+    hosts are not supported. The budget is met to a relative error of 1e-9.
 
     >>> from halflife.allocation.parts import ArrayPart, ItemColumns
     >>> from halflife.executors.local import InProcess
@@ -77,27 +77,27 @@ def allocate_parts(
     if not parts:
         raise ValueError("there must be at least one part")
     survey = executor.reduce(partial(survey_part, objective), parts, PartSurvey.add)
-    problem = Problem(objective, survey.bent, survey.heaviest or 1.0)
+    problem = Problem(objective, survey.is_weibull, survey.heaviest or 1.0)
     market = _Market(problem, survey, spend, parts, executor)
     priced = market.first_price()
     for _ in range(_TRIES):
         if not priced.nothing:
             priced = market.meet(priced.low)
-        done = market.write(priced)
-        if priced.nothing or abs(done.spent - spend) <= _MET * spend:
+        result = market.write(priced)
+        if priced.nothing or abs(result.spent - spend) <= _MET * spend:
             break
     return PartedAllocation(
         items=survey.items,
         price=priced.low * problem.scale,
-        value=done.mean(objective),
-        spent=done.spent,
-        kkt_residual=done.worst,
+        value=result.mean(objective),
+        spent=result.spent,
+        kkt_residual=result.worst,
         passes=market.passes,
     )
 
 
 class _Market:
-    """The passes over the parts, and how many there were."""
+    """The passes over the parts, and their number."""
 
     def __init__(
         self,
@@ -116,12 +116,12 @@ class _Market:
 
     @property
     def _top(self) -> float:
-        """The price above which nobody asks for anything."""
+        """The price above which demand is 0."""
         limited = self.problem.objective == "freshness"
         return _exp(self.survey.top - np.log(self.problem.scale)) if limited else np.inf
 
     def first_price(self) -> BudgetPrice:
-        """Return the price that the histogram gives."""
+        """Return the price from the histogram."""
         if not self.survey.useful:
             return BudgetPrice(0.0, 0.0, nothing=True)
         if not self.budget:
@@ -133,10 +133,10 @@ class _Market:
         return BudgetPrice(price, price)
 
     def meet(self, price: float) -> BudgetPrice:
-        """Return the price at which the budget is met, from one that is near it.
+        """Return the price at which the budget is met, starting near it.
 
-        Each probe says on which side of its price the budget is met, so that the
-        bracket shrinks whatever the slopes say.
+        Each probe shows on which side of its price the budget is met, so that the
+        bracket shrinks for any slopes.
         """
         low, high = 0.0, self._top
         for _ in range(_PROBES):
@@ -153,21 +153,21 @@ class _Market:
         work = partial(probe_part, self.problem, price)
         return self.executor.reduce(work, self.parts, Bracket.add)
 
-    def write(self, priced: BudgetPrice) -> "Written":
-        """Hand the frequencies to the parts; return what they come to."""
+    def write(self, priced: BudgetPrice) -> "PartResult":
+        """Write the frequencies to the parts; return their summary."""
         self.passes += 1
         work = partial(write_part, self.problem, priced)
-        return self.executor.reduce(work, self.parts, Written.add)
+        return self.executor.reduce(work, self.parts, PartResult.add)
 
 
-class Written(NamedTuple):
-    """What the frequencies of a part come to.
+class PartResult(NamedTuple):
+    """The summary of the frequencies of a part.
 
     Attributes:
         spent: Requests a day.
         weight: The sum of the weights, as shares of the largest of all.
         value: The sum of the objective, weighed by them.
-        worst: The largest miss of an item's worth from the price, relative.
+        worst: The largest relative error of the optimality condition.
 
     """
 
@@ -176,9 +176,9 @@ class Written(NamedTuple):
     value: float
     worst: float
 
-    def add(self, other: Self) -> "Written":
-        """Return what both come to together."""
-        return Written(
+    def add(self, other: Self) -> "PartResult":
+        """Return the summary of both together."""
+        return PartResult(
             self.spent + other.spent,
             self.weight + other.weight,
             self.value + other.value,
@@ -186,21 +186,21 @@ class Written(NamedTuple):
         )
 
     def mean(self, objective: Objective) -> float:
-        """Return the mean of the objective; without weight nothing is lost."""
+        """Return the mean of the objective; without weight there is no loss."""
         if self.weight > 0:
             return self.value / self.weight
         return 1.0 if objective == "freshness" else 0.0
 
 
-def write_part(problem: Problem, priced: BudgetPrice, part: ItemPart) -> Written:
-    """Hand the frequencies at a price to a part; return what they come to."""
-    total = [Written(0.0, 0.0, 0.0, 0.0)]
+def write_part(problem: Problem, priced: BudgetPrice, part: ItemPart) -> PartResult:
+    """Write the frequencies at a price to a part; return their summary."""
+    total = [PartResult(0.0, 0.0, 0.0, 0.0)]
 
     def frequencies() -> Iterator[Floats]:
         for block in part.blocks():
             found = []
             for some in block.cut():
-                frequency, written = _written(problem, priced, some)
+                frequency, written = _frequencies_and_result(problem, priced, some)
                 total[0] = total[0].add(written)
                 found.append(frequency)
             yield np.concatenate(found) if found else np.zeros(0)
@@ -209,9 +209,9 @@ def write_part(problem: Problem, priced: BudgetPrice, part: ItemPart) -> Written
     return total[0]
 
 
-def _written(
+def _frequencies_and_result(
     problem: Problem, priced: BudgetPrice, block: ItemColumns
-) -> tuple[Floats, Written]:
+) -> tuple[Floats, PartResult]:
     given = problem.columns(block)
     useful = given.useful
     every = bool(useful.all())
@@ -227,7 +227,7 @@ def _written(
     weight = float(given.weight.sum())
     mean = value_of(given, frequency, problem.objective)
     spent = float(given.cost @ frequency)
-    return frequency, Written(spent, weight, weight * mean, worst)
+    return frequency, PartResult(spent, weight, weight * mean, worst)
 
 
 def _looks(given: Columns, priced: BudgetPrice, objective: Objective) -> Floats:
@@ -244,16 +244,16 @@ def _looks(given: Columns, priced: BudgetPrice, objective: Objective) -> Floats:
 def _residual(
     given: Columns, frequency: Floats, price: float, objective: Objective
 ) -> float:
-    """Return the largest miss of an item's worth from the price, relative."""
-    seen = frequency > 0
-    if objective == "freshness" and not given.bent:
-        x = given.pace / np.where(seen, frequency, 1.0)
-        worth = np.where(seen, freshness_worth(x), 1.0) / given.pace
+    """Return the largest relative error of the optimality condition."""
+    fetched = frequency > 0
+    if objective == "freshness" and not given.is_weibull:
+        x = given.pace / np.where(fetched, frequency, 1.0)
+        worth = np.where(fetched, freshness_worth(x), 1.0) / given.pace
     else:
-        g = given.shape if given.bent else 1.0
+        g = given.shape if given.is_weibull else 1.0
         worth = marginal(frequency, given.rate, shape=g, objective=objective)
-    off = given.weight * worth / (given.cost * price) - 1.0
-    return float(np.where(seen, np.abs(off), off).max(initial=0.0))
+    error = given.weight * worth / (given.cost * price) - 1.0
+    return float(np.where(fetched, np.abs(error), error).max(initial=0.0))
 
 
 def _exp(log: float) -> float:
