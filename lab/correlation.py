@@ -20,7 +20,7 @@ import numpy as np
 from halflife import plugins
 from halflife.belief.neighbours import Neighbours
 from halflife.bench import league
-from halflife.grouping.topic import Surfer, common
+from halflife.grouping.topic import Surfer, common_terms
 from halflife.models.bursts import Bursts
 from halflife.policies import Strategy
 from halflife.policies.champion import PATIENCE, PatientIndex
@@ -82,7 +82,7 @@ def resolve(folder: Path, name: str, replay: Replay) -> Strategy:
 def by_topic(folder: Path, recording: Recording) -> Strategy:
     """Return sampling by the topics that pages have a reputation on."""
     graph = load_graph(folder, recording)
-    terms = common(graph.terms, 2, TOPICS)
+    terms = common_terms(graph.terms, 2, TOPICS)
     found = Surfer().topics(graph.links, terms, EACH)
     member: dict[str, list[str]] = {}
     for category, item in zip(

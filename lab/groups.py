@@ -20,7 +20,7 @@ from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
 from halflife.core.history import History
 from halflife.grouping.places import ancestors, by_site, folders
-from halflife.grouping.topic import LinkMatrix, Surfer, common
+from halflife.grouping.topic import LinkMatrix, Surfer, common_terms
 from halflife.grouping.topic_book import TopicBook
 from halflife.models.empirical_bayes import EmpiricalBayesRate
 from halflife.recordings.histories import load
@@ -102,11 +102,13 @@ def compare(recording: Recording, graph: LinkGraph, end: float) -> list[dict[str
 
 def _told(recording: Recording, graph: LinkGraph) -> dict[str, Grouping]:
     """Return the groupings that need no looks."""
-    terms = common(graph.terms, FEWEST)
+    terms = common_terms(graph.terms, FEWEST)
     return {
         "site": lambda: by_site(recording.keys, recording.group),
         "folder": lambda: folders(recording.keys),
-        "text": lambda: clusters(common(graph.terms, 2), np.random.default_rng(0)),
+        "text": lambda: clusters(
+            common_terms(graph.terms, 2), np.random.default_rng(0)
+        ),
         "topic": lambda: Surfer().topics(graph.links, terms),
         "topic, best alone": lambda: Surfer().topics(graph.links, terms, 1),
     }
@@ -120,7 +122,7 @@ def online(graph: LinkGraph, pages: int, tolerance: float = 0.1) -> dict[str, fl
     """
     first = (graph.links.source < pages) & (graph.links.target < pages)
     links = LinkMatrix(graph.links.source[first], graph.links.target[first], pages)
-    terms = common(graph.terms, FEWEST)
+    terms = common_terms(graph.terms, FEWEST)
     here = terms.item < pages
     terms = Categories.of_pairs(
         terms.names, terms.category[here], terms.item[here], pages

@@ -22,7 +22,7 @@ import numpy as np
 from halflife.belief.plain import PlainRates
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
-from halflife.grouping.topic import LinkMatrix, Surfer, common
+from halflife.grouping.topic import LinkMatrix, Surfer, common_terms
 from halflife.metrics.intervals import mean_interval
 from halflife.policies import Strategy
 from halflife.policies.index import freshness
@@ -116,7 +116,7 @@ def worlds(folder: Path, setting: Setting) -> Iterator[World]:
         part = pages(recording, rows)
         budget = setting.share * len(part)
         replay = Replay(part, budget, 0.0, setting.cycles + 1.0, ticks=1)
-        terms = common(part_of(graph.terms, rows), 1, setting.sites)
+        terms = common_terms(part_of(graph.terms, rows), 1, setting.sites)
         links = links_among(graph.links, rows)
         yield World(replay, LinkGraph(links, terms), seed + 1000)
 

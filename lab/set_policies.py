@@ -23,7 +23,7 @@ from halflife.bench.setpolicies import (
 )
 from halflife.core.arrays import Floats, Ints
 from halflife.core.lifetimes import Collection
-from halflife.grouping.attributes import attributes_that_part
+from halflife.grouping.attributes import splitting_attributes
 from halflife.grouping.partition import Partition, PartitionTerms, partition
 from halflife.grouping.risk import at_risk, cells
 from halflife.metrics.intervals import Interval, mean_interval
@@ -43,7 +43,7 @@ def groups(source: Collection, seed: int = 0) -> list[Row]:
     precision forecast seven looks ahead, of all objects and category by category.
     """
     begin = float(source.looks[int(LEARNED * (source.looks.size - 1))])
-    past, names = source.until(begin), attributes_that_part(source.lives.attributes)
+    past, names = source.until(begin), splitting_attributes(source.lives.attributes)
     rivals = {
         "one": PartitionTerms(most=1),
         "default": PartitionTerms(),
@@ -149,7 +149,7 @@ def grouped_schedules(source: Collection, target: float = 0.9) -> list[Row]:
     rng = np.random.default_rng(0)
     found = partition(
         known.lives,
-        attributes_that_part(part.lives.attributes),
+        splitting_attributes(part.lives.attributes),
         rng,
         terms=PartitionTerms(most=4),
     )

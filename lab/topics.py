@@ -18,7 +18,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.categories import Categories
-from halflife.grouping.topic import JUMP, TOPICS, LinkMatrix, Surfer, common
+from halflife.grouping.topic import JUMP, TOPICS, LinkMatrix, Surfer, common_terms
 from halflife.recordings.histories import load
 from lab.linkgraph import LinkGraph, load_graph
 
@@ -186,7 +186,7 @@ def main(arguments: list[str] | None = None) -> None:
         told = speed(asked.pages, asked.links, asked.terms)
     else:
         graph = load_graph(asked.sites, load(asked.sites).recording)
-        terms = common(graph.terms, asked.fewest, asked.topics)
+        terms = common_terms(graph.terms, asked.fewest, asked.topics)
         told = table(LinkGraph(graph.links, terms), asked.in_links)
     whole = {"jump": JUMP, "topics_a_page": TOPICS, **told}
     sys.stdout.write(json.dumps(whole, indent=1, allow_nan=False) + "\n")

@@ -245,7 +245,7 @@ def test_at_the_optimum_every_item_looked_at_buys_the_same_per_request():
 
 
 def test_checks_that_cost_nothing_are_refused():
-    with pytest.raises(ValueError, match="check must be more than nothing"):
+    with pytest.raises(ValueError, match="check must be above 0"):
         allocate_checks([1.0], 1.0, check=0.0)
 
 

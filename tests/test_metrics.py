@@ -13,7 +13,7 @@ from halflife.metrics.intervals import (
     mean_interval,
     series_interval,
 )
-from halflife.metrics.sums import GroupSums, averaged
+from halflife.metrics.sums import GroupSums, average_runs
 from halflife.models.quality import beta_bounds
 
 floats = st.floats(0, 1e6)
@@ -181,7 +181,7 @@ def test_repetitions_are_averaged_group_by_group():
         one = np.ones(2)
         return GroupSums(("a", "b"), 4 * one, np.array(fresh), one, one, 2 * one, one)
 
-    mean = averaged([of([1.0, 2.0]), of([3.0, 2.0])])
+    mean = average_runs([of([1.0, 2.0]), of([3.0, 2.0])])
     assert mean.fresh.tolist() == [2.0, 2.0]
     assert (mean.freshness, mean.change_ratio) == (0.5, 0.5)
     nothing = np.zeros(1)

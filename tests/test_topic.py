@@ -5,7 +5,7 @@ from hypothesis import given
 
 from halflife.core.categories import Categories
 from halflife.grouping import topic
-from halflife.grouping.topic import LinkMatrix, Surfer, common
+from halflife.grouping.topic import LinkMatrix, Surfer, common_terms
 from halflife.grouping.topic_book import TopicBook
 from topic_webs import random_web, web, webs
 
@@ -127,9 +127,9 @@ def test_common_terms_are_those_on_enough_pages():
     terms = Categories.of_pairs(
         "abc", np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]), 3
     )
-    assert common(terms, 2).names == ("b", "c")
-    assert common(terms, 1, most=1).names == ("c",)
-    assert members(common(terms, 2)) == {"b": {0, 1}, "c": {0, 1, 2}}
+    assert common_terms(terms, 2).names == ("b", "c")
+    assert common_terms(terms, 1, most=1).names == ("c",)
+    assert members(common_terms(terms, 2)) == {"b": {0, 1}, "c": {0, 1, 2}}
 
 
 @pytest.mark.parametrize("bad", [{"jump": 0.0}, {"jump": 1.5}, {"tolerance": 0.0}])

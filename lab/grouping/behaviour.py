@@ -8,7 +8,7 @@ from numpy.random import Generator
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.categories import Categories
 from halflife.core.history import History
-from halflife.grouping.topic import common
+from halflife.grouping.topic import common_terms
 from lab.grouping.texts import clusters
 
 PACES = 5
@@ -39,7 +39,9 @@ def paced(
         for pace in (*range(1, paces + 1), UNKNOWN)
     ]
     where = group * (paces + 1) + level
-    return common(Categories.of_pairs(names, where, np.arange(rate.size), rate.size), 1)
+    return common_terms(
+        Categories.of_pairs(names, where, np.arange(rate.size), rate.size), 1
+    )
 
 
 def windows(history: History, width: float) -> Categories:
@@ -75,7 +77,7 @@ def together(
         mine = group[seen.item] == number
         rows, row = np.unique(seen.item[mine], return_inverse=True)
         part = Categories.of_pairs(seen.names, seen.category[mine], row, rows.size)
-        found = clusters(common(part, 1), rng)
+        found = clusters(common_terms(part, 1), rng)
         category.append(found.category + len(names))
         item.append(rows[found.item])
         names += [f"{name} together {cluster}".strip() for cluster in found.names]

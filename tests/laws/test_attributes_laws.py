@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from halflife.grouping.attributes import attributes_that_part
+from halflife.grouping.attributes import splitting_attributes
 from halflife.policies.listings import ListingTerms
 from halflife.policies.listings.names import USUAL_DAYS, interval
 
@@ -32,12 +32,12 @@ def words(*values):
     ],
 )
 def test_few_values_or_numbers_part_objects(column, parts):
-    assert attributes_that_part({"x": column}) == ["x"] * parts
+    assert splitting_attributes({"x": column}) == ["x"] * parts
 
 
 def test_attributes_are_named_in_order():
     columns = {"b": np.arange(3.0), "c": words(*"xyz"), "a": np.arange(3.0)}
-    assert attributes_that_part(columns) == ["a", "b"]
+    assert splitting_attributes(columns) == ["a", "b"]
 
 
 @pytest.mark.parametrize(("longest", "days"), [(inf, USUAL_DAYS), (3.5, 3.5)])

@@ -32,7 +32,7 @@ from halflife.allocation.parts.survey import NOTHING, PartSurvey, survey_part
 from halflife.allocation.solver import demand_of
 
 
-def items(n=600, seed=0, *, is_weibull=False):
+def items(n=600, seed=0, *, bent=False):
     rng = np.random.default_rng(seed)
     rate, weight, cost = (np.exp(rng.normal(-0.5, 1.0, n)) for _ in range(3))
     shape = rng.uniform(0.5, 2.0, n) if bent else None

@@ -25,7 +25,13 @@ from halflife.metrics.intervals import (
     mean_interval,
     series_interval,
 )
-from halflife.metrics.sums import GroupSums, added, averaged, group_codes, ratio
+from halflife.metrics.sums import (
+    GroupSums,
+    average_runs,
+    group_codes,
+    ratio,
+    sum_by_group,
+)
 
 # What no schedule exceeds
 
@@ -346,7 +352,7 @@ def test_two_groups_have_an_interval_and_one_has_none():
 )
 def test_sums_are_added_group_by_group_in_the_order_of_appearance(rows):
     names, code = group_codes([g for g, _ in rows], len(rows))
-    sums = added(code, np.array([v for _, v in rows], np.float64), len(names))
+    sums = sum_by_group(code, np.array([v for _, v in rows], np.float64), len(names))
     expected: dict[str, float] = {}
     for group, value in rows:
         expected[group] = expected.get(group, 0.0) + value
@@ -386,8 +392,8 @@ def test_scores_are_ratios_of_sums():
 def test_repetitions_are_averaged_group_by_group():
     first = sums_of(1.0, fresh=[0.0, 1.0])
     second = sums_of(3.0, fresh=[4.0, 5.0])
-    assert averaged([first]).fresh.tolist() == first.fresh.tolist()
-    mean_ = averaged([first, second])
+    assert average_runs([first]).fresh.tolist() == first.fresh.tolist()
+    mean_ = average_runs([first, second])
     assert mean_.names == ("a", "b")
     assert mean_.fresh.tolist() == [2.0, 3.0]
     assert mean_.weight.tolist() == mean_.age.tolist() == [2.0, 2.0]

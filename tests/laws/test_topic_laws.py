@@ -14,7 +14,7 @@ from halflife.grouping.topic import (
     _rarest,
     _series,
     _walk,
-    common,
+    common_terms,
 )
 from halflife.grouping.topic_book import TopicBook
 
@@ -118,10 +118,10 @@ def test_terms_on_too_few_pages_are_left_out_and_the_commonest_kept():
         np.array([0, 0, 1, 0, 1, 2, 1, 2]),
         3,
     )
-    assert common(terms, 2).names == ("x", "y", "z")
-    assert common(terms, 1, 2).names == ("x", "y")
-    assert common(terms, 3).names == ("y",)
-    assert common(terms, 2).members(2).tolist() == [1, 2]
+    assert common_terms(terms, 2).names == ("x", "y", "z")
+    assert common_terms(terms, 1, 2).names == ("x", "y")
+    assert common_terms(terms, 3).names == ("y",)
+    assert common_terms(terms, 2).members(2).tolist() == [1, 2]
 
 
 def test_links_count_in_the_order_given():

@@ -8,7 +8,7 @@ import pytest
 
 from halflife.bench.setpolicies import stretch
 from halflife.core.filters import parse
-from halflife.grouping.attributes import attributes_that_part
+from halflife.grouping.attributes import splitting_attributes
 from halflife.grouping.partition import partition
 from halflife.policies.listings.schedules import (
     FixedInterval,
@@ -41,7 +41,7 @@ def parted(name):
     source = load(name)
     begin = float(source.looks[int(0.6 * (source.looks.size - 1))])
     rng = np.random.default_rng(0)
-    wanted = attributes_that_part(source.lives.attributes)
+    wanted = splitting_attributes(source.lives.attributes)
     return partition(source.until(begin).lives, wanted, rng), begin
 
 

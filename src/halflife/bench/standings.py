@@ -21,7 +21,7 @@ from halflife.metrics.intervals import (
     mean_interval,
     series_interval,
 )
-from halflife.metrics.sums import GroupSums, averaged
+from halflife.metrics.sums import GroupSums, average_runs
 from halflife.replay.pages import StrategyScore
 
 Row: TypeAlias = dict[str, Any]
@@ -54,7 +54,7 @@ def rows(
     bounds: Mapping[float, Bounds],
 ) -> list[Row]:
     """Return one row for each policy and budget."""
-    sums = {job: averaged([s.sums for s in runs]) for job, runs in scores.items()}
+    sums = {job: average_runs([s.sums for s in runs]) for job, runs in scores.items()}
     groups = max((len(s.names) for s in sums.values()), default=1)
     counts = draws(groups, np.random.default_rng(_SEED))
     rows = []

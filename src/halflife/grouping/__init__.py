@@ -1,1 +1,1 @@
-"""Objects that live and die alike."""
+"""Groups of objects with similar lifetimes."""

@@ -1,4 +1,4 @@
-"""The attributes by which objects may be parted into groups."""
+"""The attributes by which objects can be split into groups."""
 
 from collections.abc import Mapping
 
@@ -8,17 +8,17 @@ from halflife.core.filters import missing, numbers
 from halflife.core.lifetimes import Values
 
 
-def attributes_that_part(columns: Mapping[str, Values]) -> list[str]:
+def splitting_attributes(columns: Mapping[str, Values]) -> list[str]:
     """Return the attributes worth grouping by: few values, or numbers.
 
-    Text with a value of its own for more than one in four objects is a name or a
-    description, and a column with a single value parts nothing.
+    A text with distinct values for more than one in four objects is a name or a
+    description, and a column with a single value splits nothing.
     """
-    return [name for name, column in sorted(columns.items()) if _parts(column)]
+    return [name for name, column in sorted(columns.items()) if _can_split(column)]
 
 
-def _parts(column: Values) -> bool:
-    there = column[~missing(column)]
-    different = len(set(there.tolist()))
-    number = column.dtype.kind != "b" and not np.isnan(numbers(there)).any()
-    return different > 1 and (number or different <= len(column) / 4)
+def _can_split(column: Values) -> bool:
+    present = column[~missing(column)]
+    distinct = len(set(present.tolist()))
+    number = column.dtype.kind != "b" and not np.isnan(numbers(present)).any()
+    return distinct > 1 and (number or distinct <= len(column) / 4)

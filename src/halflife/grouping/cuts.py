@@ -1,4 +1,4 @@
-"""Where to cut blocks of objects in two, and whether the cut means anything."""
+"""The best cut of blocks of objects in two, and its significance."""
 
 from typing import NamedTuple
 
@@ -12,13 +12,13 @@ SIMULATIONS = 999
 
 
 class Cut(NamedTuple):
-    """The best way to part blocks in two.
+    """The best split of blocks in two.
 
     Attributes:
         gain: Twice the log-likelihood ratio of two rates against one.
-        left: The blocks of the one side, ascending.
-        chance: How likely equal rates are to yield such a gain, all ways to cut
-            the blocks having been tried.
+        left: The blocks of one side, ascending.
+        chance: The probability of such a gain under equal rates, over all possible cuts
+            of the blocks.
 
     """
 
@@ -28,12 +28,12 @@ class Cut(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Objects counted by category, or by stretch of a number.
+    """Objects counted by category, or by range of a number.
 
     Attributes:
         deaths: Ends in each block.
         time: Days at risk in each block.
-        ordered: Whether only neighbours may stay together (a number's stretches).
+        ordered: Whether only adjacent blocks may stay together (ranges of a number).
         loose: Whether the last block (missing values) may go to either side.
 
     """
@@ -49,15 +49,14 @@ def best_cut(
 ) -> Cut:
     """Return the best cut that leaves each side ``least`` expected ends.
 
-    With d ends in E days at risk on either side, a cut gains
-    2 (sum of d log(d/E) over sides - d log(d/E) of all). Of all ways to part
-    categories in two the best is found among those that cut the list sorted by
-    rate (Breiman et al., CART, 1984, s. 9.4), so a scan finds it.
+    With d ends in E days at risk on either side, a cut gains 2 (sum of d log(d/E) over
+    sides - d log(d/E) of all). The best of all splits of categories cuts the list
+    sorted by rate (Breiman et al., CART, 1984, s. 9.4), so a scan finds it.
 
-    ``chance`` is an upper bound where that settles whether it is below ``level``,
-    else simulated with as many ends as were seen, given at random in proportion
-    to the days at risk. The bound: no cut gains more than all blocks apart,
-    which is chi-squared with one degree of freedom fewer than blocks.
+    ``chance`` is an upper bound where that decides whether it is below ``level``,
+    otherwise simulated with as many ends as were seen, distributed at random in
+    proportion to the days at risk. The bound: no cut gains more than all blocks
+    separately, which is chi-squared with one degree of freedom fewer than blocks.
     ``widened`` is the dispersion by which gains are divided first.
     """
     gains, sides = _scan(blocks.deaths[None], blocks, least)
@@ -79,7 +78,7 @@ def best_cut(
 
 
 def _beyond(free: int, value: float) -> float:
-    """Return the chance that chi-squared exceeds a value."""
+    """Return the probability that chi-squared exceeds a value."""
     return float(lazy_scipy.gammaincc(max(free, 1) / 2.0, max(value, 0.0) / 2.0))
 
 
@@ -89,8 +88,8 @@ def gain_of(deaths: Floats, time: Floats) -> Floats:
     >>> gain_of(np.array([0.0, 2.0]), np.array([1.0, 2.0]))
     array([0., 0.])
     """
-    there = (deaths > 0) & (time > 0)
-    ratio = np.divide(deaths, time, out=np.ones_like(deaths), where=there)
+    positive = (deaths > 0) & (time > 0)
+    ratio = np.divide(deaths, time, out=np.ones_like(deaths), where=positive)
     return deaths * np.log(ratio)
 
 
@@ -109,7 +108,7 @@ def carried_gain(early: Blocks, late: Blocks, side: Ints) -> float:
 
 
 class _Sides:
-    """Which blocks lie left of each cut, worked out when asked for."""
+    """The blocks left of each cut, computed on demand."""
 
     def __init__(self, orders: list[Ints]) -> None:
         self._orders = orders
@@ -151,5 +150,5 @@ def _gains(deaths: Floats, time: Floats, order: Ints, least: float) -> Floats:
     whole = gain_of(d[:, -1:], t[:, -1:])
     gain = 2.0 * (gain_of(*left) + gain_of(*right) - whole)
     smaller = np.minimum(left[1], right[1]) * d[:, -1:] / np.maximum(t[:, -1:], 1e-300)
-    found: Floats = np.where(smaller >= least, gain.clip(0.0), -np.inf)
-    return found
+    result: Floats = np.where(smaller >= least, gain.clip(0.0), -np.inf)
+    return result

@@ -1,10 +1,10 @@
-"""Pages in the order of their names, and which of them are near each other.
+"""Pages in the order of their names, and the pages near each other.
 
-Pages that somebody edits together often stand together when a folder is sorted by
-name: chapters, parts of a series, versions of a page. Near a page are those within
-``CLOSE`` places of it, and those up to ``FAR`` places away whose names begin with the
-same ``ALIKE`` bytes; always in one folder. In a sorted folder both are one stretch
-around the page, so two small numbers a page say which pages are near it.
+Pages that are edited together often have adjacent names in their folder: chapters,
+parts of a series, versions of a page. Near a page are those within ``CLOSE`` places of
+it, and those up to ``FAR`` places away whose names begin with the same ``ALIKE`` bytes;
+always in one folder. In a sorted folder both are one range around the page, so two
+small numbers a page define the pages near it.
 
 A page whose address ends in a slash has the name of its last part, in the folder
 around it: ``/blog/a/`` is near ``/blog/b/``.
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from halflife.core.arrays import Ints
 from halflife.core.keys import Keys
 
-CLOSE = 3  # places; on recorded sites pages so near change together 6 times as often
+CLOSE = 3  # places; on recorded sites such pages change together 6 times as often
 FAR = 10
 ALIKE = 5  # bytes
 WIDTH = 24  # bytes of a name that it is sorted by
@@ -34,9 +34,9 @@ class NameOrder:
 
     Attributes:
         rows: The pages in their order.
-        place: Where each page stands in it.
+        place: The position of each page in it.
         before: How many of the pages just before each are near it.
-        after: How many of those just after.
+        after: How many of those just after it.
 
     """
 
@@ -46,7 +46,7 @@ class NameOrder:
     after: NDArray[np.uint8]
 
     def near(self, pages: Ints) -> tuple[Ints, Ints]:
-        """Return pairs: a place among ``pages``, and a page near that one."""
+        """Return pairs of an index into ``pages`` and a page near that page."""
         before = self.before[pages].astype(np.intp)
         count = before + self.after[pages]
         which = np.repeat(np.arange(pages.size), count)
@@ -57,7 +57,7 @@ class NameOrder:
 
 
 def name_order(keys: Keys, folder: Ints) -> NameOrder:
-    """Return pages in the order of their names; ``folder`` says where they lie.
+    """Return pages in the order of their names; ``folder`` is the folder of each.
 
     >>> pages = Keys(["a/one", "a/two", "a/six", "b/two"])
     >>> name_order(pages, np.array([0, 0, 0, 1])).rows
@@ -68,16 +68,16 @@ def name_order(keys: Keys, folder: Ints) -> NameOrder:
     rows = np.lexsort((*reversed(words), shelf)).astype(np.int32)
     place = np.empty_like(rows)
     place[rows] = np.arange(rows.size, dtype=np.int32)
-    lies, first = shelf[rows], names[rows, 0] >> np.uint64(8 * (8 - ALIKE))
+    folder_of, first = shelf[rows], names[rows, 0] >> np.uint64(8 * (8 - ALIKE))
     after = np.zeros(rows.size, dtype=np.uint8)
     before = np.zeros(rows.size, dtype=np.uint8)
     for step in range(1, min(FAR, rows.size - 1) + 1):
-        near = lies[step:] == lies[:-step]
+        near = folder_of[step:] == folder_of[:-step]
         if step > CLOSE:
             near &= first[step:] == first[:-step]
         after[:-step] += near
         before[step:] += near
-    # Stretches, by construction: who is near at a step was near at every shorter one.
+    # Ranges, by construction: a page near at a step is near at every shorter one.
     return NameOrder(rows, place, before[place], after[place])
 
 
@@ -85,10 +85,10 @@ def _names(keys: Keys, folder: Ints) -> tuple[NDArray[np.uint64], NDArray[np.int
     """Return the first bytes of each name as numbers, and a number for its folder."""
     n = len(keys)
     begin, end = np.empty(n, dtype=np.int64), keys.end[1 : n + 1].copy()
-    for some, text in _blocks(keys):
-        first = keys.end[some]
+    for rows, text in _blocks(keys):
+        first = keys.end[rows]
         slash = np.flatnonzero(text == _SLASH) + first[0]
-        begin[some] = np.maximum(_last(slash, end[some]) + 1, first)
+        begin[rows] = np.maximum(_last(slash, end[rows]) + 1, first)
     shelf = folder.astype(np.int64)
     odd = begin == end  # ends in a slash, or has no name at all
     marked = _with_marks(keys)
@@ -109,7 +109,7 @@ def _names(keys: Keys, folder: Ints) -> tuple[NDArray[np.uint64], NDArray[np.int
 
 
 def _blocks(keys: Keys) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
-    """Yield some names at a time, and the text that they are in: all is large."""
+    """Yield slices of the names, with their text: all at once is large."""
     for start in range(0, len(keys), _BLOCK):
         stop = min(start + _BLOCK, len(keys))
         text = bytes(keys.text[int(keys.end[start]) : int(keys.end[stop])])
@@ -119,32 +119,32 @@ def _blocks(keys: Keys) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
 def _last(slash: Ints, end: Ints) -> Ints:
     """Return the last slash before each end; -1 if there is none."""
     place = np.searchsorted(slash, end) - 1
-    found = slash[np.maximum(place, 0)] if slash.size else np.zeros(end.size, np.intp)
-    return np.where(place >= 0, found, -1)
+    last = slash[np.maximum(place, 0)] if slash.size else np.zeros(end.size, np.intp)
+    return np.where(place >= 0, last, -1)
 
 
 def _with_marks(keys: Keys) -> Ints:
-    """Return the names with a mark that ends an address's path."""
+    """Return the names with a mark that ends the path of an address."""
     text = keys.text
     if not any(mark in text for mark in _MARKS):
         return np.zeros(0, dtype=np.intp)
-    found = []
-    for some, flat in _blocks(keys):
+    marked = []
+    for rows, flat in _blocks(keys):
         at = np.flatnonzero((flat == _MARKS[0][0]) | (flat == _MARKS[1][0]))
-        ends = keys.end[some.start + 1 : some.stop + 1] - keys.end[some.start]
-        found.append(np.unique(np.searchsorted(ends, at, side="right")) + some.start)
-    return np.concatenate(found)
+        ends = keys.end[rows.start + 1 : rows.stop + 1] - keys.end[rows.start]
+        marked.append(np.unique(np.searchsorted(ends, at, side="right")) + rows.start)
+    return np.concatenate(marked)
 
 
 def _words(keys: Keys, begin: Ints, end: Ints) -> NDArray[np.uint64]:
-    """Return the first bytes of each stretch as numbers that sort as they do."""
-    made = np.empty((begin.size, WIDTH // 8), dtype=np.uint64)
+    """Return the first bytes of each name as numbers with the same order."""
+    words = np.empty((begin.size, WIDTH // 8), dtype=np.uint64)
     along = np.arange(WIDTH)
-    for some, text in _blocks(keys):
-        first = keys.end[some.start]
-        place = begin[some, None] - first + along
-        inside = place < end[some, None] - first
+    for rows, text in _blocks(keys):
+        first = keys.end[rows.start]
+        place = begin[rows, None] - first + along
+        inside = place < end[rows, None] - first
         letters = np.where(inside, text[np.where(inside, place, 0)], 0)
         packed = letters.astype(np.uint8).view(">u8")
-        made[some] = packed.astype(np.uint64)
-    return made
+        words[rows] = packed.astype(np.uint64)
+    return words

@@ -1,8 +1,8 @@
-"""A tree that parts objects, by their attributes, into groups that die alike.
+"""A tree that splits objects by attributes into groups with different lifetimes.
 
-Papers/000, s. 5, with a test in place of its fixed threshold, for categories and
-numbers, and for several attributes at once. Each rule is a filter that can be
-read, and used again, as text.
+Papers/000, s. 5, with a test instead of its fixed threshold, for categories and
+numbers, and for several attributes at once. Each rule is a filter that can be read, and
+used again, as text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,20 +24,20 @@ from halflife.grouping.risk import (
     rate_interval,
 )
 
-FOLDS = 3  # stretches of the past, each of which must be served by what came before
+FOLDS = 3  # periods of the past, each predicted from the one before
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectGroup:
-    """Objects taken to die at one rate.
+    """Objects with one common rate of ending.
 
     Attributes:
-        rule: Which objects, as text of a filter; empty for all.
-        lives: How many lives it was learned from.
+        rule: The filter of the objects, as text; empty for all.
+        lives: The number of lifetimes it was learned from.
         deaths: How many of them ended.
         time: Object-days at risk.
         rate: Ends per object and day.
-        low: Its lower 95 % bound, ends taken as independent.
+        low: Its lower 95 % bound, for independent ends.
         high: Its upper bound.
 
     """
@@ -58,8 +58,9 @@ class Split:
     Attributes:
         rule: The filter that one side matches.
         gain: Twice the log-likelihood ratio.
-        dispersion: By how much ends vary more than Poisson; the gain is divided by it.
-        chance: Chance of such a gain under equal rates, over all cuts and attributes.
+        dispersion: The over-dispersion of ends, by which the gain is divided.
+        chance: Probability of such a gain under equal rates, over all cuts and
+            attributes.
 
     """
 
@@ -71,7 +72,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A rule and what follows from it, or from its failure."""
+    """A rule, and the subtrees for objects that match it or not."""
 
     rule: Filter
     yes: "Tree"
@@ -88,7 +89,7 @@ class Partition:
     Attributes:
         groups: The groups, fewest ends per day first.
         splits: The cuts, in the order they were made.
-        of: The group of each life it was learned from.
+        of: The group of each lifetime it was learned from.
         tree: The rules.
 
     """
@@ -107,29 +108,29 @@ class Partition:
         return np.array([g.rate for g in self.groups])
 
     def assign(self, attributes: Mapping[str, Values]) -> Ints:
-        """Return the group of each of new objects; unknown values go with the rest."""
+        """Return the group of each new object; unknown values go with the rest."""
         count = max((len(v) for v in attributes.values()), default=0)
-        found = np.zeros(count, dtype=np.intp)
-        _follow(self.tree, attributes, np.arange(count), found)
-        return found
+        group = np.zeros(count, dtype=np.intp)
+        _follow(self.tree, attributes, np.arange(count), group)
+        return group
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionTerms:
-    """What a partition must satisfy.
+    """The requirements of a partition.
 
     Attributes:
-        level: How often equal rates may be cut at all.
+        level: The probability that equal rates are cut at all.
         least: Expected ends on either side of a cut, at least.
         rare: Categories with fewer expected ends are pooled.
         most: Groups at most.
-        stretches: A number is cut at one of so many quantiles, less one.
-        periods: Stretches of time over which dispersion is measured.
-        bursts: Whether to allow for objects of a kind that go together; if not,
-            every end counts as independent.
-        lasting: Whether a cut must hold in time: found in the first third of the
-            ends it must predict the second better than no cut does, and found in
-            the first two the last.
+        stretches: The number of quantile ranges of a numeric attribute.
+        periods: Periods of time over which dispersion is measured.
+        bursts: Whether to allow for similar objects that end together; if not, every
+            end counts as independent.
+        lasting: Whether a cut must hold over time: found in the first third of the ends
+            it must predict the second better than no cut, and found in the first two
+            thirds the last.
 
     """
 
@@ -151,26 +152,25 @@ def partition(
     terms: PartitionTerms | None = None,
     risk: ExposureSpans | None = None,
 ) -> Partition:
-    """Return groups of lives with one rate each, cut by the named attributes.
+    """Return groups of lifetimes with one rate each, cut by the named attributes.
 
-    Top-down: of all leaves, attributes and cuts the one that gains most beyond
-    what chance explains is made, until none passes the test (``best_cut``,
-    divided by the dispersion, Bonferroni over attributes). Nothing to learn from
-    (no lives, no ends, no attributes) gives one group.
+    Top-down: of all leaves, attributes and cuts the most significant one is made, until
+    none passes the test (``best_cut``, divided by the dispersion, Bonferroni over
+    attributes). Without data (no lifetimes, no ends, no attributes) there is one group.
     """
     terms = terms or PartitionTerms()
     risk = risk or at_risk(lives)
-    growing = _Growing(lives, sorted(set(names)), risk, terms, rng)
-    leaves = [growing.leaf(np.arange(len(lives)), ())]
+    builder = _Builder(lives, sorted(set(names)), risk, terms, rng)
+    leaves = [builder.leaf(np.arange(len(lives)), ())]
     splits: list[Split] = []
     while len(leaves) < terms.most:
         best = min(range(len(leaves)), key=lambda i: leaves[i].rank)
-        found = leaves[best].offer
-        if found is None:
+        offer = leaves[best].offer
+        if offer is None:
             break
-        splits.append(found.split)
-        leaves[best : best + 1] = growing.parted(leaves[best], found)
-    return _finished(leaves, splits, risk)
+        splits.append(offer.split)
+        leaves[best : best + 1] = builder.split_leaf(leaves[best], offer)
+    return _partition_of(leaves, splits, risk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class _Leaf:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """Most certain first, then what gains most."""
+        """The most significant first, then the largest gain."""
         if self.offer is None:
             return (np.inf, 0.0)
         return (self.offer.split.chance, -self.offer.split.gain)
@@ -199,7 +199,7 @@ class _Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class _Growing:
+class _Builder:
     lives: Lives
     names: Sequence[str]
     risk: ExposureSpans
@@ -207,14 +207,16 @@ class _Growing:
     rng: Generator
 
     def leaf(self, rows: Ints, path: tuple[tuple[Filter, bool], ...]) -> _Leaf:
-        """Return a leaf with the best acceptable cut of it, if there is one."""
+        """Return a leaf with its best acceptable cut, if there is one."""
         offers = [self._offer(name, rows) for name in self.names]
-        good = [o for o in offers if o is not None]
-        best = min(good, key=lambda o: (o.split.chance, -o.split.gain), default=None)
+        accepted = [o for o in offers if o is not None]
+        best = min(
+            accepted, key=lambda o: (o.split.chance, -o.split.gain), default=None
+        )
         return _Leaf(rows, path, best)
 
-    def parted(self, leaf: _Leaf, offer: _Offer) -> list[_Leaf]:
-        """Return the two leaves that a cut makes of one."""
+    def split_leaf(self, leaf: _Leaf, offer: _Offer) -> list[_Leaf]:
+        """Return the two leaves of a cut."""
         values = {n: v[leaf.rows] for n, v in self.lives.attributes.items()}
         yes = offer.rule(values)
         return [
@@ -231,25 +233,25 @@ class _Growing:
             name, values, risk, rare=terms.rare, stretches=terms.stretches
         )
         blocks = column.blocks(risk)
-        wide = column.dispersion(risk, terms.periods) if terms.bursts else 1.0
+        dispersion = column.dispersion(risk, terms.periods) if terms.bursts else 1.0
         level = terms.level / len(self.names)
-        cut = best_cut(blocks, terms.least, wide, self.rng, level)
+        cut = best_cut(blocks, terms.least, dispersion, self.rng, level)
         if cut.chance > level or not cut.left:
             return None
-        if terms.lasting and not self._lasts(column, risk):
+        if terms.lasting and not self._holds_over_time(column, risk):
             return None
         rule, chance = column.rule(cut, blocks), cut.chance * len(self.names)
-        return _Offer(rule, Split(str(rule), cut.gain, wide, chance))
+        return _Offer(rule, Split(str(rule), cut.gain, dispersion, chance))
 
-    def _lasts(self, column: Column, risk: ExposureSpans) -> bool:
-        """Return whether the best cut of each past serves what came next."""
+    def _holds_over_time(self, column: Column, risk: ExposureSpans) -> bool:
+        """Return whether the best cut of each period predicts the next one."""
         shares = np.arange(1, FOLDS + 1) / FOLDS
         moments = np.quantile(risk.leave[risk.dead], shares).tolist()
         return all(
-            self._serves(column, risk, now, then) for now, then in pairwise(moments)
+            self._predicts(column, risk, now, then) for now, then in pairwise(moments)
         )
 
-    def _serves(
+    def _predicts(
         self, column: Column, risk: ExposureSpans, now: float, then: float
     ) -> bool:
         past = column.blocks(risk.between(-np.inf, now))
@@ -262,7 +264,7 @@ class _Growing:
         return carried_gain(past, after, side) > 0
 
 
-def _finished(
+def _partition_of(
     leaves: Sequence[_Leaf], splits: Sequence[Split], risk: ExposureSpans
 ) -> Partition:
     groups = [_group(leaf, risk.take(leaf.rows)) for leaf in leaves]

@@ -1,9 +1,9 @@
-"""Pages that lie together: on one site, or in one folder of it.
+"""Sites and folders of pages, from their addresses.
 
-An address is split at slashes. What follows a ``?`` or ``#`` is no place, several
-slashes are one, and a page whose address ends in a slash lies in the folder of that
-name. Addresses without a scheme, such as ``site/folder/page``, are split alike; a key
-without a slash is a page in the folder ``/`` of a site without a name.
+An address is split at slashes. Anything after a ``?`` or ``#`` is ignored, several
+slashes are one, and a page whose address ends in a slash is in the folder of that name.
+Addresses without a scheme, such as ``site/folder/page``, are split alike; a key without
+a slash is a page in the folder ``/`` of a site without a name.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,9 +30,9 @@ def site(key: str) -> str:
 
 
 def folder(key: str, depth: int | None = None) -> str:
-    """Return the folder a page lies in: its address up to the last slash.
+    """Return the folder of a page: its address up to the last slash.
 
-    Not more than ``depth`` folders below the site's root, if given.
+    At most ``depth`` folders below the site's root, if given.
 
     >>> folder("http://a.org/x/y/z.html?q=/1"), folder("http://a.org/x/y/z.html", 1)
     ('http://a.org/x/y/', 'http://a.org/x/')
@@ -47,8 +47,8 @@ def folder(key: str, depth: int | None = None) -> str:
 def folder_codes(keys: Sequence[str], first: int, code: dict[str, int]) -> Ints:
     """Return the number of the folder of each page from ``first`` on.
 
-    ``code`` has the numbers of folders known; those that are new are added. Pages of
-    one folder mostly lie together, so each is compared with the one before first.
+    ``code`` has the numbers of known folders; new ones are added. Pages of one folder
+    are mostly adjacent, so each is compared with the one before first.
 
     >>> folder_codes(["a/b/1", "a/b/2", "a/3"], 0, {})
     array([0, 0, 1], dtype=int32)
@@ -57,21 +57,21 @@ def folder_codes(keys: Sequence[str], first: int, code: dict[str, int]) -> Ints:
         if first == 0 and keys.folders is not None:
             names, known = keys.folders
             numbers = [code.setdefault(name, len(code)) for name in names]
-            here = np.array(numbers, dtype=np.int32)[known]
-            return np.concatenate([here, _plain_codes(keys, known.size, code)])
+            known_codes = np.array(numbers, dtype=np.int32)[known]
+            return np.concatenate([known_codes, _plain_codes(keys, known.size, code)])
         return _plain_codes(keys, first, code)
-    found = [code.setdefault(folder(k), len(code)) for k in keys[first:]]
-    return np.array(found, dtype=np.int32)
+    codes = [code.setdefault(folder(k), len(code)) for k in keys[first:]]
+    return np.array(codes, dtype=np.int32)
 
 
 def _plain_codes(keys: Keys, first: int, code: dict[str, int]) -> Ints:
-    """Return the same for names that lie in one text, most of them plain URLs.
+    """Return the same for names in one text, most of them plain URLs.
 
-    A page is in the folder that its name up to the last slash says, unless there is
-    a ``?`` or ``#``: once one page of a folder was split, the others need not be.
+    The folder of a page is its name up to the last slash, unless there is a ``?`` or
+    ``#``: once one page of a folder was split, the others need not be.
     """
     known: dict[bytes, int] = {}
-    found = np.empty(len(keys) - first, dtype=np.int32)
+    codes = np.empty(len(keys) - first, dtype=np.int32)
     for row, (name, plain) in enumerate(_up_to_slash(keys, first)):
         number = known.get(name) if plain else None
         if number is None:
@@ -79,12 +79,12 @@ def _plain_codes(keys: Keys, first: int, code: dict[str, int]) -> Ints:
             number = code.setdefault(own, len(code))
             if plain and own.encode("utf-8", "surrogatepass") == name:
                 known[name] = number
-        found[row] = number
-    return found  # type: ignore[return-value]
+        codes[row] = number
+    return codes  # type: ignore[return-value]
 
 
 def _up_to_slash(keys: Keys, first: int) -> Iterator[tuple[bytes, bool]]:
-    """Yield each name up to its last slash, and whether that is all there is to it."""
+    """Yield each name up to its last slash, and whether that is its folder."""
     text = keys.text
     marks = b"?" in text or b"#" in text
     for block in range(first, len(keys), _BLOCK):
@@ -98,7 +98,7 @@ def _up_to_slash(keys: Keys, first: int) -> Iterator[tuple[bytes, bool]]:
 
 
 def by_site(keys: Iterable[str], group: Sequence[str] = ()) -> Categories:
-    """Return a category for each site; ``group`` says the sites where they are known.
+    """Return a category for each site; ``group`` has the sites if they are known.
 
     >>> by_site(["http://a/1", "http://b/2", "http://a/3"]).names
     ('a', 'b')
@@ -107,9 +107,9 @@ def by_site(keys: Iterable[str], group: Sequence[str] = ()) -> Categories:
 
 
 def folders(keys: Iterable[str], depth: int | None = None) -> Categories:
-    """Return a category for each folder; each page is in the one it lies in.
+    """Return a category for each folder, with the pages directly in it.
 
-    With ``depth``, in that which lies so many folders below the root at most.
+    With ``depth``, folders deeper below the root count as their ancestor there.
     """
     return Categories.of_labels(folder(key, depth) for key in keys)
 
@@ -145,7 +145,7 @@ def _chain(own: str) -> list[str]:
 
 
 def _split(key: str) -> tuple[str, str]:
-    """Return an address as its site's root, with a slash, and what lies below it."""
+    """Return an address as its site's root, with a slash, and the path below it."""
     if len(key) > LONGEST or "?" in key or "#" in key:
         key = key[:LONGEST].partition("#")[0].partition("?")[0]
     scheme, mark, rest = key.partition("://")

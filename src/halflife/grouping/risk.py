@@ -1,4 +1,4 @@
-"""How long objects were at risk of going, and how many went."""
+"""Days at risk of objects, and the number of ends."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -12,12 +12,12 @@ from halflife.core.lifetimes import Lives
 
 @dataclass(frozen=True, slots=True)
 class ExposureSpans:
-    """The stretch of each life that was watched; times in days.
+    """The observed span of each lifetime; times in days.
 
     Attributes:
-        entry: When we began to watch.
-        leave: When we ceased to, by its end or by ours.
-        dead: Whether the life ended then.
+        entry: When observation began.
+        leave: When observation ended, by the lifetime's end or by censoring.
+        dead: Whether the lifetime ended then.
 
     """
 
@@ -27,26 +27,25 @@ class ExposureSpans:
 
     @property
     def time(self) -> Floats:
-        """How long each life was watched."""
+        """How long each lifetime was observed."""
         return self.leave - self.entry
 
     def take(self, rows: Ints | Bools) -> Self:
-        """Return some of the lives."""
+        """Return the spans at these rows."""
         return type(self)(self.entry[rows], self.leave[rows], self.dead[rows])
 
     def between(self, begin: float, end: float) -> Self:
-        """Return the same lives as if watched from ``begin`` to ``end`` only."""
+        """Return the same lifetimes as if observed from ``begin`` to ``end`` only."""
         entry, leave = np.maximum(self.entry, begin), np.minimum(self.leave, end)
         dead = self.dead & (self.leave > begin) & (self.leave <= end)
         return type(self)(entry, np.maximum(leave, entry), dead)
 
 
 def at_risk(lives: Lives) -> ExposureSpans:
-    """Return each life from its first look to its end, or to the last look.
+    """Return each lifetime from its first snapshot to its end, or to the last one.
 
-    A life known to have ended between two looks is taken to have ended midway;
-    where objects lose a share x of their number between looks, that shifts a rate
-    by about x^2/12 of itself.
+    A lifetime that ended between two snapshots counts as ended midway; if a share x of
+    the objects ends between snapshots, that shifts a rate by about x^2/12 of itself.
     """
     dead = lives.ended
     gone_by = np.where(dead, lives.gone_by, lives.last_seen)
@@ -65,8 +64,8 @@ def rate_interval(deaths: int, time: float, *, confidence: float = 0.95) -> Rate
     """Return deaths per day at risk with Garwood's exact Poisson interval.
 
     low = q((1-c)/2; d)/E and high = q((1+c)/2; d+1)/E with q(p; s) the Gamma(s)
-    quantile. Garwood, "Fiducial limits for the Poisson distribution", 1936.
-    Of no time at risk nothing is known: all three are 0.
+    quantile. Garwood, "Fiducial limits for the Poisson distribution", 1936. Without
+    time at risk all three are 0.
 
     >>> tuple(round(x, 3) for x in rate_interval(10, 100.0))
     (0.1, 0.048, 0.184)
@@ -82,7 +81,7 @@ def rate_interval(deaths: int, time: float, *, confidence: float = 0.95) -> Rate
 def cells(
     risk: ExposureSpans, label: Ints, count: int, edges: Floats
 ) -> tuple[Floats, Floats]:
-    """Return deaths and days at risk by label (row) and stretch of time (column)."""
+    """Return deaths and days at risk by label (row) and period (column)."""
     pieces = [
         totals(risk.between(begin, end), label, count)
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
@@ -99,13 +98,13 @@ def totals(risk: ExposureSpans, label: Ints, count: int) -> tuple[Floats, Floats
 
 
 def dispersion(deaths: Floats, time: Floats) -> float:
-    """Return how many times more than Poisson the deaths in cells vary; at least 1.
+    """Return the over-dispersion of deaths in cells against Poisson; at least 1.
 
-    phi = sum((n - mu)^2) / sum(mu) * cells / degrees of freedom, with mu the row's
-    rate times the days at risk times a factor of the column: objects of one kind
-    that go together widen it, a day that is bad for all does not. A test that
-    counts every death as independent must divide its statistic by it (McCullagh
-    and Nelder, Generalized Linear Models, s. 6.2.3).
+    phi = sum((n - mu)^2) / sum(mu) * cells / degrees of freedom, with mu the row's rate
+    times the days at risk times a factor of the column: similar objects that end
+    together raise it, a day that is bad for all does not. A test that counts every
+    death as independent must divide its statistic by it (McCullagh and Nelder,
+    Generalized Linear Models, s. 6.2.3).
     """
     row = deaths.sum(axis=1) / np.maximum(time.sum(axis=1), 1e-300)
     mean = row[:, None] * time

@@ -1,9 +1,9 @@
-"""What pages are known for: topics by the links that lead to a page.
+"""Topics of pages, by the links that lead to a page.
 
-A surfer who is after a term jumps now and then to a page with that term, chosen
-evenly, and otherwise follows a link of the page he is on. A page's reputation on the
-term is the chance of finding him there. With d the chance of a jump, N(t) the pages
-that hold the term t and O(q) the links out of page q, it solves
+A surfer interested in a term jumps now and then to a page with that term, chosen
+uniformly, and otherwise follows a link of the current page. A page's reputation on the
+term is the probability of finding the surfer there. With d the probability of a jump,
+N(t) the pages that hold the term t and O(q) the links out of page q, it solves
 
     R(p, t) = (1 - d) sum(R(q, t) / O(q), q links to p) + d / N(t) [t is on p].
 
@@ -24,8 +24,8 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.categories import Categories
 
-JUMP = 0.15  # the surfer's chance of a jump, as usual since Brin and Page
-TOPICS = 6  # a page: the best number in section 5.4 of the paper
+JUMP = 0.15  # the probability of a jump, as usual since Brin and Page
+TOPICS = 6  # for each page: the best number in section 5.4 of the paper
 _BLOCK = 1 << 21  # numbers in a block of pages by terms; larger ones cost page faults
 
 _SMALL = 2048  # linked pages up to which the equations are solved outright
@@ -36,12 +36,12 @@ Sparse: TypeAlias = Any  # a matrix of scipy.sparse, which has no types
 
 @dataclass(frozen=True, slots=True)
 class LinkMatrix:
-    """Which page links to which; no link twice and none to the page it is on.
+    """The links between pages, without duplicates and links to the same page.
 
     Attributes:
         source: Row of the page that each link is on.
         target: Row of the page that it leads to.
-        n_pages: Pages there are, linked or not.
+        n_pages: The number of pages, linked or not.
 
     """
 
@@ -79,21 +79,21 @@ class LinkMatrix:
         return kept
 
 
-def common(terms: Categories, fewest: int, most: int | None = None) -> Categories:
+def common_terms(terms: Categories, fewest: int, most: int | None = None) -> Categories:
     """Return the terms that are on at least ``fewest`` pages.
 
-    Of these, only the ``most`` commonest. The paper's reputation favours rare terms:
-    a term that is on one page makes that page known for it, and nothing else.
+    Of these, only the ``most`` common ones. The paper's reputation favours rare terms:
+    a term on one page only is a topic of that page, and of no other.
     """
     size = terms.size
     keep = np.flatnonzero(size >= fewest)
     if most is not None:
         keep = np.sort(keep[np.argsort(-size[keep], kind="stable")][:most])
-    return some(terms, keep)
+    return select_categories(terms, keep)
 
 
-def some(categories: Categories, keep: Ints) -> Categories:
-    """Return some of the categories, in ascending order of their numbers."""
+def select_categories(categories: Categories, keep: Ints) -> Categories:
+    """Return the categories to keep, in ascending order of their numbers."""
     inside = np.isin(np.arange(len(categories)), keep)
     names = tuple(categories.names[j] for j in np.flatnonzero(inside).tolist())
     start = np.append(0, np.cumsum(categories.size[inside])).astype(np.intp)
@@ -103,10 +103,10 @@ def some(categories: Categories, keep: Ints) -> Categories:
 
 @dataclass(frozen=True, slots=True)
 class Surfer:
-    """How reputations are computed.
+    """The settings of the computation of reputations.
 
     Attributes:
-        jump: Chance of a jump at each step; d in the formula.
+        jump: Probability of a jump at each step; d in the formula.
         tolerance: Largest error of a term's reputations, summed over all pages, of
             which the whole is at most 1.
         in_links: Links to a page that count, the first ones given; None for all.
@@ -134,19 +134,19 @@ class Surfer:
         [[0.15], [0.1275]]
         """
         jumps = _jumps(terms, self.jump)
-        found: Floats = jumps.toarray()
+        scores: Floats = jumps.toarray()
         for part in _parts(links, self):
             for columns, score in self._scores(part, jumps):
-                found[np.ix_(part.pages, columns)] = score
-        return found
+                scores[np.ix_(part.pages, columns)] = score
+        return scores
 
     def topics(
         self, links: LinkMatrix, terms: Categories, k: int = TOPICS
     ) -> Categories:
         """Return the categories of the ``k`` topics that each page is best known for.
 
-        A page with fewer topics is in fewer; of topics it is known for alike, those
-        named first count. Categories that would hold no page are left out.
+        A page with fewer topics is in fewer; of equal topics the first ones count.
+        Empty categories are left out.
         """
         if k < 1:
             raise ValueError(f"a page must have at least 1 topic, got {k}")
@@ -161,7 +161,9 @@ class Surfer:
             alone[part.pages] = False
         pairs.append(_rarest(terms, alone[terms.item], k))
         page, term = (np.concatenate(both) for both in zip(*pairs, strict=True))
-        return common(Categories.of_pairs(terms.names, term, page, links.n_pages), 1)
+        return common_terms(
+            Categories.of_pairs(terms.names, term, page, links.n_pages), 1
+        )
 
     def _scores(self, part: "_Part", jumps: Sparse) -> Iterator[tuple[Ints, Floats]]:
         """Yield the reputations on the terms that reach a part, a block at a time."""
@@ -170,14 +172,14 @@ class Surfer:
         columns = np.flatnonzero(reached)
         width = max(1, _BLOCK // part.pages.size)
         for start in range(0, columns.size, width):
-            some = columns[start : start + width]
-            step: Floats = part.entering @ before[:, some].toarray()
-            more = self._by_links(part.within, step)
-            more += own[:, some].toarray()
-            yield some, more
+            chunk = columns[start : start + width]
+            step: Floats = part.entering @ before[:, chunk].toarray()
+            scores = self._by_links(part.within, step)
+            scores += own[:, chunk].toarray()
+            yield chunk, scores
 
     def _by_links(self, within: Sparse, step: Floats) -> Floats:
-        """Return what links add, given what the first link after a jump adds."""
+        """Return the sum over links, given that of the first link after a jump."""
         if self.depth is not None:
             return _walk(within, step, self.depth)
         if len(step) <= _SMALL:
@@ -188,7 +190,7 @@ class Surfer:
 
 
 def _walk(within: Sparse, step: Floats, depth: int) -> Floats:
-    """Return the sum of what ``depth`` links add, one after the other."""
+    """Return the sum of the contributions of ``depth`` successive links."""
     total = np.zeros_like(step)
     for _ in range(depth):
         total += step
@@ -199,19 +201,19 @@ def _walk(within: Sparse, step: Floats, depth: int) -> Floats:
 
 
 def _iterate(within: Sparse, step: Floats, tolerance: float) -> Floats:
-    """Return the sum of what any number of links add.
+    """Return the sum of the contributions of any number of links.
 
-    As soon as each step is the one before times some number, up to e, the rest is
-    taken for a geometric series. What is then left of the equation is |e| a term, and
-    the error at most |e| / d, since no step makes a difference larger and each link is
-    followed with chance 1 - d.
+    As soon as each step is a multiple of the one before, up to e, the rest is summed as
+    a geometric series. The residual of the equation is then |e| for each term, and the
+    error at most |e| / d, since no step increases a difference and each link is
+    followed with probability 1 - d.
     """
     total = np.zeros_like(step)
     while True:
         total += step
         after: Floats = within @ step
-        ratio, off = _series(after, step)
-        if off.max(initial=0.0) <= tolerance:
+        ratio, residual = _series(after, step)
+        if residual.max(initial=0.0) <= tolerance:
             step *= ratio / (1.0 - ratio)
             total += step
             return total
@@ -220,7 +222,7 @@ def _iterate(within: Sparse, step: Floats, tolerance: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Pages that links lead to, with every such page that they are linked with.
+    """A connected component of the pages that links lead to.
 
     ``entering`` takes the surfer from the pages that link to these to these,
     ``within`` from one of these to another.
@@ -236,7 +238,7 @@ def _parts(links: LinkMatrix, surfer: Surfer) -> Iterator[_Part]:
     """Yield the pages that links lead to, in parts between which there is no link.
 
     A page without links to it is reached by jumps alone. Parts are small where the
-    links allow, and then hold few of the terms; the smallest are taken together.
+    links allow, and then hold few of the terms; the smallest are merged.
     """
     from scipy import sparse  # noqa: PLC0415  (slow)
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (slow)
@@ -263,15 +265,15 @@ def _jumps(terms: Categories, jump: float) -> Sparse:
     from scipy import sparse  # noqa: PLC0415  (slow)
 
     share = jump / np.maximum(terms.size, 1)
-    each = np.repeat(share, terms.size)
+    shares = np.repeat(share, terms.size)
     shape = (terms.n_items, len(terms))
-    return sparse.csc_array((each, terms.item, terms.start), shape=shape).tocsr()
+    return sparse.csc_array((shares, terms.item, terms.start), shape=shape).tocsr()
 
 
 def _series(after: Floats, before: Floats) -> tuple[Floats, Floats]:
-    """Return what is left of each column, and how far it is from being in proportion.
+    """Return the ratio of each column to the one before, and the residual.
 
-    ``off`` is the residual of the sum if all further steps shrink by this ratio.
+    It is the residual of the sum if all further steps shrink by this ratio.
     """
     ones = np.ones(len(after), after.dtype)
     whole = ones @ before
@@ -284,7 +286,7 @@ def _series(after: Floats, before: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class _Best:
-    """The topics of greatest reputation so far, a row a page, in the terms' order."""
+    """The topics of highest reputation so far, a row for each page, in term order."""
 
     score: Floats
     term: Ints
@@ -301,11 +303,11 @@ class _Best:
             return type(self)(scores, terms)
         least = np.partition(scores, -k, axis=1)[:, -k, None]
         chosen = scores >= least
-        many = np.flatnonzero(np.count_nonzero(chosen, axis=1) > k)
-        above = scores[many] > least[many]
-        even = chosen[many] & ~above
+        crowded = np.flatnonzero(np.count_nonzero(chosen, axis=1) > k)
+        above = scores[crowded] > least[crowded]
+        tied = chosen[crowded] & ~above
         room = k - np.count_nonzero(above, axis=1)[:, None]
-        chosen[many] = above | (even & (np.cumsum(even, axis=1) <= room))
+        chosen[crowded] = above | (tied & (np.cumsum(tied, axis=1) <= room))
         return type(self)(scores[chosen].reshape(-1, k), terms[chosen].reshape(-1, k))
 
     def pairs(self, pages: Ints) -> tuple[Ints, Ints]:

@@ -1,16 +1,16 @@
-"""Topics of pages as they are downloaded, without starting again each time.
+"""Topics of pages, updated incrementally as pages are downloaded.
 
 The reputations of ``halflife.grouping.topic`` times N(t), Q(p, t) = N(t) R(p, t), do
 not depend on how many pages hold a term:
 
     Q(p, t) = (1 - d) sum(Q(q, t) / O(q), q links to p) + d [t is on p].
 
-The book keeps Q and what is not yet in it: the rest r(p, t). A page's rest goes into
-its Q, and (1 - d) / O(p) of it to the rest of each page it links to. A download adds
-d to the rest of its terms, and passes on what the page has been credited with before
-its links were known. Each step keeps the sum exact, so after any downloads in any
-order the book is off from the solution by at most sum(r) / d, summed over pages.
-Pushing rests about: Andersen, Chung and Lang, FOCS 2006; Berkhin, 2006.
+The book keeps Q and the residual r(p, t) that is not yet in it. A page's residual goes
+into its Q, and (1 - d) / O(p) of it to the residual of each page it links to. A
+download adds d to the residual of its terms, and passes on the credit that the page
+received before its links were known. Each step keeps the sum exact, so after any
+downloads in any order the error of the book is at most sum(r) / d, summed over pages.
+Pushing residuals: Andersen, Chung and Lang, FOCS 2006; Berkhin, 2006.
 """
 
 from collections import deque
@@ -27,17 +27,18 @@ Credit: TypeAlias = dict[str, float]  # by term
 
 
 class TopicBook:
-    """Files pages under the topics they are known for, as they are downloaded.
+    """Assigns topics to pages as they are downloaded.
 
     Algorithm 2 of Taleghani and Ugur-Ozekinci. A page that was linked to but not yet
-    downloaded has a reputation already: that of the pages that link to it.
+    downloaded already has a reputation, from the pages that link to it.
 
     Args:
-        k: Topics a page is filed under at most.
-        jump: The surfer's chance of a jump at each step.
-        tolerance: Rest of a page on a term that is left to lie, as a share of what it
-            gives a page to hold the term itself.
-        in_links: Links to a page that count, the first ones met; None for all.
+        k: The most topics of a page.
+        jump: The probability of a jump at each step.
+        tolerance: The residual of a page on a term that is not passed on, as a share of
+            the credit for holding the term itself.
+        in_links: The number of links to a page that count, the first ones; None for
+            all.
         vocabulary: Terms that may be topics; None for any.
 
     >>> book = TopicBook(k=1)
@@ -69,16 +70,18 @@ class TopicBook:
         self._leads: dict[str, tuple[tuple[str, ...], int]] = {}  # links that count, O
         self._met: dict[str, int] = {}  # links to a page so far
         self._least = jump * tolerance
-        self._over: dict[str, dict[str, None]] = {}  # terms to be passed on
+        self._over: dict[
+            str, dict[str, None]
+        ] = {}  # terms whose residual is to be passed on
         self._queue: deque[str] = deque()  # the pages of these
 
     def download(
         self, page: str, terms: Iterable[str], links: Iterable[str]
     ) -> tuple[str, ...]:
-        """Take in a page, and return the topics it is filed under.
+        """Add a page, and return its topics.
 
-        A page downloaded before stays as it was: what it holds may have changed, and
-        a book made anew will say so.
+        A page downloaded before stays as it was, even if its content has changed; only
+        a new book takes that into account.
         """
         if page in self._leads:
             return self.filed[page]
@@ -93,17 +96,17 @@ class TopicBook:
         return self.filed[page]
 
     def topics(self, page: str) -> tuple[str, ...]:
-        """Return the topics a page is best known for now, best first.
+        """Return the current topics of a page, best first.
 
-        Of topics that it is known for alike, those first in the alphabet.
+        Equal topics are in alphabetical order.
         """
-        known = self.reputation(page)
-        return tuple(sorted(known, key=lambda t: (-known[t], t))[: self.k])
+        reputation = self.reputation(page)
+        return tuple(sorted(reputation, key=lambda t: (-reputation[t], t))[: self.k])
 
     def reputation(
         self, page: str, among: Container[str] | None = None
     ) -> dict[str, float]:
-        """Return R(p, t) by term, as far as it is known; of some terms, or of all."""
+        """Return R(p, t) by term, for the terms ``among``, or for all."""
         credit = self._credit.get(page, {}).items()
         return {
             t: share / self._holds[t]
@@ -112,34 +115,34 @@ class TopicBook:
         }
 
     def commonest(self, most: int, share: float = 0.5) -> tuple[str, ...]:
-        """Return the terms that most pages hold, but no more than a share of them.
+        """Return the most common terms, except those on more than a share of the pages.
 
-        A term that is on nearly all pages sets none apart.
+        A term on nearly all pages distinguishes none.
         """
         pages = share * len(self.filed)
-        known = ((-n, term) for term, n in self._holds.items() if 1 < n <= pages)
-        return tuple(term for _, term in nsmallest(most, known))
+        candidates = ((-n, term) for term, n in self._holds.items() if 1 < n <= pages)
+        return tuple(term for _, term in nsmallest(most, candidates))
 
     def filed_under(
         self, vocabulary: Iterable[str], pages: Iterable[str]
     ) -> Categories:
-        """Return the topics of pages if just these terms are topics; rows are pages.
+        """Return the topics of pages among these terms; rows are pages.
 
-        A page that was linked to and never downloaded is filed, too.
+        Pages that were linked to and never downloaded are included.
         """
         names = tuple(vocabulary)
         code = {name: j for j, name in enumerate(names)}
         pairs: list[tuple[int, int]] = []
         row = -1
         for row, page in enumerate(pages):
-            known = self.reputation(page, code)
-            best = nsmallest(self.k, known, key=lambda t: (-known[t], t))
+            reputation = self.reputation(page, code)
+            best = nsmallest(self.k, reputation, key=lambda t: (-reputation[t], t))
             pairs += [(code[term], row) for term in best]
         where, rows = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         return Categories.of_pairs(names, where, rows, row + 1)
 
     def refile(self) -> None:
-        """File every page by what is known now."""
+        """Update the topics of every page."""
         self.filed = {page: self.topics(page) for page in self.filed}
 
     def categories(self, pages: Iterable[str] | None = None) -> Categories:
@@ -153,7 +156,7 @@ class TopicBook:
         return Categories.of_pairs(names, category, item, len(rows))
 
     def settle(self, tolerance: float | None = None) -> None:
-        """Push rests about until none is above the tolerance, or a finer one."""
+        """Push residuals until none is above the tolerance, or a finer one."""
         usual = self._least
         if tolerance is not None:
             self._least = min(usual, self.jump * tolerance)
@@ -168,7 +171,7 @@ class TopicBook:
         self._least = usual
 
     def error(self) -> float:
-        """Return the most by which any term's Q is off, summed over all pages."""
+        """Return the largest error of any term's Q, summed over all pages."""
         total: Credit = {}
         for rest in self._rest.values():
             _credit(total, rest)
@@ -179,17 +182,17 @@ class TopicBook:
         return [t for t in dict.fromkeys(terms) if known is None or t in known]
 
     def _enter(self, page: str, links: Iterable[str]) -> None:
-        """Note the links of a page, and which of them count for their targets."""
-        every = [target for target in dict.fromkeys(links) if target != page]
+        """Record the links of a page, and which of them count for their targets."""
+        targets = [target for target in dict.fromkeys(links) if target != page]
         counted = []
-        for target in every:
+        for target in targets:
             self._met[target] = self._met.get(target, 0) + 1
             if self.in_links is None or self._met[target] <= self.in_links:
                 counted.append(target)
-        self._leads[page] = tuple(counted), len(every)
+        self._leads[page] = tuple(counted), len(targets)
 
     def _pass_on(self, page: str, credit: Credit) -> None:
-        """Leave to the pages linked to what the surfer takes along."""
+        """Pass credit on to the pages that a page links to."""
         targets, out = self._leads.get(page, ((), 0))
         if targets and credit:
             share = (1.0 - self.jump) / out
@@ -203,7 +206,7 @@ class TopicBook:
         self._await(page, {term: rest[term] for term in credit})
 
     def _await(self, page: str, rest: Credit) -> None:
-        """Put a page in the queue if some of its rest is to be passed on."""
+        """Queue a page if part of its residual is to be passed on."""
         over = {term: None for term, share in rest.items() if share > self._least}
         if over and page not in self._over:
             self._queue.append(page)

@@ -1,4 +1,4 @@
-"""What no schedule can exceed on a recorded trace, and how close a score came."""
+"""Upper bounds of any schedule on a recorded trace, and the closeness of a score."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from halflife.core.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Every change of every item, and when requests come in; times in days.
+    """Every change of every item, and the times of requests; in days.
 
     Attributes:
         item: The item of each change; ascending.
@@ -28,15 +28,15 @@ class Trace:
 
 
 def best_in_hindsight(trace: Trace, since: float, end: float) -> float:
-    """Return a freshness over since..end that no schedule exceeds (bound B2).
+    """Return an upper bound of the freshness of any schedule over since..end (B2).
 
-    All copies are current at time 0. One request buys the time from the first tick
-    after a change until the next change, so far as it is scored. Requests made up
-    to ``since`` can only buy what a change before then left stale; those are at
-    most N, the later ones M. The most valuable set with at most M changes after
-    ``since`` and at most N + M in all is found greedily, for such sets are the
-    independent ones of a matroid. That a tick has only so many requests, and that
-    a request late for its change buys less, is left out: an upper bound.
+    All copies are current at time 0. One request gains the time from the first tick
+    after a change until the next change, as far as it is scored. Requests up to
+    ``since`` can only gain after changes before then; they are at most N, the later
+    ones M. The most valuable set with at most M changes after ``since`` and at most
+    N + M in all is found greedily, for such sets are the independent ones of a matroid.
+    The limit of requests per tick, and the loss of late requests, are ignored: an upper
+    bound.
 
     >>> trace = Trace(np.array([0, 0]), np.array([1.0, 2.0]), np.ones(1),
     ...               np.arange(1.0, 10.0), np.array([0, 0, 1, 0, 0, 0, 0, 0, 0]))
@@ -50,12 +50,12 @@ def best_in_hindsight(trace: Trace, since: float, end: float) -> float:
     later = trace.at > since
     after = int(trace.granted[trace.ticks > since].sum())
     chosen = np.concatenate([_largest(value[later], after), value[~later]])
-    bought = float(_largest(chosen, int(trace.granted.sum())).sum())
-    return min((free + bought) / total, 1.0)
+    gained = float(_largest(chosen, int(trace.granted.sum())).sum())
+    return min((free + gained) / total, 1.0)
 
 
 def _values(trace: Trace, since: float, end: float) -> tuple[Floats, float]:
-    """Return what a request after each change buys, and what is had for nothing."""
+    """Return the gain of a request after each change, and the gain without requests."""
     item, at = trace.item, trace.at
     same = np.concatenate([item[1:] == item[:-1], [False]])[: at.size]
     until = np.where(same, np.concatenate([at[1:], [end]])[: at.size], end)
@@ -81,7 +81,7 @@ def closeness(freshness: float, bound: float) -> float:
 
 
 def headroom(freshness: float, uniform: float, bound: float) -> float | None:
-    """Return the share recovered of what lies between uniform and a bound.
+    """Return the share recovered of the distance from uniform to a bound.
 
     None when uniform already reaches the bound: there is nothing to recover.
 
@@ -93,7 +93,7 @@ def headroom(freshness: float, uniform: float, bound: float) -> float | None:
 
 
 def staleness_cut(freshness: float, rival: float) -> float | None:
-    """Return by which share staleness is less than the rival's.
+    """Return the relative reduction of staleness against a rival.
 
     >>> staleness_cut(0.75, 0.5)
     0.5
@@ -115,9 +115,9 @@ def requests_for(
     """
     order = np.argsort(shares)
     across = np.log(shares[order])
-    # a policy that does worse with more is taken at its best so far
+    # a policy that is worse with more requests counts at its best so far
     best = np.maximum.accumulate(reached[order])
     up = -np.log(np.maximum(1.0 - best, 1e-12))
-    wanted = -np.log(max(1.0 - freshness, 1e-12))
-    known = bool(up[0] <= wanted + 1e-12 and wanted <= up[-1] + 1e-12)
-    return float(np.round(np.exp(np.interp(wanted, up, across)), 12)), known
+    target = -np.log(max(1.0 - freshness, 1e-12))
+    is_known = bool(up[0] <= target + 1e-12 and target <= up[-1] + 1e-12)
+    return float(np.round(np.exp(np.interp(target, up, across)), 12)), is_known

@@ -1,4 +1,4 @@
-"""How good our copies of single items are."""
+"""Measures of the copies of single items."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from halflife.core.arrays import Bools, Floats
 def freshness(current: Bools, weight: Floats) -> float:
     """Return the weighted share of copies that equal their source right now.
 
-    Without items, or without weight, nothing is stale: 1.
+    Without items, or without weight, it is 1.
 
     >>> freshness(np.array([True, False]), np.array([3.0, 1.0]))
     0.75
@@ -32,7 +32,7 @@ def age(stale_since: Floats, now: float, weight: Floats) -> float:
 
 
 def change_ratio(found_changed: int, looked_at: int) -> float:
-    """Return the share of looks that found a change; 0 when we never looked.
+    """Return the share of fetches that found a change; 0 without fetches.
 
     Papers/003 (Taleghani and Ugur-Ozekinci), s. 2.
 

@@ -1,4 +1,4 @@
-"""How sure we are of a mean over repetitions."""
+"""Confidence intervals of means over repetitions."""
 
 from typing import NamedTuple
 
@@ -19,9 +19,8 @@ class Interval(NamedTuple):
 def mean_interval(values: Floats, *, confidence: float = 0.95) -> Interval:
     """Return the mean of independent repetitions and its Student t interval.
 
-    mean -/+ t * s / sqrt(n), with s the sample standard deviation and t the
-    quantile for n - 1 degrees of freedom. One value has no spread to go by: its
-    bounds are the value itself.
+    mean -/+ t * s / sqrt(n), with s the sample standard deviation and t the quantile
+    for n - 1 degrees of freedom. For a single value the bounds are the value itself.
 
     >>> tuple(round(x, 3) for x in mean_interval(np.array([1.0, 2.0, 3.0])))
     (2.0, -0.484, 4.484)
@@ -39,9 +38,9 @@ def series_interval(
 ) -> Interval:
     """Return the mean of a series in time and its interval by batch means.
 
-    Neighbours in time are alike, so the series is cut into ``blocks`` stretches
-    of equal length whose means are nearly independent. Schmeiser, "Batch size
-    effects in the analysis of simulation output", Operations Research 1982.
+    Adjacent values are similar, so the series is cut into ``blocks`` batches of equal
+    length whose means are nearly independent. Schmeiser, "Batch size effects in the
+    analysis of simulation output", Operations Research 1982.
 
     >>> tuple(round(x, 2) for x in series_interval(np.arange(40.0), blocks=2))
     (19.5, -107.56, 146.56)
@@ -53,7 +52,7 @@ def series_interval(
 
 
 def draws(groups: int, rng: np.random.Generator, *, resamples: int = 2000) -> Floats:
-    """Return how often each group is drawn in each resample; a row a resample."""
+    """Return how often each group is drawn in each resample, one row for each."""
     return rng.multinomial(groups, np.full(groups, 1.0 / groups), resamples).astype(
         np.float64
     )
@@ -80,7 +79,7 @@ def cluster_interval(
 ) -> Interval:
     """Return a ratio, or the difference of two, with its interval over groups.
 
-    Whole groups are resampled, for the items of a group are alike; ``counts`` are
+    Whole groups are resampled, since the items of a group are similar; ``counts`` are
     ``draws``. Two ratios on the same draws are paired. Bias-corrected and
     accelerated: Efron, "Better bootstrap confidence intervals", JASA 1987.
     """
@@ -106,9 +105,9 @@ def _levels(
     below = np.mean(sampled < mean) + np.mean(sampled == mean) / 2.0
     edge = 0.5 / sampled.size
     bias = float(lazy_scipy.ndtri(np.clip(below, edge, 1.0 - edge)))
-    off = without.mean() - without
-    spread = float((off**2).sum()) ** 1.5
-    skew = float((off**3).sum()) / (6.0 * spread) if spread > 0 else 0.0
+    deviation = without.mean() - without
+    spread = float((deviation**2).sum()) ** 1.5
+    skew = float((deviation**3).sum()) / (6.0 * spread) if spread > 0 else 0.0
     z = float(lazy_scipy.ndtri(0.5 + confidence / 2.0))
     ends = [bias + (bias + side) / (1.0 - skew * (bias + side)) for side in (-z, z)]
     return float(lazy_scipy.ndtr(ends[0])), float(lazy_scipy.ndtr(ends[1]))

@@ -1,4 +1,4 @@
-"""What a replay adds up to, group by group."""
+"""The sums of a replay, by group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from halflife.core.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class GroupSums:
-    """Sums over the items of each group, such as a site, and over the time scored.
+    """Sums over the items of each group, such as a site, and over the scored time.
 
     Ratios of these sums are the scores; groups are what intervals resample.
 
     Attributes:
         names: The groups.
         weight: Weight of the items, times days.
-        fresh: Of that, what was current.
+        fresh: The part of that for current copies.
         age: Weight, times days out of date, times days.
         harmonic: Weight, times the harmonic number of changes missed, times days.
-        looks: Looks made.
-        changed: Looks that found a change.
+        looks: The number of fetches.
+        changed: Fetches that found a change.
 
     """
 
@@ -35,7 +35,7 @@ class GroupSums:
 
     @property
     def freshness(self) -> float:
-        """The weighted share of copies that were current; 1 of nothing."""
+        """The weighted share of copies that were current; 1 without items."""
         return ratio(self.fresh, self.weight, 1.0)
 
     @property
@@ -47,14 +47,14 @@ class GroupSums:
     def harmonic_delay(self) -> float:
         """The weighted mean of 1 + 1/2 + ... + 1/k, with k the changes missed.
 
-        The loss that the ``harmonic`` objective keeps low: Kolobov et al.,
+        The loss that the ``harmonic`` objective minimises: Kolobov et al.,
         "Staying up to date with online content changes", NeurIPS 2019.
         """
         return ratio(self.harmonic, self.weight, 0.0)
 
     @property
     def change_ratio(self) -> float:
-        """The share of looks that found a change; 0 when there were none."""
+        """The share of fetches that found a change; 0 without fetches."""
         return ratio(self.changed, self.looks, 0.0)
 
 
@@ -69,9 +69,9 @@ def ratio(top: Floats, bottom: Floats, otherwise: float) -> float:
 
 
 def group_codes(group: Sequence[str], items: int) -> tuple[tuple[str, ...], Ints]:
-    """Return the names of groups and each item's place among them.
+    """Return the names of groups and each item's index among them.
 
-    Items that are in no group are all in one.
+    Without groups all items are in one.
 
     >>> group_codes(("b", "a", "b"), 3)
     (('b', 'a'), array([0, 1, 0]))
@@ -81,17 +81,17 @@ def group_codes(group: Sequence[str], items: int) -> tuple[tuple[str, ...], Ints
     return tuple(code), np.array([code[name] for name in given], dtype=np.intp)
 
 
-def added(code: Ints, values: Floats, groups: int) -> Floats:
+def sum_by_group(code: Ints, values: Floats, groups: int) -> Floats:
     """Return the sum of values in each group.
 
-    >>> added(np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]), 2)
+    >>> sum_by_group(np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]), 2)
     array([4., 2.])
     """
     sums: Floats = np.bincount(code, values, groups).astype(np.float64)
     return sums
 
 
-def averaged(runs: Sequence[GroupSums]) -> GroupSums:
+def average_runs(runs: Sequence[GroupSums]) -> GroupSums:
     """Return the mean of several repetitions over the same groups."""
     names = runs[0].names
     columns = ("weight", "fresh", "age", "harmonic", "looks", "changed")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.metrics.sums import GroupSums, added, group_codes
+from halflife.metrics.sums import GroupSums, group_codes, sum_by_group
 from halflife.recordings.pages import Recording
 
 
@@ -118,15 +118,15 @@ class TrueCopy:
         late = np.where(first & (length > 0), late / 2.0, 0.0)
 
         n, home, heft = len(names), code[missed.item], weight[missed.item]
-        total = added(code, weight, n) * time
+        total = sum_by_group(code, weight, n) * time
         return GroupSums(
             names=names,
             weight=total,
-            fresh=total - added(home, heft * np.where(first, length, 0.0), n),
-            age=added(home, heft * late, n),
-            harmonic=added(home, heft * length / missed.rank, n),
-            looks=added(code[item], np.ones(item.size), n),
-            changed=added(code[item], found.astype(np.float64), n),
+            fresh=total - sum_by_group(home, heft * np.where(first, length, 0.0), n),
+            age=sum_by_group(home, heft * late, n),
+            harmonic=sum_by_group(home, heft * length / missed.rank, n),
+            looks=sum_by_group(code[item], np.ones(item.size), n),
+            changed=sum_by_group(code[item], found.astype(np.float64), n),
         )
 
     def _changes_and_fetches(self) -> tuple[MissedChanges, Ints, Bools]:

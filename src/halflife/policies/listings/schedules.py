@@ -14,7 +14,7 @@ import numpy as np
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection
 from halflife.core.object_store import group_text
-from halflife.grouping.attributes import attributes_that_part
+from halflife.grouping.attributes import splitting_attributes
 from halflife.grouping.partition import PartitionTerms, partition
 from halflife.models.census import Census
 from halflife.models.experts import Experts
@@ -242,7 +242,7 @@ class GroupThreshold(LevelSchedule):
         lives = known.lives
         names = [self.group] if self.group in lives.attributes else []
         if not self.group:
-            names = attributes_that_part(lives.attributes)
+            names = splitting_attributes(lives.attributes)
         rng = np.random.default_rng(0)  # the same history has the same groups
         found = partition(lives, names, rng, terms=PartitionTerms(most=GROUPS))
         return [known.select(found.of == g) for g in range(len(found))]
