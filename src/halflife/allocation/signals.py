@@ -35,7 +35,7 @@ class SignalRates:
 
     Attributes:
         silent: a, unannounced changes.
-        told: g, hints, true and false.
+        hint_rate: g, hints, true and false.
         worth: k >= 0, the worth of one hint; P(fresh) falls by exp(-k).
 
     """

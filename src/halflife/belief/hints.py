@@ -1,13 +1,12 @@
 """Belief in hints of change, as far as they proved right.
 
 An item last seen t days and s hints ago has not changed with probability S(t)
-exp(-k s): S is the survival that another belief gives for changes that nobody
-announces, and k, the worth of a hint, is learned for each group (host) and each kind of
-hint; with hints of several kinds, k s is the sum over them. The view holds it as
-exposure: the time e at which S(e) = S(t) exp(-k s). For a rate a known exactly that is
-e = t + k s / a, the effective age of ``allocation.signals``; for a rate known up to a
-Gamma(shape, b), S(t) = (1 + t / b) ** -shape, it is e = t + (b + t)
-(exp(k s / shape) - 1).
+exp(-k s): S is the survival that another belief gives for unannounced changes, and k,
+the worth of a hint, is learned for each group (host) and each kind of hint; with hints
+of several kinds, k s is the sum over them. The view holds it as exposure: the time e at
+which S(e) = S(t) exp(-k s). For a rate a known exactly that is e = t + k s / a, the
+effective age of ``allocation.signals``; for a rate known up to a Gamma(shape, b),
+S(t) = (1 + t / b) ** -shape, it is e = t + (b + t) (exp(k s / shape) - 1).
 
 Silence is evidence too (``models.silence``). A belief whose rates count all changes, as
 that of ``Neighbours``, would count announced changes as silent ones too. So if a share

@@ -141,7 +141,8 @@ def parse(text: str) -> Filter:
     """Return the filter that the text describes.
 
     Raises:
-        UsageError: The text is not of the language; says where and what is wanted.
+        UsageError: The text is not a valid filter; names the position and what is
+            expected.
 
     >>> cars = {"make": np.array(["BMW", "Ford"]), "year": np.array([2003, 2005])}
     >>> parse('make = "BMW" and year > 2002')(cars)
@@ -206,7 +207,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def wrong(self, wanted: str) -> UsageError:
-        """Return the error that says what should stand here."""
+        """Return the error that names what is expected here."""
         return UsageError(_message(self._text, self.here.at, f"expected {wanted}"))
 
     def any_of(self, depth: int) -> Filter:

@@ -14,8 +14,8 @@ class Gaps(NamedTuple):
     """Stretches of time between two successful observations of the same item.
 
     A change is known only to lie somewhere inside its gap: the data are
-    interval-censored, and models must treat them so. ``tally`` says how many
-    gaps of this length a row stands for; it need not be a whole number.
+    interval-censored, and models must treat them so. ``tally`` is the number of gaps of
+    this length that a row stands for; it need not be a whole number.
     """
 
     item: Ints

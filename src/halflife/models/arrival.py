@@ -44,8 +44,9 @@ _GRID = np.linspace(0.01, 0.99, 99)
 class ArrivalStatus(IntEnum):
     """How far observations suffice for a model of arrivals.
 
-    OK           maximum likelihood NO_LOOKS     nothing was observed: no model, the
-    numbers mean nothing NO_ARRIVALS  none arrived: the rate of half an arrival, Poisson
+    OK           maximum likelihood
+    NO_LOOKS     nothing was observed: no model, the numbers mean nothing
+    NO_ARRIVALS  none arrived: the rate of half an arrival, Poisson
     FEW_LOOKS    too few observations to estimate a spread: Poisson
     """
 

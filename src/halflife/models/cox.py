@@ -43,12 +43,13 @@ _EXP = 600.0  # exponents are kept within
 class CoxStatus(IntEnum):
     """How far the spells suffice to estimate coefficients.
 
-    OK           the peak of the partial likelihood NO_SPELLS    nothing was observed:
-    all coefficients 0 NO_DEATHS    none ended (or none while others were at risk): all
-    coefficients 0 NO_CONTRAST  spells at risk together are alike: all coefficients 0
-    SEPARATED    likelihood rises without end, as some covariate determines which spell
-    ends first: the mode under a normal prior, of variance 1 a standard
-                 deviation of each covariate
+    OK           the peak of the partial likelihood
+    NO_SPELLS    nothing was observed: all coefficients 0
+    NO_DEATHS    none ended (or none while others were at risk): all coefficients 0
+    NO_CONTRAST  spells at risk together are alike: all coefficients 0
+    SEPARATED    likelihood rises without end, as some covariate determines which
+                 spell ends first: the mode under a normal prior, of variance 1 a
+                 standard deviation of each covariate
     NOT_SETTLED  the search ended before the peak
     """
 
