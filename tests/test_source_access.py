@@ -14,7 +14,7 @@ from halflife.engine import network
 from halflife.net.access import GateSettings
 from halflife.net.gate import Gate
 from halflife.net.parameters import parameter, with_parameters
-from halflife.net.secrecy import Veil
+from halflife.net.secrecy import SecretRedactor
 from halflife.replay.world import RecordedAnswer, RecordedTransport, as_json
 from listing_parts import ORIGIN, read, source_of
 from web_parts import Book, Clock, Coins
@@ -473,9 +473,9 @@ def test_no_spelling_of_a_secret_gets_through(secret, spell):
         "quoted": quote(secret, safe=""),
         "json": json.dumps(secret)[1:-1],
     }[spell]
-    veil = Veil([secret], {})
-    assert written not in veil.hide(f"<{written}>")
-    assert veil.hide_bytes(f"<{written}>".encode()) == b"<***>"
+    redactor = SecretRedactor([secret], {})
+    assert written not in redactor.redact(f"<{written}>")
+    assert redactor.redact_bytes(f"<{written}>".encode()) == b"<***>"
 
 
 def test_a_parameter_takes_the_place_of_one_of_its_name_and_nothing_else_moves():

@@ -1,4 +1,4 @@
-"""On what terms a source is asked, and what an answer holds."""
+"""The terms of access to a source, and its answers."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Self
 from halflife import __version__
 from halflife.core.errors import ConfigError
 from halflife.net.addresses import Network, origin, parse_url
-from halflife.net.secrecy import Veil
+from halflife.net.secrecy import SecretRedactor
 
 _RESERVED = frozenset({
     "accept-encoding", "authorization", "connection", "content-length", "cookie",
@@ -18,19 +18,19 @@ _RESERVED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """How we behave towards everyone; times in seconds, sizes in bytes.
+    """The behaviour towards all hosts; times in seconds, sizes in bytes.
 
     Attributes:
-        contact: A URL or address under which people can reach whoever runs this.
+        contact: A URL or address under which people can reach the operator.
         delay: Least time between two requests to the same host.
         deadline: Longest time that one answer may take, redirects included.
         grace: Time after which an answer must come at ``slowest`` bytes a second.
-        slowest: The least rate at which an answer may come in.
-        largest: Most bytes of an answer, as sent and as decoded.
-        redirects: Most redirects that are followed.
+        slowest: The least rate of an answer.
+        largest: The most bytes of an answer, as sent and as decoded.
+        redirects: The most redirects that are followed.
         patience: A host closed for no longer than this is waited for.
-        names_for: How long a host name's address is remembered.
-        idle: Most connections that are kept for another request, over all hosts.
+        names_for: How long the address of a host name is cached.
+        idle: The most connections kept for later requests, over all hosts.
 
     """
 
@@ -47,29 +47,30 @@ class GateSettings:
 
     @property
     def agent(self) -> str:
-        """The User-Agent under which we ask."""
+        """The User-Agent of requests."""
         return f"halflife/{__version__} (+{self.contact})"
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Secret headers and parameters, and the one origin that may see them.
+    """Secret headers and parameters, and the one origin that may receive them.
 
-    Parameters are put into the query when a request is sent; no address that is kept
-    or shown holds them. ``veil`` takes all of it out of what comes back, and ``others``
-    too: what a server can read in the headers or the body, such as a password.
+    Parameters are put into the query when a request is sent; no address that is stored
+    or displayed holds them. ``redactor`` removes all secrets from answers, also
+    ``others``: those that a server can read in the headers or the body, such as a
+    password.
     """
 
     origin: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     others: tuple[str, ...] = field(default=(), repr=False)
-    veil: Veil = field(init=False, repr=False, compare=False)
+    redactor: SecretRedactor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_lines(self.headers)
         values = (*self.headers.values(), *self.parameters.values(), *self.others)
-        object.__setattr__(self, "veil", Veil(values, self.parameters))
+        object.__setattr__(self, "redactor", SecretRedactor(values, self.parameters))
 
     @classmethod
     def of(cls, url: str, headers: Mapping[str, str]) -> Self:
@@ -79,7 +80,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What is sent: the method, and a body with its type."""
+    """The method of a request, and a body with its type."""
 
     method: str = "GET"
     body: bytes | None = None
@@ -91,15 +92,15 @@ GET = Payload()
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """By which way a source is asked.
+    """The route of requests to a source.
 
     Attributes:
-        proxy: The address of an HTTP proxy; empty to connect to hosts themselves.
+        proxy: The address of an HTTP proxy; empty to connect to hosts directly.
         login: Name and password for the proxy.
-        remote_names: Whether the proxy looks up the names of hosts. Otherwise they are
-            looked up here, and what is not public is refused before the proxy hears
-            of it.
-        tls: The terms of secure connections; the usual ones if None.
+        remote_names: Whether the proxy resolves the names of hosts. Otherwise they are
+            resolved here, and addresses that are not public are refused before the
+            proxy receives the request.
+        tls: The TLS settings; the default ones if None.
 
     """
 
@@ -114,15 +115,15 @@ DIRECT = Route()
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """How a token is got by the client credentials of OAuth 2 (RFC 6749, s. 4.4).
+    """A client credentials grant of OAuth 2 (RFC 6749, s. 4.4).
 
     Attributes:
-        url: Where tokens are given out.
+        url: The token endpoint.
         client: The name of the client.
         secret: Its password.
-        scope: What is asked for; empty for what is usual.
-        audience: For whom the token is meant; some servers want it.
-        in_body: Whether name and password stand in the body instead of the header.
+        scope: The requested scope; empty for the server's default.
+        audience: The audience of the token, which some servers require.
+        in_body: Whether name and password are sent in the body instead of the header.
 
     """
 
@@ -136,22 +137,22 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How one source is asked.
+    """The terms of access to one source.
 
     Attributes:
         allow: Address blocks it may lie in although they are not public.
-        credentials: Secret headers and where they may go.
-        headers: Further headers. Those that say what answer is wanted (``Accept``,
-            ``Accept-Language``) go wherever a redirect leads; any other may be a
-            secret, so it goes to ``home`` alone.
+        credentials: Secret headers and their origin.
+        headers: Further headers. Those that negotiate the answer (``Accept``,
+            ``Accept-Language``) follow every redirect; any other may be a secret, so
+            it is sent to ``home`` alone.
         robots: Whether its robots.txt is obeyed.
-        within: Says where redirects may lead; anywhere if it is None.
-        home: Origins (scheme, host and port) of the source; that of the URL asked
-            for if there are none.
-        name: Under which the gate remembers what has moved; not at all if empty.
-        route: By which way it is asked.
-        cookies: Whether cookies are kept and sent back, those of each name apart.
-        grant: How its bearer token is got, if it needs one.
+        within: Says whether redirects may lead to an address; anywhere if None.
+        home: Origins (scheme, host and port) of the source; that of the requested URL
+            if there are none.
+        name: The source under which the gate records redirects; none if empty.
+        route: The route of requests.
+        cookies: Whether cookies are kept and sent back, separately for each source.
+        grant: The grant for its bearer token, if it needs one.
 
     """
 
@@ -179,7 +180,7 @@ class Access:
 def _check_lines(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not (name.isascii() and name.isprintable() and value.isprintable()):
-            raise ConfigError("a header holds odd characters; write it on one line")
+            raise ConfigError("a header has invalid characters; write it on one line")
 
 
 PUBLIC = Access()
@@ -187,22 +188,21 @@ PUBLIC = Access()
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a host answered; a body comes only with 200 and 203.
+    """The answer of a host; it has a body only with status 200 or 203.
 
-    To what was sent with a body, the first bytes of a refusal (4xx) come as well.
+    For a request with a body it also has the first bytes of a refusal (4xx).
 
     Attributes:
         status: The HTTP status of the last hop.
-        url: Where the answer came from in the end; of a redirect that may not be
-            followed, where it leads.
+        url: The final address; for a redirect that may not be followed, its target.
         body: The content, decoded.
         content_type: The Content-Type header.
         etag: The ETag header, if it can be sent back.
         modified: The Last-Modified header in days, unless it lies in the future.
-        retry_after: The Retry-After header as it came.
-        moved_to: Where the page has moved for good (301, 308); else empty.
-        hops: Requests that led to it: one, and one for each redirect.
-        headers: All headers, without secrets that we sent.
+        retry_after: The Retry-After header, unchanged.
+        moved_to: The address of a permanent redirect (301, 308); else empty.
+        hops: The number of requests: one, and one for each redirect.
+        headers: All headers, without secrets that were sent.
         line: The status line; empty if it is not known.
 
     """

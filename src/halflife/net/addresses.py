@@ -1,4 +1,4 @@
-"""Which URLs and which machines may be asked at all."""
+"""URLs and addresses: which may be requested at all, and their canonical form."""
 
 import re
 import socket
@@ -23,7 +23,7 @@ AddressInfo: TypeAlias = tuple[
     int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]
 ]
 
-# What ``is_global`` lets pass or has changed its mind about between versions:
+# Blocks that ``is_global`` allows, or judges differently between versions:
 # shared carrier space, 6to4 relays, multicast, Teredo, documentation.
 _NOT_PUBLIC = tuple(
     ip_network(block)
@@ -67,8 +67,8 @@ class Blocked(OSError):  # noqa: N818  (the gate turns it into Refused)
 def is_public(address: str) -> bool:
     """Say whether an address belongs to the public internet.
 
-    An IPv6 address that carries an IPv4 address inside (mapped, compatible,
-    translated, 6to4, NAT64) is public only if the one inside is.
+    An IPv6 address with an embedded IPv4 address (mapped, compatible, translated, 6to4,
+    NAT64) is public only if the embedded address is.
 
     >>> is_public("93.184.216.34"), is_public("10.0.0.1"), is_public("::ffff:7f00:1")
     (True, False, False)
@@ -81,7 +81,7 @@ def is_public(address: str) -> bool:
 
 
 def _embedded(ip: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 address carries, if any."""
+    """Return the IPv4 address embedded in an IPv6 address, if any."""
     if int(ip) >> 32 in _CARRIERS:
         return IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip.sixtofour
@@ -102,9 +102,9 @@ def networks(blocks: Iterable[str]) -> tuple[Network, ...]:
 def guarded(allow: tuple[Network, ...]) -> Callable[[AddressInfo], socket.socket]:
     """Return a socket factory that refuses addresses neither public nor allowed.
 
-    It is given the very address about to be connected to, so a name that changes
-    its address after a check, an odd spelling of an address and a redirect are
-    all caught in the same place.
+    The factory receives the address of the connection itself, so it also catches a
+    name that changes its address after a check, an unusual spelling of an address, and
+    a redirect.
     """
 
     def make(info: AddressInfo) -> socket.socket:
@@ -126,14 +126,14 @@ def canonical(url: str) -> str:
     without it. The query keeps its order and its separators, so two URLs have the
     same key only if a browser sends the same request for both.
 
-    Raise ``UsageError`` for a URL that may not be fetched. Whatever two parsers might
-    read differently is refused, although a browser guesses: backslashes, control
+    Raise ``UsageError`` for a URL that may not be fetched. URLs that two parsers might
+    read differently are refused, although a browser guesses: backslashes, control
     characters, ``http:/x``, a percent sign in a host.
 
     >>> canonical("HTTP://Example.org:80/a/../b?y=2&x=1;wsdl#top")
     'http://example.org/b?y=2&x=1;wsdl'
     """
-    if _PLAIN.fullmatch(url):  # most URLs of a sitemap; nothing to do
+    if _PLAIN.fullmatch(url):  # most URLs of a sitemap are canonical already
         return url
     text = url.strip(_BLANK)
     given = _AUTHORITY.match(_checked(text))
@@ -145,18 +145,18 @@ def canonical(url: str) -> str:
             "set them as the source's credentials"
         )
     if not given[1] or "%" in given[1]:
-        raise UsageError(f"{shown(text)}: no host that could be asked")
+        raise UsageError(f"{shown(text)}: no valid host")
     parsed = _parsed(text)
     host = parsed.hostname
     if not (_HOST.fullmatch(host) or host.startswith("[")):
-        raise UsageError(f"{shown(text)}: no host that could be asked")
+        raise UsageError(f"{shown(text)}: no valid host")
     return _without_fragment(text, parsed)
 
 
 def resolve(base: str, reference: str) -> str:
-    """Return the key of what a link on the page ``base`` leads to.
+    """Return the key of the target of a link on the page ``base``.
 
-    Raise ``UsageError`` if it may not be fetched, whatever the link holds.
+    Raise ``UsageError`` if it may not be fetched.
 
     >>> resolve("http://example.org/a/b?c", "../d?wsdl")
     'http://example.org/d?wsdl'
@@ -200,8 +200,8 @@ def _without_fragment(text: str, parsed: can_ada.URL) -> str:
 def parse_url(text: str) -> URL:
     """Read a URL that may be fetched; raise ``UsageError`` for any other.
 
-    Its text is its key, and what is checked is what is sent: the object has no
-    encoding left to do.
+    The text of the URL is its key, and it is sent as it was checked: the object does no
+    further encoding.
     """
     key = canonical(text)
     try:
@@ -216,9 +216,9 @@ def parse_url(text: str) -> URL:
 
 
 def parse_reference(text: str) -> URL:
-    """Read a URL that may be relative; raise ``UsageError`` for what is none.
+    """Read a URL that may be relative; raise ``UsageError`` if it is invalid.
 
-    To find out where a link leads, use ``resolve``.
+    For the target of a link, use ``resolve``.
     """
     try:
         return URL(_checked(text))
@@ -237,7 +237,7 @@ def check_url(url: URL) -> URL:
         )
     host = url.raw_host or ""
     if not (_HOST.fullmatch(host) or _is_v6(host)):
-        raise UsageError(f"{shown(str(url))}: no host that could be asked")
+        raise UsageError(f"{shown(str(url))}: no valid host")
     return url
 
 
@@ -270,7 +270,7 @@ def origin(url: URL) -> str:
 
 
 def shown(url: str) -> str:
-    """Return a URL fit for people's eyes: one line, no secrets.
+    """Return a URL for display: one line, without secrets.
 
     >>> shown("https://me:pw@example.org/a?page=2&api_key=hunter2")
     'https://example.org/a?page=2&api_key=...'

@@ -1,7 +1,7 @@
-"""The status line and headers of an answer, as they are kept with a copy.
+"""The status line and headers of an answer, as they are stored with a copy.
 
-They end up in web archives that are handed on, so cookies and whatever else may let
-somebody in are left out. They are bounded: a copy must not cost more than its body.
+They are exported to web archives, so cookies and other credentials are left out. Their
+size is limited: they must not cost more than the body.
 """
 
 import re
@@ -40,18 +40,18 @@ def head_of(answer: Answer) -> str:
 
 
 def _status_line(answer: Answer) -> str:
-    told = _clean(answer.line[:_LONGEST])
-    if _LINE.fullmatch(told):
-        return told
-    known = {one.value: one.phrase for one in HTTPStatus}
-    return f"HTTP/1.1 {answer.status} {known.get(answer.status, '')}".rstrip()
+    line = _clean(answer.line[:_LONGEST])
+    if _LINE.fullmatch(line):
+        return line
+    phrases = {status.value: status.phrase for status in HTTPStatus}
+    return f"HTTP/1.1 {answer.status} {phrases.get(answer.status, '')}".rstrip()
 
 
 def _lines(headers: Mapping[str, str]) -> list[str]:
     lines = [f"{n}: {value}" for n, value in headers.items() if not _is_secret(n)]
-    fine = [line for line in lines if len(line) <= _LONGEST]
+    short = [line for line in lines if len(line) <= _LONGEST]
     return [line if line.isascii() and line.isprintable() else _clean(line)
-            for line in fine]  # fmt: skip
+            for line in short]  # fmt: skip
 
 
 @lru_cache(1000)  # servers have few names

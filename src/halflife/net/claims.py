@@ -1,16 +1,16 @@
-"""Hosts that several programs share: one of them asks a host at a time."""
+"""Claims on hosts that several programs share, one program at a time."""
 
 from typing import Protocol
 
 
 class HostClaims(Protocol):
-    """Which hosts this program may ask."""
+    """The hosts that this program may send requests to."""
 
     async def claim(self, host: str) -> float | None:
-        """Hold a host; wait while another program does.
+        """Claim a host; wait while another program holds it.
 
-        Return the seconds since another may have asked it; None if it was ours already.
-        Raise ``Blameless`` if it does not become free.
+        Return the seconds since another program may have sent it a request; None if it
+        was ours already. Raise ``Blameless`` if it does not become free.
         """
         ...
 
@@ -19,5 +19,5 @@ class HostClaims(Protocol):
         ...
 
     def leave(self, host: str) -> None:
-        """Let go of a host: the request has been answered, or has failed."""
+        """Release a host: the request has been answered, or has failed."""
         ...

@@ -1,4 +1,4 @@
-"""Times as the web writes them, to and from days since the epoch."""
+"""Convert the date formats of the web to and from days since the epoch."""
 
 import re
 from datetime import UTC, datetime
@@ -7,8 +7,8 @@ from email.utils import format_datetime, parsedate_to_datetime
 SECONDS = 86400.0  # a day
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d\d))?")
 _LONGEST = 100  # characters of a date
-# Zones of RFC 822 and those that feeds use besides. Python knows the American ones
-# of RFC 822, and takes a date with any other for UTC without a word.
+# Zones of RFC 822 and others that feeds use. Python knows the American ones of RFC 822,
+# and silently reads a date with any other as UTC.
 _ZONES = {  # minutes
     "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 60, "bst": 60,
     "met": 60, "mez": 60, "cet": 60, "mest": 120, "mesz": 120, "cest": 120,
@@ -26,7 +26,7 @@ _ZONE = re.compile(
 
 
 def from_http(text: str) -> float | None:
-    """Read an HTTP date; anything else gives nothing.
+    """Read an HTTP date; return None for anything else.
 
     >>> from_http("Thu, 01 Jan 1970 12:00:00 GMT")
     0.5
@@ -40,7 +40,7 @@ def from_http(text: str) -> float | None:
 
 
 def from_mail(text: str) -> float | None:
-    """Read a date as RFC 822 has it, with any zone that feeds are known to use.
+    """Read a date of RFC 822, with any time zone that feeds are known to use.
 
     >>> from_mail("Thu, 01 Jan 1970 12:00:00 MET"), from_mail("1 Jan 70 06:00 +06:00")
     (0.4583333333333333, 0.0)

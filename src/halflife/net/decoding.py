@@ -1,4 +1,4 @@
-"""Undo a content coding, never past a limit."""
+"""Decode content codings, within a limit."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import brotli
 import zstandard
 
-STEP = 1 << 20  # no more than this is decoded before the limit is looked at
+STEP = 1 << 20  # bytes that are decoded between two checks of the limit
 ACCEPTED = "gzip, deflate, br, zstd"
 _GZIP_MAGIC = b"\x1f\x8b"
-_MEMBERS = 64  # parts of one gzip body; each costs a copy of what follows it
+_MEMBERS = 64  # members of one gzip body; each costs a copy of the rest
 _ZSTD_SLICE = 32  # four bytes can stand for 128 KiB, so these for 1 MiB
 _WINDOW = 1 << 23  # RFC 9659: a zstd window beyond 8 MiB need not be supported
 
@@ -19,7 +19,7 @@ class Undecodable(Exception):  # noqa: N818  (caught by the gate, never shown)
 
 
 def coding(header: str) -> str:
-    """Return the one coding that a Content-Encoding header names, or nothing.
+    """Return the one coding that a Content-Encoding header names; empty if none.
 
     >>> coding("GZIP"), coding("identity")
     ('gzip', '')
@@ -29,7 +29,7 @@ def coding(header: str) -> str:
     if len(names) > 1:
         raise Undecodable("is encoded more than once")
     if names and names[0] not in _DECODERS:
-        raise Undecodable("came in a coding we did not ask for")
+        raise Undecodable("came in a coding that was not requested")
     return names[0] if names else ""
 
 

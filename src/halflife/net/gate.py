@@ -28,7 +28,7 @@ from halflife.net.oauth import TokenBook, with_token
 from halflife.net.pacing import Lane, after_answer, after_silence, closed_for
 from halflife.net.parameters import with_parameters
 from halflife.net.robots import LARGEST, RETRY, HostRules, after_robots, rules
-from halflife.net.secrecy import Veil
+from halflife.net.secrecy import SecretRedactor
 from halflife.net.wire import Blameless, Call, HungUp, Offline, Reply, Transport, Wire
 
 _NEGOTIATION = frozenset({"accept", "accept-language"})
@@ -38,60 +38,64 @@ _VALIDATORS = frozenset({
 _PERMANENT = frozenset({301, 308})
 _BUSY = 429
 _UNKNOWN = 401
-_ADDRESSES = 64  # of a source of which it is remembered whether they have moved
-_RECEIPT = 1024  # bytes of the answer to what was sent that are read
+_ADDRESSES = 64  # addresses of a source whose redirects are recorded
+_RECEIPT = 1024  # bytes of the answer to ``post`` that are read
 
 
 class _Host:
-    """What the gate knows of a host."""
+    """The state of a host in the gate."""
 
     __slots__ = ("asking", "lane", "rules", "state", "why")
 
     def __init__(self, state: HostState, lane: Lane) -> None:
         self.state = state
         self.lane = lane
-        self.why = "it was busy or failed"  # that it is left alone, as far as known
+        self.why = "it was busy or failed"  # why it is closed, until that is known
         self.rules: HostRules | None = None
         self.asking = asyncio.Lock()  # held while robots.txt is fetched
 
 
 @dataclass(slots=True)
 class _Trip:
-    """What one call of ``get`` carries along from hop to hop.
+    """The state of one call of ``get`` from hop to hop.
 
-    A header goes no further than it must: validators to the URL that was asked for,
-    which is the one they came from; what may be a secret to the source's own origins,
-    and no more once a redirect has left them. Secret parameters are in no address but
-    the one that is sent.
+    A header goes no further than it must: validators only to the requested URL, which
+    is the one they came from; possible secrets only to the source's own origins, and no
+    more once a redirect has left them. Secret parameters are only in the address that
+    is sent.
     """
 
     purse: Purse
     access: Access
     headers: Mapping[str, str]
-    left: float  # seconds, not counting those spent waiting for our turn
-    asked: URL
+    left: float  # seconds, without the time spent waiting in the lane
+    requested: URL
     enough: int | None = None
     payload: Payload = GET
     cookies: CookieBook | None = None
     cookie: str = ""  # as it was last sent
-    strayed: bool = False  # from the origin of the credentials
-    astray: bool = False  # from the origins of the source
-    failures: int = 0  # of the host, when it was last asked
+    left_credentials: bool = False  # whether it left the origin of the credentials
+    left_home: bool = False  # whether it left the origins of the source
+    failures: int = 0  # of the host, before the last request
     moved_to: str = ""
 
     def call(self, url: URL, begun: Callable[[], None]) -> tuple[URL, Call]:
-        """Return where a hop is sent, and how."""
+        """Return the address that a hop is sent to, and the call."""
         headers, secret, address = self.headers, self.access.credentials, url
         if headers or secret or self.cookies:
             here, home = origin(url), self.access.home
-            self.astray = self.astray or here not in (home or {origin(self.asked)})
-            self.strayed = self.strayed or secret is None or secret.origin != here
+            self.left_home = self.left_home or here not in (
+                home or {origin(self.requested)}
+            )
+            self.left_credentials = (
+                self.left_credentials or secret is None or secret.origin != here
+            )
             headers = {n: v for n, v in headers.items() if self._goes(n.lower(), url)}
         self.cookie = ""
-        if self.cookies and not self.astray:
+        if self.cookies and not self.left_home:
             self.cookie = self.cookies.header(self.access.name, url)
             headers = {**headers, "Cookie": self.cookie} if self.cookie else headers
-        if secret and not self.strayed:
+        if secret and not self.left_credentials:
             headers = {**headers, **secret.headers}
             if secret.parameters:
                 written = with_parameters(str(url), secret.parameters)
@@ -109,37 +113,38 @@ class _Trip:
             given.body is not None,
         )
 
-    def seen(self, url: URL, reply: Reply) -> Reply:
-        """Return a reply without secrets, under the address that was asked for."""
+    def redacted(self, url: URL, reply: Reply) -> Reply:
+        """Return a reply without secrets, under the address without parameters."""
         answer, secret = reply.answer, self.access.credentials
-        if self.cookies and not self.astray:
+        if self.cookies and not self.left_home:
             self.cookies.take(self.access.name, url, answer.headers)
-        veils = [secret.veil] if secret and not self.strayed else []
+        redactors = [secret.redactor] if secret and not self.left_credentials else []
         if self.cookie:
-            given = (one.partition("=")[2] for one in self.cookie.split("; "))
-            veils.append(Veil(given, {}))
-        for veil in veils:
-            told = ((n, veil.hide(value)) for n, value in answer.headers.items())
-            headers, body = CIMultiDict(told), veil.hide_bytes(answer.body)
+            values = (pair.partition("=")[2] for pair in self.cookie.split("; "))
+            redactors.append(SecretRedactor(values, {}))
+        for redactor in redactors:
+            rows = ((n, redactor.redact(value)) for n, value in answer.headers.items())
+            headers, body = CIMultiDict(rows), redactor.redact_bytes(answer.body)
             answer = replace(answer, url=str(url), body=body, headers=headers)
-            reply = reply._replace(answer=answer, location=veil.hide(reply.location))
+            location = redactor.redact(reply.location)
+            reply = reply._replace(answer=answer, location=location)
         return reply
 
     def _goes(self, name: str, url: URL) -> bool:
         """Say whether a header is sent to a URL."""
         if name in _VALIDATORS:
-            return url == self.asked
-        return name in _NEGOTIATION or not self.astray
+            return url == self.requested
+        return name in _NEGOTIATION or not self.left_home
 
 
 class Gate:
-    """The way out: who may be asked, how often, for how long, how much.
+    """The only way to the network: it limits hosts, rates, durations and sizes.
 
-    ``clock`` gives the time in days; it decides how long a host stays closed.
-    What must outlive the program is kept in ``hosts``. ``moves`` has the addresses
-    that each source was asked for lately, and where each has moved for good; whoever
-    keeps count of that takes it from there. With ``claims`` several programs share
-    the hosts: one is asked only while it is claimed.
+    ``clock`` gives the time in days; it decides how long a host stays closed. State
+    that must survive the program is kept in ``hosts``. ``moves`` has the addresses
+    recently requested for each source, and their permanent redirects;
+    ``engine.redirects`` takes it from there. With ``claims`` several programs share the
+    hosts: requests are sent to a host only while it is claimed.
     """
 
     def __init__(
@@ -165,13 +170,13 @@ class Gate:
         self._tokens = TokenBook(clock)
 
     def on_account(self, account: Account) -> Self:
-        """Return the same gate for somebody whose requests are counted and limited."""
-        same = copy.copy(self)  # it shares the hosts, the lanes and the connections
-        same._account = account  # noqa: SLF001  (it is one of us)
-        return same
+        """Return a gate that counts and limits its requests by an account."""
+        gate = copy.copy(self)  # it shares the hosts, the lanes and the connections
+        gate._account = account  # noqa: SLF001  (of the same class)
+        return gate
 
     def count_sent(self, requests: int) -> None:
-        """Count requests that others sent, and paid for, in the name of this gate."""
+        """Count requests that others sent and paid for on behalf of this gate."""
         if self._account is not None:
             self._account.sent += requests
 
@@ -191,12 +196,12 @@ class Gate:
     ) -> Answer:
         """Fetch a URL, following redirects; every request is paid for first.
 
-        Of the headers, those that may be secret stay on the source's own origins, and
-        validators are sent to this very URL alone.
+        Headers that may be secret stay on the source's own origins, and validators are
+        sent only to this URL.
 
-        Raise ``Refused`` when we must not ask, ``Unreachable`` when no full
-        answer came, ``BudgetSpent`` when the purse is empty, ``UsageError`` when
-        this is no URL to fetch.
+        Raise ``Refused`` if the request is not allowed, ``Unreachable`` if no complete
+        answer came, ``BudgetSpent`` if the purse is empty, ``UsageError`` if the URL
+        cannot be fetched.
         """
         return await self.ask(url, GET, purse, access=access, headers=headers)
 
@@ -209,11 +214,11 @@ class Gate:
         access: Access = PUBLIC,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send a request that asks for something; otherwise as ``get``.
+        """Send a request with a payload; otherwise like ``get``.
 
-        A body follows redirects that keep the method (307, 308) on its own origin, and
-        no others. A source that wants a token gets one; one that is refused, because it
-        ended too early or was withdrawn, is replaced once.
+        A body follows only redirects that keep the method (307, 308) on its own origin.
+        If the source needs a token, one is requested; a refused token, which has
+        expired or was withdrawn, is replaced once.
         """
         if access.grant is None:
             return await self._fetch(url, payload, purse, access, headers)
@@ -252,16 +257,16 @@ class Gate:
         self._note(trip, hop, answer.status)
         return answer
 
-    def _note(self, trip: _Trip, asked: URL, status: int) -> None:
-        """Remember whether an address has moved; who is in trouble says nothing."""
+    def _note(self, trip: _Trip, url: URL, status: int) -> None:
+        """Record whether an address has moved; an error of the host does not count."""
         silent = not trip.moved_to and (not 0 < status < 500 or status == _BUSY)
         if silent or not trip.access.name:
             return
-        known = self.moves.setdefault(trip.access.name, {})
-        known.pop(str(asked), None)
-        known[str(asked)] = trip.moved_to
-        if len(known) > _ADDRESSES:
-            del known[next(iter(known))]
+        moves = self.moves.setdefault(trip.access.name, {})
+        moves.pop(str(url), None)
+        moves[str(url)] = trip.moved_to
+        if len(moves) > _ADDRESSES:
+            del moves[next(iter(moves))]
 
     async def post(
         self,
@@ -274,8 +279,7 @@ class Gate:
     ) -> Answer:
         """Send a body to a URL; no redirect is followed, no robots.txt is read.
 
-        It is meant for addresses that somebody gave us to be told of something.
-        Raise as ``get`` does.
+        It is for the addresses of recipients. Raise like ``get``.
         """
         sent = {**access.headers, **(headers or {})}
         left, where = self.settings.deadline, parse_url(url)
@@ -283,10 +287,10 @@ class Gate:
         return (await self._ask(trip, where)).answer
 
     def pause(self, url: URL) -> float:
-        """Return the seconds until the host may be asked, as far as we know now.
+        """Return the seconds until a request may be sent to the host.
 
-        A host that is closed for longer than our patience refuses at once, so
-        there is nothing to wait for.
+        It is 0 for a host that is closed for longer than our patience: the request then
+        fails at once.
         """
         host = self._host(url)
         closed = closed_for(host.state, self.clock()) * SECONDS
@@ -297,8 +301,8 @@ class Gate:
     def alone(self, url: URL, access: Access) -> bool:
         """Say whether the host takes one request at a time.
 
-        So it is when there is a delay to keep, when we do not know yet, and
-        when the host has just failed.
+        That is so if there is a delay to keep, if its robots.txt is not known yet, and
+        if the host has just failed.
         """
         host = self._host(url)
         unknown = access.robots and host.rules is None
@@ -318,10 +322,10 @@ class Gate:
         return host
 
     async def _claim(self, url: URL) -> None:
-        """Hold a host that others may ask as well.
+        """Claim a host that other programs may use as well.
 
-        If another held it, what is known of it is read anew, and the delay counts from
-        when the other may last have asked it.
+        If another program held it, its state is read again, and the delay counts from
+        the last request that the other may have sent.
         """
         if self.claims is None:
             return
@@ -330,13 +334,13 @@ class Gate:
             return
         for key in [key for key in self._hosts if key[1] == url.raw_host]:
             del self._hosts[key]
-        self._lanes.setdefault(str(url.raw_host), Lane()).heard(ago)
+        self._lanes.setdefault(str(url.raw_host), Lane()).mark_ago(ago)
 
     def rest(self, host: str) -> tuple[float, float]:
-        """Return the seconds since a host was asked, and until it may be again."""
+        """Return the seconds since the last request to a host, and until the next."""
         lane = self._lanes.get(host, Lane())
-        known = [one for key, one in self._hosts.items() if key[1] == host]
-        delays = [self._delay(one) for one in known]
+        states = [state for key, state in self._hosts.items() if key[1] == host]
+        delays = [self._delay(state) for state in states]
         return lane.ago(), lane.wait(max(delays, default=self.settings.delay))
 
     def _keep(self, host: _Host, state: HostState) -> None:
@@ -345,7 +349,7 @@ class Gate:
             self._book.save_host(state)
 
     async def _follow(self, trip: _Trip, hop: URL) -> Answer:
-        moving = True
+        permanent = True
         for hops in range(1, self.settings.redirects + 2):
             if trip.access.robots:
                 await self._permit(trip, hop)
@@ -358,14 +362,14 @@ class Gate:
             last, hop = hop, target(hop, reply.location)
             if trip.payload.method not in {"GET", "HEAD"}:
                 check_repeated(trip.payload, reply.answer.status, last, hop)
-            moving = moving and reply.answer.status in _PERMANENT
-            trip.moved_to = str(hop) if moving else trip.moved_to
+            permanent = permanent and reply.answer.status in _PERMANENT
+            trip.moved_to = str(hop) if permanent else trip.moved_to
             if trip.access.within and not trip.access.within(str(hop)):
                 return replace(reply.answer, url=str(hop), hops=hops)
         raise Unreachable(f"{hop.raw_host}: more than {hops - 1} redirects")
 
     async def _ask(self, trip: _Trip, url: URL) -> Reply:
-        """Send one request in its turn and draw the conclusions for the host."""
+        """Send one request in its turn, and update the state of the host."""
         await self._claim(url)
         host = self._host(url)
         try:
@@ -377,13 +381,13 @@ class Gate:
             self._conclude(trip, host, after_silence(host.state, self.clock()))
             raise
         host.why = f"it answered {reply.answer.status}"
-        told = reply.answer.retry_after
-        after = after_answer(host.state, reply.answer.status, told, self.clock())
+        pause = reply.answer.retry_after
+        after = after_answer(host.state, reply.answer.status, pause, self.clock())
         self._conclude(trip, host, after)
         return reply
 
     def _conclude(self, trip: _Trip, host: _Host, after: HostState) -> None:
-        """Keep what is now known; requests that fail together count as one failure."""
+        """Keep the new state; requests that fail together count as one failure."""
         if not after.failures > host.state.failures > trip.failures:
             self._keep(host, after)
 
@@ -391,7 +395,7 @@ class Gate:
         try:
             return await self._send(trip, host, url)
         except HungUp:
-            # A kept connection may be closed just as it is used: once more.
+            # A kept connection may be closed just as it is used: try once more.
             return await self._send(trip, host, url)
 
     async def _send(self, trip: _Trip, host: _Host, url: URL) -> Reply:
@@ -399,18 +403,18 @@ class Gate:
         entered = await lane.enter(self._delay(host))
         try:
             await self._wait_until_open(host, url)
-            reply = await self._sent(trip, host, url)
+            reply = await self._pay_and_send(trip, host, url)
         except (Unreachable, asyncio.CancelledError):
-            lane.mark()  # it may have arrived only now
+            lane.mark()  # the request may have arrived only now
             raise
         finally:
             if entered:
                 lane.leave()
         trip.left -= reply.took
-        return trip.seen(url, reply)
+        return trip.redacted(url, reply)
 
-    async def _sent(self, trip: _Trip, host: _Host, url: URL) -> Reply:
-        """Pay for a request and send it, while the host is ours."""
+    async def _pay_and_send(self, trip: _Trip, host: _Host, url: URL) -> Reply:
+        """Pay for a request and send it, while the host is claimed."""
         if self.claims is not None:
             self.claims.enter(str(url.raw_host))
         try:
@@ -453,15 +457,15 @@ class Gate:
         host.rules.check(url)
 
     async def _learn(self, trip: _Trip, host: _Host, url: URL) -> HostRules:
-        """Return the host's rules, from memory if they are fresh enough."""
-        known = rules(host.state)
-        if known.hold(self.clock()):
-            return known
+        """Return the host's rules; fetch robots.txt if the stored copy is too old."""
+        stored = rules(host.state)
+        if stored.hold(self.clock()):
+            return stored
         await self._wait_until_open(host, url)
         why = ""
         try:
             status, body = await self._robots_txt(trip, url)
-        except Refused as error:  # our own doing, so it is not written down
+        except Refused as error:  # by our own rules, so it is not stored
             return HostRules(self.clock(), RETRY, closed=error)
         except Offline:
             raise
@@ -470,21 +474,21 @@ class Gate:
         now = self.clock()
         after = after_robots(host.state, status, body, now)
         self._keep(host, after)
-        learnt = rules(after)
-        if learnt.closed and why:
+        found = rules(after)
+        if found.closed and why:
             silent = Unreachable(f"{why}, so its robots.txt could not be read")
-            return replace(learnt, closed=silent)
-        if not learnt.hold(now):  # an older copy serves for now; ask again soon
-            return replace(learnt, since=now, lasts=RETRY)
-        return learnt
+            return replace(found, closed=silent)
+        if not found.hold(now):  # an older copy is used; fetch again soon
+            return replace(found, since=now, lasts=RETRY)
+        return found
 
     async def _robots_txt(self, trip: _Trip, url: URL) -> tuple[int, bytes]:
-        given = trip.access
+        terms = trip.access
         plain = Access(
-            allow=given.allow, robots=False, name=given.name, route=given.route
+            allow=terms.allow, robots=False, name=terms.name, route=terms.route
         )
         where = url.origin() / "robots.txt"
-        errand = _Trip(trip.purse, plain, {}, self.settings.deadline, where, LARGEST)
-        answer = await self._follow(errand, where)
-        self._note(errand, where, answer.status)
+        inner = _Trip(trip.purse, plain, {}, self.settings.deadline, where, LARGEST)
+        answer = await self._follow(inner, where)
+        self._note(inner, where, answer.status)
         return answer.status, answer.body

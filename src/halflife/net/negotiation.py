@@ -1,13 +1,13 @@
-"""Which formats a source is asked for: the Accept header of a request.
+"""The Accept header of requests.
 
-Many APIs answer the same address in several formats and choose by this header; one
-that is asked for HTML sends a page for people instead of the data.
+Many APIs answer the same address in several formats and choose by this header: for HTML
+they send a page for people instead of the data.
 """
 
 from collections.abc import Mapping
 
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"  # a browser's
-_ANY = "*/*;q=0.1"  # better any answer than 406: what cannot be read is reported
+_ANY = "*/*;q=0.1"  # rather any answer than 406: unreadable formats are reported
 
 ACCEPT = {
     "json": f"application/json, application/*+json;q=0.9, {_ANY}",
@@ -21,7 +21,7 @@ ACCEPT = {
         "application/atom+xml, application/rss+xml, application/feed+json;q=0.9, "
         f"application/xml;q=0.8, text/xml;q=0.8, {_ANY}"
     ),
-    # Where the settings name no format, data is wanted rather than pages for people.
+    # Without a format in the settings, data is preferred over pages for people.
     "data": (
         "application/json, application/x-ndjson;q=0.9, text/csv;q=0.9, "
         "application/atom+xml;q=0.8, application/rss+xml;q=0.8, text/html;q=0.5, "
@@ -34,8 +34,7 @@ _ENGINES = {"elasticsearch": "json", "solr": "json", "meilisearch": "json"}
 def accept(form: str = "") -> str:
     """Return the Accept header for data of a format, or of a search engine.
 
-    It is empty for ``page``: pages are asked for as a browser asks (``PAGE``), which
-    is what the gate does if nothing is said.
+    It is empty for ``page``: the gate then sends the header of a browser (``PAGE``).
 
     >>> accept("page")
     ''
@@ -48,9 +47,9 @@ def accept(form: str = "") -> str:
 
 
 def as_page(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that ask for a page where others ask for data.
+    """Return the headers that replace a request for data by one for a page.
 
-    What a user wrote stays as it is.
+    A header that a user set stays as it is.
 
     >>> as_page({"Accept": accept()}) == {"Accept": PAGE}
     True

@@ -1,8 +1,8 @@
 """Tokens by the client credentials of OAuth 2 (RFC 6749, section 4.4).
 
-A token lives in memory until shortly before it ends, or until the source refuses it. It
-is sent to the source's own origin alone; name and password of the client go to where
-tokens are given out, and nowhere else.
+A token is kept in memory until shortly before it expires, or until the source refuses
+it. It is sent only to the source's own origin; name and password of the client are sent
+only to the token endpoint.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from halflife.net.addresses import shown
 from halflife.net.dates import SECONDS
 from halflife.net.troubles import with_address
 
-USUAL = 3600.0  # seconds that a token lasts whose end is not told
-MARGIN = 30.0  # seconds before its end from which a token is not used any more
-LONGEST = 16_384  # characters of a token, so that a header can hold it
+USUAL = 3600.0  # seconds that a token lasts if the answer does not say
+MARGIN = 30.0  # seconds before its expiry in which a token is not used any more
+LONGEST = 16_384  # characters of a token that a header can hold
 _FORM = "application/x-www-form-urlencoded"
 
 Send: TypeAlias = Callable[[str, Payload, Access], Awaitable[Answer]]
@@ -29,7 +29,7 @@ Send: TypeAlias = Callable[[str, Payload, Access], Awaitable[Answer]]
 
 
 class Token(NamedTuple):
-    """A token, and when it ends, in days."""
+    """A token, and when it expires, in days."""
 
     text: str
     until: float
@@ -46,35 +46,35 @@ class TokenBook:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._tokens: dict[tuple[str, Grant], Token] = {}
-        self._asking: dict[str, asyncio.Lock] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
 
     async def token(
         self, access: Access, grant: Grant, send: Send, refused: str = ""
     ) -> str:
-        """Return a token that can be used; a new one if the last was ``refused``.
+        """Return a valid token; a new one if the last was ``refused``.
 
-        However many requests are refused at once, one new token is asked for.
+        If many requests are refused at once, only one new token is requested.
         """
         key = access.name, grant
-        async with self._asking.setdefault(access.name, asyncio.Lock()):
-            known = self._tokens.get(key)
-            if known and known.text != refused and self._clock() < known.until:
-                return known.text
-            made = self._tokens[key] = await self._new(access, grant, send)
-            return made.text
+        async with self._locks.setdefault(access.name, asyncio.Lock()):
+            token = self._tokens.get(key)
+            if token and token.text != refused and self._clock() < token.until:
+                return token.text
+            token = self._tokens[key] = await self._new(access, grant, send)
+            return token.text
 
     async def _new(self, access: Access, grant: Grant, send: Send) -> Token:
         try:
-            answer = await send(grant.url, request(grant), asking_for(access, grant))
+            answer = await send(grant.url, request(grant), token_access(access, grant))
         except SourceError as error:
-            said = with_address(str(error), grant.url)
-            raise type(error)(f"no token was given: {said}") from None
+            trouble = with_address(str(error), grant.url)
+            raise type(error)(f"no token was given: {trouble}") from None
         text, seconds = read(grant, answer)
         return Token(text, self._clock() + max(seconds - MARGIN, seconds / 2) / SECONDS)
 
 
 def with_token(access: Access, token: str) -> Access:
-    """Return the terms on which a source is asked, with a token in them."""
+    """Return the terms of access to a source, with a token."""
     given = access.credentials or Credentials(next(iter(access.home), ""))
     headers = {**given.headers, "Authorization": f"Bearer {token}"}
     terms = replace(given, headers=headers)
@@ -82,7 +82,7 @@ def with_token(access: Access, token: str) -> Access:
 
 
 def request(grant: Grant) -> Payload:
-    """Return what is sent for a token."""
+    """Return the payload of a request for a token."""
     fields = {"grant_type": "client_credentials"}
     if grant.scope:
         fields["scope"] = grant.scope
@@ -93,8 +93,8 @@ def request(grant: Grant) -> Payload:
     return Payload("POST", urlencode(fields).encode(), _FORM)
 
 
-def asking_for(access: Access, grant: Grant) -> Access:
-    """Return the terms on which a token is asked for: our name goes there alone."""
+def token_access(access: Access, grant: Grant) -> Access:
+    """Return the terms of access to the token endpoint, with the client's password."""
     headers = {}
     if not grant.in_body:  # both are form-encoded first (RFC 6749, s. 2.3.1)
         pair = f"{quote_plus(grant.client)}:{quote_plus(grant.secret)}"
@@ -111,19 +111,19 @@ def asking_for(access: Access, grant: Grant) -> Access:
 def read(grant: Grant, answer: Answer) -> tuple[str, float]:
     """Return the token of an answer, and the seconds that it lasts.
 
-    Raise ``Refused`` if the answer says no, ``Unreachable`` if it is no answer at all.
+    Raise ``Refused`` if the endpoint refuses, ``Unreachable`` if the answer is invalid.
     """
     where, row = shown(grant.url), _row(answer.body)
     if answer.status != 200:
         why = row.get("error")
         code = f" ({why[:80]})" if isinstance(why, str) and why.isprintable() else ""
         kind = Refused if answer.status in {400, 401, 403} else Unreachable
-        said = f"no token was given: {where}: it answered {answer.status}{code}"
+        text = f"no token was given: {where}: it answered {answer.status}{code}"
         advice = "; check client_id, client_secret and scope under [source.auth]"
-        raise kind(said + (advice if kind is Refused else ""))
+        raise kind(text + (advice if kind is Refused else ""))
     token, lasts = row.get("access_token"), row.get("expires_in", USUAL)
-    fine = isinstance(token, str) and token.isascii() and token.isprintable()
-    if not (isinstance(token, str) and fine and 0 < len(token) <= LONGEST):
+    plain = isinstance(token, str) and token.isascii() and token.isprintable()
+    if not (isinstance(token, str) and plain and 0 < len(token) <= LONGEST):
         raise Unreachable(f"no token was given: {where}: its answer holds none")
     try:
         seconds = float(str(lasts))

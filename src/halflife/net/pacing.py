@@ -1,4 +1,4 @@
-"""When a host may be asked again."""
+"""When the next request may be sent to a host."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -7,22 +7,22 @@ from hashlib import blake2b
 from halflife.core.host import HostState
 from halflife.net.dates import SECONDS, from_http
 
-LONGEST_CLOSURE = 1.0  # days; whatever a host asks for, we look again after that
+LONGEST_CLOSURE = 1.0  # days; after that a host is tried again in any case
 FIRST_CLOSURE = 60.0 / SECONDS  # after the first 429 or 503 that names no time
-PATIENT_FAILURES = 2  # other failures in a row before the host is left alone
-LONGEST_CRAWL_DELAY = 60.0  # seconds; a robots.txt may ask for that much
+PATIENT_FAILURES = 2  # other failures in a row before the host is closed
+LONGEST_CRAWL_DELAY = 60.0  # seconds; the longest delay of a robots.txt that is kept
 
 
 @dataclass(slots=True)
 class Lane:
-    """The single file in front of one host.
+    """The queue of requests to one host.
 
-    The gap is kept between the *answer* to one request and the sending of the
-    next: the server then cannot see them closer together, however the network
-    delays the first.
+    The delay is kept between the *answer* to one request and the sending of the next:
+    the server then cannot receive them closer together, however the network delays the
+    first.
     """
 
-    last: float = float("-inf")  # when we last heard from it, in the loop's time
+    last: float = float("-inf")  # when it last answered, in the loop's time
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def wait(self, delay: float) -> float:
@@ -30,21 +30,21 @@ class Lane:
         return max(0.0, self.last + delay - asyncio.get_running_loop().time())
 
     def mark(self) -> None:
-        """Remember that a request was sent, or its answer began, just now."""
+        """Record that a request was sent, or its answer began, now."""
         self.last = asyncio.get_running_loop().time()
 
-    def heard(self, ago: float) -> None:
-        """Remember that another has asked the host so many seconds ago."""
+    def mark_ago(self, ago: float) -> None:
+        """Record that another process sent a request ``ago`` seconds ago."""
         self.last = max(self.last, asyncio.get_running_loop().time() - ago)
 
     def ago(self) -> float:
-        """Return the seconds since we last heard from the host."""
+        """Return the seconds since the last request or answer."""
         return asyncio.get_running_loop().time() - self.last
 
     async def enter(self, delay: float) -> bool:
-        """Wait for our turn; return whether ``leave`` must be called.
+        """Wait for a turn; return whether ``leave`` must be called.
 
-        Without a delay the host takes as many requests at once as we may send.
+        Without a delay any number of requests may be sent at once.
         """
         if delay <= 0:
             return False
@@ -57,12 +57,12 @@ class Lane:
         return True
 
     def leave(self) -> None:
-        """Let the next one in."""
+        """Let the next request be sent."""
         self._turn.release()
 
 
 def retry_after(text: str, now: float) -> float | None:
-    """Return the days that a Retry-After header asks for; nothing if nonsense.
+    """Return the days of a Retry-After header; None if it is invalid.
 
     >>> retry_after("86400", 0.0), retry_after("Fri, 02 Jan 1970 00:00:00 GMT", 0.5)
     (1.0, 0.5)
@@ -79,11 +79,11 @@ def retry_after(text: str, now: float) -> float | None:
 
 
 def back_off(name: str, failures: int) -> float:
-    """Return the days to leave a host alone after so many failures in a row.
+    """Return the days to close a host after this many failures in a row.
 
     The time doubles with each failure, up to a day; up to a quarter is added,
-    differently for each host, so that hosts that failed together do not come
-    back together.
+    differently for each host, so that hosts that failed together are not tried again
+    together.
 
     >>> [round(back_off("https://example.org:443", n) * 86400) for n in (1, 2, 30)]
     [71, 142, 86400]
@@ -93,16 +93,16 @@ def back_off(name: str, failures: int) -> float:
     return min(grown * (1 + spread), LONGEST_CLOSURE)
 
 
-def after_answer(state: HostState, status: int, told: str, now: float) -> HostState:
-    """Return what we know of a host after it answered with a status.
+def after_answer(state: HostState, status: int, pause: str, now: float) -> HostState:
+    """Return the state of a host after it answered with a status.
 
-    429 and 503 close the host for as long as it tells us, or else for a time that
-    doubles; other server errors do so only when they come in a row.
+    429 and 503 close the host for its ``pause`` (the Retry-After header), or else for a
+    time that doubles; other server errors do so only when they come in a row.
     """
     if status == 429 or status >= 500:
         failures = state.failures + 1
         busy = status in {429, 503}
-        wait = retry_after(told, now) if busy and told else None
+        wait = retry_after(pause, now) if busy and pause else None
         if wait is not None:
             return replace(state, failures=failures, not_before=now + wait)
         return _closed(state, failures if busy else failures - PATIENT_FAILURES, now)
@@ -112,7 +112,7 @@ def after_answer(state: HostState, status: int, told: str, now: float) -> HostSt
 
 
 def after_silence(state: HostState, now: float) -> HostState:
-    """Return what we know of a host after it gave no (full) answer."""
+    """Return the state of a host after it gave no complete answer."""
     return _closed(state, state.failures + 1 - PATIENT_FAILURES, now)
 
 
@@ -124,8 +124,8 @@ def _closed(state: HostState, steps: int, now: float) -> HostState:
 
 
 def closed_for(state: HostState, now: float) -> float:
-    """Return the days for which the host must still be left alone.
+    """Return the days for which the host is still closed.
 
-    A time beyond the longest closure was written by a clock that was wrong.
+    A time beyond the longest closure was written by a wrong clock, and is cut.
     """
     return min(max(state.not_before - now, 0.0), LONGEST_CLOSURE)

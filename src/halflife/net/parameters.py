@@ -1,7 +1,7 @@
-"""Parameters in the query of an address: put in, replaced and taken out.
+"""Set, replace and read parameters in the query of an address.
 
-An address is bytes that were written by somebody else, so nothing but the parameter in
-question is touched: order, separators and encoding of the rest stay as they are.
+Nothing else in the address is changed: order, separators and encoding of the rest stay
+as they are.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _SAFE = "-._~:,"  # left as they are in a value
 
 
 def with_parameters(url: str, given: Mapping[str, str]) -> str:
-    """Return an address with these parameters, each in the place of one of its name.
+    """Return an address with these parameters, which replace those of the same name.
 
     >>> with_parameters("http://a.example/?q=1&page=1#top", {"page": "2", "k": "a b"})
     'http://a.example/?q=1&page=2&k=a%20b'
@@ -25,13 +25,13 @@ def with_parameters(url: str, given: Mapping[str, str]) -> str:
         if name not in given:
             parts.append(part)
         elif name in left:
-            parts.append(_written(name, left.pop(name)))
-    parts += [_written(name, value) for name, value in left.items()]
+            parts.append(_encode(name, left.pop(name)))
+    parts += [_encode(name, value) for name, value in left.items()]
     return f"{base}?{'&'.join(parts)}"
 
 
 def parameter(url: str, name: str) -> str | None:
-    """Return the value of a parameter; None if an address has none of the name.
+    """Return the value of a parameter; None if the address does not have it.
 
     >>> parameter("http://a.example/?page=1&q=a+b", "q")
     'a b'
@@ -59,5 +59,5 @@ def _name(part: str) -> str:
     return unquote_plus(part.partition("=")[0])
 
 
-def _written(name: str, value: str) -> str:
+def _encode(name: str, value: str) -> str:
     return f"{quote(name, safe=_SAFE + '[]')}={quote(value, safe=_SAFE)}"

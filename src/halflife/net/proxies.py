@@ -1,9 +1,9 @@
-"""Requests that go through an HTTP proxy, and what may be asked through it.
+"""Requests through an HTTP proxy, and the checks of their hosts.
 
-The proxy makes the connection, so the rule that only public addresses are asked cannot
-be kept where it is kept otherwise, at the socket. Names are looked up here before the
-proxy hears of them, and one that has an address that is not allowed is refused. What
-the proxy finds when it looks up the name itself is in its hands.
+The proxy makes the connection, so the rule that only public addresses may be requested
+cannot be enforced at the socket. Names are resolved here before the proxy receives
+them, and a name with an address that is not allowed is refused. The proxy may resolve
+the name differently; that cannot be checked.
 """
 
 import asyncio
@@ -19,26 +19,26 @@ from yarl import URL
 from halflife.net.access import Route
 from halflife.net.addresses import AddressInfo, Blocked, Network, is_public
 
-_LOCAL = ("localhost", ".localhost", ".local", ".internal")  # of the proxy's machine
-MOST = 10_000  # names whose addresses are remembered
+_LOCAL = ("localhost", ".localhost", ".local", ".internal")  # the proxy's own network
+MOST = 10_000  # names whose addresses are cached
 
 
 class Unresolved(OSError):  # noqa: N818  (the wire turns it into a failure)
-    """A name cannot be looked up here."""
+    """A name cannot be resolved here."""
 
 
 def open_socket(info: AddressInfo) -> socket.socket:
-    """Return a socket to the proxy itself, wherever that lies."""
+    """Return a socket to the proxy itself, at any address."""
     family, kind, protocol, _, _ = info
     return socket.socket(family, kind, protocol)
 
 
 class Proxies:
-    """Checks what is asked through proxies.
+    """Checks requests through proxies.
 
     Args:
-        resolver: Looks up names; the system's way if None.
-        remember: Seconds for which the addresses of a name are remembered.
+        resolver: Resolves names; the system's resolver if None.
+        remember: Seconds for which the addresses of a name are cached.
 
     """
 
@@ -46,10 +46,10 @@ class Proxies:
         self._given = resolver
         self._own: AbstractResolver | None = None
         self._remember = remember
-        self._known: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._cache: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     async def close(self) -> None:
-        """Give up what was opened here."""
+        """Close the resolver, if it was opened here."""
         if self._own is not None:
             await self._own.close()
             self._own = None
@@ -57,9 +57,10 @@ class Proxies:
     async def options(
         self, url: URL, allow: tuple[Network, ...], route: Route
     ) -> dict[str, Any]:
-        """Return how a request is sent on its way.
+        """Return the options of a request for its route.
 
-        Raise ``Blocked`` if the host must not be asked, ``Unresolved`` if nobody knows.
+        Raise ``Blocked`` if the host is not allowed, ``Unresolved`` if its name cannot
+        be resolved.
         """
         if not route.proxy:
             return {}
@@ -71,7 +72,7 @@ class Proxies:
             return {"proxy": route.proxy}
         coded = b64encode(":".join(route.login).encode()).decode()
         login = {"Proxy-Authorization": f"Basic {coded}"}
-        # Over a tunnel it must not reach the source, so it is said when that is made.
+        # Through a tunnel it must not reach the source: it is sent to open the tunnel.
         place = "proxy_headers" if url.scheme == "https" else "headers"
         return {"proxy": route.proxy, place: login}
 
@@ -82,28 +83,28 @@ class Proxies:
         except ValueError:
             pass  # it is a name
         if not route.remote_names:
-            return await self._looked_up(host, url.port or 0)
+            return await self._resolve(host, url.port or 0)
         if host.rstrip(".").endswith(_LOCAL):
             raise Blocked("the name is of the proxy's own network")
         return ()
 
-    async def _looked_up(self, host: str, port: int) -> tuple[str, ...]:
+    async def _resolve(self, host: str, port: int) -> tuple[str, ...]:
         now = asyncio.get_running_loop().time()
-        until, found = self._known.get(host, (0.0, ()))
+        until, addresses = self._cache.get(host, (0.0, ()))
         if now < until:
-            return found
+            return addresses
         try:
-            every = await self._resolver().resolve(host, port, socket.AF_UNSPEC)
+            rows = await self._resolver().resolve(host, port, socket.AF_UNSPEC)
         except OSError:
             raise Unresolved(
                 'no such host here; write dns = "proxy" under [source.proxy] '
                 "if only the proxy knows it"
             ) from None
-        found = tuple(str(one["host"]) for one in every)
-        if len(self._known) >= MOST:
-            self._known.clear()
-        self._known[host] = now + self._remember, found
-        return found
+        addresses = tuple(str(row["host"]) for row in rows)
+        if len(self._cache) >= MOST:
+            self._cache.clear()
+        self._cache[host] = now + self._remember, addresses
+        return addresses
 
     def _resolver(self) -> AbstractResolver:
         if self._given is not None:

@@ -1,8 +1,8 @@
-"""The rules of a robots.txt, as RFC 9309 has them.
+"""The rules of a robots.txt, by RFC 9309.
 
 The grammar is that of section 2.2: a group is one or more ``User-agent`` lines and the
-rules after them. Only a rule (``Allow``, ``Disallow``) ends the list of agents; what is
-neither, such as ``Crawl-delay``, ``Sitemap`` or an unknown line, does not.
+rules after them. Only a rule (``Allow``, ``Disallow``) ends the list of agents; other
+lines, such as ``Crawl-delay``, ``Sitemap`` or unknown ones, do not.
 """
 
 import re
@@ -15,18 +15,18 @@ _TOKEN = re.compile(r"[a-z_-]+")
 _EVERYONE = re.compile(r"\*(?:\s|\Z)")
 _RATE = re.compile(r"([0-9]{1,9})/([0-9]{1,9})([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-# As they are written, and as they are often mistyped.
+# Correct and common wrong spellings.
 _AGENTS = frozenset({"user-agent", "useragent", "user agent"})
 _DISALLOW = frozenset(
     {"disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"}
 )
 _DELAYS = frozenset({"crawl-delay", "crawldelay", "crawl delay"})
 _RATES = frozenset({"request-rate", "request rate"})
-_PLAIN = re.compile(r"[A-Za-z0-9._~/?&=+-]*")  # most targets; nothing to do
+_PLAIN = re.compile(r"[A-Za-z0-9._~/?&=+-]*")  # most targets; already normal
 _OCTET = re.compile(rb"%([0-9A-Fa-f]{2})|([^A-Za-z0-9._~-])")
 _UNRESERVED = frozenset(b"-._~") | {n for n in range(0x80) if chr(n).isalnum()}
 _STRUCTURE = frozenset(b"/?&=+")  # an escape of these may mean another resource
-_IN_QUERY = frozenset(b"/?")  # of these it does not after the first question mark
+_IN_QUERY = frozenset(b"/?")  # an escape of these means the same inside a query
 _ESCAPE = re.compile(r"%..")
 _STARS = re.compile(r"\*{2,}")
 _LONGEST = 1 << 14  # characters of a rule; a URL that long is not fetched at all
@@ -38,9 +38,9 @@ class Pattern(NamedTuple):
 
     Attributes:
         allow: Whether it allows what it matches.
-        parts: What must follow each other in a target, with anything between.
+        parts: Texts that must follow each other in a target, with anything between.
         to_end: Whether the last part must end the target.
-        length: Its octets; of the rules that match, the longest counts.
+        length: Its octets; of the matching rules the longest counts.
 
     """
 
@@ -73,11 +73,11 @@ class Pattern(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AgentRules:
-    """What one agent may do: all groups that name it, as one.
+    """The rules of one agent: all groups that name it, merged.
 
     Attributes:
-        patterns: The rules, longest first; of equal ones those that allow.
-        delay: Seconds between requests that the host asks for.
+        patterns: The rules, longest first; of equal length those that allow first.
+        delay: Seconds between requests that the host requires.
 
     """
 
@@ -85,26 +85,26 @@ class AgentRules:
     delay: float = 0.0
 
     def allows(self, target: str) -> bool:
-        """Say whether a path with its query may be asked for."""
-        asked = normal(target)
-        if asked == "/robots.txt":
+        """Say whether a path with its query may be requested."""
+        plain = normal(target)
+        if plain == "/robots.txt":
             return True
-        return next((p.allow for p in self.patterns if p.matches(asked)), True)
+        return next((p.allow for p in self.patterns if p.matches(plain)), True)
 
 
 @dataclass(slots=True, eq=False)
 class _Draft:
-    """What was read for one agent so far."""
+    """The rules read for one agent so far."""
 
     rules: set[Pattern] = field(default_factory=set)
     delay: float = 0.0
     named: bool = False
 
     def group(self) -> AgentRules:
-        """Return it in the order in which rules count.
+        """Return the rules in order of precedence.
 
-        Where there are too many wildcards to match, the rest of the rules forbids all
-        that begins as they do, and allows nothing.
+        Beyond ``MOST_WILD`` rules with wildcards, a rule that forbids is cut to its
+        first part, and one that allows is dropped.
         """
         order = sorted(self.rules, key=lambda rule: (-rule.length, not rule.allow))
         wild = [rule for rule in order if len(rule.parts) > 1]
@@ -116,38 +116,38 @@ class _Draft:
 
 
 def read_group(text: str, agent: str) -> AgentRules:
-    r"""Return the rules for an agent: its own, or if it is not named, everyone's.
+    r"""Return the rules for an agent: its own, or those for ``*`` if it is not named.
 
     >>> text = "User-agent: x\nCrawl-delay: 5\nUser-agent: *\nDisallow: /y"
-    >>> found = read_group(text, "x")
-    >>> found.allows("/y"), found.delay
+    >>> rules = read_group(text, "x")
+    >>> rules.allows("/y"), rules.delay
     (False, 5.0)
     """
     own, everyone = _Draft(), _Draft()
-    meant: list[_Draft] = []  # whom the present group is about: none, one or both
+    current: list[_Draft] = []  # the drafts that the present group applies to
     ended, delay = True, 0.0
     for name, value in _fields(text):
         if name in _AGENTS:
             if ended:
-                meant, ended, delay = [], False, 0.0
+                current, ended, delay = [], False, 0.0
             draft = _draft(value, agent, own, everyone)
-            meant += [draft] if draft and draft not in meant else []
+            current += [draft] if draft and draft not in current else []
         elif name == "allow" or name in _DISALLOW:
             ended = True
-            if value and meant and len(value) <= _LONGEST:
+            if value and current and len(value) <= _LONGEST:
                 rule = _pattern(value, allow=name == "allow")
-                for draft in meant:
+                for draft in current:
                     draft.rules.add(rule)
         elif name in _DELAYS or name in _RATES:
             delay = max(delay, _seconds(name, value))
-        for draft in meant:
+        for draft in current:
             draft.named = True
             draft.delay = max(draft.delay, delay)
     return (own if own.named else everyone).group()
 
 
 def _draft(value: str, agent: str, own: _Draft, everyone: _Draft) -> _Draft | None:
-    """Return what a ``User-agent`` line is about, if it is about us."""
+    """Return the draft that a ``User-agent`` line selects, if any."""
     if _EVERYONE.match(value):
         return everyone
     token = _TOKEN.match(value.lower())
@@ -155,7 +155,7 @@ def _draft(value: str, agent: str, own: _Draft, everyone: _Draft) -> _Draft | No
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
-    """Return names, in small letters, and values. A colon may have been forgotten."""
+    """Return names, in lower case, and values; the colon may be missing."""
     for line in re.split(r"[\r\n]", text):
         bare = line.partition("#")[0].strip()
         name, colon, value = bare.partition(":")
@@ -178,11 +178,10 @@ def _pattern(value: str, *, allow: bool) -> Pattern:
 
 
 def normal(target: str) -> str:
-    r"""Return a path and query in which equal resources are written alike.
+    r"""Return the normal form of a path and query, equal for equal resources.
 
     Section 2.2.2: octets that need no escape have none, others have one, in capital
-    letters. So no escape leads around a rule. ``* $`` of a URL are escaped, as
-    section 2.2.3 has it.
+    letters. So no escape evades a rule. ``* $`` of a URL are escaped, by section 2.2.3.
 
     >>> normal("/%62%61r/\u30c4?a=b:c&d=%2f%3a*")
     '/bar/%E3%83%84?a=b%3Ac&d=/%3A%2A'
@@ -193,24 +192,24 @@ def normal(target: str) -> str:
 def _normal(text: str, *, query: bool = False) -> str:
     if _PLAIN.fullmatch(text):
         return text
-    path, mark, asked = ("", "", text) if query else text.partition("?")
+    path, mark, rest = ("", "", text) if query else text.partition("?")
     plain = _UNRESERVED | _IN_QUERY
-    return _escaped(path, _UNRESERVED) + mark + _escaped(asked, plain)
+    return _escape(path, _UNRESERVED) + mark + _escape(rest, plain)
 
 
-def _escaped(text: str, plain: frozenset[int]) -> str:
+def _escape(text: str, plain: frozenset[int]) -> str:
     """Return a text in which octets that are not ``plain`` are escaped."""
 
-    def one(found: re.Match[bytes]) -> bytes:
+    def replace(found: re.Match[bytes]) -> bytes:
         octet = int(found[1], 16) if found[1] else found[2][0]
         stays = octet in plain or (not found[1] and octet in _STRUCTURE)
         return bytes((octet,)) if stays else b"%%%02X" % octet
 
-    return _OCTET.sub(one, text.encode("utf-8", "surrogatepass")).decode()
+    return _OCTET.sub(replace, text.encode("utf-8", "surrogatepass")).decode()
 
 
 def _seconds(name: str, value: str) -> float:
-    """Return the seconds between requests that a line asks for; 0 if nonsense."""
+    """Return the seconds between requests that a line sets; 0 if it is invalid."""
     if name in _RATES:
         rate = _RATE.match(value)
         if rate is None or not int(rate[1]):

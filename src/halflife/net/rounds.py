@@ -1,4 +1,4 @@
-"""Many requests at once, without crowding any host."""
+"""Run many requests at once, within the limits of each host."""
 
 import asyncio
 from collections import deque
@@ -14,14 +14,14 @@ Job_contra = TypeVar("Job_contra", contravariant=True)
 
 
 class RoundTerms(Protocol[Job_contra]):
-    """How jobs are carried out."""
+    """The terms on which jobs are run."""
 
     def host(self, job: Job_contra) -> str:
-        """Return the host that a job asks."""
+        """Return the host of a job's request."""
         ...
 
     def pause(self, job: Job_contra) -> float:
-        """Return the seconds until that host may be asked."""
+        """Return the seconds until a request may be sent to that host."""
         ...
 
     def alone(self, job: Job_contra) -> bool:
@@ -29,7 +29,7 @@ class RoundTerms(Protocol[Job_contra]):
         ...
 
     async def run(self, job: Job_contra) -> list[Observation]:
-        """Return what was seen; raise ``BudgetSpent`` if it cannot be paid for."""
+        """Return the observations; raise ``BudgetSpent`` if it cannot be paid for."""
         ...
 
 
@@ -41,14 +41,14 @@ class _Queue(Generic[Job]):
     def __init__(self) -> None:
         self.jobs: deque[tuple[int, Job]] = deque()
         self.running = 0
-        self.lined_up = False  # it stands among the ready or the sleeping
+        self.lined_up = False  # whether the host is ready or sleeping
 
 
 class JobRound(Generic[Job]):
-    """Carries out jobs, best first, at most ``slots`` at a time.
+    """Runs jobs, best first, at most ``slots`` at a time.
 
-    A slot is held from the start of a job until the caller has taken what it
-    found and asks for more. A host that must be waited for holds no slot.
+    A slot is held from the start of a job until the caller has taken its observations
+    and asks for more. A host that must be waited for holds no slot.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class JobRound(Generic[Job]):
             queue.jobs.append((place, job))
 
     async def batches(self) -> AsyncGenerator[list[Observation]]:
-        """Yield what was found, as it comes in."""
+        """Yield observations as they come in."""
         for host in self._queues:
             self._line_up(host)
         try:
             while self._start():
-                await self._something()
+                await self._progress()
                 if self._error:
                     raise self._error
                 done, self._done = self._done, []
@@ -87,14 +87,14 @@ class JobRound(Generic[Job]):
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _line_up(self, host: str) -> None:
-        """Let a host that has work stand in line for a slot."""
+        """Queue a host that has work for a slot."""
         queue = self._queues[host]
         if queue.jobs and not queue.lined_up:
             queue.lined_up = True
             heappush(self._ready, (queue.jobs[0][0], host))
 
     def _start(self) -> bool:
-        """Fill the free slots; return whether there is anything to wait for."""
+        """Fill the free slots; return whether any work is left."""
         now = asyncio.get_running_loop().time()
         while self._sleeping and self._sleeping[0][0] <= now:
             host = heappop(self._sleeping)[1]
@@ -105,12 +105,12 @@ class JobRound(Generic[Job]):
         return waiting or bool(self._tasks) or bool(self._done)
 
     def _try(self, host: str, now: float) -> None:
-        """Begin a host's next job, or put it to sleep until it may be asked."""
+        """Start a host's next job, or let the host sleep until the job may run."""
         queue = self._queues[host]
         job = queue.jobs[0][1]
         queue.lined_up = False
         if queue.running and self._errand.alone(job):
-            return  # it lines up again when the job that runs has ended
+            return  # it is queued again when the running job has ended
         wait = self._errand.pause(job)
         if wait > 0:
             queue.lined_up = True
@@ -127,7 +127,7 @@ class JobRound(Generic[Job]):
     async def _run(self, host: str, job: Job) -> None:
         try:
             looks = await self._errand.run(job)
-            self._done.append(looks)  # the list may be another by now
+            self._done.append(looks)  # ``batches`` may have replaced the list
         except BudgetSpent:
             self._spent = True
         finally:
@@ -140,7 +140,7 @@ class JobRound(Generic[Job]):
             self._error = self._error or task.exception()
         self._stir.set()
 
-    async def _something(self) -> None:
+    async def _progress(self) -> None:
         """Wait until a job has ended or a host has woken up."""
         if self._done:
             return

@@ -1,8 +1,8 @@
-"""What was sent in secret must not come back into sight.
+"""Redaction of secrets in answers.
 
-Servers repeat what they were asked: a link to the next page holds the key that was in
-the query, an error page the header. Whatever is kept of an answer is written down,
-shown and exported, so the secrets are taken out of it first.
+Servers repeat parts of a request: a link to the next page holds the key that was in the
+query, an error page the header. An answer is stored, displayed and exported, so the
+secrets are removed from it first.
 """
 
 import json
@@ -10,18 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
 HIDDEN = "***"
-SHORTEST = 8  # characters of a secret that is found anywhere; a shorter one is a word
+SHORTEST = 8  # characters of a secret that is redacted anywhere; shorter ones are words
 
 
-class Veil:
-    """Takes secrets out of texts.
+class SecretRedactor:
+    """Removes secrets from texts.
 
     Args:
-        values: Secrets, wherever they stand.
-        parameters: Secrets that are sent as parameters: found also where they are
-            short, behind their names.
+        values: Secrets, redacted anywhere.
+        parameters: Secrets that are sent as parameters: short ones are redacted
+            behind their names.
 
-    >>> Veil(["hunter2-hunter2"], {"k": "x"}).hide("/?k=x&b=hunter2-hunter2")
+    >>> redactor = SecretRedactor(["hunter2-hunter2"], {"k": "x"})
+    >>> redactor.redact("/?k=x&b=hunter2-hunter2")
     '/?k=***&b=***'
 
     """
@@ -29,19 +30,19 @@ class Veil:
     __slots__ = ("_pairs",)
 
     def __init__(self, values: Iterable[str], parameters: Mapping[str, str]) -> None:
-        found = {v: HIDDEN for value in values for v in _spellings(value)}
+        texts = {v: HIDDEN for value in values for v in _spellings(value)}
         for name, value in parameters.items():
-            found |= {f"{n}={v}": f"{n}={HIDDEN}" for n, v in _pairs(name, value)}
-        longest = sorted(found.items(), key=lambda pair: -len(pair[0]))
+            texts |= {f"{n}={v}": f"{n}={HIDDEN}" for n, v in _pairs(name, value)}
+        longest = sorted(texts.items(), key=lambda pair: -len(pair[0]))
         self._pairs = [(a, b, a.encode(), b.encode()) for a, b in longest]
 
-    def hide(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """Return a text without the secrets."""
         for secret, instead, _, _ in self._pairs:
             text = text.replace(secret, instead)
         return text
 
-    def hide_bytes(self, body: bytes) -> bytes:
+    def redact_bytes(self, body: bytes) -> bytes:
         """Return a body without the secrets."""
         for _, _, secret, instead in self._pairs:
             if secret in body:
@@ -50,13 +51,13 @@ class Veil:
 
 
 def _spellings(value: str) -> set[str]:
-    """Return a secret as it may be written in an answer; none if it is too short."""
+    """Return the spellings of a secret in an answer; none if it is too short."""
     parts = {value, value.rpartition(" ")[2]}  # «Bearer x» may come back as «x»
     return {
-        spelt
+        spelling
         for part in parts
         if len(part) >= SHORTEST
-        for spelt in (part, quote(part, safe=""), quote_plus(part), *_in_json(part))
+        for spelling in (part, quote(part, safe=""), quote_plus(part), *_in_json(part))
     }
 
 
@@ -66,6 +67,6 @@ def _in_json(text: str) -> tuple[str, str]:
 
 
 def _pairs(name: str, value: str) -> Iterator[tuple[str, str]]:
-    for written in {name, quote(name, safe=""), quote_plus(name)}:
-        for spelt in {value, quote(value, safe=""), quote_plus(value)}:
-            yield written, spelt
+    for key in {name, quote(name, safe=""), quote_plus(name)}:
+        for spelling in {value, quote(value, safe=""), quote_plus(value)}:
+            yield key, spelling

@@ -1,4 +1,4 @@
-"""Whom a source trusts, and by which certificate it knows us."""
+"""TLS settings of a source: trusted certificates, and our own certificate."""
 
 import ssl
 from functools import lru_cache
@@ -8,13 +8,13 @@ from halflife.core.errors import ConfigError
 
 
 def context(ca: str = "", certificate: str = "", key: str = "") -> ssl.SSLContext:
-    """Return the terms of secure connections; the same ones while the files stay.
+    """Return a TLS context, cached while the files stay unchanged.
 
-    Certificates of the system are trusted beside those in ``ca``. Raise
-    ``ConfigError`` in one line if a file cannot be used.
+    Certificates of the system are trusted beside those in ``ca``. Raise ``ConfigError``
+    if a file cannot be used.
     """
     marks = tuple(_mark(name, path) for name, path in _named(ca, certificate, key))
-    return _made(ca, certificate, key, marks)
+    return _make(ca, certificate, key, marks)
 
 
 def _named(ca: str, certificate: str, key: str) -> list[tuple[str, str]]:
@@ -31,14 +31,14 @@ def _mark(name: str, path: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def _made(
+def _make(
     ca: str, certificate: str, key: str, marks: tuple[tuple[int, int], ...]
 ) -> ssl.SSLContext:
-    del marks  # a file that was replaced is read again
-    made = ssl.create_default_context()
+    del marks  # part of the cache key: a file that was replaced is read again
+    tls = ssl.create_default_context()
     if ca:
         try:
-            made.load_verify_locations(str(Path(ca).expanduser()))
+            tls.load_verify_locations(str(Path(ca).expanduser()))
         except OSError:
             raise ConfigError(
                 f"ca: {ca} holds no certificates; give a file in PEM format"
@@ -46,15 +46,15 @@ def _made(
     if certificate:
         file, secret = (str(Path(p).expanduser()) for p in (certificate, key))
         try:
-            made.load_cert_chain(file, secret if key else None, _no_password)
+            tls.load_cert_chain(file, secret if key else None, _no_password)
         except (OSError, ValueError):
             raise ConfigError(
                 f"certificate: {certificate} is no certificate with its key; give "
                 "both in PEM format, the key without a password"
             ) from None
-    return made
+    return tls
 
 
 def _no_password() -> str:
-    """Keep the library from asking at the terminal."""
+    """Keep the library from prompting at the terminal."""
     raise ValueError("the key has a password")

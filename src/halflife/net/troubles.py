@@ -1,4 +1,4 @@
-"""What went wrong, with the address at which it did."""
+"""Error texts with the address that failed."""
 
 from urllib.parse import urlsplit
 
@@ -6,7 +6,7 @@ from halflife.net.addresses import shown
 
 
 def with_address(text: str, url: str) -> str:
-    """Return a complaint about a host as one about an address of it.
+    """Return an error about a host as one about an address of it.
 
     >>> with_address("example.org: it answered 404", "https://example.org/a?key=x")
     'https://example.org/a?key=...: it answered 404'

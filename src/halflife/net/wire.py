@@ -1,4 +1,4 @@
-"""One request, one answer, within bounds."""
+"""Send one request and read its answer, within limits of time and size."""
 
 import asyncio
 import errno
@@ -22,23 +22,23 @@ from halflife.net.proxies import Proxies, Unresolved, open_socket
 
 _WITH_BODY = frozenset({200, 203})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_DRAIN = 1 << 16  # a body we do not want is read to its end only if this short
+_DRAIN = 1 << 16  # bytes; an unwanted body is read to its end only if it is as short
 _IDLE = 4.0  # seconds; below the 5 after which many servers hang up
 _LINE = 1 << 14  # bytes of a header line
 _ETAG = re.compile(r"[\x21-\x7e]{1,256}")
 _OURS = frozenset({errno.ENETUNREACH, errno.ENETDOWN, socket.EAI_AGAIN})
 NO_NETWORK = "there seems to be no network"  # how every such complaint ends
-_LAST = {"Connection": "close"}  # the connection is of no use after the answer
+_LAST = {"Connection": "close"}  # the connection is not used again
 _PROXY_LOGIN = 407
 _REASON = 1 << 14  # bytes of a refusal that may say why
 
 
 class HungUp(Unreachable):
-    """The host closed the connection before it said anything."""
+    """The host closed the connection before it sent anything."""
 
 
 class Blameless(Unreachable):
-    """No use could be made of an answer, and that says nothing bad of the host."""
+    """A request failed, and the host is not to blame."""
 
 
 class Offline(Blameless):
@@ -46,18 +46,18 @@ class Offline(Blameless):
 
 
 class Call(NamedTuple):
-    """How one request is sent.
+    """The terms of one request.
 
     Attributes:
-        headers: Its headers, beside those that all requests have.
+        headers: Its headers, beside those of all requests.
         allow: Address blocks it may go to although they are not public.
-        left: Seconds in which the whole answer must have come.
+        left: Seconds within which the whole answer must have come.
         begun: Called as soon as the answer has begun.
-        enough: Bytes after which the rest of the body is not wanted.
-        body: What is sent along.
+        enough: Bytes of the body after which the rest is not read.
+        body: The body to send.
         method: The method; by default GET, or POST with a body.
-        route: By which way it is sent.
-        reasons: Whether the body of a refusal (4xx) is wanted, too.
+        route: The route of the request.
+        reasons: Whether the body of a refusal (4xx) is read, too.
 
     """
 
@@ -91,16 +91,16 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give up everything that is held open."""
+        """Close all connections."""
         ...
 
 
 class Wire:
-    """Connections to hosts; each session holds those of one set of allowed networks.
+    """Connections to hosts; each session has those of one set of allowed networks.
 
-    Connections are kept for reuse, and one that a source may have must not be
-    handed to another that may not. They are kept for seconds, and while enough are
-    kept, no more: the rest end with their answers.
+    Connections are kept for reuse, and a source must not get a connection that only
+    another source may use. They are kept for a few seconds and up to a limit; further
+    ones end with their answers.
     """
 
     def __init__(
@@ -116,13 +116,13 @@ class Wire:
             tuple[tuple[Network, ...], Route, bool], aiohttp.ClientSession
         ] = {}
         self._proxies = Proxies(resolver, settings.names_for)
-        self._made: WeakSet[socket.socket] = WeakSet()
+        self._sockets: WeakSet[socket.socket] = WeakSet()
         self._sending = 0
 
     @property
     def idle(self) -> int:
-        """Connections that are kept for later."""
-        return sum(made.fileno() >= 0 for made in self._made) - self._sending
+        """The number of connections that are kept for later."""
+        return sum(made.fileno() >= 0 for made in self._sockets) - self._sending
 
     async def close(self) -> None:
         """Close every connection."""
@@ -188,21 +188,21 @@ class Wire:
         route: Route,
         last: bool,  # noqa: FBT001  (a part of the key)
     ) -> aiohttp.ClientSession:
-        # A proxy is named by the settings: it may lie anywhere, and nothing else is
-        # connected to on that way.
+        # A proxy is named by the settings: it may have any address, and all connections
+        # of this session lead to it.
         remember = self._settings.names_for
         make = open_socket if route.proxy else guarded(allow)
 
-        def made(info: AddressInfo) -> socket.socket:
-            self._made.add(one := make(info))
-            return one
+        def make_socket(info: AddressInfo) -> socket.socket:
+            self._sockets.add(new := make(info))
+            return new
 
         connector = aiohttp.TCPConnector(
             limit=0,
             force_close=last,
             keepalive_timeout=None if last else _IDLE,
             resolver=self._resolver,
-            socket_factory=made,
+            socket_factory=make_socket,
             use_dns_cache=remember > 0,
             ttl_dns_cache=remember,
             ssl=route.tls or True,
@@ -259,13 +259,13 @@ class Wire:
             if decoded.take(piece):
                 break
             if len(piece) > _DRAIN:
-                await asyncio.sleep(0)  # others get their turn, and the deadline too
+                await asyncio.sleep(0)  # lets other tasks and the deadline run
         return decoded.joined()
 
     async def _wire(
         self, content: aiohttp.StreamReader, limit: asyncio.Timeout, body: "_Bounded"
     ) -> None:
-        """Read the body as sent; after a while it must come fast enough."""
+        """Read the body as sent; after the grace period it must come fast enough."""
         began = asyncio.get_running_loop().time()
         deadline = limit.when() or began
         grace, slowest = self._settings.grace, self._settings.slowest
@@ -296,10 +296,10 @@ def answer_of(
     *,
     line: str = "",
 ) -> Answer:
-    """Return what an answer says, as far as its headers can be believed."""
+    """Return an answer, without validators that are invalid."""
     etag = headers.get("ETag", "")
-    said = headers.get("Last-Modified")
-    modified = None if said is None else from_http(said)
+    date = headers.get("Last-Modified")
+    modified = None if date is None else from_http(date)
     return Answer(
         status=status,
         url=str(url),
@@ -316,7 +316,7 @@ def answer_of(
 class _Bounded:
     """Bytes that come in pieces, up to a limit.
 
-    Past ``enough`` bytes the rest is not wanted; past ``largest`` it is an error.
+    Past ``enough`` bytes the rest is not read; past ``largest`` bytes is an error.
     """
 
     __slots__ = ("_enough", "_largest", "_parts", "size")
@@ -328,7 +328,7 @@ class _Bounded:
         self.size = 0
 
     def expect(self, size: int) -> None:
-        """Raise if so many bytes would be too many."""
+        """Raise if this many bytes would be too many."""
         if size > self._largest:
             raise Undecodable(f"is larger than {self._largest} bytes")
 
@@ -342,7 +342,7 @@ class _Bounded:
         return False
 
     def joined(self) -> bytes:
-        """Return all of it."""
+        """Return all bytes."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
 
@@ -362,7 +362,7 @@ def _once() -> aiohttp.ClientMiddlewareType:
     return send
 
 
-# In our words: the library's may hold the URL and its secrets. First match rules.
+# Our own texts: the library's may hold the URL and its secrets. The first match counts.
 _TROUBLES: tuple[tuple[type[Exception], type[SourceError], str], ...] = (
     (aiohttp.ClientProxyConnectionError, Blameless, "its proxy cannot be reached"),
     (aiohttp.ClientHttpProxyError, Blameless, "its proxy refused the connection"),
