@@ -9,7 +9,7 @@ from halflife.kinds.search.answers import AnswerReader
 from halflife.kinds.search.description import read_description
 from halflife.readers import xml_stream
 from halflife.readers.maps import read_map
-from halflife.readers.xml_repair import repaired
+from halflife.readers.xml_repair import repair
 from hostile_readers import measure
 
 HOME = "https://example.org/map"
@@ -114,7 +114,7 @@ def documents(draw, depth=3) -> str:
 def test_a_document_without_errors_is_not_changed_by_mending(inside, size):
     text = f"<a>{inside}</a>"
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    mended = b"".join(repaired(pieces))
+    mended = b"".join(repair(pieces))
     one, two = etree.fromstring(text.encode()), etree.fromstring(mended)
     assert etree.tostring(one, method="c14n") == etree.tostring(two, method="c14n")
 
@@ -122,7 +122,7 @@ def test_a_document_without_errors_is_not_changed_by_mending(inside, size):
 @given(st.text(st.sampled_from("ab&;#x1<![CDATA]>-?"), max_size=60), st.integers(1, 30))
 def test_mending_does_not_depend_on_where_pieces_end(text, size):
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    assert b"".join(repaired(pieces)) == b"".join(repaired([text]))
+    assert b"".join(repair(pieces)) == b"".join(repair([text]))
 
 
 # Comments, prefixes

@@ -1,1 +1,1 @@
-"""Readers of what sources answer: text, maps, markup, records."""
+"""Readers of answers: text, maps, markup, records."""

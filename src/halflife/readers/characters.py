@@ -1,8 +1,7 @@
-"""From bytes to characters: the encodings of the web, and character references.
+"""Decode bytes by the encodings of the web, and character references.
 
-Which encoding a label means is the table of the WHATWG Encoding Standard. Python's
-own registry will not do: there ``hex``, ``zip`` or ``idna`` are encodings too, and a
-server may name any of them.
+The labels of encodings are those of the WHATWG Encoding Standard. Python's own registry
+is unsafe: it also has ``hex``, ``zip`` and ``idna``, and a server may name any of them.
 """
 
 import codecs
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
 PRESCAN = 4096  # bytes in which a page may declare its encoding; the standard has 1024
-_STEP = 1 << 20  # bytes decoded at once; then other threads get a turn
+_STEP = 1 << 20  # bytes decoded at once; then other threads may run
 _LABELS = {
     "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8",
     "cp866": "866 cp866 csibm866 ibm866",
@@ -102,10 +101,10 @@ def codec_of(label: str) -> str:
 
 
 def encoding_of(content_type: str, body: bytes) -> str:
-    """Return the codec of a page, as browsers choose it, and UTF-8 if nothing tells.
+    """Return the codec of a page, as browsers choose it, by default UTF-8.
 
-    A byte order mark decides, then the header, then what the page declares. Labels
-    that browsers do not know are passed over.
+    A byte order mark decides, then the header, then the page's own declaration. Labels
+    that browsers do not know are ignored.
     """
     if body[:1] and body[0] in _BOM_BYTES:
         for mark, codec in _BOMS:
@@ -150,8 +149,8 @@ def _label(tag: bytes) -> str:
 def decode(body: bytes, codec: str) -> str:
     r"""Decode a body with a codec of ``encoding_of``; nothing is raised.
 
-    What cannot be decoded becomes U+FFFD; a byte order mark is left out. The time it
-    takes grows with the body and no faster, whatever the bytes are.
+    Bytes that cannot be decoded become U+FFFD; a byte order mark is left out. The time
+    is linear in the size of the body for any bytes.
 
     >>> decode(b"caf\xc3\xa9", "utf-8"), decode(b"\x80", "cp1252")
     ('café', '€')
@@ -180,8 +179,8 @@ def decode_all(pieces: Iterable[bytes], codec: str) -> Iterator[str]:
 def _table(codec: str) -> str:
     """Return the 256 characters of a single-byte encoding.
 
-    Bytes without a character stand for themselves below 160, as in browsers. Python
-    calls an error handler for each of them, which takes 0.5 us a byte.
+    Bytes below 160 without a character map to themselves, as in browsers. Python would
+    call an error handler for each of them, which takes 0.5 us a byte.
     """
     known = (bytes([i]).decode(codec, "replace") for i in range(256))
     return "".join(
@@ -193,14 +192,14 @@ def _table(codec: str) -> str:
 def unescape(text: str) -> str:
     """Replace character references by their characters, as ``html.unescape`` does.
 
-    That one raises for a number of more than 4300 digits.
+    Unlike that function, it does not raise for a number of more than 4300 digits.
 
     >>> unescape("&eacute;&#65;"), unescape("&#" + "0" * 5000 + "66;")
     ('éA', 'B')
     """
-    return html.unescape(_NUMBER.sub(_shortened, text) if "&#" in text else text)
+    return html.unescape(_NUMBER.sub(_shorten, text) if "&#" in text else text)
 
 
-def _shortened(number: re.Match[str]) -> str:
+def _shorten(number: re.Match[str]) -> str:
     digits = number[1].lstrip("0") or "0"
     return f"&#{digits}{number[2]}" if len(digits) < 8 else "\ufffd"

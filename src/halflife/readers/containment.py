@@ -1,13 +1,13 @@
-"""Containment: what one answer makes our code raise is the failure of that answer.
+"""Containment: an exception caused by one answer fails only that answer.
 
-Readers are written to refuse bad answers with ``SourceError``. Whatever else they, or
-the libraries under them, raise is a bug of ours that a remote answer has found. It must
-not stop the work on other items, and it must not be hidden either: the item gets a
-failed observation whose note names the address and the exception, and where it was
-raised is logged (with ``--debug`` the whole traceback).
+Readers refuse bad answers with ``SourceError``. Any other exception of them, or of the
+libraries that they use, is a bug of ours that a remote answer has found. It must not
+stop the work on other items, and it must not be hidden: the item gets a failed
+observation whose note names the address and the exception, and the place of the error
+is logged (with ``--debug`` the whole traceback).
 
-Only our own state is never contained: an error that passed through the store or the
-ledger ends the run, because going on could lose records or overspend the budget.
+Errors of our own state are never contained: an error that passed through the store or
+the ledger ends the run, because going on could lose records or overspend the budget.
 """
 
 import logging
@@ -42,16 +42,16 @@ _PASS = (
     AlreadyRunning,
     CancelledError,
 )
-_LOGGER, _FIELDS = "halflife", "halflife_fields"  # as in ``live.logs``
-_FRAMES = 8  # of the traceback that go into the log line, the innermost ones
+_LOGGER, _FIELDS = "halflife", "halflife_fields"  # as in ``engine.logs``
+_FRAMES = 8  # innermost frames of the traceback in the log line
 
 
 @contextmanager
 def contained(where: str) -> Iterator[None]:
-    """Turn whatever the work on one answer raises into ``SourceError``.
+    """Turn an unexpected exception of the work on one answer into ``SourceError``.
 
-    ``where`` is the address that was asked. A spent budget, a lost lease and errors of
-    our own state pass through.
+    ``where`` is the requested address. A spent budget, a lost lease and errors of our
+    own state pass through.
     """
     try:
         yield
@@ -69,10 +69,10 @@ async def read_in_thread(
     *args: Given.args,
     **named: Given.kwargs,
 ) -> Result:
-    """Return what a reader makes of an answer; it reads in a thread of its own.
+    """Return the result of a reader, which runs in a thread of its own.
 
-    Cancelling stops the reader. Its error is contained in that thread:
-    ``StopIteration``, which a future cannot carry, would leave us waiting for ever.
+    Cancelling stops the reader. Its error is contained in that thread, because a future
+    cannot carry ``StopIteration`` and would never end.
     """
 
     def work() -> Result:
@@ -83,31 +83,31 @@ async def read_in_thread(
 
 
 def failure(error: Exception, where: str) -> SourceError:
-    """Return the error that stands for an unexpected one; log where it came from."""
+    """Return the ``SourceError`` for an unexpected error, and log its place."""
     if isinstance(error, SourceError):
         return error
     address = shown(where)
-    if isinstance(error, HalflifeError):  # raised on purpose, and it says what is wrong
+    if isinstance(error, HalflifeError):  # raised on purpose, with a clear text
         return SourceError(f"{address}: {error}")
-    said = describe(error)
-    _log(address, said, error)
-    return Mishandled(f"{address}: {MARK}: {said}")
+    text = describe(error)
+    _log(address, text, error)
+    return Mishandled(f"{address}: {MARK}: {text}")
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception in one plain line: its name, and where it was raised.
+    """Return an exception in one line: its name, and where it was raised.
 
-    Its message is left out: that may quote the answer, or a secret that was sent.
+    Its message is left out: it may quote the answer, or a secret that was sent.
     """
     frames = list(walk_tb(error.__traceback__))
-    ours = [one for one in frames if _module(one[0].f_globals).startswith("halflife.")]
+    ours = [row for row in frames if _module(row[0].f_globals).startswith("halflife.")]
     for frame, line in (ours or frames)[-1:]:
         return f"{type(error).__name__} in {_module(frame.f_globals)}, line {line}"
     return type(error).__name__
 
 
 def is_mishandled(note: str) -> bool:
-    """Say whether the note of a failed observation stands for a bug of ours."""
+    """Say whether the note of a failed observation reports a bug of ours."""
     return MARK in note
 
 
@@ -130,8 +130,8 @@ def _module(names: dict[str, object]) -> str:
     return str(names.get("__name__", "?"))
 
 
-def _log(address: str, said: str, error: BaseException) -> None:
+def _log(address: str, text: str, error: BaseException) -> None:
     logger = logging.getLogger(_LOGGER)
     if logger.hasHandlers():  # else Python prints the bare message on stderr
-        fields = {"address": address, "error": said, "trace": trace(error)}
+        fields = {"address": address, "error": text, "trace": trace(error)}
         logger.warning("answer mishandled", extra={_FIELDS: fields}, exc_info=error)

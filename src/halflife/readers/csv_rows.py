@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class CsvRows(Protocol):
-    """Rows as lists of cells, and the line that the last one ended in."""
+    """Rows as lists of cells, and the line where the last one ended."""
 
     @property
     def line_num(self) -> int:
@@ -22,8 +22,8 @@ class CsvRows(Protocol):
 def csv_rows(text: str, separator: str) -> CsvRows:
     """Return the rows of a text.
 
-    Python refuses fields beyond 131072 characters unless it is told otherwise. The text
-    is in memory already, as large as answers may be, and no field is longer.
+    Python's default limit of 131072 characters for a field is raised: the text is in
+    memory already, its size is limited, and no field is longer.
     """
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     return csv.reader(io.StringIO(text, newline=""), delimiter=separator)

@@ -1,4 +1,4 @@
-"""JMESPath expressions that settings give."""
+"""JMESPath expressions of the settings."""
 
 from functools import lru_cache
 from typing import Any
@@ -8,12 +8,12 @@ from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import ConfigError
 
-LONGEST_REASON = 200  # characters of what a library says of an error
+LONGEST_REASON = 200  # characters of a library's error text
 
 
 @lru_cache(maxsize=1024)  # a source has a few, and each record is searched by all
 def compiled(expression: str) -> Any:  # noqa: ANN401  (jmespath has no types)
-    """Return an expression that can search; raise ``ConfigError`` if it is none.
+    """Return a compiled expression; raise ``ConfigError`` if it is invalid.
 
     >>> compiled("hits[].id").search({"hits": [{"id": 1}, {"id": 2}]})
     [1, 2]
@@ -21,10 +21,10 @@ def compiled(expression: str) -> Any:  # noqa: ANN401  (jmespath has no types)
     try:
         return jmespath.compile(expression)
     except JMESPathError as error:
-        said = one_line(error)
-        raise ConfigError(f"{expression!r} is no JMESPath: {said}") from None
+        why = one_line(error)
+        raise ConfigError(f"{expression!r} is no JMESPath: {why}") from None
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says, in one line that is not too long."""
+    """Return the text of an error, in one short line."""
     return " ".join(str(error).split())[:LONGEST_REASON]

@@ -8,7 +8,7 @@ from halflife.readers import xml_stream
 MOST = 50_000  # entries of one feed, as of one map
 LONGEST = 1 << 14  # characters of a part
 ROOTS = frozenset({b"rss", b"feed", b"rdf"})
-# What a part of an entry is called here.
+# Our names for the parts of an entry.
 PARTS = {
     "id": "id", "guid": "id", "title": "title", "link": "link", "summary": "summary",
     "description": "summary", "updated": "updated", "modified": "updated",
@@ -29,7 +29,7 @@ class _Entries:
         self._room = 0
 
     def start(self, name: str, attributes: list[str]) -> None:
-        """Take the start of an element."""
+        """Handle the start of an element."""
         self._depth += 1
         local = name.rpartition(":")[2].lower()
         given = dict(zip(attributes[::2], attributes[1::2], strict=True))
@@ -50,13 +50,13 @@ class _Entries:
         self._text, self._room = [], LONGEST
 
     def text(self, data: str) -> None:
-        """Take some text; also that of elements inside a part."""
+        """Handle text; also that of elements inside a part."""
         if self._part and self._room > 0:
             self._text.append(data[: self._room])
             self._room -= len(data)
 
     def end(self, _: str) -> None:
-        """Take the end of an element."""
+        """Handle the end of an element."""
         if self._part and self._depth == self._part_depth:
             value = " ".join("".join(self._text).split())
             if value:
@@ -76,7 +76,7 @@ def is_feed(body: bytes) -> bool:
 def read_entries(body: bytes) -> list[dict[str, str]]:
     """Return the entries of a feed; raise ``SourceError`` if it is none.
 
-    An entry that has no identifier goes by its link.
+    The link of an entry without an identifier is used as its identifier.
 
     >>> read_entries(b"<rss><item><link>http://a.example/1</link></item></rss>")
     [{'link': 'http://a.example/1', 'id': 'http://a.example/1'}]

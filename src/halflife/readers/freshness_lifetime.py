@@ -1,7 +1,7 @@
-"""How long an answer says that it stays as it is: its freshness lifetime.
+"""The freshness lifetime that an answer states.
 
 ``Cache-Control: max-age``, less the ``Age`` it already has, else ``Expires`` less
-``Date`` (RFC 9111, section 4.2). A feed may say it itself: ``<ttl>`` of RSS 2.0, in
+``Date`` (RFC 9111, section 4.2). A feed may state its own: ``<ttl>`` of RSS 2.0, in
 minutes, or ``sy:updatePeriod`` and ``sy:updateFrequency`` of RSS 1.0.
 """
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from halflife.net.dates import from_http
 
 MAX_AGE, TTL = "max-age", "ttl"
-LONGEST = 365.0  # days: more than a year is nobody's promise
-_HEAD = 1 << 14  # bytes in which a feed says how often it is updated
+LONGEST = 365.0  # days: longer lifetimes are not meant
+_HEAD = 1 << 14  # bytes in which a feed states how often it is updated
 _TTL = re.compile(rb"<ttl>\s{0,20}(\d{1,7})\s{0,20}</ttl>", re.IGNORECASE)
 _PERIOD = re.compile(rb"<sy:updatePeriod>\s{0,20}([a-z]{4,8})\s{0,20}</", re.IGNORECASE)
 _FREQUENCY = re.compile(
@@ -30,7 +30,7 @@ _PERIODS = {
 
 
 class Lifetime(NamedTuple):
-    """For how many days an answer stays as it is, and what says so."""
+    """The days for which an answer stays fresh, and what states them."""
 
     days: float
     kind: str
@@ -39,9 +39,9 @@ class Lifetime(NamedTuple):
 def freshness_lifetime(
     headers: Mapping[str, str], body: bytes, now: float
 ) -> Lifetime | None:
-    """Return for how long an answer says that it stays as it is; None: it does not.
+    """Return the freshness lifetime of an answer; None if it states none.
 
-    What a feed says itself counts more than a header.
+    A lifetime in a feed takes precedence over a header.
 
     >>> freshness_lifetime({"Cache-Control": "public, max-age=86400"}, b"", 0.0)
     Lifetime(days=1.0, kind='max-age')
@@ -53,8 +53,8 @@ def freshness_lifetime(
 
 
 def _header(headers: Mapping[str, str], now: float) -> float | None:
-    said = _get(headers, "Cache-Control").lower()
-    directives = dict(_directive(one) for one in said.split(",")[:50])
+    control = _get(headers, "Cache-Control").lower()
+    directives = dict(_directive(part) for part in control.split(",")[:50])
     if "no-store" in directives or "no-cache" in directives:
         return None
     if "max-age" in directives:
@@ -67,7 +67,7 @@ def _header(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _feed(body: bytes) -> float | None:
-    """Return the days between two updates of a feed, if it tells them."""
+    """Return the days between two updates of a feed; None if it does not state them."""
     head = body[:_HEAD]
     if b"<ttl>" not in head.lower() and b"<sy:" not in head:
         return None

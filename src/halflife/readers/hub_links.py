@@ -1,9 +1,9 @@
-"""Which hub tells of changes of a page: the links of WebSub.
+"""The WebSub links of a page: the hub that announces its changes.
 
 A page or feed names its hubs (``rel="hub"``) and its own address, the topic
 (``rel="self"``), in the header ``Link``, or in ``<link>`` and ``<atom:link>`` elements.
-W3C WebSub, section 4. Only links outside of the entries of a feed and the body of a
-page count: what readers have written there names no hub.
+W3C WebSub, section 4. Links in the entries of a feed and in the body of a page do not
+count: they may be written by readers.
 """
 
 import re
@@ -14,12 +14,12 @@ from html import unescape
 from halflife.core.errors import UsageError
 from halflife.net.addresses import resolve
 
-MOST = 1 << 16  # bytes in which links are looked for: heads are short
+MOST = 1 << 16  # bytes in which links are searched: heads are short
 LONGEST = 2048  # characters of an address
 _HEADER = re.compile(r"<([^<>]{1,2048})>((?:[^,<\"]|\"[^\"]{0,500}\"){0,500})")
 _REL = re.compile(r";\s*+rel\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]++))", re.IGNORECASE)
 _TAG = re.compile(r"<(?:[\w.-]{1,40}:)?link\s([^<>]{1,4096})>", re.IGNORECASE)
-_PLACE = re.compile(
+_ATTRIBUTE = re.compile(
     r"([\w:-]{1,40})\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))"
 )
 _ENTRIES = re.compile(
@@ -39,23 +39,23 @@ class HubLinks:
 def find_hub(url: str, headers: Mapping[str, str], body: bytes) -> HubLinks | None:
     """Return the first hub that a page names; None if it names none.
 
-    Links in the header come before those in the text. A page that does not name its
-    own address is known by the one it was fetched from.
+    Links in the header come before those in the text. The topic of a page that does not
+    name its own address is the address it was fetched from.
 
     >>> link = '<https://hub.example/>; rel="hub", <https://a.example/feed>; rel=self'
     >>> find_hub("https://a.example/f", {"Link": link}, b"")
     HubLinks(hub='https://hub.example/', topic='https://a.example/feed')
     """
-    found: dict[str, str] = {}
+    links: dict[str, str] = {}
     for rel, target in (*_in_header(headers), *_in_text(body)):
         for name in rel.lower().split():
-            if name in {"hub", "self"} and name not in found:
+            if name in {"hub", "self"} and name not in links:
                 address = _address(url, target)
                 if address:
-                    found[name] = address
-    if "hub" not in found:
+                    links[name] = address
+    if "hub" not in links:
         return None
-    return HubLinks(found["hub"], found.get("self", url))
+    return HubLinks(links["hub"], links.get("self", url))
 
 
 def _in_header(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -71,18 +71,18 @@ def _in_text(body: bytes) -> Iterator[tuple[str, str]]:
     text = _COMMENT.sub("", body[:MOST].decode("utf-8", "replace"))
     end = _ENTRIES.search(text)
     for tag in _TAG.findall(text[: end.start()] if end else text):
-        places = {
-            name.lower(): unescape(one or two or bare)
-            for name, one, two, bare in _PLACE.findall(tag)
+        attributes = {
+            name.lower(): unescape(double or single or bare)
+            for name, double, single, bare in _ATTRIBUTE.findall(tag)
         }
-        if "rel" in places and "href" in places:
-            yield places["rel"], places["href"]
+        if "rel" in attributes and "href" in attributes:
+            yield attributes["rel"], attributes["href"]
 
 
 def _address(base: str, target: str) -> str:
-    """Return a link as an address of the web; empty if it is none.
+    """Return a link as an absolute address; empty if it is invalid.
 
-    An address that is whole stays as it is written: a hub may know no other spelling.
+    An absolute address stays as it is written: a hub may know no other spelling.
     """
     text = target.strip()
     try:

@@ -1,16 +1,16 @@
-"""JSON of strangers."""
+"""Parse untrusted JSON, within limits."""
 
 import json
 from typing import Any
 
-MOST_PARTS = 1_000_000  # objects and lists of one document; each takes up to 230 bytes
+MOST_PARTS = 1_000_000  # objects and lists of one document; each uses up to 230 bytes
 
 
 def load_json(text: str) -> Any:  # noqa: ANN401  (JSON is anything)
-    """Read JSON; NaN and infinities are nothing, of double names the last counts.
+    """Parse JSON; NaN and infinities become None, of duplicate names the last counts.
 
-    Raise ``ValueError`` if it is none, or has more parts than a listing could need;
-    ``RecursionError`` if they lie too deep.
+    Raise ``ValueError`` if it is invalid, or has more parts than a listing could need;
+    ``RecursionError`` if it is nested too deeply.
     """
     if text.count("{") + text.count("[") > MOST_PARTS:
         raise ValueError(f"it has more than {MOST_PARTS} objects and lists")

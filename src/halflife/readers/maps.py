@@ -1,7 +1,7 @@
 """Pages that list other pages: sitemaps and feeds.
 
-Sitemaps are XML or plain text; feeds are RSS, Atom, RDF, CDF or JSON Feed. What a
-document is, is decided by its content and not by its media type.
+Sitemaps are XML or plain text; feeds are RSS, Atom, RDF, CDF or JSON Feed. The content
+of a document decides its format, not its media type.
 """
 
 import re
@@ -20,9 +20,9 @@ from halflife.readers.json_document import load_json
 from halflife.readers.reader_thread import checkpoint
 from halflife.readers.xml_stream import root_name
 
-MOST = 50_000  # entries of one map, as the sitemap protocol has it
-LARGEST = 50 << 20  # bytes of a sitemap, as the protocol has it
-_LONGEST = 2048  # characters of a link or date, as the protocol has it
+MOST = 50_000  # entries of one map, by the sitemap protocol
+LARGEST = 50 << 20  # bytes of a sitemap, by the protocol
+_LONGEST = 2048  # characters of a link or date, by the protocol
 _GZIP = b"\x1f\x8b"
 _START = 1 << 14  # bytes by which a list of addresses is recognised
 _SITEMAPS = frozenset({b"urlset", b"sitemapindex"})
@@ -32,12 +32,12 @@ _LISTED = re.compile(rb"(?:\s*+https?://[^\s<>\"]++[ \t]*+(?:\r?\n|\Z))++\s*+\Z"
 _JSON_FEED = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/")
 _ITEMS = {"urlset": "url", "sitemapindex": "sitemap", "channel": "item", "rss": "item",
           "rdf": "item", "feed": "entry"}  # fmt: skip
-# Best first: when it changed, rather than when it came out.
+# Best first: the date of the last change, rather than that of publication.
 _DATES = (
     "lastmod", "updated", "modified", "date", "pubdate", "published", "issued",
     "created", "publication_date",
 )  # fmt: skip
-_NAMES = frozenset({"loc", "link", "guid", "id"})  # what may hold the address
+_NAMES = frozenset({"loc", "link", "guid", "id"})  # elements that may hold the address
 _PARTS = _NAMES | frozenset(_DATES)
 _FEED_SPACES = ("/atom", "purl.org/rss", "netscape.com/rdf", "backend.userland.com")
 _WEB_PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
@@ -45,7 +45,7 @@ _WEB_PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 
 @dataclass(frozen=True, slots=True)
 class MapEntry:
-    """One page that a map names; ``modified`` in days, if the map says when."""
+    """One page in a map; ``modified`` in days, if the map states it."""
 
     key: str
     modified: float | None = None
@@ -53,14 +53,14 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True)
 class MapEntries:
-    """What a map lists, each page once.
+    """The entries of a map, each page once.
 
     Attributes:
         kind: ``urlset``, ``sitemapindex`` or ``feed``.
         entries: The pages on the map's own hosts, in its order.
         left_out: How many entries were not URLs, on other hosts, or too many.
         trouble: Why not all of the map could be read; empty if it could. The entries
-            are those before the error.
+            before the error are kept.
 
     """
 
@@ -70,10 +70,9 @@ class MapEntries:
     trouble: str = ""
 
     def text(self) -> str:
-        """Return what matters of the map: which pages it names.
+        """Return the text that versions of a map are compared by: its pages.
 
-        Its dates change with every page; a map that only tells news of pages we
-        know already is the same map.
+        Dates are left out: a map in which only dates of known pages change is the same.
         """
         return "\n".join(sorted(entry.key for entry in self.entries))
 
@@ -87,12 +86,12 @@ class _Entry(NamedTuple):
 
 
 def may_be_map(body: bytes) -> bool:
-    """Say whether a look into a body with ``read_map`` is worth while."""
+    """Say whether ``read_map`` may find a map in a body."""
     return body[:2] == _GZIP or bool(_kind(body))
 
 
 def _kind(body: bytes) -> str:
-    """Return the root element of a map, ``text`` or ``json``; empty if it is no map."""
+    """Return the root element of a map, ``text`` or ``json``; empty if it is none."""
     start = body[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:1] == b"{":
         return "json" if b"jsonfeed.org" in body else ""
@@ -111,9 +110,9 @@ def _is_list(start: bytes) -> bool:
 def read_map(
     body: bytes, url: str, *, hosts: Collection[str] = ()
 ) -> MapEntries | None:
-    """Return the pages that a sitemap or feed lists; nothing if it is neither.
+    """Return the pages that a sitemap or feed lists; None if it is neither.
 
-    Only pages on the host of ``url``, or on one of ``hosts``, are believed.
+    Only pages on the host of ``url``, or on one of ``hosts``, are kept.
     """
     try:
         pieces = _unzipped(body) if body[:2] == _GZIP else xml_stream.whole(body)
@@ -132,11 +131,11 @@ def read_map(
     kind = (
         "urlset" if root == "text" else root if root.encode() in _SITEMAPS else "feed"
     )
-    return _chosen(MapEntries(kind, (), trouble=trouble), found, url, known)
+    return _select(MapEntries(kind, (), trouble=trouble), found, url, known)
 
 
 def _unzipped(body: bytes) -> Callable[[], Iterator[bytes]]:
-    """Return what gives the content of a gzip file, up to the protocol's limit."""
+    """Return a function that decodes a gzip file, up to the protocol's limit."""
 
     def give() -> Iterator[bytes]:
         size = 0
@@ -183,8 +182,8 @@ def _item(item: object) -> tuple[str, str]:
     return link[:_LONGEST], date[:_LONGEST]
 
 
-def _chosen(
-    made: MapEntries, found: Iterable[_Entry], base: str, hosts: set[str]
+def _select(
+    empty: MapEntries, found: Iterable[_Entry], base: str, hosts: set[str]
 ) -> MapEntries:
     entries: dict[str, MapEntry] = {}
     left_out, end = 0, time.thread_time() + xml_stream.SECONDS
@@ -193,7 +192,7 @@ def _chosen(
             checkpoint()
             if time.thread_time() > end:
                 trouble = "its addresses take too long to read"
-                return replace(made, entries=tuple(entries.values()), trouble=trouble)
+                return replace(empty, entries=tuple(entries.values()), trouble=trouble)
         try:
             key = _address(entry, base)
         except UsageError:
@@ -207,12 +206,12 @@ def _chosen(
             entries[key] = MapEntry(key, modified)
         else:
             left_out += 1
-    return replace(made, entries=tuple(entries.values()), left_out=left_out)
+    return replace(empty, entries=tuple(entries.values()), left_out=left_out)
 
 
 def _address(entry: _Entry, base: str) -> str:
-    """Return the address of an entry; ``UsageError`` if it has none for certain."""
-    if "\ufffd" in entry.link:  # what stood there is not known
+    """Return the address of an entry; raise ``UsageError`` if it is not certain."""
+    if "\ufffd" in entry.link:  # a character was lost
         raise UsageError("not a URL")
     for outer in () if "://" in entry.link else entry.bases:
         base = resolve(base, outer)
@@ -244,13 +243,13 @@ class _Entries:
         self._room = 0  # characters that may still be read of it
 
     def entries(self) -> list[_Entry]:
-        """Return what was found, and an entry that was cut off if its link was not."""
+        """Return the entries, with one that was cut off after its link."""
         if self._item:
             self._finish()
         return self._found
 
     def start(self, name: str, attributes: list[str]) -> None:
-        """Take the start of an element."""
+        """Handle the start of an element."""
         self._depth += 1
         if attributes:
             self._declare(attributes)
@@ -263,13 +262,13 @@ class _Entries:
             self._take(local, _lowered(attributes))
 
     def text(self, data: str) -> None:
-        """Take some text."""
+        """Handle a piece of text."""
         if self._part and self._room > 0 and self._depth == self._part_depth:
             self._text.append(data[: self._room])
             self._room -= len(data)
 
     def end(self, _: str) -> None:
-        """Take the end of an element."""
+        """Handle the end of an element."""
         if self._part and self._depth == self._part_depth:
             self._keep("".join(self._text).strip())
             self._part = ""
@@ -290,7 +289,7 @@ class _Entries:
                 self._spaces.append((self._depth, name[6:], attributes[i + 1]))
 
     def _space(self, prefix: str) -> str:
-        """Return the namespace of a prefix, made up for one that nobody declared."""
+        """Return the namespace of a prefix, invented if it was not declared."""
         for _, known, space in reversed(self._spaces):
             if known == prefix:
                 return space
@@ -304,7 +303,7 @@ class _Entries:
             self._parts["lastmod"] = given.get("lastmod", "")
 
     def _counts(self, prefix: str, local: str) -> bool:
-        """Say whether an element of this name tells something of the entry."""
+        """Say whether an element of this name belongs to the entry."""
         if local == "publication_date":  # of news, one level down
             return self._depth <= self._item + 2
         if self._depth != self._item + 1:
@@ -338,14 +337,14 @@ class _Entries:
             return
         if self._part in {"link", "loc"}:
             self._links.append((0, self._entry(value)))
-        elif self._part in {"guid", "id"}:  # it may be an address, and need not
+        elif self._part in {"guid", "id"}:  # it may be an address
             if value[:7].lower() == "http://" or value[:8].lower() == "https://":
                 self._links.append((2, self._entry(value)))
         else:
             self._parts.setdefault(self._part, value)
 
     def _entry(self, link: str) -> _Entry:
-        # Escaped twice is a common mistake; no address holds «&amp;» on purpose.
+        # Double escaping is a common mistake; no address contains «&amp;» on purpose.
         link = link.strip().replace("&amp;", "&")
         return _Entry(link, bases=tuple(base for _, base in self._bases))
 

@@ -1,4 +1,4 @@
-"""Elements of a web page, found by CSS selectors."""
+"""Select elements of a web page by CSS selectors."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,15 @@ Row: TypeAlias = Sequence[str | None]
 
 @dataclass(frozen=True, slots=True)
 class MarkupQuery:
-    """What is wanted of a page.
+    """A query for values in a page.
 
     Attributes:
-        selector: The elements.
-        wanted: What is wanted of each: ``a.x@href`` is an attribute of the first such
-            element in it, ``@id`` one of its own, ``h2`` a text, nothing its own text.
-        most: Elements at most.
-        longest: Characters of a value at most; what is longer is cut.
+        selector: The selector of the elements.
+        wanted: The values of each element: ``a.x@href`` is an attribute of the first
+            such element in it, ``@id`` one of its own, ``h2`` a text, and an empty
+            string its own text.
+        most: The most elements.
+        longest: The most characters of a value; longer ones are cut.
 
     """
 
@@ -33,7 +34,7 @@ class MarkupQuery:
 
 
 def split(selector: str) -> tuple[str, str]:
-    """Return the CSS selector and the attribute that ``a.x@href`` asks for.
+    """Return the CSS selector and the attribute of a selector like ``a.x@href``.
 
     >>> split("a.x@href"), split("@id"), split("h2"), split("a[href*='@']")
     (('a.x', 'href'), ('', 'id'), ('h2', ''), ("a[href*='@']", ''))
@@ -55,9 +56,9 @@ def check_selector(selector: str) -> None:
 
 
 def select(page: str, queries: Iterable[MarkupQuery]) -> list[list[Row]]:
-    """Return, for each query, a row of what is wanted for each element it finds.
+    """Return, for each query, a row of values for each element that it finds.
 
-    Raise ``SourceError`` if the page takes more time or memory than any should.
+    Raise ``SourceError`` if the page exceeds the limits of time or memory.
 
     >>> select("<p id=a>x <b>y</b>", [MarkupQuery("p", ("@id", "b", ""), 10, 100)])
     [[['a', 'y', 'x y']]]
@@ -76,12 +77,12 @@ def select(page: str, queries: Iterable[MarkupQuery]) -> list[list[Row]]:
 def first(selector: str, *, default: str = "", longest: int = 4096) -> MarkupQuery:
     """Return a query for a value of the first such element.
 
-    ``default`` is the attribute that is meant if the selector names none.
+    ``default`` is the attribute to use if the selector names none.
     """
     attribute = split(selector)[1] or default
     return MarkupQuery(selector, (f"@{attribute}" if attribute else "",), 1, longest)
 
 
 def only(rows: Sequence[Row]) -> str | None:
-    """Return what the query of ``first`` found."""
+    """Return the value found by the query of ``first``."""
     return rows[0][0] if rows else None

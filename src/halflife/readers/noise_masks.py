@@ -1,17 +1,16 @@
-"""Noise of a page: what differs between two fetches a moment apart, and its masks.
+"""Noise of a page: differences between two fetches a moment apart, and its masks.
 
-A page was fetched twice, so close together that nobody edited it. What differs is
+A page was fetched twice, so close together that it was not edited. The differences are
 noise: a clock, a token, a counter, an advertisement, a list in another order. A mask
-says where it stands, as narrowly as the two fetches allow, and hides it from the
+locates the noise, as narrowly as the two fetches allow, and hides it from the
 comparison of versions:
 
-``words``  a block of a place, with anything instead of the words that differed; the
-           words around them must be as they were, so an edit of these is seen.
+``words``  a block at a path, with anything instead of the words that differed; the
+           words around them must be unchanged, so an edit of these is detected.
 ``any``    all text in an element in which nothing stayed the same.
-``times``  a block of a place, with any clock, date or age where a present one stood.
-``after``  so many blocks of a place that also holds stable text, behind the block
-           before them.
-``order``  the blocks in an element, in whatever order; an edit of one is seen.
+``times``  a block at a path, with any clock, date or age in place of a present one.
+``after``  a number of blocks at a path that also has stable text, behind a given block.
+``order``  the blocks in an element, in any order; an edit of one is detected.
 """
 
 import re
@@ -24,24 +23,24 @@ from typing import NamedTuple
 from halflife.readers.text_blocks import Block
 from halflife.readers.text_times import TIME, fits_pattern, time_pattern
 
-MOST = 64  # masks of pages that are made alike
-MOST_BLOCKS = 5000  # of a page in which noise is looked for
-MOST_WORDS = 60  # of a block that is masked word by word
-MOST_HIDDEN = 0.5  # of a page's characters; where more differ it is no page with noise
+MOST = 64  # masks of pages of the same template
+MOST_BLOCKS = 5000  # blocks of a page in which noise is searched
+MOST_WORDS = 60  # words of a block that is masked word by word
+MOST_HIDDEN = 0.5  # of a page's characters; a larger difference is not noise
 WILD, GAP = "\x00", "\x01"  # one word, and any number of words
 _TIME = re.compile(r"\D{0,3}([0-2]?\d):([0-5]\d)(?::([0-5]\d))?\D{0,3}")
-_SLOW = 120.0  # seconds by which a clock may seem wrong
+_SLOW = 120.0  # seconds by which a clock may differ
 _DAY = 86400.0
 
 
 class Mask(NamedTuple):
-    """Where a page shows noise.
+    """A mask for noise in a page.
 
     Attributes:
         kind: ``words``, ``times``, ``any``, ``after`` or ``order``.
-        path: The element; of ``any`` and ``order`` with all elements in it.
-        words: Of ``words`` the words; of ``times`` the text; of ``after`` the name of
-            the block before, and how many blocks are hidden behind it.
+        path: The element; for ``any`` and ``order`` with all elements in it.
+        words: For ``words`` the words; for ``times`` the text; for ``after`` the name
+            of the block before, and how many blocks are hidden behind it.
 
     """
 
@@ -51,7 +50,7 @@ class Mask(NamedTuple):
 
 
 def hide(blocks: Sequence[Block], masks: Sequence[Mask]) -> list[Block]:
-    """Return the blocks of a page without what masks hide.
+    """Return the blocks of a page with the masked noise hidden.
 
     >>> clock = Mask("words", "p", ("It", "is", WILD))
     >>> hide([Block("p", "It is 12:01"), Block("p", "It was late")], [clock])
@@ -59,21 +58,21 @@ def hide(blocks: Sequence[Block], masks: Sequence[Mask]) -> list[Block]:
     """
     if not masks:
         return list(blocks)
-    left, before, many = [], "", 0  # the last block shown, and those hidden behind it
+    left, before, hidden = [], "", 0  # the last block shown, and those hidden behind it
     places = _Places(masks)
     for block in blocks:
-        if places.is_hidden(block, before, many):
-            many += 1
+        if places.is_hidden(block, before, hidden):
+            hidden += 1
             continue
         shown = places.with_words(block)
         if shown is block:
-            before, many = _name(block), 0
+            before, hidden = _name(block), 0
         left.append(shown)
-    return _ordered(left, [mask.path for mask in masks if mask.kind == "order"])
+    return _sorted(left, [mask.path for mask in masks if mask.kind == "order"])
 
 
 class _Places:
-    """Masks by the places that they are for."""
+    """Masks by their paths."""
 
     def __init__(self, masks: Iterable[Mask]) -> None:
         self._any: set[str] = set()
@@ -90,11 +89,11 @@ class _Places:
                 self._words[mask.path].append(mask.words)
             elif mask.kind == "times":
                 self._times[mask.path] += mask.words
-        for patterns in self._words.values():  # else a text could fit now one, now both
+        for patterns in self._words.values():  # narrow first: a text may fit several
             patterns.sort(key=lambda words: (GAP not in words, _fixes(words)))
 
-    def is_hidden(self, block: Block, before: str, many: int) -> bool:
-        if many < self._after.get((block.path, before), 0):
+    def is_hidden(self, block: Block, before: str, hidden: int) -> bool:
+        if hidden < self._after.get((block.path, before), 0):
             return True
         return bool(self._any) and any(_lies_in(block.path, p) for p in self._any)
 
@@ -112,7 +111,7 @@ _STARS = {ord(WILD): "*", ord(GAP): "**", ord(TIME): "*"}
 
 
 def fits(pattern: Sequence[str], words: Sequence[str]) -> bool:
-    """Say whether words are those of a pattern.
+    """Say whether words match a pattern.
 
     >>> fits(("a", WILD), ["a", "b"]), fits(("a", GAP, "d"), ["a", "b", "c", "d"])
     (True, True)
@@ -133,8 +132,8 @@ def _lies_in(path: str, element: str) -> bool:
     return path == element or path.startswith(element + "/")
 
 
-def _ordered(blocks: list[Block], elements: Sequence[str]) -> list[Block]:
-    """Return blocks with those in an element sorted, in the places they had."""
+def _sorted(blocks: list[Block], elements: Sequence[str]) -> list[Block]:
+    """Return blocks with those of each element sorted among their places."""
     for element in elements:
         rows = [i for i, block in enumerate(blocks) if _lies_in(block.path, element)]
         for i, block in zip(rows, sorted(blocks[i] for i in rows), strict=True):
@@ -152,9 +151,9 @@ def find_noise(
     known: Sequence[Mask] = (),
     at: float = nan,
 ) -> list[Mask]:
-    """Return masks for what differs between two fetches, besides those known.
+    """Return masks for the differences between two fetches, besides those known.
 
-    ``at`` is when they were made, in days since the epoch, as far as that is known.
+    ``at`` is the time of the fetches in days since the epoch, if it is known.
 
     >>> first = [Block("h1", "News"), Block("p", "Views: 17")]
     >>> second = [Block("h1", "News"), Block("p", "Views: 18")]
@@ -166,7 +165,7 @@ def find_noise(
         return []
     gone, came = Counter(one) - Counter(two), Counter(two) - Counter(one)
     stable = _elements(block.path for block in (Counter(one) & Counter(two)))
-    found, loose = _paired(_by_path(one, gone), _by_path(two, came), at)
+    found, loose = _pair_texts(_by_path(one, gone), _by_path(two, came), at)
     if len(loose) > MOST:
         return []
     found = [_wider(mask, known) for mask in found[:MOST]]
@@ -175,13 +174,13 @@ def find_noise(
             found += _behind(path, first, second) + _behind(path, second, first)
         else:
             found.append(Mask("any", _widest(path, loose, stable)))
-    order = _shuffled(_without(one, gone), _without(two, came))
+    order = _order_masks(_without(one, gone), _without(two, came))
     masks = list(dict.fromkeys((*found, *order)))[: max(MOST - len(known), 0)]
-    return masks if _is_bearable(first, [*known, *masks]) else []
+    return masks if _leaves_enough(first, [*known, *masks]) else []
 
 
 def _elements(paths: Iterable[str]) -> set[str]:
-    """Return all elements in which blocks with these paths lie.
+    """Return all elements on these paths.
 
     >>> sorted(_elements(["a/b/c", "a/d"]))
     ['a', 'a/b', 'a/b/c', 'a/d']
@@ -195,8 +194,8 @@ def _elements(paths: Iterable[str]) -> set[str]:
     return found
 
 
-def _without(blocks: Sequence[Block], some: Counter[Block]) -> list[Block]:
-    left, rest = Counter(some), []
+def _without(blocks: Sequence[Block], removed: Counter[Block]) -> list[Block]:
+    left, rest = Counter(removed), []
     for block in blocks:
         if left[block]:
             left[block] -= 1
@@ -205,18 +204,18 @@ def _without(blocks: Sequence[Block], some: Counter[Block]) -> list[Block]:
     return rest
 
 
-def _paired(
+def _pair_texts(
     before: dict[str, list[str]], after: dict[str, list[str]], at: float
 ) -> tuple[list[Mask], list[str]]:
-    """Return masks for texts that differ in words, and the places of all others."""
+    """Return masks for texts that differ in words, and the paths of all others."""
     masks: list[Mask] = []
     loose: list[str] = []
     for path in dict.fromkeys((*before, *after)):
         here, there = before.get(path, []), after.get(path, [])
         pairs = zip(here, there, strict=False)
-        some = [_clock(path, *pair, 0.0, at) or _words(path, *pair) for pair in pairs]
-        if len(here) == len(there) and all(some):
-            masks += [mask for mask in some if mask is not None]
+        found = [_clock(path, *pair, 0.0, at) or _words(path, *pair) for pair in pairs]
+        if len(here) == len(there) and all(found):
+            masks += [mask for mask in found if mask is not None]
         else:
             loose.append(path)
     return masks, loose
@@ -229,9 +228,9 @@ def _words(path: str, one: str, two: str) -> Mask | None:
 
 
 def _clock(path: str, one: str, two: str, days: float, at: float) -> Mask | None:
-    """Return a mask for times that went on; None if more differs.
+    """Return a mask for times that advanced; None if more differs.
 
-    Where a time is one word among others that stay, that word is all that is hidden.
+    If a time is a single word among constant ones, only that word is masked.
     """
     pattern = time_pattern(one, two, days, at)
     if not pattern:
@@ -243,8 +242,8 @@ def _clock(path: str, one: str, two: str, days: float, at: float) -> Mask | None
     return Mask("times", path, (pattern,))
 
 
-def _by_path(blocks: Sequence[Block], some: Counter[Block]) -> dict[str, list[str]]:
-    left: Counter[Block] = Counter(some)
+def _by_path(blocks: Sequence[Block], chosen: Counter[Block]) -> dict[str, list[str]]:
+    left: Counter[Block] = Counter(chosen)
     found: dict[str, list[str]] = {}
     for block in blocks:
         if left[block]:
@@ -254,7 +253,7 @@ def _by_path(blocks: Sequence[Block], some: Counter[Block]) -> dict[str, list[st
 
 
 def _pattern(one: str, two: str) -> tuple[str, ...]:
-    """Return what two texts have in common; nothing if that is too little."""
+    """Return the common words of two texts as a pattern; empty if there are too few."""
     a, b = one.split(), two.split()
     if max(len(a), len(b)) > MOST_WORDS:
         return ()
@@ -270,7 +269,7 @@ def _pattern(one: str, two: str) -> tuple[str, ...]:
 
 
 def _wider(mask: Mask, known: Sequence[Mask]) -> Mask:
-    """Return a mask that also fits what a known one of the same text fits.
+    """Return a mask that also covers a known mask of the same text.
 
     Two patterns of one text show that its words vary in more than these two ways.
     """
@@ -292,18 +291,18 @@ def _around(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fixes(words: Sequence[str]) -> int:
-    """Return how many words of a pattern do not vary."""
+    """Return the number of constant words in a pattern."""
     return sum(word not in {WILD, GAP} for word in words)
 
 
 def _fixed(words: Sequence[str]) -> Sequence[str]:
-    """Return the words before the first that varies."""
+    """Return the words before the first variable one."""
     at = next((i for i, w in enumerate(words) if w in {WILD, GAP}), len(words))
     return words[:at]
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return how many words two texts begin with together."""
+    """Return the number of words at the start that two texts share."""
     same = 0
     for x, y in zip(a, b, strict=False):
         if x != y:
@@ -314,24 +313,24 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 def _behind(path: str, blocks: Sequence[Block], other: Sequence[Block]) -> list[Mask]:
     """Return masks for blocks of a path, by the stable blocks before them."""
-    left, before, many = Counter(blocks) - Counter(other), "", 0
+    left, before, hidden = Counter(blocks) - Counter(other), "", 0
     behind: dict[str, int] = {}
     for block in blocks:
         if left[block]:
             left[block] -= 1
-            many += 1
+            hidden += 1
             if block.path == path:
-                behind[before] = many
+                behind[before] = hidden
         else:
-            before, many = _name(block), 0
+            before, hidden = _name(block), 0
     return [Mask("after", path, (name, str(n))) for name, n in behind.items()]
 
 
 def _widest(path: str, loose: Sequence[str], stable: set[str]) -> str:
-    """Return the outermost element around a path that holds noise and nothing else.
+    """Return the outermost element around a path that contains only noise.
 
-    It is wider than the path only if noise was seen elsewhere in it: a box of
-    advertisements that are made of different elements.
+    It is wider than the path only if noise was found elsewhere in it: a box of
+    advertisements made of different elements.
     """
     found, parent = path, path.rpartition("/")[0]
     while parent and parent not in stable:
@@ -341,8 +340,8 @@ def _widest(path: str, loose: Sequence[str], stable: set[str]) -> str:
     return found
 
 
-def _shuffled(one: Sequence[Block], two: Sequence[Block]) -> list[Mask]:
-    """Return a mask for blocks that two fetches have in another order."""
+def _order_masks(one: Sequence[Block], two: Sequence[Block]) -> list[Mask]:
+    """Return a mask for blocks that changed their order between two fetches."""
     moved = [a.path for a, b in zip(one, two, strict=True) if a != b]
     if not moved:
         return []
@@ -353,7 +352,7 @@ def _shuffled(one: Sequence[Block], two: Sequence[Block]) -> list[Mask]:
     return [Mask("order", "/".join(shared))] if shared else []
 
 
-def _is_bearable(blocks: Sequence[Block], masks: Sequence[Mask]) -> bool:
+def _leaves_enough(blocks: Sequence[Block], masks: Sequence[Mask]) -> bool:
     """Say whether masks leave enough of a page to compare."""
     whole = sum(len(block.text) for block in blocks)
     left = sum(len(block.text) for block in hide(blocks, masks))
@@ -363,11 +362,11 @@ def _is_bearable(blocks: Sequence[Block], masks: Sequence[Mask]) -> bool:
 def find_clocks(
     before: Sequence[Block], after: Sequence[Block], days: float, at: float = nan
 ) -> list[Mask]:
-    """Return masks for clocks, dates and ages that went on as much as our clock did.
+    """Return masks for clocks, dates and ages that advanced as much as our clock.
 
     Two fetches a moment apart may show the same minute. Two versions ``days`` apart
-    show times that differ by as much, whatever the time zone. ``at`` is when the later
-    was seen: a date counts only if it was today's.
+    show times that differ by as much, in any time zone. ``at`` is when the later one
+    was observed: a date counts only if it was today's.
 
     >>> one, two = [Block("p", "now 10:15")], [Block("p", "now 11:45")]
     >>> len(find_clocks(one, two, 1.5 / 24)), len(find_clocks(one, two, 2.5 / 24))
@@ -385,8 +384,8 @@ def find_clocks(
 
 
 def _ticks(words: Sequence[str], one: str, two: str, days: float) -> bool:
-    """Say whether all words that differ are times that went on with the clock."""
-    some = False
+    """Say whether all words that differ are times that advanced with the clock."""
+    ticks = False
     for word, a, b in zip(words, one.split(), two.split(), strict=True):
         if word != WILD:
             continue
@@ -396,8 +395,8 @@ def _ticks(words: Sequence[str], one: str, two: str, days: float) -> bool:
         passed = (_seconds(now) - _seconds(then) - days * _DAY) % _DAY
         if min(passed, _DAY - passed) > _SLOW:
             return False
-        some = True
-    return some
+        ticks = True
+    return ticks
 
 
 def _seconds(time: re.Match[str]) -> float:
@@ -407,7 +406,7 @@ def _seconds(time: re.Match[str]) -> float:
 def is_needed(
     mask: Mask, first: Sequence[Block], second: Sequence[Block]
 ) -> bool | None:
-    """Say whether what a mask hides differs between two fetches.
+    """Say whether the text hidden by a mask differs between two fetches.
 
     None if it hides nothing of this page: another page may need it.
     """
@@ -416,7 +415,7 @@ def is_needed(
 
 
 def _hidden(mask: Mask, blocks: Sequence[Block]) -> list[Block]:
-    """Return the blocks of a page that a mask touches."""
+    """Return the blocks of a page that a mask applies to."""
     if mask.kind in {"any", "order"}:
         return [block for block in blocks if _lies_in(block.path, mask.path)]
     if mask.kind == "words":
@@ -425,12 +424,12 @@ def _hidden(mask: Mask, blocks: Sequence[Block]) -> list[Block]:
     if mask.kind == "times":
         mine = (block for block in blocks if block.path == mask.path)
         return [block for block in mine if fits_pattern(mask.words[0], block.text)]
-    found, before, many = [], "", 0
+    found, before, hidden = [], "", 0
     name, most = mask.words[0], int(mask.words[1])
     for block in blocks:
-        if before == name and many < most and block.path == mask.path:
+        if before == name and hidden < most and block.path == mask.path:
             found.append(block)
-            many += 1
+            hidden += 1
         else:
-            before, many = _name(block), 0
+            before, hidden = _name(block), 0
     return found

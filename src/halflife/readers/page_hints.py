@@ -1,8 +1,8 @@
-"""What a JSON answer says about the list it is a part of: its size and its next page.
+"""Hints of a JSON answer about its list: the total and the next page.
 
 Web APIs write both beside the records, under a few usual names; some give a token for
-the next page, or only say that there is one. They show when somebody forgot to say in
-the settings that there are more pages.
+the next page, or only a flag that there is one. Hints reveal pages that the settings do
+not configure.
 """
 
 import re
@@ -25,7 +25,7 @@ PARTS = (
     "", "meta", "links", "_links", "pagination", "paging", "page", "response", "hits",
     "metadata", "pageInfo", "page_info", "response_metadata",
 )  # fmt: skip
-# A token in the answer, and the parameter in which its API wants it back.
+# A token in the answer, and the parameter that takes it in the next request.
 TOKENS = {
     "nextPageToken": "pageToken", "next_page_token": "page_token",
     "next_cursor": "cursor", "nextCursor": "cursor", "next_token": "next_token",
@@ -35,26 +35,25 @@ TOKENS = {
     "endCursor": "after", "end_cursor": "after", "cursor": "cursor", "after": "after",
     "next": "cursor",
 }  # fmt: skip
-_LAST_HAS_THEM = {"endCursor", "end_cursor", "cursor", "after"}  # so they promise none
+_LAST_HAS_THEM = {"endCursor", "end_cursor", "cursor", "after"}  # not a sign of more
 FLAGS = (
     "has_more", "hasMore", "has_next", "hasNext", "hasNextPage", "has_next_page",
     "is_truncated", "isTruncated", "truncated", "exceededTransferLimit",
 )  # fmt: skip
 _ENDS = ("last", "isLast", "is_last")  # flags that are false until the last page
-_PLAIN = re.compile(r"[\w@.\-\"]*(\[\*?\])?")  # a path that leaves no record out
+_PLAIN = re.compile(r"[\w@.\-\"]*(\[\*?\])?")  # a path that selects all records
 _BARE = re.compile(r"[A-Za-z_]\w*")
 
 
 class PageHints(NamedTuple):
-    """What an answer says of the list that it is a part of.
+    """The hints of an answer about its list.
 
     Attributes:
-        total: How many records the list has; None if it does not say.
-        next_at: The JMESPath at which the address of the next page stands; empty if
-            there is none.
+        total: The number of records in the list; None if it is not stated.
+        next_at: The JMESPath of the address of the next page; empty if there is none.
         next: That address, as written.
-        more_at: The JMESPath of a token for the next page, or of a flag that says
-            that there is one; empty if neither is there.
+        more_at: The JMESPath of a token for the next page, or of a flag that there is
+            one; empty if there is neither.
         parameter: The parameter that usually takes the token; empty for a flag.
 
     """
@@ -70,10 +69,10 @@ NO_HINTS = PageHints()
 
 
 def find_hints(document: object, records: str = "") -> PageHints:
-    """Return what a JSON answer says of its list.
+    """Return the hints of a JSON answer about its list.
 
-    ``records`` is the JMESPath of its records. If it picks some records only, the
-    number of all of them says nothing about those.
+    ``records`` is the JMESPath of its records. If it selects only some records, a total
+    is ignored, because it counts all of them.
 
     >>> hints = find_hints({"count": 400, "next": "/jobs?page=2", "results": [{}]})
     >>> hints.total, hints.next_at, hints.next
@@ -89,7 +88,7 @@ def find_hints(document: object, records: str = "") -> PageHints:
             link = member(part, name)
             if isinstance(link, str) and _is_address(link):
                 return PageHints(total, _path(place, name), link)
-    more = next(filter(None, (_more(*one) for one in inside)), ("", ""))
+    more = next(filter(None, (_more(*part) for part in inside)), ("", ""))
     return PageHints(total, more_at=more[0], parameter=more[1])
 
 
@@ -97,7 +96,7 @@ Part: TypeAlias = tuple[tuple[str, ...], Mapping[str, object]]  # where, and wha
 
 
 def _parts(document: object, records: str) -> list[Part]:
-    """Return the objects that may speak of the list: the root, and those around it."""
+    """Return the objects that may have hints: the root, and those around the list."""
     found: list[Part] = []
     names: list[str] = []
     inner = records.partition("[")[0].split(".")
@@ -117,7 +116,7 @@ def _parts(document: object, records: str) -> list[Part]:
 
 
 def _more(place: tuple[str, ...], part: Mapping[str, object]) -> tuple[str, str] | None:
-    """Return where an object says that the list goes on, and what takes the token."""
+    """Return where an object shows a next page, and the parameter for the token."""
     wiki = part.get("continue")  # in MediaWiki a token has its parameter's name
     inner = wiki if isinstance(wiki, Mapping) else {}
     if given := next((str(name) for name in inner if name != "continue"), ""):
@@ -148,7 +147,7 @@ def _count(value: object) -> int | None:
 
 
 def _is_address(link: str) -> bool:
-    """Say whether this can be an address; a cursor, or the number of a page, cannot."""
+    """Say whether this can be an address, rather than a cursor or a page number."""
     return link.startswith(("http://", "https://", "/", "?", "./"))
 
 

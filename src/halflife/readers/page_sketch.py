@@ -1,4 +1,4 @@
-"""What the page guard needs to know of a page's text."""
+"""Sketches of pages for the page guard."""
 
 import re
 from dataclasses import replace
@@ -8,9 +8,9 @@ from halflife.core.observation import Content, Observation
 from halflife.models.page_guard import LOGIN, Sketch
 from halflife.readers.text import fingerprint, is_html, to_text, visible
 
-LARGEST = 1 << 18  # bytes that are read; more would hold up the loop
+LARGEST = 1 << 18  # bytes that are read; more would block the loop
 LEAST_ECHO = 8  # characters; a shorter part of an address may be a word of the text
-OUT = "leads out of scope"  # the note of a page of a site that does begins so
+OUT = "leads out of scope"  # the start of the note of such a page of a site
 SHORT = 2000  # characters; a longer text is an article about errors, not an error
 _WORD = re.compile(r"\w+")
 _PASSWORD = re.compile(
@@ -20,7 +20,7 @@ _LOGIN_PATH = re.compile(
     r"/(?:[\w-]*log[-_]?in|sign[-_]?in|sso|saml|oauth2?|auth|cas)(?:[/.?#]|$)",
     re.IGNORECASE,
 )
-# Plain parts of a text in small letters: a pattern that is tried everywhere is slow.
+# Plain texts in lower case: a regular expression would be slow.
 _SIGNS = {
     "a maintenance page": (
         "maintenance", "be right back", "back soon", "back shortly", "back online",
@@ -45,7 +45,7 @@ _SIGNS = {
 
 
 def sketch(key: str, content: Content) -> Sketch:
-    """Return what matters of a copy to the guard."""
+    """Return the sketch of a copy."""
     body = content.body[:LARGEST]
     if not is_html(content.media_type, body):
         return Sketch(fingerprint(content.body), len(content.body))
@@ -56,7 +56,7 @@ def sketch(key: str, content: Content) -> Sketch:
 
 
 def sketch_of(look: Observation) -> Sketch:
-    """Return the same of an observation, as far as it tells."""
+    """Return the sketch of an observation, as far as it is known."""
     same = look.links.same if look.links is not None else ""
     leads = look.content is None and (bool(same) or look.note.startswith(OUT))
     place = same or look.note
@@ -67,7 +67,7 @@ def sketch_of(look: Observation) -> Sketch:
 
 
 def is_login(key: str, place: str) -> bool:
-    """Say whether a page led to the address of a login, and is none itself.
+    """Say whether a page redirected to the address of a login, and is not one itself.
 
     >>> is_login("https://a.org/x", "redirected to https://a.org/login?next=/x")
     True
@@ -80,8 +80,8 @@ def is_login(key: str, place: str) -> bool:
 def _words(key: str, text: str) -> list[str]:
     """Return the words of a text that are the same at each request.
 
-    What holds a digit, or repeats the page's address, may differ from one page and one
-    request to the next: times, request ids, the address that was not found.
+    Words with a digit and repetitions of the page's address are left out, because they
+    may differ between pages and requests: times, request ids, the missing address.
     """
     for echo in _echoes(key):
         text = text.replace(echo, " ")
@@ -104,6 +104,6 @@ def _sign(body: bytes, text: str) -> str:
         return LOGIN
     if len(text) > SHORT:
         return ""
-    said = f" {text.lower()} "
-    found = (name for name, parts in _SIGNS.items() if any(p in said for p in parts))
+    plain = f" {text.lower()} "
+    found = (name for name, parts in _SIGNS.items() if any(p in plain for p in parts))
     return next(found, "")

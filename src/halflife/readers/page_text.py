@@ -1,4 +1,4 @@
-"""How a page is read: what of it matters, under which rules, without known noise."""
+"""Read the text of a page that counts, under rules, without known noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ from halflife.readers.part_rules import PartRules
 from halflife.readers.text import digest, fingerprint, is_html, media_type, to_text
 from halflife.readers.text_blocks import Block, joined, read_blocks
 
-PDF_SECONDS = 20.0  # of CPU that the text of a PDF may take: 200 pages or so
+PDF_SECONDS = 20.0  # of CPU for the text of a PDF: about 200 pages
 _SPACE = b" \t\n\r\f\v"
 _TEXTS = frozenset({"application/json", "application/xml", "application/javascript"})
 
 
 @dataclass(frozen=True, slots=True)
 class PageReading:
-    """What of a page matters.
+    """How a page is read.
 
     Attributes:
         mode: The ``visible`` text, the ``main`` content, or ``raw``, every byte.
-        rules: Which parts of it count.
+        rules: The rules for the parts that count.
 
     """
 
@@ -33,7 +33,7 @@ class PageReading:
 
     @property
     def name(self) -> str:
-        """A short name: pages read under the same name can be compared."""
+        """A short name; digests under the same name can be compared."""
         pdf = "pdf" if self.mode != "raw" and reads_pdf() else ""
         return " ".join(f"{self.mode} {self.rules.fingerprint} {pdf}".split())
 
@@ -47,9 +47,9 @@ class PageReading:
         return bool(self.rules) and (named.startswith("text/") or named in _TEXTS)
 
     def blocks(self, content: Content) -> list[Block]:
-        """Return the text that matters, in blocks.
+        """Return the text that counts, in blocks.
 
-        Raise ``SourceError`` if it takes more time or memory than any page should.
+        Raise ``SourceError`` if that exceeds the limits of time or memory.
         """
         if is_pdf(content):
             return self.rules.edit(_pdf_blocks(content))
@@ -65,21 +65,21 @@ class PageReading:
         return self.rules.edit(read_blocks(page))
 
     def digest(self, content: Content, raw: str, masks: Sequence[Mask] = ()) -> str:
-        """Return the fingerprint of what matters; ``raw`` is that of every byte."""
+        """Return the fingerprint of the text that counts; ``raw`` is of all bytes."""
         if not self.has_text(content):
             return raw
         if not (self.rules or masks or is_pdf(content)):
             return digest(self.mode, content.media_type, content.body, raw)
         blocks = self.blocks(content)
         if not blocks and is_pdf(content):
-            return raw  # a scan, or a file that cannot be read: every byte counts
+            return raw  # a scan, or an unreadable file: every byte counts
         text = joined(hide(blocks, masks))
         return fingerprint(text.encode("utf-8", "replace").translate(None, _SPACE))
 
 
 @cache
 def reads_pdf() -> bool:
-    """Say whether the text of PDF files can be read: an extra is installed."""
+    """Say whether the extra for the text of PDF files is installed."""
     return find_spec("pypdf") is not None
 
 

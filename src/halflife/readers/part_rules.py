@@ -1,9 +1,9 @@
-"""Which parts of a page count: rules that somebody wrote in the settings.
+"""Rules of the settings that select the parts of a page that count.
 
 A rule is a CSS selector (``main article``), an XPath (``xpath://div[@id="x"]``) or a
-regular expression over the lines of the text (``re:^Updated .*``). Expressions are run
-in the worker that parses pages, within its limits of time and memory: one that takes
-too long makes the reading of that page fail and holds up nothing else.
+regular expression over the lines of the text (``re:^Updated .*``). Expressions run in
+the worker that parses pages, within its limits of time and memory: one that takes too
+long makes the reading of that page fail, and delays nothing else.
 """
 
 import re
@@ -37,7 +37,7 @@ def parse_rule(rule: str) -> Part:
 
 
 def check_rule(rule: str) -> None:
-    """Raise ``ConfigError`` unless this is a rule that can be followed."""
+    """Raise ``ConfigError`` unless this is a valid rule."""
     language, expression = parse_rule(rule)
     if not expression.strip() or len(rule) > LONGEST:
         raise ConfigError(f"a rule must have 1 to {LONGEST} characters")
@@ -71,8 +71,8 @@ def _check_pattern(expression: str) -> None:
             warnings.simplefilter("ignore")
             re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
-        said = _one_line(error)
-        raise ConfigError(f"{expression!r} is no regular expression: {said}") from None
+        why = _one_line(error)
+        raise ConfigError(f"{expression!r} is no regular expression: {why}") from None
 
 
 def _one_line(error: Exception) -> str:
@@ -81,11 +81,11 @@ def _one_line(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PartRules:
-    """Which parts of a page count.
+    """The rules for the parts of a page that count.
 
     Attributes:
-        only: Rules for the parts that count; all do if there are none.
-        ignore: Rules for the parts that do not.
+        only: Rules for the parts that count; without any, all do.
+        ignore: Rules for the parts that do not count.
 
     """
 
@@ -107,13 +107,13 @@ class PartRules:
         """A short name of the rules; empty if there are none."""
         if not self:
             return ""
-        said = repr((self.only, self.ignore)).encode()
-        return blake2b(said, digest_size=8).hexdigest()
+        text = repr((self.only, self.ignore)).encode()
+        return blake2b(text, digest_size=8).hexdigest()
 
     def cut(self, page: str) -> str:
-        """Return the HTML of the parts of a page that selectors leave.
+        """Return the HTML of the parts of a page that selectors keep.
 
-        Raise ``SourceError`` if that takes more time or memory than any page should.
+        Raise ``SourceError`` if that exceeds the limits of time or memory.
         """
         only = [part for part in self.only if part[0] != "re"]
         ignore = [part for part in self.ignore if part[0] != "re"]
@@ -124,9 +124,9 @@ class PartRules:
         return str(trees.ask("parts", page, only, ignore, small=small))
 
     def edit(self, blocks: list[Block]) -> list[Block]:
-        """Return blocks of text as regular expressions leave them.
+        """Return blocks of text as edited by the regular expressions.
 
-        Raise ``SourceError`` if that takes more time than any page should.
+        Raise ``SourceError`` if that exceeds the limit of time.
         """
         only = [pattern for language, pattern in self.only if language == "re"]
         ignore = [pattern for language, pattern in self.ignore if language == "re"]

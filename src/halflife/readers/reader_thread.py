@@ -1,8 +1,8 @@
-"""Reading in a thread that can be told to stop.
+"""Reading in a thread that can be stopped.
 
 ``asyncio.to_thread`` leaves its thread running when the caller is cancelled, and a
-program cannot end before its threads have. A reader that may take long calls
-``checkpoint`` now and then, and says with ``stoppable`` how a wait is broken off.
+program cannot end before its threads. A slow reader calls ``checkpoint`` regularly, and
+sets with ``stoppable`` how a wait is ended.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ _JOB: ContextVar[_Job | None] = ContextVar("reader_thread", default=None)
 async def in_thread(
     function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Return what a function returns that runs in a thread; cancelling stops it."""
+    """Return the result of a function in a thread; cancelling stops it."""
     job = _Job()
     before = _JOB.set(job)
     try:
@@ -66,15 +66,15 @@ async def in_thread(
 
 
 def checkpoint() -> None:
-    """Raise ``SourceError`` if nobody waits for the result any more."""
+    """Raise ``SourceError`` if the caller was cancelled."""
     job = _JOB.get()
     if job is not None and job.cancelled:
-        raise SourceError("reading was broken off")
+        raise SourceError("reading was cancelled")
 
 
 @contextmanager
 def stoppable(stop: Callable[[], None]) -> Iterator[None]:
-    """Let ``stop`` be called, from another thread, if the result is not wanted."""
+    """Call ``stop``, from another thread, if the caller is cancelled."""
     job = _JOB.get()
     if job is None:
         yield

@@ -1,8 +1,8 @@
-"""Records from what a source answers: JSON, JSON Lines, CSV, HTML or a feed.
+"""Read records from answers in JSON, JSON Lines, CSV, HTML or a feed.
 
-A reader is told where the records are and what their key is. What cannot be read
-as a whole raises ``SourceError``; a single record that cannot is put aside with
-a reason, and the rest stands.
+The settings of a reader locate the records and their key. An answer that cannot be read
+raises ``SourceError``; a single record that cannot be read is refused with a reason,
+and the others are kept.
 """
 
 import csv
@@ -30,18 +30,18 @@ FORMATS = ("json", "jsonl", "csv", "html", "feed")
 MOST = 200_000  # records of one listing
 LONGEST_KEY = 1000  # characters
 LARGEST = 1 << 16  # characters of a record's attributes
-NAMED = 5  # reasons that are told in full
-UNREADABLE = "its answer cannot be read as the settings say"  # a complaint of readers
+NAMED = 5  # reasons that are kept
+UNREADABLE = "its answer cannot be read as the settings say"  # an error text of readers
 _SUFFIX = {"ndjson": "jsonl", "htm": "html", "tsv": "csv", "geojson": "json"}
 _ODD = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SEPARATORS = ",;\t|"
 
-Find: TypeAlias = Callable[[str], Any]  # what an expression finds in a record
-Found: TypeAlias = tuple[str, Attributes | None, Find]  # where, all of it, a part
+Find: TypeAlias = Callable[[str], Any]  # returns the value of an expression in a record
+Found: TypeAlias = tuple[str, Attributes | None, Find]  # the place, the record, a part
 
 
 class ErrorAnswer(SourceError):  # noqa: N818  (as its base)
-    """An answer that holds no records and says why."""
+    """An answer that reports an error instead of records."""
 
 
 @dataclass(slots=True)
@@ -49,16 +49,16 @@ class RecordPage:
     """The records of one answer.
 
     Attributes:
-        records: What was read, by key.
-        duplicates: Records whose key came before; the first is kept.
+        records: The usable records, by key.
+        duplicates: Records with a key that was read before; the first is kept.
         refused: Records that could not be used.
         keyless: Those of them that have no key.
         reasons: Why, for the first few.
-        next: Where the answer says it goes on, as written; empty if it ends here.
+        next: The address of the next page, as written; empty if there is none.
         kind: The format in which it was read.
         broken: Lines that could not be read at all, so that a record may be missing.
-        hints: What the answer says of the list that it is a part of.
-        found: What each of the ``wanted`` expressions finds in the whole answer.
+        hints: The hints of the answer about its list.
+        found: The value of each of the ``wanted`` expressions in the whole answer.
 
     """
 
@@ -79,38 +79,38 @@ class RecordPage:
         return len(self.records) + self.refused + self.duplicates
 
     def refuse(self, where: str, why: str) -> None:
-        """Put a record aside."""
+        """Refuse a record."""
         self.refused += 1
         if len(self.reasons) < NAMED:
             self.reasons.append(f"{where}: {why}")
 
     def note(self) -> str:
-        """Say what was put aside; empty if nothing was."""
-        said = [f"{self.duplicates} duplicate keys"] if self.duplicates else []
+        """Return a line about duplicates and refused records; empty if none."""
+        parts = [f"{self.duplicates} duplicate keys"] if self.duplicates else []
         if self.refused:
-            said.append(f"{self.refused} bad records ({self.reasons[0]})")
-        return ", ".join(said)
+            parts.append(f"{self.refused} bad records ({self.reasons[0]})")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
 class RecordReader:
-    """Where the records of an answer are, and what they hold.
+    """Locates and reads the records of an answer.
 
-    JMESPath says it for JSON and JSON Lines, CSS selectors for HTML: ``a@href`` is
-    an attribute of the first such element, ``@id`` one of the record itself,
-    ``h2`` the text. Columns of CSV go by their names.
+    Expressions are JMESPath for JSON and JSON Lines, CSS selectors for HTML
+    (``a@href`` is an attribute of the first such element, ``@id`` one of the record
+    itself, ``h2`` the text), and names of columns for CSV.
 
     Attributes:
-        key: What names an object: one of ``fields``, or an expression. Records
-            that are members of a JSON object are named by it if this is empty.
-        format: ``json``, ``jsonl``, ``csv``, ``html`` or ``feed``; told from the
-            answer if empty, which never takes anything for a feed.
-        records: Where the records are. In JSON: by default the list itself, the
+        key: The key of a record: one of ``fields``, or an expression. If it is empty,
+            records that are members of a JSON object have the member's name as key.
+        format: ``json``, ``jsonl``, ``csv``, ``html`` or ``feed``; detected from the
+            answer if empty, except for feeds.
+        records: The place of the records. In JSON: by default the list itself, the
             only list of objects in it, or the members of an object.
-        fields: The attributes to keep and where they are; by default all.
-        next: Where the address of the next page is.
-        wanted: What else is looked up in the whole answer.
-        errors: Where a JSON answer says what went wrong, though its status does not.
+        fields: The attributes to keep, with their expressions; by default all.
+        next: The place of the address of the next page.
+        wanted: Further expressions for the whole answer.
+        errors: The place of errors in a JSON answer with a good status.
 
     """
 
@@ -135,7 +135,7 @@ class RecordReader:
     def read(self, body: bytes, content_type: str = "", name: str = "") -> RecordPage:
         """Return the records of an answer; raise ``SourceError`` if it is broken.
 
-        ``name`` is the file's or page's name, whose ending may tell the format.
+        ``name`` is the file's or page's name, whose ending may show the format.
         """
         kind = self.format or _format(content_type, name, body)
         page = RecordPage(kind=kind)
@@ -156,7 +156,7 @@ class RecordReader:
         return page
 
     def read_objects(self, records: Iterable[object]) -> RecordPage:
-        """Return records that were read already; ``SourceError`` if none is usable."""
+        """Return the page of parsed records; raise ``SourceError`` if all are bad."""
         page = RecordPage()
         numbered = ((f"record {i}", record) for i, record in enumerate(records, 1))
         for where, given, find in self._objects(numbered):
@@ -199,7 +199,7 @@ class RecordReader:
         page.hints = find_hints(document, self.records)
         if self.next:
             page.next = str(compiled(self.next).search(document) or "")
-        page.found = {one: compiled(one).search(document) for one in self.wanted}
+        page.found = {w: compiled(w).search(document) for w in self.wanted}
         expression = self.records
         found = compiled(expression).search(document) if expression else document
         if expression and found is None:
@@ -230,7 +230,7 @@ class RecordReader:
 
     def _search(self, record: object, expression: str) -> object:
         if isinstance(record, dict) and expression in record:
-            return record[expression]  # a name with dots or dashes is a name too
+            return record[expression]  # a name may contain dots or dashes
         return compiled(expression).search(record)
 
     def _csv(self, text: str, page: RecordPage) -> Iterator[Found]:
@@ -255,14 +255,14 @@ class RecordReader:
     def _html(self, text: str, page: RecordPage) -> Iterator[Found]:
         if not (self.records and self._key):
             raise SourceError("it is HTML; say where its records and their keys are")
-        if not self.format:  # else they were checked when the settings were read
+        if not self.format:  # else they were checked with the settings
             self._check_html()
         wanted = tuple({self._key, *(self.fields.values() or ("",))})
         queries = [MarkupQuery(self.records, wanted, MOST + 1, LARGEST + 1)]
-        queries += [first(one) for one in self.wanted]
+        queries += [first(selector) for selector in self.wanted]
         queries += [first(self.next, default="href")] if self.next else []
         rows, *after = select(text, queries)
-        found = [(only(one) or "").strip() for one in after]
+        found = [(only(values) or "").strip() for values in after]
         page.next = found[-1] if self.next else ""
         page.found = dict(zip(self.wanted, found, strict=False))
         for i, row in enumerate(rows, 1):
@@ -272,7 +272,7 @@ class RecordReader:
     def _take(
         self, page: RecordPage, where: str, given: Attributes | None, find: Find
     ) -> None:
-        """Add a record to the page, or put it aside."""
+        """Add a record to the page, or refuse it."""
         if given is None:
             page.refuse(where, "it is not an object")
             return
@@ -298,7 +298,7 @@ def _check_errors(found: object) -> None:
 
 
 def error_text(found: object) -> str:
-    """Return what an error of an API says, in one line.
+    """Return the text of an API's error, in one line.
 
     >>> error_text([{"message": "no such field", "path": ["jobs"]}])
     'no such field'
@@ -315,12 +315,12 @@ def error_text(found: object) -> str:
 
 
 def _or_name(find: Find, name: str, expression: str) -> object:
-    """Return what an expression finds in a member; its name, if nothing is asked."""
+    """Return the value of an expression in a member; without one, the member's name."""
     return find(expression) if expression else name
 
 
 def _format(content_type: str, name: str, body: bytes) -> str:
-    """Return the format of an answer, by its type, its name or its looks."""
+    """Return the format of an answer, by its type, its name or its first bytes."""
     for kind in ("jsonl", "ndjson", "json", "csv", "html"):
         if kind in content_type.partition(";")[0].lower():
             return _SUFFIX.get(kind, kind)
@@ -346,7 +346,7 @@ def _lines(text: str, page: RecordPage) -> Iterator[tuple[str, Any]]:
 
 
 def _only_list(document: object, *, named: bool) -> object:
-    """Return the records of a document, where nobody said where they are."""
+    """Return the records of a document without a configured place."""
     if not isinstance(document, dict):
         return document
     if named and document and all(isinstance(v, dict) for v in document.values()):
@@ -365,7 +365,7 @@ def _key_text(value: object) -> str:
 
 
 def _scalar(value: object) -> Scalar:
-    """Return a value that can be kept: what has parts becomes its JSON text."""
+    """Return a value that can be stored: lists and objects become JSON text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -376,12 +376,12 @@ def _scalar(value: object) -> Scalar:
 
 
 def _writable(text: str) -> str:
-    """Return text that can be written down: JSON may hold halves of characters."""
+    """Return text that can be encoded: JSON may hold half a surrogate pair."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _unlike(kind: str, body: bytes, error: Exception) -> str:
-    """Say that an answer is not in the format that was expected, and what it is."""
+    """Return the error for an answer that is not in the expected format."""
     start = body[:256].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if kind != "html" and start.startswith((b"<!doctype html", b"<html")):
         return f"it answered HTML where {kind} was expected"

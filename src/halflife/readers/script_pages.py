@@ -1,17 +1,17 @@
-"""Pages that show nothing without JavaScript."""
+"""Detect pages that show nothing without JavaScript."""
 
 from itertools import islice
 
 from halflife.readers.text import MARKUP, is_html, to_text
 
-LARGEST = 1 << 18  # bytes that are looked at; a page with more has text
+LARGEST = 1 << 18  # bytes; a larger page is taken to have text
 LEAST = 40  # characters of text without which a page shows nothing
 MOST_TAGS = 20_000  # after which a page is taken to have text
 _TITLES = ("</title", "</TITLE", "</Title")
 
 
 def needs_script(content_type: str, body: bytes) -> bool:
-    """Say whether a page has scripts, and without them hardly any text.
+    """Say whether a page has scripts, and hardly any text without them.
 
     >>> needs_script("text/html", b"<title>A</title><div id=x></div><script src=a>")
     True

@@ -1,4 +1,4 @@
-"""What of a page matters, and its fingerprint."""
+"""The text of a page, and its fingerprint."""
 
 import re
 from hashlib import blake2b
@@ -16,14 +16,14 @@ _INLINE = re.compile(
     r"|s|samp|small|span|strong|sub|sup|time|tt|u|var|wbr)\b|<!--",
     re.IGNORECASE,
 )
-_BREAK = "\0"  # no page has it as text: a browser shows U+FFFD in its place
+_BREAK = "\0"  # never in the text of a page: a browser shows U+FFFD in its place
 _NO_TEXT = ("audio/", "font/", "image/", "video/", "application/pdf", "application/zip")
-_SAMPLE = 4096  # bytes in which a zero says that this is no text
+_SAMPLE = 4096  # bytes in which a zero shows that this is not text
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, where zeros are usual
 _SPACE = b" \t\n\r\f\v"
-# A parser that builds a tree takes a time that grows with the square of the depth
-# of a page, or of the attributes of a tag: 700 kB can hold it up for half a minute.
-# Text needs no tree, and this pattern never looks at a character twice.
+# The time of a parser that builds a tree grows with the square of the depth of a page,
+# or of the attributes of a tag: 700 kB can take half a minute. Text needs no tree, and
+# this pattern reads each character once.
 _REST = r"""[^>=]*+(?:=(?:\s*+(?:"[^"]*+"|'[^']*+'))?+[^>=]*+)*+>?"""  # of a tag
 MARKUP = re.compile(
     rf"""<(?:
@@ -38,7 +38,7 @@ MARKUP = re.compile(
 
 
 def fingerprint(data: bytes) -> str:
-    """Return a short digest under which content is compared: 16 bytes of BLAKE2b.
+    """Return a short digest by which content is compared: 16 bytes of BLAKE2b.
 
     >>> fingerprint(b"halflife")
     'fa20dc343b8e4440c731b36e2eb84c57'
@@ -47,7 +47,7 @@ def fingerprint(data: bytes) -> str:
 
 
 def media_type(content_type: str) -> str:
-    """Return the media type that a Content-Type header names, if it names one.
+    """Return the media type that a Content-Type header names; empty if none.
 
     >>> media_type("Text/HTML; charset=utf-8"), media_type("<b>")
     ('text/html', '')
@@ -57,7 +57,7 @@ def media_type(content_type: str) -> str:
 
 
 def is_html(content_type: str, body: bytes) -> bool:
-    """Say whether a body is a web page, by its type or, without one, its looks."""
+    """Say whether a body is a web page, by its type or else by its first bytes."""
     named = media_type(content_type)
     if named:
         return named in _HTML
@@ -68,17 +68,17 @@ def is_html(content_type: str, body: bytes) -> bool:
 def to_text(content_type: str, body: bytes) -> str:
     """Decode a page as browsers do: BOM, header, declaration, else UTF-8.
 
-    What cannot be decoded becomes U+FFFD; nothing is raised.
+    Bytes that cannot be decoded become U+FFFD; nothing is raised.
     """
     return decode(body, encoding_of(content_type, body))
 
 
 def visible(page: str) -> str:
-    """Return what a reader of the page sees: its title and text, no markup.
+    """Return the visible text of a page: its title and text, without markup.
 
-    Only what nobody sees is left out (scripts, styles, comments, templates,
-    fallbacks). Menus and footers stay: a page may consist of nothing else, and a
-    change that is overlooked is worse than one that does not matter.
+    Only invisible parts are left out (scripts, styles, comments, templates, fallbacks).
+    Menus and footers stay: a page may consist of nothing else, and a missed change is
+    worse than an unimportant one.
 
     >>> visible("<title>A</title><script>x</script><p>one <b>two</b></p><!-- c -->")
     'A one two'
@@ -87,7 +87,7 @@ def visible(page: str) -> str:
 
 
 def readable(content_type: str, body: bytes) -> str | None:
-    """Return what a person reads of a body, line by line; None if it is no text.
+    """Return the readable lines of a body; None if it is not text.
 
     >>> readable("text/html", b"<p>one <b>two</b></p><p>three").splitlines()
     ['one two', 'three']
@@ -114,11 +114,11 @@ def _is_binary(content_type: str, body: bytes) -> bool:
 
 
 _MODES = frozenset({"visible", "main", "raw"})
-_EXTRAS = ("trafilatura", "lxml_html_clean")  # what finds the main content
+_EXTRAS = ("trafilatura", "lxml_html_clean")  # modules that find the main content
 
 
 def check_mode(mode: str) -> None:
-    """Raise ``ConfigError`` unless this way to find what matters can be used."""
+    """Raise ``ConfigError`` unless this mode can be used."""
     if mode not in _MODES:
         raise ConfigError(f"text must be visible, main or raw, got {mode!r}")
     lacking = [name for name in _EXTRAS if mode == "main" and not find_spec(name)]
@@ -130,12 +130,12 @@ def check_mode(mode: str) -> None:
 
 
 def digest(mode: str, content_type: str, body: bytes, raw: str) -> str:
-    """Return the fingerprint of what matters in an answer.
+    """Return the fingerprint of the part of an answer that counts.
 
-    ``mode`` says what matters: the ``visible`` text, the ``main`` content, or the
-    ``raw`` bytes, whose fingerprint is given. White space never matters, and what
-    is not a web page is all bytes. Raise ``SourceError`` if the main content takes
-    more time or memory than any page should.
+    ``mode`` names that part: the ``visible`` text, the ``main`` content, or the ``raw``
+    bytes, whose fingerprint is given. White space does not count, and of other formats
+    than web pages all bytes count. Raise ``SourceError`` if extracting the main content
+    exceeds the limits of time or memory.
     """
     if mode == "raw" or not is_html(content_type, body):
         return raw

@@ -1,8 +1,8 @@
-"""The visible text of a page in blocks, each with its place among the elements.
+"""The visible text of a page in blocks, each with the path of its elements.
 
-No tree is built: a tag opens or closes an element, and what lies between two tags is a
-block. So a block's place is a guess where tags are left out, but the same guess at each
-fetch, and no page takes longer than one pass over its characters.
+No tree is built: a tag opens or closes an element, and the text between two tags is a
+block. So a block's path is a guess where tags are left out, but the same guess at each
+fetch, and the time is that of one pass over the characters.
 """
 
 import re
@@ -13,7 +13,7 @@ from halflife.readers.characters import unescape
 
 DEEPEST = 32  # elements above a block that are named
 LONGEST = 24  # characters of a name, an id or a class
-# As in ``text``: no character is looked at twice.
+# As in ``text``: each character is read once.
 _REST = r"""[^>=]*+(?:=(?:\s*+(?:"[^"]*+"|'[^']*+'))?+[^>=]*+)*+>?"""
 _PIECE = re.compile(
     rf"""<(?:
@@ -29,7 +29,7 @@ _NAMED = re.compile(
     r"""(?<![\w-])(id|class)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""",
     re.IGNORECASE,
 )
-_ATTRIBUTES = 2000  # characters of a tag in which its id and class are looked for
+_ATTRIBUTES = 2000  # characters of a tag in which its id and class are searched
 _DIGITS = re.compile(r"[0-9]+")
 _VOID = frozenset(
     {
@@ -37,7 +37,7 @@ _VOID = frozenset(
         "param", "source", "track", "wbr",
     }
 )  # fmt: skip
-# Words that markup only dresses are one block with the text around them.
+# Inline elements are in one block with the text around them.
 _INLINE = frozenset(
     {
         "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "dfn", "em", "font", "i",
@@ -45,16 +45,16 @@ _INLINE = frozenset(
         "u", "var", "wbr", "script", "style", "template", "noscript", "iframe",
     }
 )  # fmt: skip
-# An element of these ends the one before it of the same name.
+# Each of these elements ends the one before it of the same name.
 _SIBLINGS = frozenset({"p", "li", "dt", "dd", "tr", "td", "th", "option"})
 
 
 class Block(NamedTuple):
-    """Text that stands together.
+    """A block of text.
 
     Attributes:
-        path: The elements it lies in, from the outermost.
-        text: Its words, with single spaces between them.
+        path: The elements around it, from the outermost.
+        text: Its words, separated by single spaces.
 
     """
 
@@ -63,7 +63,7 @@ class Block(NamedTuple):
 
 
 def read_blocks(page: str) -> list[Block]:
-    """Return the blocks of a page's visible text, in their order.
+    """Return the blocks of a page's visible text, in order.
 
     >>> read_blocks("<div id=a><p>one <b>two</b></div><p class='x y'>three")
     [Block(path='div#a/p', text='one two'), Block(path='p.x', text='three')]
@@ -76,7 +76,7 @@ def read_blocks(page: str) -> list[Block]:
 
 
 def _pieces(page: str) -> Iterator[tuple[str, str]]:
-    """Return runs of text between tags that part blocks, with their paths."""
+    """Return runs of text between tags that separate blocks, with their paths."""
     stack: list[tuple[str, str]] = []  # the name of each open element, and its mark
     path, parts, at = "", [], 0
     for tag in _PIECE.finditer(page):
@@ -112,9 +112,9 @@ def _close(stack: list[tuple[str, str]], name: str) -> None:
 
 
 def _mark(rest: str) -> str:
-    """Return what tells an element from others: its id, or its first class.
+    """Return the mark of an element: its id, or its first class.
 
-    Digits are one digit: they often count something.
+    Runs of digits become one digit, because they often are counters.
     """
     found: dict[str, str] = {}
     for name, double, single, bare in _NAMED.findall(rest[:_ATTRIBUTES]):

@@ -1,8 +1,8 @@
-"""Times in a text: clocks, dates and ages ("2 hours ago"), and whether they go on.
+"""Times in a text: clocks, dates and ages ("2 hours ago"), and whether they advance.
 
-A page that says what time it is, or how old a comment is, shows another text at each
-fetch and was not edited. What tells such a time from one that somebody wrote is that it
-goes on as much as our own clock does, and of a date that it is today's.
+A page that shows the current time, or the age of a comment, has another text at each
+fetch although it was not edited. Such a time differs from one that an author wrote: it
+advances as much as our own clock, and a date is today's.
 """
 
 import re
@@ -10,7 +10,7 @@ from datetime import date
 from typing import NamedTuple
 
 TIME = "\x02"  # stands for any time in a pattern
-_SLOW = 120.0 / 86400.0  # days by which a clock may seem wrong
+_SLOW = 120.0 / 86400.0  # days by which a clock may differ
 _NEAR = 1.5  # days from the middle of a date to now, whatever the time zone
 _MONTHS = (
     "jan(?:uary|uar|vier)?|enero", "feb(?:ruary|ruar|rero)?|f[eé]vr(?:ier)?",
@@ -52,7 +52,7 @@ _AGE = (
 _NOW = frozenset({"just now", "moments ago", "moment ago", "a moment ago"})
 _NOW |= {"gerade eben"}
 _LAST_DAY = frozenset({"yesterday", "gestern", "ayer"})
-_ONE = re.compile(  # what follows the T of ISO 8601 is a clock, too
+_ONE = re.compile(  # the part after the T of ISO 8601 is a clock, too
     rf"(?:(?<![\w.])|(?<=\dT))(?:(?P<date>{_DATE})|(?P<clock>{_CLOCK})|(?P<age>{_AGE}))"
     rf"(?!\w)|(?P<iso>\d{{4}}-\d\d-\d\d)(?=T)",
     re.IGNORECASE | re.VERBOSE,
@@ -75,8 +75,8 @@ class TextTime(NamedTuple):
         start: Where it begins.
         end: Where it ends.
         kind: ``clock``, ``date`` or ``age``.
-        values: Of a clock the part of the day that has passed; of a date the days
-            since the epoch that it may mean; of an age the least and the most days.
+        values: For a clock, the part of the day that has passed; for a date, the days
+            since the epoch that it may mean; for an age, the least and the most days.
 
     """
 
@@ -97,13 +97,12 @@ def find_times(text: str) -> list[TextTime]:
     found = []
     for match in _ONE.finditer(text):
         kind = match.lastgroup or ""
-        said = match[kind]
+        written = match[kind]
         kind = "date" if kind == "iso" else kind
-        values = _READ[kind](said)
+        values = _READ[kind](written)
         if values:
-            found.append(
-                TextTime(match.start(), match.start() + len(said), kind, values)
-            )
+            end = match.start() + len(written)
+            found.append(TextTime(match.start(), end, kind, values))
     return found
 
 
@@ -152,16 +151,16 @@ def _read_age(text: str) -> tuple[float, ...]:
         return ()
     number = _NUMBERS.search(text)
     n, unit = int(number[0]) if number else 1, _DAYS[size.lastgroup or "d"]
-    return (n - 0.5) * unit, (n + 1.0) * unit  # rounded, or cut off
+    return (n - 0.5) * unit, (n + 1.0) * unit  # rounded or truncated
 
 
 _READ = {"clock": _read_clock, "date": _read_date, "age": _read_age}
 
 
 def goes_on(old: TextTime, new: TextTime, days: float, at: float) -> bool:
-    """Say whether a time moved on by so many days, and a date is that of now.
+    """Say whether a time advanced by so many days, or a date was the present one.
 
-    ``at`` is when the new one was seen, in days since the epoch.
+    ``at`` is when the new one was observed, in days since the epoch.
     """
     if old.kind != new.kind:
         return False
@@ -174,13 +173,13 @@ def goes_on(old: TextTime, new: TextTime, days: float, at: float) -> bool:
     return low + days <= most and high + days >= least
 
 
-def is_today(one: TextTime, at: float) -> bool:
-    """Say whether a date is that of a moment, wherever on earth."""
-    return one.kind == "date" and any(abs(v + 0.5 - at) <= _NEAR for v in one.values)
+def is_today(time: TextTime, at: float) -> bool:
+    """Say whether a date is that of a moment, in any time zone."""
+    return time.kind == "date" and any(abs(v + 0.5 - at) <= _NEAR for v in time.values)
 
 
 def time_pattern(old: str, new: str, days: float, at: float) -> str:
-    """Return two texts with ``TIME`` where a time went on; empty if more differs.
+    """Return two texts with ``TIME`` where a time advanced; empty if more differs.
 
     >>> one, two = "Today is 1 January 1970, 10:00", "Today is 2 January 1970, 11:00"
     >>> time_pattern(one, two, 25 / 24, 1.5).replace(TIME, "*")
@@ -210,7 +209,7 @@ def time_pattern(old: str, new: str, days: float, at: float) -> str:
 
 
 def fits_pattern(pattern: str, text: str) -> bool:
-    """Say whether a text is that of a pattern, with any times in it.
+    """Say whether a text matches a pattern, with any times in it.
 
     >>> fits_pattern(f"Now {TIME}.", "Now 10:15."), fits_pattern(f"Now {TIME}.", "Now.")
     (True, False)
@@ -218,7 +217,7 @@ def fits_pattern(pattern: str, text: str) -> bool:
     first, *rest = pattern.split(TIME)
     if not text.startswith(first):
         return False
-    ends, place = {one.start: one.end for one in find_times(text)}, len(first)
+    ends, place = {time.start: time.end for time in find_times(text)}, len(first)
     for piece in rest:
         end = ends.get(place, -1)
         if end < 0 or not text.startswith(piece, end):

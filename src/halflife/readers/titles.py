@@ -1,4 +1,4 @@
-"""What a page says it is about: the words of its title and headings."""
+"""The title of a page, and the terms of its title and headings."""
 
 import re
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from halflife.readers.characters import unescape
 
 MOST = 40  # terms of one page
-_START = 1 << 17  # characters of a page in which they are looked for
+_START = 1 << 17  # characters of a page in which they are searched
 _HEADING = re.compile(
     r"<(title|h[1-3])\b[^<>]{0,500}+>(.{0,400}?)</\1", re.IGNORECASE | re.DOTALL
 )
 _TAG = re.compile(r"<[^>]*+>?")
 _WORD = re.compile(r"[^\W\d_][\w'-]{2,39}")
-# Words that are in most titles and tell nothing of a page.
+# Stop words.
 _COMMON = frozenset(
     {
         "all", "and", "are", "but", "can", "for", "from", "has", "have", "home", "how",

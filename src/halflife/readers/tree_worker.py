@@ -1,10 +1,10 @@
-"""Parsers that build trees, and the process in which they may fail.
+"""Parsers that build trees, run in a process that may fail.
 
-A page of one megabyte can make such a parser run for half a minute or take six
-gigabytes, and no check of the page beforehand is safe. So it runs in a process of its
-own with limits of memory and CPU time that the system enforces. This file is that
-process: it is started as a script, imports nothing of halflife, reads requests from
-its standard input and writes answers back, as plain data.
+A page of one megabyte can make such a parser run for half a minute or use six
+gigabytes, and no check of the page beforehand is safe. So it runs in its own process
+with limits of memory and CPU time that the system enforces. This file is that process:
+it is started as a script, imports nothing of halflife, reads requests from its standard
+input and writes answers back, as plain data.
 
 Request:  the CPU time in milliseconds, the sizes of the two parts (three 4-byte
           numbers), then JSON ``[name, arguments]``, then the page in UTF-8.
@@ -26,15 +26,15 @@ from typing import Any, TypeAlias
 
 REQUEST = struct.Struct("!III")
 ANSWER = struct.Struct("!I")
-MEMORY = 1 << 30  # bytes of address space: a plain page of 16 MB takes 500 MB of it
-LARGE = 200 << 20  # bytes; a process that once held so much is replaced
-IDLE = 60.0  # seconds after which a process that nobody needs ends
+MEMORY = 1 << 30  # bytes of address space: a plain page of 16 MB uses 500 MB of it
+LARGE = 200 << 20  # bytes; a process that has used more is replaced
+IDLE = 60.0  # seconds after which an idle process ends
 MOST_TEXT = 32 << 20  # characters of an answer
 MOST_VALUES = 1000  # options of one choice
 MOST_FIELDS = 100  # of one form
 MOST_PDF_PAGES = 2000  # of a PDF that are read
 MOST_NODES = 20_000  # elements that may be records
-FEWEST = 3  # alike elements that make a list
+FEWEST = 3  # similar elements that make a list
 
 Row: TypeAlias = list[str | None]
 Query: TypeAlias = tuple[str, list[tuple[str, str]], int, int]
@@ -44,9 +44,9 @@ Part: TypeAlias = tuple[str, str]
 def select(page: str, queries: list[Query]) -> list[list[Row]]:
     """Return, for each query, a row for each element that it finds.
 
-    A query has a CSS selector, what is wanted of each element (a selector within it
-    or nothing for itself, and an attribute or nothing for its text), and how many
-    elements and how many characters of each are wanted at most.
+    A query has a CSS selector, the values of each element (a selector within it, empty
+    for itself, and an attribute, empty for its text), the most elements, and the most
+    characters of each value.
     """
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415  (one op needs it)
 
@@ -67,7 +67,6 @@ def select(page: str, queries: list[Query]) -> list[list[Row]]:
 
 
 def _value(node: Any, css: str, attribute: str, longest: int) -> str | None:  # noqa: ANN401
-    # Only what lies inside: a search may return the element itself.
     found = node.css_first(css) if css else node
     if found is None:
         return None
@@ -106,11 +105,11 @@ def _field(node: Any) -> dict[str, Any]:  # noqa: ANN401  (selectolax has no typ
 
 
 def parts(page: str, only: list[Part], ignore: list[Part]) -> str:
-    """Return those parts of a page that are wanted, as HTML.
+    """Return the selected parts of a page, as HTML.
 
     A part is given by its language, ``css`` or ``xpath``, and an expression in it.
-    What is ignored is cut out first. Without ``only`` the rest is wanted; else the
-    elements it finds, each once, in their order.
+    Elements to ignore are cut out first. Without ``only`` the rest is returned; else
+    the elements that it selects, each once, in order.
     """
     mark = f"data-{os.urandom(8).hex()}"  # a page cannot guess it
     page = _by_css(page, only, ignore, mark)
@@ -120,7 +119,7 @@ def parts(page: str, only: list[Part], ignore: list[Part]) -> str:
 
 
 def _by_css(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
-    """Return a page without what is ignored, and with marks on what is wanted."""
+    """Return a page without ignored elements, and with marks on selected ones."""
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
 
     tree, out = LexborHTMLParser(page), f"{mark}-out"
@@ -128,20 +127,20 @@ def _by_css(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
         for language, css in parts:
             for node in tree.css(css) if language == "css" else ():
                 node.attrs[name] = "1"
-    for node in _outermost(tree, out):  # what lies in another goes with it
+    for node in _outermost(tree, out):  # inner ones are removed with it
         node.decompose()
     return tree.html or ""
 
 
 def _outermost(tree: Any, mark: str) -> list[Any]:  # noqa: ANN401
-    """Return the marked elements that lie in no other; the rest loses its marks."""
+    """Return the outermost marked elements; the others lose their marks."""
     for node in tree.css(f"[{mark}] [{mark}]"):
         del node.attrs[mark]
     return list(tree.css(f"[{mark}]"))
 
 
 def _by_xpath(page: str, only: list[Part], ignore: list[Part], mark: str) -> str:
-    """Do the same for expressions of XPath; those that find no element do nothing."""
+    """Do the same as ``_by_css`` for expressions of XPath."""
     from lxml import etree, html  # noqa: PLC0415  (an extra)
 
     if not page.strip():
@@ -156,11 +155,11 @@ def _by_xpath(page: str, only: list[Part], ignore: list[Part], mark: str) -> str
 
 
 def _elements(tree: Any, parts: list[Part]) -> list[Any]:  # noqa: ANN401
-    """Return the elements that expressions of XPath find; a number is none."""
+    """Return the elements that expressions of XPath find, without other results."""
     found: list[Any] = []
     for language, path in parts:
-        some = tree.xpath(path) if language == "xpath" else ()
-        found += some if isinstance(some, list) else ()
+        result = tree.xpath(path) if language == "xpath" else ()
+        found += result if isinstance(result, list) else ()
     return [node for node in found if hasattr(node, "drop_tree")]
 
 
@@ -173,10 +172,10 @@ def _marked(page: str, mark: str) -> str:
 
 
 def edit(page: str, only: list[str], ignore: list[str]) -> list[str]:
-    """Return the lines of a text as regular expressions leave them.
+    """Return the lines of a text, edited by regular expressions.
 
-    What an expression of ``ignore`` matches is cut out. With ``only``, of each line
-    the parts stay that one of these matches.
+    Matches of ``ignore`` are cut out. With ``only``, each line keeps only the matches
+    of these expressions.
     """
     cut = [re.compile(pattern) for pattern in ignore]
     wanted = [re.compile(pattern) for pattern in only]
@@ -186,7 +185,7 @@ def edit(page: str, only: list[str], ignore: list[str]) -> list[str]:
         for pattern in cut:
             line = pattern.sub("", line)
         if wanted:
-            line = " ".join(m[0] for one in wanted for m in one.finditer(line))
+            line = " ".join(m[0] for regex in wanted for m in regex.finditer(line))
         lines.append(line)
     return lines
 
@@ -194,14 +193,14 @@ def edit(page: str, only: list[str], ignore: list[str]) -> list[str]:
 def pdf_text(page: str) -> str | None:
     """Return the text of a PDF, page by page; None if it cannot be read.
 
-    The file comes as characters, one for each byte.
+    The file is given as characters, one for each byte.
     """
     from io import BytesIO  # noqa: PLC0415
     from logging import CRITICAL, getLogger  # noqa: PLC0415
 
     from pypdf import PdfReader  # noqa: PLC0415  (an extra)
 
-    getLogger("pypdf").setLevel(CRITICAL)  # it complains of odd files; nobody listens
+    getLogger("pypdf").setLevel(CRITICAL)  # its warnings about odd files are not used
     try:
         reader = PdfReader(BytesIO(page.encode("latin-1")))
         pages = range(min(len(reader.pages), MOST_PDF_PAGES))
@@ -214,10 +213,10 @@ def pdf_text(page: str) -> str | None:
 
 
 def repeated(page: str) -> list[dict[str, Any]]:
-    """Return elements that stand side by side, alike and each with a link.
+    """Return groups of similar sibling elements, each with a link.
 
-    The likeliest list of records first: how they are selected, how many there are,
-    and the address of a next page if the page has one.
+    The likeliest list of records comes first. A group has its selector, its size, and
+    the selector of the link to the next page, if there is one.
     """
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
 
@@ -237,12 +236,12 @@ def repeated(page: str) -> list[dict[str, Any]]:
                 "records": selector, "size": len(nodes), "links": len(links),
                 "text": size, "next": following,
             })  # fmt: skip
-    found.sort(key=lambda one: -one["links"] * min(one["text"], 200.0))
+    found.sort(key=lambda group: -group["links"] * min(group["text"], 200.0))
     return found[:FEWEST]
 
 
 def _named(node: Any) -> str:  # noqa: ANN401  (selectolax has no types)
-    """Return a selector for an element and those like it."""
+    """Return a selector for an element and similar ones."""
     given = node.attributes
     for mark, name in (("#", "id"), (".", "class")):
         word = (given.get(name) or "").split()[:1]
@@ -288,13 +287,13 @@ def perform(request: bytes, page: bytes) -> dict[str, Any]:
         return {"error": "it takes too much memory to be read"}
     except RecursionError:
         return {"error": "it is nested too deeply to be read"}
-    except Exception as error:  # noqa: BLE001  (whatever a page did to a parser)
-        why = type(error).__name__  # of selectolax: when it gets no more memory
+    except Exception as error:  # noqa: BLE001  (a parser may raise anything)
+        why = type(error).__name__  # selectolax raises its own when out of memory
         return {"error": f"its reader failed, perhaps for lack of memory ({why})"}
 
 
 def serve(channel: socket.socket) -> None:
-    """Answer requests until nobody sends any."""
+    """Answer requests until the channel is closed or idle."""
     while polling.select([channel], [], [], IDLE)[0]:
         head = _exactly(channel, REQUEST.size)
         if len(head) < REQUEST.size:
@@ -315,10 +314,10 @@ def serve(channel: socket.socket) -> None:
 
 
 def _watch(channel: socket.socket, *, on: bool) -> None:
-    """Let the system end us, whatever we do, when who asked us is gone.
+    """Let the system end this process when the process that started it is gone.
 
-    While we read a page nothing else is sent to us, so that the only news the other
-    end can have is that it was closed: that raises SIGIO, which ends a process.
+    While a page is read nothing else is sent, so the only event of the channel can be
+    its closing: that raises SIGIO, which ends the process.
     """
     flags = fcntl.fcntl(channel, fcntl.F_GETFL)
     asynchronous = flags | os.O_ASYNC if on else flags & ~os.O_ASYNC
@@ -328,7 +327,7 @@ def _watch(channel: socket.socket, *, on: bool) -> None:
 
 
 def _exactly(channel: socket.socket, size: int) -> bytes:
-    """Return so many bytes; fewer if there are no more."""
+    """Return this many bytes; fewer if the channel is closed."""
     parts = []
     while size:
         part = channel.recv(min(size, 1 << 20))
@@ -344,7 +343,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     with socket.socket(fileno=os.dup(0)) as channel:

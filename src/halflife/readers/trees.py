@@ -1,9 +1,9 @@
-"""What takes a parser that builds a tree: done in a worker process, within limits.
+"""Operations that need a parse tree: run in a worker process, within limits.
 
 A worker starts when the first page needs one, serves many pages, and is killed when a
-page takes longer than it may. Tiny pages are read here: at ``SMALL`` characters the
-worst page known (200 open formatting elements that each paragraph opens again) takes
-30 ms and 12 MB.
+page exceeds its time. Tiny pages are parsed in this process: at ``SMALL`` characters
+the worst page known (200 open formatting elements that each paragraph opens again)
+takes 30 ms and 12 MB.
 """
 
 import atexit
@@ -25,13 +25,13 @@ SMALL = 2048  # characters
 SECONDS = 1.5  # of CPU that any page may take
 PER_MEGABYTE = 1.0  # further seconds
 PATIENCE = 30.0  # seconds that a busy machine may delay an answer
-MOST_WORKERS = 2  # one page that takes long must not hold up the others
-_WAIT = 0.1  # seconds between two looks at whether we are still wanted
+MOST_WORKERS = 2  # one slow page must not delay the others
+_WAIT = 0.1  # seconds between two checks whether the reading was cancelled
 _SCRIPT = Path(tree_worker.__file__)
 
 
 class _Ended(Exception):  # noqa: N818  (caught below, never shown)
-    """The worker has gone, for no fault of the page."""
+    """The worker has ended, and the page is not the cause."""
 
 
 def ask(
@@ -41,10 +41,10 @@ def ask(
     small: int = SMALL,
     seconds: float = SECONDS,
 ) -> Any:  # noqa: ANN401
-    """Return what an operation of ``tree_worker`` finds; ``SourceError`` if it cannot.
+    """Return the result of an operation of ``tree_worker``.
 
-    It cannot if the page takes more memory or CPU time than any page should, which is
-    ``seconds`` and some more for each megabyte.
+    Raise ``SourceError`` if it fails, or exceeds the limits of memory and CPU time:
+    ``seconds``, and ``PER_MEGABYTE`` more for each megabyte.
     """
     if len(page) <= small:
         request = json.dumps([operation, arguments]).encode()
@@ -106,7 +106,7 @@ class _Worker:
         return {"error": why}
 
     def _died(self, seconds: float) -> dict[str, Any]:
-        """Return why there is no answer; raise ``_Ended`` if no page is to blame."""
+        """Return why there is no answer; raise ``_Ended`` if the page is no cause."""
         self.close(PATIENCE)
         checkpoint()
         code = self._process.returncode
@@ -117,7 +117,7 @@ class _Worker:
         return {"error": "it takes too much memory to be read, or broke its reader"}
 
     def close(self, patience: float = 0.0) -> None:
-        """End the process; one that is ending anyway may have some time."""
+        """End the process, after ``patience`` seconds if it does not end by itself."""
         self._socket.close()
         try:
             self._process.wait(patience)
@@ -144,21 +144,21 @@ class _Pool:
         try:
             for _ in range(3):
                 try:
-                    return self._asked(request, page, seconds)
-                except _Ended:  # it was idle for too long just then
+                    return self._ask_one(request, page, seconds)
+                except _Ended:  # it ended just now, after being idle
                     continue
             raise SourceError("its reader could not be started")
         finally:
             self._room.release()
 
-    def _asked(self, request: bytes, page: bytes, seconds: float) -> dict[str, Any]:
+    def _ask_one(self, request: bytes, page: bytes, seconds: float) -> dict[str, Any]:
         worker = self._take()
         try:
             return worker.ask(request, page, seconds)
         finally:
             if worker.alive:
                 self._idle.append(worker)
-            else:  # it ends by itself after a page that took much memory
+            else:  # it ends by itself after a page that needed much memory
                 worker.close()
 
     def _take(self) -> _Worker:

@@ -1,8 +1,8 @@
-"""Errors in XML that can be mended without a guess at its structure.
+"""Repair errors in XML that do not affect its structure.
 
-A stray ``&`` or ``<`` becomes the character it was meant to be, an entity of HTML its
-character. What cannot be known (a byte that is no character, an entity that nobody
-defined) becomes U+FFFD. Comments, processing instructions and CDATA stay as they are.
+A stray ``&`` or ``<`` is escaped, an entity of HTML becomes its character. An invalid
+byte or an undefined entity becomes U+FFFD. Comments, processing instructions and CDATA
+stay as they are.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from html.entities import html5
 
 UNKNOWN = "\ufffd"
-_HELD_BACK = 64  # characters at the end of a piece that may begin something
+_HELD_BACK = 64  # characters at the end of a piece that may be the start of a mark
 _MARKS = re.compile(
     r"""(?x)
       (?P<opener><!\[CDATA\[ | <!-- | <\?)
@@ -23,25 +23,25 @@ _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _OWN = frozenset({"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"})
 
 
-def repaired(texts: Iterable[str]) -> Iterator[bytes]:
-    r"""Return a document, given in pieces, with such errors mended, in UTF-8.
+def repair(texts: Iterable[str]) -> Iterator[bytes]:
+    r"""Return a document, given in pieces, with such errors repaired, in UTF-8.
 
-    >>> b"".join(repaired(["<a>Q & A&n", "bsp;<![CDATA[a&b]]></a>"])).decode()
+    >>> b"".join(repair(["<a>Q & A&n", "bsp;<![CDATA[a&b]]></a>"])).decode()
     '<a>Q &amp; A\xa0<![CDATA[a&b]]></a>'
     """
     rest, closer = "", ""
     for text in texts:
         data = rest + _ILLEGAL.sub(UNKNOWN, text)
-        done, rest, closer = _mend(data, closer, len(data) - _HELD_BACK)
+        done, rest, closer = _repair(data, closer, len(data) - _HELD_BACK)
         yield done.encode()
-    yield _mend(rest, closer, len(rest))[0].encode()
+    yield _repair(rest, closer, len(rest))[0].encode()
 
 
-def _mend(data: str, closer: str, limit: int) -> tuple[str, str, str]:
-    """Return what is mended of a piece, what has to wait, and the end of what it is in.
+def _repair(data: str, closer: str, limit: int) -> tuple[str, str, str]:
+    """Return the repaired text, the text to keep back, and the closer at its end.
 
-    ``closer`` ends the comment or the like in which the piece begins. Nothing that
-    begins at ``limit`` or later is mended yet.
+    ``closer`` ends the comment, instruction or CDATA in which the piece begins. Marks
+    that begin at ``limit`` or later are kept back.
     """
     parts, at = [], 0
     while at < max(limit, 0):
@@ -66,7 +66,7 @@ def _mend(data: str, closer: str, limit: int) -> tuple[str, str, str]:
 
 
 def _reference(text: str) -> str:
-    """Return a reference as XML knows it, for any that HTML knows."""
+    """Return an HTML character reference in XML."""
     if text in _OWN:
         return text
     if text == "&":

@@ -1,11 +1,11 @@
-"""XML of strangers, read as a stream of bounded size.
+"""Parse untrusted XML as a stream, within limits.
 
-No tree is built. Elements, depth and the size of a single tag are limited, no entity
-is ever defined or fetched, and the time it takes grows with the document and no
-faster. A document is read strictly first. If it has errors, those that do not change
-its structure are mended (stray ``&`` and ``<``, named entities of HTML, bytes and
-characters that XML does not allow) and it is read again. What is still wrong then is
-reported, together with everything that stood before the error.
+No tree is built. Elements, depth and the size of a single tag are limited, no entity is
+ever defined or fetched, and the time is linear in the size of the document. A document
+is parsed strictly first. If it has errors, those that do not change its structure are
+repaired (stray ``&`` and ``<``, named entities of HTML, bytes and characters that XML
+does not allow) and it is parsed again. A remaining error is reported, together with
+everything before it.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from halflife.readers.characters import codec_of, decode_all
 from halflife.readers.reader_thread import checkpoint
-from halflife.readers.xml_repair import repaired
+from halflife.readers.xml_repair import repair
 
 ELEMENTS = (
     2_000_000  # of one document: a full sitemap with 30 languages has 1.75 million
@@ -40,18 +40,18 @@ _ENCODING = re.compile(
 
 
 class Handler(Protocol):
-    """Is told of a document, piece by piece. Names are as written, with prefixes."""
+    """Receives the parts of a document. Names are as written, with prefixes."""
 
     def start(self, name: str, attributes: list[str]) -> None:
-        """Take the start of an element; attributes are names and values in turn."""
+        """Handle the start of an element; attributes are names and values in turn."""
         ...
 
     def end(self, name: str) -> None:
-        """Take the end of an element."""
+        """Handle the end of an element."""
         ...
 
     def text(self, data: str) -> None:
-        """Take some text."""
+        """Handle a piece of text."""
         ...
 
 
@@ -59,14 +59,14 @@ H = TypeVar("H", bound=Handler)
 
 
 class _Refused(Exception):  # noqa: N818  (caught below, never shown)
-    """The document exceeds a limit; to mend it would not help."""
+    """The document exceeds a limit; a repair would not help."""
 
 
 def root_name(body: bytes) -> bytes:
-    """Return the name of a document's root element; nothing if it is no XML we read.
+    """Return the name of a document's root element; empty if it is not readable XML.
 
-    Only the start is looked at. A DOCTYPE that defines anything is not read: it can
-    define entities that read files or grow without bound.
+    Only the start is examined. A document whose DOCTYPE defines anything is refused: it
+    can define entities that read files or grow without bound.
 
     >>> root_name(b"<?xml version='1.0'?><!-- made by x --><urlset xmlns='...'>")
     b'urlset'
@@ -84,32 +84,32 @@ def root_name(body: bytes) -> bytes:
 def parse(
     pieces: Callable[[], Iterable[bytes]], handler: Callable[[], H]
 ) -> tuple[H, str]:
-    """Return a handler that was told of a document, and what is wrong with it.
+    """Return the handler of a document, and the error text; empty if it is sound.
 
     Args:
-        pieces: Gives the document, from its start each time it is called.
-        handler: Makes a handler that has been told nothing.
+        pieces: Returns the document in pieces, from its start at each call.
+        handler: Makes a new handler.
 
     """
     codec, end = _codec(pieces), time.thread_time() + SECONDS
-    told = handler()
+    result = handler()
     try:
-        coded = pieces() if codec == "utf-8" else _coded(pieces(), codec)
-        trouble = _run(_limited(coded, end), told)
+        encoded = pieces() if codec == "utf-8" else _to_utf8(pieces(), codec)
+        trouble = _run(_limited(encoded, end), result)
     except _Refused as error:
-        return told, str(error)
+        return result, str(error)
     if not trouble:
-        return told, ""
-    told = handler()
+        return result, ""
+    result = handler()
     try:
-        mended = repaired(decode_all(_limited(pieces(), end), codec))
-        return told, _run(mended, told)
+        repaired = repair(decode_all(_limited(pieces(), end), codec))
+        return result, _run(repaired, result)
     except _Refused as error:
-        return told, str(error)
+        return result, str(error)
 
 
 def whole(body: bytes) -> Callable[[], Iterator[bytes]]:
-    """Return what gives a body in pieces."""
+    """Return a function that returns a body in pieces."""
 
     def give() -> Iterator[bytes]:
         start = len(body) - len(body.lstrip(b" \t\r\n"))
@@ -129,7 +129,7 @@ def _codec(pieces: Callable[[], Iterable[bytes]]) -> str:
 
 
 def _limited(pieces: Iterable[bytes], end: float) -> Iterator[bytes]:
-    """Return small pieces, until there is no time left or nobody waits for us."""
+    """Return small pieces, until the time is over or the reading is cancelled."""
     for piece in pieces:
         for at in range(0, len(piece), _STEP):
             checkpoint()
@@ -138,13 +138,13 @@ def _limited(pieces: Iterable[bytes], end: float) -> Iterator[bytes]:
             yield piece[at : at + _STEP]
 
 
-def _coded(pieces: Iterable[bytes], codec: str) -> Iterator[bytes]:
+def _to_utf8(pieces: Iterable[bytes], codec: str) -> Iterator[bytes]:
     for text in decode_all(pieces, codec):
         yield text.encode("utf-8", "replace")
 
 
 def _run(pieces: Iterable[bytes], handler: Handler) -> str:
-    """Tell a handler of a document; return why not all of it, empty if all."""
+    """Run a handler over a document; return the error text, empty if there is none."""
     walk = _Walk(handler)
     try:
         for piece in pieces:
@@ -152,7 +152,7 @@ def _run(pieces: Iterable[bytes], handler: Handler) -> str:
                 return ""
         walk.finish()
     except ExpatError as error:
-        if walk.over:  # what stands after the root is none of our business
+        if walk.over:  # errors after the root do not matter
             return ""
         return f"line {error.lineno}: {errors.messages[error.code]}"
     except _Skipped as error:
@@ -161,14 +161,14 @@ def _run(pieces: Iterable[bytes], handler: Handler) -> str:
 
 
 class _Skipped(Exception):  # noqa: N818  (caught below, never shown)
-    """An entity that a DTD might define, which nobody reads."""
+    """An entity that only a DTD could define; DTDs are not read."""
 
 
 class _Walk:
     """A parser with limits."""
 
     def __init__(self, handler: Handler) -> None:
-        # Without ``intern`` it would keep every name that it has met.
+        # Without ``intern=None`` it would keep every name.
         self.parser = parser = ParserCreate("utf-8", intern=None)
         parser.buffer_text = True
         parser.buffer_size = _STEP
@@ -180,10 +180,10 @@ class _Walk:
         parser.SkippedEntityHandler = _skipped
         self.over = False
         self._fed = self._depth = self._elements = 0
-        self._tell, self._close = handler.start, handler.end
+        self._open, self._close = handler.start, handler.end
 
     def feed(self, piece: bytes) -> bool:
-        """Read on; return whether the root has ended."""
+        """Parse a piece; return whether the root has ended."""
         self._fed += len(piece)
         self.parser.Parse(piece)
         if self._fed - self.parser.CurrentByteIndex > TOKEN:
@@ -191,8 +191,8 @@ class _Walk:
         return self.over
 
     def finish(self) -> None:
-        """Take it that nothing follows."""
-        self.parser.Parse(b"", True)  # noqa: FBT003  (that is how it is called)
+        """Tell the parser that the document ends here."""
+        self.parser.Parse(b"", True)  # noqa: FBT003  (the parser's own interface)
 
     def _start(self, name: str, attributes: list[str]) -> None:
         self._elements += 1
@@ -201,7 +201,7 @@ class _Walk:
             raise _Refused(f"it has more than {ELEMENTS} elements")
         if self._depth > DEPTH:
             raise _Refused(f"its elements lie more than {DEPTH} deep")
-        self._tell(name, attributes)
+        self._open(name, attributes)
 
     def _end(self, name: str) -> None:
         self._depth -= 1
