@@ -109,8 +109,8 @@ def kept(weekly: Weekly, sites: list[str], seed: int, *, spliced: bool) -> list[
             name = sites[(i + 1) % len(sites)] if other else site
             new = sample(weekly, name, weekly.since + EVERY * k, rng)
             mean = holds(weekly.present(site, weekly.since).size)
-            alarms, _ = audit_report.alarmed(audit_report.nothing(), told)
-            trust = audit_report.trusted(told, alarms, now).factor
+            alarms, _ = audit_report.alarms_and_evidence(audit_report.no_checks(), told)
+            trust = audit_report.trust_in(told, alarms, now).factor
             differs = excess(old, new, rng)
             held = float(differs is not None and differs.excess <= CHANGED)
             cast = IssuedForecast(

@@ -15,7 +15,7 @@ from pathlib import Path
 from halflife.config import Config
 from halflife.engine import bootstrap, logs
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Service, ServiceRhythm
+from halflife.engine.service import Service, ServiceEnvironment, ServiceRhythm
 from halflife.engine.signals import Stop
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import ListingOutcome
@@ -123,7 +123,9 @@ async def _passed(
 
             until = hands.now + passing.days
             stop = Hurried(hands, until, passing.every, lambda: each(store))
-            outside = Outside(hands, told=hear, audits=True, rhythm=passing.rhythm)
+            outside = ServiceEnvironment(
+                hands, on_report=hear, audits=True, rhythm=passing.rhythm
+            )
             await Service(Settings(config), store, stop, outside).run()
     finally:
         logs.end(handler)

@@ -12,6 +12,6 @@ def tell_until_killed(path, pipe):
     number = 0
     while True:
         found = [Health(f"s{number}", held="too few")]
-        notifications.tell(config, store, found, 1.0 + 0.01 * number)
+        notifications.update_alarms(config, store, found, 1.0 + 0.01 * number)
         pipe.send(number)
         number += 1

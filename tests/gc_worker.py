@@ -30,7 +30,7 @@ def write(path):
             looks = [present(f"k{i}", day + i / 10, f"{day // 4}") for i in range(7)]
             store.append(run, Looks.of(looks))
             store.finish(run, float(day))
-            notifications.tell(
+            notifications.update_alarms(
                 CONFIG, store, [Health("site", held="x" * (day % 2))], day
             )
             for message in Outbox(store).due(day + 1.0):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from halflife.config import Config
 from halflife.engine import bootstrap, logs
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Service, ServiceRhythm
+from halflife.engine.service import Service, ServiceEnvironment, ServiceRhythm
 from halflife.engine.signals import Stop
 
 BEGAN = 20_000.0
@@ -66,7 +66,7 @@ class Play:
 
         self.stop.sleep = sleep
         told = lambda report: self.results.append((self.now, report.result))  # noqa: E731
-        outside = Outside(clock=self, told=told, audits=self.audits)
+        outside = ServiceEnvironment(clock=self, on_report=told, audits=self.audits)
         outside.rhythm = self.rhythm
         if self.reach is not None:
             outside.reach = self.reach

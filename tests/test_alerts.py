@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from halflife.alerts import WATCHED, AlarmKind, Health, Lateness
-from halflife.alerts.machine import DWELLS, Alarm, AlarmTurn, Dwell, advanced, step
-from halflife.alerts.messages import Event, Letter, Recipient, gathered, letters
+from halflife.alerts.machine import DWELLS, Alarm, AlarmTurn, Dwell, advance, step
+from halflife.alerts.messages import Event, Letter, Recipient, letters, merge_events
 from halflife.alerts.rules import INFORMATION, Severity, Thresholds, judge
 from halflife.config import Config
 from halflife.engine import notifications
@@ -122,20 +122,20 @@ def found(kind, health):
     return next(f for f in judge(health) if f.kind == kind)
 
 
-def test_a_miss_before_which_somebody_looks_is_not_foretold():
+def test_a_miss_before_which_a_fetch_is_expected_is_not_predicted():
     health = Health("s", mean=0.95, target=0.9, first_below=0.1, relief=0.05)
     assert level(AlarmKind.WILL_MISS, health) is Severity.GOOD
     assert level(AlarmKind.WILL_MISS, replace(health, relief=0.2)) is Severity.BAD
 
 
-def test_what_is_foretold_names_target_time_and_what_is_in_the_way():
+def test_a_prediction_names_the_target_the_time_and_the_obstacle():
     health = Health(
         "s", mean=0.95, low=0.91, high=0.99, target=0.9, measure="recall", sure=0.95,
-        first_below=3 / 24, blocked="its last 3 looks failed",
+        first_below=3 / 24, blocked="its last 3 fetches failed",
     )  # fmt: skip
     assert found(AlarmKind.WILL_MISS, health).text == (
-        "will miss its target recall >= 0.9 with confidence 0.95 in 3 h, and until then"
-        " nobody can look: its last 3 looks failed; recall is 0.950 [0.910, 0.990]"
+        "will miss its target recall >= 0.9 with confidence 0.95 in 3 h, and it cannot "
+        "be fetched before: its last 3 fetches failed; recall is 0.950 [0.910, 0.990]"
     )
     now = found(AlarmKind.WILL_MISS, replace(health, first_below=0.0, blocked=""))
     assert now.text.startswith("may miss its target recall >= 0.9 with confidence 0.95")
@@ -163,7 +163,7 @@ def test_of_two_targets_the_worse_counts_and_both_are_named():
     both = Health("s", mean=0.8, target=0.9, measure="recall", lateness=late)
     assert found(AlarmKind.MISSED, both).text == (
         "misses its target recall >= 0.9: recall is 0.800; "
-        "misses its target age p95 <= 6 h: the last look is 7 h ago"
+        "misses its target age p95 <= 6 h: the last fetch was 7 h ago"
     )
     one = replace(both, mean=0.99)
     assert found(AlarmKind.MISSED, one).level is Severity.BAD
@@ -200,7 +200,7 @@ def test_no_alarm_flaps(ticks, bad, good):
     now, raisings, endings = 0.0, [], []
     for gap, found in ticks:
         now += gap
-        after = advanced(alarm, found, now, Dwell(bad, good))
+        after = advance(alarm, found, now, Dwell(bad, good))
         if after.raised != alarm.raised:
             (raisings if after.raised else endings).append(now)
             assert found is (Severity.BAD if after.raised else Severity.GOOD)
@@ -225,7 +225,7 @@ def test_an_alarm_is_raised_and_ended_only_by_agreement(ticks):
         wait = dwell.good if raised else dwell.bad
         if found is away and now - stretch >= wait:
             raised = not raised
-        alarm = advanced(alarm, found, now, dwell)
+        alarm = advance(alarm, found, now, dwell)
         assert alarm.raised == raised
 
 
@@ -233,7 +233,7 @@ def test_an_alarm_is_raised_and_ended_only_by_agreement(ticks):
 def test_a_clock_set_back_leaves_no_moment_in_the_future(ticks):
     alarm = Alarm("s", "missed", raised=False, since=0.0, turning=None, seen=0.0)
     for at, found in ticks:
-        alarm = advanced(alarm, found, at, Dwell(0.1, 0.1))
+        alarm = advance(alarm, found, at, Dwell(0.1, 0.1))
         assert alarm.since <= at
         assert alarm.turning is None or alarm.turning <= at
 
@@ -286,7 +286,7 @@ def test_many_sources_of_a_kind_come_in_one_letter():
 
 def test_a_letter_that_gathers_takes_each_source_once():
     first = Letter("ops", "missed", "raised", 1.0, 1.1, (Event("b", 1.0, "old"),))
-    body = gathered(first.body, [Event("a", 1.0, "x"), Event("b", 1.1, "new")])
+    body = merge_events(first.body, [Event("a", 1.0, "x"), Event("b", 1.1, "new")])
     assert [(e.source, e.text) for e in Letter.events_in(body)] == [
         ("a", "x"), ("b", "new")
     ]  # fmt: skip
@@ -358,7 +358,7 @@ def test_a_signal_that_flaps_raises_one_alert_a_quiet_period_and_none_is_lost(
             ill = Health("s", held="too few" if bad else "", mean=1.0 - 0.5 * bad,
                          target=0.9)  # fmt: skip
             with SqliteStore.open(path, create=True) as store:  # it may have died
-                turns = notifications.tell(TOLD, store, [ill], now)
+                turns = notifications.update_alarms(TOLD, store, [ill], now)
             mine = [t.after for t in turns if t.changed and t.after.kind == kind]
             changes += [(one.since, one.raised) for one in mine]
             if not crash:
@@ -380,8 +380,8 @@ def test_a_spent_budget_says_for_how_long_if_that_is_known():
         health = Health("s", left=0.0, refill=refill)
         return next(f for f in judge(health, Thresholds()) if f.kind is AlarmKind.SPENT)
 
-    assert told(0.5).text.endswith("nothing is looked at for 12 h")
-    assert told(float("inf")).text.endswith("nothing is looked at")
+    assert told(0.5).text.endswith("nothing is fetched for 12 h")
+    assert told(float("inf")).text.endswith("nothing is fetched")
     assert told(0.5).level is Severity.BAD
 
 

@@ -26,15 +26,17 @@ def test_a_decision_lets_it_be_asked_at_once():
     store, waiting = MemoryStore(), Breaker().held(5.0).held(5.5)
     breakers.remember(store, "jobs", waiting)
     service = {"jobs": waiting, "papers": Breaker(2, 9.0)}
-    assert breakers.renewed(store, service)["jobs"] == waiting
-    breakers.decided(store, "jobs", 5.51)
-    assert breakers.renewed(store, service)["jobs"].undecided == 0
+    assert breakers.refresh(store, service)["jobs"] == waiting
+    breakers.note_decision(store, "jobs", 5.51)
+    assert breakers.refresh(store, service)["jobs"].undecided == 0
     assert service["papers"] == Breaker(2, 9.0)  # nothing of it waits
     found = breakers.recall(store, "jobs")
     assert (found.undecided, found.closed_for(5.51)) == (0, 0.0)
     failed = Breaker().failed("papers", 5.0, "it answered 500")
     breakers.remember(store, "papers", failed)
-    breakers.decided(store, "papers", 5.1)  # nothing waited: it is left alone as before
+    breakers.note_decision(
+        store, "papers", 5.1
+    )  # nothing waited: it is left alone as before
     assert breakers.recall(store, "papers") == failed
 
 

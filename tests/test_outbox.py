@@ -140,18 +140,18 @@ def test_letters_gather_until_they_are_due(store):
 def test_alarms_outlive_the_program_and_are_told_once(store, tmp_path):
     config = settings("https://example.org/")
     ill = [Health("s", held="too few")]
-    notifications.tell(config, store, ill, 1.0)
+    notifications.update_alarms(config, store, ill, 1.0)
     with SqliteStore.open(tmp_path / "state.db") as again:
-        notifications.tell(config, again, ill, 1.1)
+        notifications.update_alarms(config, again, ill, 1.1)
         assert Outbox(again).tally()["waiting"] == 1
-        notifications.tell(config, again, [Health("s")], 1.2)
-        notifications.tell(config, again, [Health("s")], 1.3)
+        notifications.update_alarms(config, again, [Health("s")], 1.2)
+        notifications.update_alarms(config, again, [Health("s")], 1.3)
         news = [m.news for m in Outbox(again).due(9.0)]
     assert news == ["raised", "recovered"]
 
 
 def test_quiet_sources_are_not_written_down(store):
-    notifications.tell(
+    notifications.update_alarms(
         settings("https://a.example/"), store, [Health("s"), Health("t")], 1.0
     )
     assert Outbox(store).alarms() == []
@@ -160,7 +160,7 @@ def test_quiet_sources_are_not_written_down(store):
 def test_alarms_of_sources_that_are_no_more_are_dropped(store):
     ill = [Health("s", held="x"), Health("t", held="x"), Health(offline=True)]
     for now in (1.0, 1.1):
-        notifications.tell(settings("https://a.example/"), store, ill, now)
+        notifications.update_alarms(settings("https://a.example/"), store, ill, now)
     assert Outbox(store).forget(["t"]) == 1
     assert {a.source for a in Outbox(store).alarms() if a.raised} == {"t", ""}
 

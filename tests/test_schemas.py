@@ -13,7 +13,7 @@ from halflife.alerts.schemas import (
     chance,
     columns,
     differences,
-    learned,
+    learn,
 )
 
 
@@ -24,7 +24,7 @@ def records(n, **values):
 def usual(rows, looks=1):
     found = {}
     for _ in range(looks):
-        found = learned(found, columns(rows))
+        found = learn(found, columns(rows))
     return found
 
 
@@ -107,7 +107,7 @@ def test_records_without_a_key_are_a_difference_and_many_of_them_are_held():
 def test_a_source_that_always_had_records_without_a_key_may_have_them():
     before = {}
     for _ in range(3):
-        before = learned(before, columns(PLAIN, 10))
+        before = learn(before, columns(PLAIN, 10))
     assert told(before, PLAIN, keyless=11) == []
 
 
@@ -135,22 +135,22 @@ def test_chance_alone_is_seldom_taken_for_a_difference():
             if before:
                 alarms += bool(told(before, rows))
                 looks += 1
-            before = learned(before, columns(rows))
+            before = learn(before, columns(rows))
     assert alarms <= max(10 * UNLIKELY * looks, 1)
 
 
 def test_shares_follow_what_is_seen_slowly():
     before = usual(PLAIN, looks=20)
     some = records(40, title=str, pay=lambda i: i if i % 2 else None)
-    after = learned(before, columns(some))
+    after = learn(before, columns(some))
     assert after["pay"].share == pytest.approx(1.0 - 0.5 / 10)
-    assert learned(before, columns(some), ["pay"])["pay"] == before["pay"]
+    assert learn(before, columns(some), ["pay"])["pay"] == before["pay"]
 
 
 def test_an_answer_without_records_teaches_nothing():
     usual = {"a": Usual(0.8, "text", 40), "b": Usual(1.0, "number", 40)}
-    assert learned(usual, {}) == usual
-    assert learned(usual, {"a": ColumnFill(0, 0)}) == usual
-    after = learned(usual, {"a": ColumnFill(10, 10)})
+    assert learn(usual, {}) == usual
+    assert learn(usual, {"a": ColumnFill(0, 0)}) == usual
+    after = learn(usual, {"a": ColumnFill(10, 10)})
     assert after["b"].share < 1.0  # ten records were there, none with it
-    assert learned(usual, {"a": ColumnFill(10, 10)}, besides=["b"])["b"] == usual["b"]
+    assert learn(usual, {"a": ColumnFill(10, 10)}, unchanged=["b"])["b"] == usual["b"]

@@ -260,11 +260,11 @@ def test_a_full_disk_is_told_and_leaves_the_old_file(history, path, monkeypatch)
 def test_a_paused_source_is_fetched_only_if_it_is_named(path):
     text = edit.text_with_values(TEXT, "docs", {"paused": True})
     config = Config.parse(text, path)
-    assert [one.name for one in once.fetched(config, [])] == ["jobs"]
-    assert [one.name for one in once.fetched(config, ["docs"])] == ["docs"]
+    assert [one.name for one in once.sources_to_sync(config, [])] == ["jobs"]
+    assert [one.name for one in once.sources_to_sync(config, ["docs"])] == ["docs"]
     none = Config.parse(edit.text_without(text, "jobs"), path)
     with pytest.raises(UsageError, match="every source is paused"):
-        once.fetched(none, [])
+        once.sources_to_sync(none, [])
 
 
 def test_a_paused_source_gets_nothing_of_the_budget(path):

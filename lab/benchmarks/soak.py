@@ -37,9 +37,9 @@ from soak_world import ATTRIBUTES
 from halflife.config import Config
 from halflife.core.forms import Interface
 from halflife.engine import bootstrap, logs
-from halflife.engine.endpoint import watched
+from halflife.engine.endpoint import serve_status
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Service
+from halflife.engine.service import Service, ServiceEnvironment
 from halflife.engine.signals import Stop
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing.audit import audit_set
@@ -223,9 +223,9 @@ class Soak:
                 if isinstance(result, ListingOutcome):
                     audit_set(store, result.source, result.run)
 
-            outside = Outside(clock=self, told=told, audits=True)
+            outside = ServiceEnvironment(clock=self, on_report=told, audits=True)
             service = Service(Settings(self.config), store, self.stop, outside)
-            async with watched(service.status, 0, self) as port:
+            async with serve_status(service.status, 0, self) as port:
 
                 async def sleep(seconds: float) -> None:
                     self.days += seconds / DAY

@@ -156,7 +156,7 @@ def sync(
     ``await asyncio.to_thread(halflife.sync, project)``.
     """
     config = project.config
-    chosen = once.fetched(config, sources)
+    chosen = once.sources_to_sync(config, sources)
     with bootstrap.writing(config) as store:
         errand = Errand(most, everything)
         return asyncio.run(once.sync(config, store, chosen, errand, Stop()))

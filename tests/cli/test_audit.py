@@ -98,7 +98,7 @@ def test_a_copy_worse_than_believed_costs_trust_and_widens_bounds(synced, told, 
     assert "less often than they say" in out
     assert "drift: at 20" in out
     assert "clearly staler than believed" in out
-    assert "bounds are so many times as wide" in out
+    assert "bounds are widened by this factor" in out
     assert "verdict: bounds were too narrow: " in out
     _, after = asked("status")
     one, other = (x["results"][0]["freshness"] for x in (before, after))

@@ -347,8 +347,8 @@ def test_the_doctor_finds_what_waits_and_what_is_in_trouble(state, asked, monkey
         "others may read or write it",
         "of ledger lie in the future",
         "nothing was synced for 30 days",
-        "https://h:443: 7 failures in a row, left alone 24.0 h",
-        "robots.txt cannot be read, so nothing is asked: https://r:443",
+        "https://h:443: 7 failures in a row, not fetched for another 24.0 h",
+        "robots.txt cannot be read, so nothing is fetched: https://r:443",
         "jobs was never seen",
         "lib was never seen",
         "set: an answer waits for a decision: too few",
@@ -385,7 +385,7 @@ def test_the_doctor_names_sources_that_have_moved_or_look_different(here, asked)
         "cars: its answers look different: 'pay' is empty or gone in 40 of 40 records; "
         "it was filled in 100%"
     )
-    assert "mend records, key and fields of cars" in said[gone]
+    assert "correct records, key and fields of cars" in said[gone]
     new = "cars: its answers look different, nothing is lost: a new column 'city'"
     assert said[new] == "nothing has to be done"
 
@@ -475,7 +475,9 @@ def test_alarms_that_stand_are_listed(hooked, asked, told):
     assert "no alarm stands" in told("alerts")[1]
     with SqliteStore.open("halflife.db", create=True) as store:
         config = Config.load(Config.find())
-        notifications.tell(config, store, [Health("s", held="too few")], 20_000.0)
+        notifications.update_alarms(
+            config, store, [Health("s", held="too few")], 20_000.0
+        )
     _, answer = asked("alerts")
     assert answer["results"] == [
         {

@@ -11,8 +11,8 @@ from halflife.alerts.machine import (
     Alarm,
     AlarmTurn,
     Dwell,
-    advanced,
-    raised,
+    advance,
+    raised_alarms,
     step,
 )
 from halflife.alerts.messages import (
@@ -25,7 +25,7 @@ from halflife.alerts.messages import (
     Recipient,
     headline,
     letters,
-    shortened,
+    limit_events,
 )
 from halflife.alerts.rules import INFORMATION, Severity
 
@@ -42,11 +42,11 @@ def alarm(*, up=False, since=1.0, turning=None, seen=1.0, text="", kind="missed"
 @pytest.mark.parametrize(("up", "wait"), [(False, 0.25), (True, 0.5)])
 def test_an_alarm_turns_exactly_when_its_wait_is_over(up, wait):
     away = Severity.GOOD if up else Severity.BAD
-    begun = advanced(alarm(up=up), away, 2.0, DWELL)
+    begun = advance(alarm(up=up), away, 2.0, DWELL)
     assert (begun.raised, begun.turning, begun.since) == (up, 2.0, 1.0)
-    still = advanced(begun, away, 2.0 + wait - 0.01, DWELL)
+    still = advance(begun, away, 2.0 + wait - 0.01, DWELL)
     assert (still.raised, still.turning, still.since) == (up, 2.0, 1.0)
-    turned = advanced(still, away, 2.0 + wait, DWELL)
+    turned = advance(still, away, 2.0 + wait, DWELL)
     assert (turned.raised, turned.turning, turned.since) == (not up, None, 2.0 + wait)
 
 
@@ -55,17 +55,17 @@ def test_an_alarm_turns_exactly_when_its_wait_is_over(up, wait):
 def test_any_other_judgement_starts_the_wait_anew(up, found):
     away = Severity.GOOD if up else Severity.BAD
     begun = alarm(up=up, turning=1.5)
-    after = advanced(begun, found, 1.6, DWELL)
+    after = advance(begun, found, 1.6, DWELL)
     assert after.raised is up
     assert after.turning == (1.5 if found is away else None)
 
 
 def test_a_clock_that_was_set_back_makes_no_wait_longer():
     begun = alarm(since=5.0, turning=6.0)
-    early = advanced(begun, Severity.BAD, 4.0, DWELL)
+    early = advance(begun, Severity.BAD, 4.0, DWELL)
     assert (early.turning, early.since) == (4.0, 4.0)
-    assert advanced(early, Severity.BAD, 4.25, DWELL).raised
-    assert advanced(begun, Severity.GOOD, 4.0, DWELL).since == 4.0
+    assert advance(early, Severity.BAD, 4.25, DWELL).raised
+    assert advance(begun, Severity.GOOD, 4.0, DWELL).since == 4.0
 
 
 def test_a_kind_without_a_wait_is_raised_by_the_first_judgement():
@@ -129,7 +129,7 @@ def test_what_was_mild_and_got_bad_is_raised_anew():
 
 def test_the_alarms_that_stand_are_those_that_are_raised():
     some = [alarm(up=True), alarm(), alarm(up=True, kind="held")]
-    assert list(raised(some)) == [some[0], some[2]]
+    assert list(raised_alarms(some)) == [some[0], some[2]]
 
 
 @pytest.mark.parametrize("was", [None, False, True])
@@ -199,7 +199,7 @@ def test_a_letter_waits_for_more_of_the_same():
     assert (one.target, one.kind, one.made, one.due) == ("ops", "missed", 3.0, 3.125)
     assert one.events == (Event("s", 1.0, "bad", ""),)
     (ended,) = letters([turned(True, False, text="bad")], [ALL], 3.0)
-    assert ended.events == (Event("s", 1.0, "has recovered; told before: bad"),)
+    assert ended.events == (Event("s", 1.0, "has recovered; reported before: bad"),)
     assert Letter.events_in(one.body) == list(one.events)
 
 
@@ -253,6 +253,6 @@ def test_a_headline_names_five_sources_and_counts_the_others():
 @pytest.mark.parametrize("n", [0, 1, MOST - 1, MOST, MOST + 1, MOST + 7])
 def test_a_letter_names_so_many_sources_and_counts_those_left_out(n):
     events = [Event(f"s{i}", 1.0, "bad") for i in range(n)]
-    named, left = shortened(events)
+    named, left = limit_events(events)
     assert named == events[:MOST]
     assert len(named) + left == n

@@ -13,9 +13,9 @@ from halflife.alerts.rules import (
     AlarmFinding,
     Severity,
     Thresholds,
-    asked,
     judge,
     span,
+    target_text,
 )
 
 GOOD, BETWEEN, BAD = Severity.GOOD, Severity.BETWEEN, Severity.BAD
@@ -133,29 +133,29 @@ def test_what_is_overdue_is_said_by_its_age_or_by_the_share_that_is():
     part = replace(LATE, late=0.5)
     text = "misses its target age p95 <= 6 h: "
     assert found(AlarmKind.MISSED, Health("s", lateness=part)).text == (
-        f"{text}50% of it was last looked at more than 6 h ago"
+        f"{text}50% of it was last fetched more than 6 h ago"
     )
     whole = found(AlarmKind.MISSED, Health("s", lateness=replace(part, late=1.0)))
-    assert whole.text == f"{text}the last look is 3 h ago"
+    assert whole.text == f"{text}the last fetch was 3 h ago"
 
 
 def test_a_source_that_cannot_be_looked_at_says_why_in_each_text():
     stuck = replace(MET, first_below=0.125, blocked="no route", lateness=LATE)
     assert found(AlarmKind.WILL_MISS, stuck).text == (
-        "will miss its target quality >= 0.5 in 3 h, and until then nobody can look: "
+        "will miss its target quality >= 0.5 in 3 h, and it cannot be fetched before: "
         "no route; quality is 0.750"
     )
-    advice = "see `halflife doctor` for what keeps it from being looked at"
+    advice = "see `halflife doctor` for what keeps it from being fetched"
     assert found(AlarmKind.WILL_MISS, stuck).advice == advice
     missed = found(AlarmKind.MISSED, replace(stuck, mean=0.25))
     assert missed.text == (
-        "misses its target quality >= 0.5: quality is 0.250; nobody can look now: "
+        "misses its target quality >= 0.5: quality is 0.250; it cannot be fetched now: "
         "no route"
     )
     assert missed.advice == advice
     late = Health("s", lateness=replace(LATE, late=1.0), blocked="no route")
     assert found(AlarmKind.MISSED, late).text.endswith(
-        "3 h ago; nobody can look now: no route"
+        "3 h ago; it cannot be fetched now: no route"
     )
 
 
@@ -166,7 +166,7 @@ def test_a_miss_that_is_due_this_minute_may_be_there_already():
     assert soon == "will miss its target quality >= 0.5 in 1 min; quality is 0.750"
     aged = Health("s", lateness=replace(LATE, wait=0.125))
     assert found(AlarmKind.WILL_MISS, aged).text == (
-        "will miss its target age p95 <= 6 h in 3 h; the last look is 3 h ago"
+        "will miss its target age p95 <= 6 h in 3 h; the last fetch was 3 h ago"
     )
 
 
@@ -193,9 +193,9 @@ def test_death_takes_both_failures_and_silence(failures, silent, level):
     health = Health("s", failures=failures, silent=silent, trouble="HTTP 500")
     told = found(AlarmKind.DEAD, health)
     assert told.level is level
-    looks = "1 look" if failures == 1 else f"{failures} looks"
+    looks = "1 fetch" if failures == 1 else f"{failures} fetches"
     text = f"no good answer for {span(silent)}, {looks} in a row failed"
-    assert told.text == f"{text}, the last one so: HTTP 500"
+    assert told.text == f"{text}, the last one with: HTTP 500"
     assert found(AlarmKind.DEAD, replace(health, trouble="")).text == text
 
 
@@ -253,9 +253,9 @@ def test_three_differences_are_told_in_full_and_the_others_counted():
 
 
 def test_a_target_is_told_as_it_is_written():
-    assert asked(Health("s", target=0.9)) == "quality >= 0.9"
+    assert target_text(Health("s", target=0.9)) == "quality >= 0.9"
     sure = Health("s", target=0.9, sure=0.95, measure="recall")
-    assert asked(sure) == "recall >= 0.9 with confidence 0.95"
+    assert target_text(sure) == "recall >= 0.9 with confidence 0.95"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from halflife.alerts.schemas import (
     columns,
     differences,
     kind_of,
-    learned,
+    learn,
 )
 
 VALUES = {
@@ -249,7 +249,7 @@ def test_shares_are_means_over_the_last_looks_and_a_tenth_of_each_later_one(look
     usual = {}
     plain: dict[str, list] = {}
     for seen in looks:
-        usual = learned(usual, seen)
+        usual = learn(usual, seen)
         many = max((one.records for one in seen.values()), default=0)
         for name in [*plain, *(n for n in seen if n not in plain)]:
             now = seen.get(name, ColumnFill(many, 0))
@@ -269,12 +269,12 @@ def test_shares_are_means_over_the_last_looks_and_a_tenth_of_each_later_one(look
 
 def test_so_many_columns_are_remembered_and_the_first_ones_stay():
     seen = {f"c{i}": ColumnFill(4, 4) for i in range(WATCHED + 5)}
-    assert list(learned({}, seen)) == list(seen)[:WATCHED]
-    assert list(learned({"x": Usual(1.0, "", 4)}, seen))[:2] == ["x", "c0"]
+    assert list(learn({}, seen)) == list(seen)[:WATCHED]
+    assert list(learn({"x": Usual(1.0, "", 4)}, seen))[:2] == ["x", "c0"]
 
 
 def test_columns_that_somebody_has_to_decide_on_are_not_learned():
     seen = {"a": ColumnFill(4, 0), "b": ColumnFill(4, 4)}
     usual = {"a": Usual(1.0, "text", 4)}
-    after = learned(usual, seen, ["a"])
+    after = learn(usual, seen, ["a"])
     assert after == {"a": usual["a"], "b": Usual(1.0, "", 4)}

@@ -106,7 +106,7 @@ def test_summaries_that_do_not_hold_cost_trust(store, source, odds):
     assert judged.quality.mean == pytest.approx(0.5)  # lost at one moment of each gap
     assert judged.believed.mean > 0.9
     assert judged.trust.factor > 5.0
-    assert "0 of the last 7 summaries held, 6.4 were to" in judged.trust.why
+    assert "0 of the last 7 summaries held, 6.4 were expected to" in judged.trust.why
     low, high = judged.trust.chance(np.array([0.9]))
     assert low[0] < 0.6
     assert 0.9 < high[0] < 1.0

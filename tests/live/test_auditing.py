@@ -293,7 +293,7 @@ def told_at(made, told, found=0.9, mean=0.9, draw=0.5):
 )
 def test_chained_forecasts_are_as_many_as_share_no_time(spans):
     told = [told_at(float(begin), float(begin + days)) for begin, days in spans]
-    found = audit_report.chained(told)
+    found = audit_report.consecutive(told)
     assert all(a.told <= b.made + 1e-6 for a, b in pairwise(found))
     most = max(
         len(some)
@@ -329,16 +329,16 @@ def test_a_copy_that_never_changes_is_no_drift():
     ]  # fmt: skip
     found, _ = audit_report.drift_of_scores(flat)
     assert found.alarms.size == 0
-    assert audit_report.trusted(flat, (), 400.0).factor == 1.0
+    assert audit_report.trust_in(flat, (), 400.0).factor == 1.0
 
 
 def test_an_alarm_doubles_bounds_for_a_week():
     told = [told_at(d, d + 1.0) for d in np.arange(10.0)]
     alarms = ((8.0, "staler"),)
-    doubted = audit_report.trusted(told, alarms, 10.0)
+    doubted = audit_report.trust_in(told, alarms, 10.0)
     assert doubted.factor == audit_report.ALARMED
     assert doubted.why == "2.0 days ago the copy was clearly staler than believed"
-    assert audit_report.trusted(told, alarms, 15.5).factor == 1.0
+    assert audit_report.trust_in(told, alarms, 15.5).factor == 1.0
 
 
 def test_looks_that_come_at_other_times_tell_of_forecasts_too(store):

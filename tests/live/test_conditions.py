@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from alert_parts import jobs, listing, pages, standing
 from form_worlds import behind, cars
 from halflife.alerts import AlarmKind
-from halflife.alerts.machine import raised
+from halflife.alerts.machine import raised_alarms
 from halflife.alerts.rules import Severity, judge, span
 from halflife.config import Config
 from halflife.core.item import Item
@@ -149,7 +149,7 @@ def test_a_target_is_missed_when_it_was_foretold(write, make, sure):
     assert wait == pytest.approx(SOON, abs=3 * MINUTE)
     found = found_at(path, now, AlarmKind.WILL_MISS)
     assert found.level is Severity.BAD
-    assert f"in {span(wait)}, and until then nobody can look: the budget" in found.text
+    assert f"in {span(wait)}, and it cannot be fetched before: the budget" in found.text
 
     def kept(later, by=0.0):
         one = health_at(path, now + later)
@@ -212,8 +212,8 @@ def test_a_listing_is_not_foretold_to_miss_what_the_next_look_keeps(write):
 @pytest.mark.parametrize(
     ("breaker", "more", "said"),
     [
-        (Breaker(3, 0.0, BEGAN, "it answered 500"), "", "its last 3 looks failed"),
-        (Breaker(1, 0.0, BEGAN, "it answered 500"), "", "its last look failed"),
+        (Breaker(3, 0.0, BEGAN, "it answered 500"), "", "its last 3 fetches failed"),
+        (Breaker(1, 0.0, BEGAN, "it answered 500"), "", "its last fetch failed"),
         (Breaker(), 'window = "02:00-03:00 UTC"\n', "its hours begin in"),
     ],
 )
@@ -269,7 +269,9 @@ def test_an_age_is_foretold_missed_and_met_again_by_the_service(write, server):
     told = []
 
     def watch(play):
-        found = {a.kind: a.text for a in raised(play.service.store.outbox.alarms())}
+        found = {
+            a.kind: a.text for a in raised_alarms(play.service.store.outbox.alarms())
+        }
         told.extend((play.now, k, t) for k, t in found.items() if k not in seen)
         seen.update(found)
 
@@ -282,8 +284,8 @@ def test_an_age_is_foretold_missed_and_met_again_by_the_service(write, server):
     (foretold, one, text), (missed, two, later) = told
     assert (one, two) == ("will-miss", "missed")
     assert text.startswith("will miss its target age p90 <= 1 h in ")
-    assert "its last look failed" in text or "looks failed" in text
-    assert later.startswith("misses its target age p90 <= 1 h: the last look is ")
+    assert "its last fetch failed" in text or "fetches failed" in text
+    assert later.startswith("misses its target age p90 <= 1 h: the last fetch was ")
     wait = float(text.split(" in ")[1].split(" min")[0]) * MINUTE
     # It must last for ten minutes, and is judged every quarter of an hour at least.
     assert wait <= missed - foretold <= wait + 26 * MINUTE
@@ -332,5 +334,5 @@ def test_a_spent_budget_says_when_some_of_it_is_back(write):
         assert later == pytest.approx(0.75, abs=1e-6)
         found = whole(config, store, BEGAN + 0.25, offline=False)
     (spent,) = (f for f in judge(found) if f.kind == AlarmKind.SPENT)
-    assert spent.text == "the budget is spent, so nothing is looked at for 18 h"
+    assert spent.text == "the budget is spent, so nothing is fetched for 18 h"
     assert json.dumps(spent.advice) == '"wait, or raise [budget] requests"'

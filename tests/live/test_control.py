@@ -39,11 +39,11 @@ def test_a_service_that_is_paused_sends_nothing_until_it_is_resumed(tmp_path, se
     def each(play):
         store = play.service.store
         if play.naps == 1:
-            control.say(store, PAUSED, play.now)
+            control.set_state(store, PAUSED, play.now)
             asked["paused"] = len(server.asked)
         elif play.naps == 40:
             asked["resumed"] = len(server.asked)
-            control.say(store, RUNNING, play.now)
+            control.set_state(store, RUNNING, play.now)
 
     play = played(tmp_path, server).run(0.05, each)
     assert asked["paused"] == asked["resumed"] == 5
@@ -54,7 +54,7 @@ def test_a_service_that_is_paused_sends_nothing_until_it_is_resumed(tmp_path, se
 def test_a_service_that_is_drained_ends_with_exit_code_0(tmp_path, server):
     def each(play):
         if play.naps == 1:
-            control.say(play.service.store, DRAINING, play.now)
+            control.set_state(play.service.store, DRAINING, play.now)
 
     play = played(tmp_path, server).run(1.0, each)
     assert play.now < 20000.5

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from halflife.alerts import Health
 from halflife.config import Config
 from halflife.engine import logs
-from halflife.engine.endpoint import HERE, watched
+from halflife.engine.endpoint import HERE, serve_status
 from halflife.engine.health import ServiceStatus, exposition
 from service_parts import BEGAN, HOME, Play
 
@@ -26,7 +26,7 @@ def asked(status, *paths, host=None, now=BEGAN):
     async def scene():
         found = []
         async with (
-            watched(status, 0, lambda: now) as port,
+            serve_status(status, 0, lambda: now) as port,
             aiohttp.ClientSession() as session,
         ):
             for path in paths:

@@ -18,11 +18,11 @@ from halflife.core.object_store import Listing
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import bootstrap
-from halflife.engine.endpoint import watched
+from halflife.engine.endpoint import serve_status
 from halflife.engine.health import ServiceStatus, exposition
 from halflife.engine.loop import LEASE
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Service
+from halflife.engine.service import Service, ServiceEnvironment
 from halflife.engine.signals import Stop
 from halflife.engine.source_health import HealthJudge
 from halflife.kinds.listing import runner as listing_runner
@@ -100,10 +100,10 @@ def of_metrics(path, name, now):
     async def scrape():
         config = Config.load(path)
         with SqliteStore.open(config.store_path, create=True) as store:
-            outside = Outside(clock=lambda: now)
+            outside = ServiceEnvironment(clock=lambda: now)
             service = Service(Settings(config), store, Stop(), outside)
             async with (
-                watched(service.status, 0, lambda: now) as port,
+                serve_status(service.status, 0, lambda: now) as port,
                 aiohttp.ClientSession() as session,
                 session.get(f"http://127.0.0.1:{port}/metrics") as response,
             ):

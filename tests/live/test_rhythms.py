@@ -70,7 +70,7 @@ def jobs(tmp_path_factory):
             listing_runner.write(store, run, source, Listing(now, records), 1, "")
             store.finish(run, now)
         costs.note(store, "jobs", 1)
-        rhythms.heard(store, "jobs")
+        rhythms.learn_listing(store, "jobs")
         yield config, store, source
 
 
@@ -81,7 +81,7 @@ def o_clock(hour):
 
 def test_the_hour_of_a_listing_is_learned_from_its_looks(jobs):
     _, store, _ = jobs
-    known = rhythms.learned(store, "jobs")
+    known = rhythms.recall(store, "jobs")
     assert np.argmax(known.share) == int(NIGHT)
     assert known.rhythm.share[int(NIGHT)] > 0.8
     assert known.size == pytest.approx(10.0)
@@ -89,9 +89,9 @@ def test_the_hour_of_a_listing_is_learned_from_its_looks(jobs):
 
 def test_looks_that_were_learned_from_are_not_learned_from_again(jobs):
     _, store, _ = jobs
-    before = rhythms.learned(store, "jobs")
-    rhythms.heard(store, "jobs")
-    assert rhythms.learned(store, "jobs") == before
+    before = rhythms.recall(store, "jobs")
+    rhythms.learn_listing(store, "jobs")
+    assert rhythms.recall(store, "jobs") == before
     assert not rhythms.looks(store.collection("jobs"), before.last)
 
 
@@ -158,7 +158,7 @@ def test_the_audit_of_a_listing_counts_the_time_since_its_hour(jobs):
     told = replace(cast, told=last + 0.25, found=0.9, draw=0.5)
     Forecasts(store).record([told])
     even = audit_report.judge(store, "other", last + 1.0)
-    rhythms.keep(store, "other", rhythms.learned(store, "jobs"))
+    rhythms.keep(store, "other", rhythms.recall(store, "jobs"))
     known = audit_report.judge(store, "other", last + 1.0)
     assert even.quality.mean == pytest.approx(0.95)
     # At 3:30 of the six hours until 6 o'clock: 2.5 of 6 hours at 0.9.
@@ -182,12 +182,12 @@ def test_the_checks_of_a_form_stand_for_the_time_before_and_after_a_turn(stars):
 
 def test_a_store_without_looks_has_no_rhythm():
     store = MemoryStore()
-    assert rhythms.learned(store, "jobs") == LearnedRhythm()
+    assert rhythms.recall(store, "jobs") == LearnedRhythm()
     assert rhythms.rhythm(store, "jobs") is FLAT
     rhythms.keep(store, "jobs", LearnedRhythm())
     assert store.note("jobs", "rhythm") is None
     store.save_note("jobs", "rhythm", Note(1, '{"by": "another version"}'))
-    assert rhythms.learned(store, "jobs") == LearnedRhythm()
+    assert rhythms.recall(store, "jobs") == LearnedRhythm()
 
 
 def copy_of(seen, last):
@@ -220,7 +220,7 @@ def test_what_shows_nothing_that_was_known_tells_nothing():
 @given(RHYTHMS, st.lists(st.floats(19_000, 20_000), min_size=1, max_size=9))
 def test_a_copy_in_its_own_time_has_effective_ages(rhythm, moments):
     seen = {str(i): at for i, at in enumerate(moments)}
-    own = rhythms.retimed(copy_of(seen, max(moments)), rhythm)
+    own = rhythms.in_effective_time(copy_of(seen, max(moments)), rhythm)
     now = 20_000.0  # a midnight is the same in every time
     ages = now - np.array(list(own.seen.values()))
     passed = rhythm.between(np.array(moments), np.full(len(moments), now))
@@ -263,7 +263,7 @@ def priced(night):
 
 def test_the_hours_of_a_form_are_learned_from_its_turns(stars):
     _, store, _ = stars
-    known = rhythms.learned(store, "simulated")
+    known = rhythms.recall(store, "simulated")
     assert not known.rhythm.flat
     assert sum(known.rhythm.share[:4]) > 0.8  # looks were four hours apart
     assert 10.0 < known.size < 22.0

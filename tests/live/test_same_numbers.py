@@ -19,7 +19,7 @@ from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.engine.health import exposition
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Service
+from halflife.engine.service import Service, ServiceEnvironment
 from halflife.engine.signals import Stop
 from halflife.kinds.listing import incremental
 from halflife.stores import summaries
@@ -89,7 +89,7 @@ def build(folder, rng):
         for name, measure in (("docs", "freshness"), ("jobs", "recall")):
             if rng.random() < 0.5:
                 miss(store, name, measure)
-        bootstrap.know(config, store)
+        bootstrap.add_items(config, store)
     return path
 
 
@@ -228,7 +228,9 @@ def of_metrics(path, now):
     """Return what ``/metrics`` states."""
     config = Config.load(path)
     with bootstrap.writing(config) as store:
-        service = Service(Settings(config), store, Stop(), Outside(clock=lambda: now))
+        service = Service(
+            Settings(config), store, Stop(), ServiceEnvironment(clock=lambda: now)
+        )
         service.status.renew(now)
         text = exposition(service.status, now)
     found = dict.fromkeys(NAMES)

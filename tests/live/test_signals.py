@@ -98,7 +98,7 @@ def test_a_program_that_ends_at_once_when_asked_waits_for_nobody(tmp_path):
         "\n"
         "async def main():\n"
         "    stop = signals.Stop()\n"
-        "    with stop.heard():\n"
+        "    with stop.on_signals():\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
         "        await stop.asked.wait()\n"
         "    return stop.code\n"

@@ -1,7 +1,7 @@
-"""When somebody has to be told: what is wrong, whether it is news, who hears of it.
+"""Alerts: what is wrong, whether it is news, and which recipients are notified.
 
-``rules`` judges how a source is, ``machine`` decides whether that has changed for long
-enough to matter, ``messages`` gathers what is to be said.
+``rules`` judges the state of a source, ``machine`` decides whether a problem has lasted
+long enough to raise an alarm, ``messages`` gathers the notifications.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from math import inf, nan
 
 
 class AlarmKind(StrEnum):
-    """What somebody may be told of."""
+    """The kinds of alarms."""
 
     WILL_MISS = "will-miss"
     MISSED = "missed"
@@ -29,7 +29,7 @@ class AlarmKind(StrEnum):
 ALARM_MEANINGS: Mapping[AlarmKind, str] = {
     AlarmKind.WILL_MISS: "The forecast falls below the target soon.",
     AlarmKind.MISSED: "The copy is below its target.",
-    AlarmKind.RECOVERED: "Something that was wrong is well again.",
+    AlarmKind.RECOVERED: "A problem is over.",
     AlarmKind.HELD: "An answer waits for a decision.",
     AlarmKind.DEAD: "A source has not answered for a long time.",
     AlarmKind.MOVED: "A source answers from another address.",
@@ -44,22 +44,22 @@ WATCHED = tuple(kind for kind in AlarmKind if kind is not AlarmKind.RECOVERED)
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How a source stands to a target on the age of its copy; times are days.
+    """How well a source meets a target on the age of its copy; times are days.
 
-    A part whose last look is longer ago than ``interval`` is late: whoever looks that
-    seldom does not keep the target.
+    A part whose last fetch is longer ago than ``interval`` is late: at that interval
+    the target is missed.
 
     Attributes:
-        asked: The target in words, such as ``age p95 <= 6 h``.
-        interval: The longest time between two looks that keeps it.
+        target: The target in words, such as ``age p95 <= 6 h``.
+        interval: The longest time between two fetches that meets it.
         late: The share of parts that are late.
-        most: The share that may be.
-        age: Days since the last look at the part that decides.
-        wait: Days until more than that are late, if nobody looks.
+        most: The share that may be late.
+        age: Days since the last fetch of the part that decides.
+        wait: Days until more than that share is late, without further fetches.
 
     """
 
-    asked: str
+    target: str
     interval: float
     late: float
     most: float
@@ -69,34 +69,35 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a source is, as far as alerts go by it; what is not known says nothing.
+    """The state of a source that alerts are judged by; times are days.
 
-    Times are days.
+    Fields that are not known keep their defaults and raise no alarm.
 
     Attributes:
         source: Its name; empty for what concerns all of them.
         mean: The quality of the copy now, between 0 and 1.
         low: Its lower bound.
         high: Its upper bound.
-        target: The quality that was asked for.
-        measure: What the quality is.
-        sure: How surely it is to be kept; nan if on average.
-        first_below: Days until it falls below the target if nobody looks: its mean,
-            or its lower bound if it is to be kept surely.
-        lateness: How it stands to a target on the age of its copy, if it has one.
-        relief: Days until the next look is expected; ``inf`` if none is.
-        blocked: Why none is; empty if nothing is known to keep it from being looked at.
+        target: The target quality.
+        measure: The measure of quality, such as ``recall``.
+        sure: The confidence with which the target is to be met; nan if on average.
+        first_below: Days until the quality falls below the target without further
+            fetches: its mean, or its lower bound if a confidence is set.
+        lateness: How it meets a target on the age of its copy, if it has one.
+        relief: Days until the next fetch is expected; ``inf`` if none is.
+        blocked: What prevents fetches; empty if nothing is known to.
         held: Why its answer waits for a decision; empty if none does.
-        failures: Looks that failed since the last good one.
-        silent: Days since the last good look.
-        trouble: What went wrong last; empty if that is not known.
-        moved_to: Where it has moved for good; empty if it has not.
-        drift: What is different about its records so that something is lost.
-        novelty: What is different about its records though nothing is lost.
+        failures: Failed fetches since the last good one.
+        silent: Days since the last good fetch.
+        trouble: The last error; empty if none is known.
+        moved_to: Where it has moved permanently; empty if it has not.
+        drift: Differences of its records that lose data.
+        novelty: Differences of its records that lose nothing.
         left: The share of the budget that is left.
-        refill: Days until some of a spent budget is there again.
-        offline: Whether no host could be reached; None if nobody tried.
-        settings: Why the settings on disk are not in use; None if nobody looked.
+        refill: Days until some of a spent budget is available again.
+        offline: Whether no host could be reached; None if that was not tried.
+        settings: Why the settings on disk are not in use, empty if they are; None if
+            that was not checked.
         sinks: What is wrong with sinks, in a line each; None if there are none.
 
     """

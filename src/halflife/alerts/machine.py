@@ -1,9 +1,9 @@
-"""Whether something wrong is news: one small state machine a source and kind.
+"""Alarms as state machines: one for each source and kind.
 
-An alarm is raised when all judgements were bad for as long as its kind asks, and ends
-when all were good for as long. A judgement in between, or one that points the other
-way, starts the wait anew. So between two times that the same alarm is raised lie at
-least both waits: whatever a source does, it cannot make it flap.
+An alarm is raised when all judgements were bad for as long as its kind requires, and
+ends when all were good for as long. A judgement in between, or one that points the
+other way, restarts the wait. So the same alarm is raised again only after both waits:
+no source can make it flap.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ class Dwell(NamedTuple):
 DWELLS = {
     AlarmKind.WILL_MISS: Dwell(
         5 * MINUTES, HOUR
-    ),  # or it would be missed before it is told
+    ),  # short, or the target would be missed before the alarm
     AlarmKind.MISSED: Dwell(10 * MINUTES, HOUR),
     AlarmKind.HELD: Dwell(0.0, 10 * MINUTES),
     AlarmKind.DEAD: Dwell(0.0, HOUR),
@@ -53,10 +53,11 @@ class Alarm:
 
     Attributes:
         source: The source; empty for what concerns all of them.
-        kind: What may be wrong.
-        raised: Whether it is.
+        kind: The kind of problem.
+        raised: Whether the problem stands.
         since: When it was raised or ended last; when it was first judged, if never.
-        turning: Since when all judgements point to the other state; None if none does.
+        turning: Since when all judgements point to the other state; None if the last
+            one does not.
         seen: When it was last judged.
         text: What is wrong.
 
@@ -73,13 +74,13 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class AlarmTurn:
-    """One judgement of one alarm: how it stood before and stands after.
+    """One judgement of one alarm: its state before and after.
 
     Attributes:
-        before: Before; None if it was never judged.
-        after: After.
+        before: The state before; None if it was never judged.
+        after: The state after.
         advice: What to do about it.
-        quiet: Whether the end of it is no news.
+        quiet: Whether its end is not reported.
 
     """
 
@@ -102,9 +103,9 @@ def step(
     *,
     limits: Thresholds = USUAL,
 ) -> list[AlarmTurn]:
-    """Judge sources, and return how their alarms stand.
+    """Judge sources, and return the transitions of their alarms.
 
-    ``alarms`` are those that were kept; what they do not hold is new and not raised.
+    ``alarms`` are the stored ones; an alarm that is not among them is not raised.
     """
     known = {(alarm.source, alarm.kind): alarm for alarm in alarms}
     return [
@@ -120,27 +121,27 @@ def _turn(
     kind, bad = finding.kind, finding.level is Severity.BAD
     mild = alarm is not None and alarm.text.startswith(INFORMATION)
     if alarm is not None and mild and bad and not finding.text.startswith(INFORMATION):
-        alarm, mild = replace(alarm, raised=False), False  # what was mild got bad
+        alarm, mild = replace(alarm, raised=False), False  # it got worse
     old = alarm or Alarm(source, kind, raised=False, since=now, turning=None, seen=now)
-    after = replace(advanced(old, finding.level, now, DWELLS[kind]), seen=now)
+    after = replace(advance(old, finding.level, now, DWELLS[kind]), seen=now)
     if after.raised:
         after = replace(after, text=finding.text if bad else old.text)
     return AlarmTurn(alarm, after, finding.advice, finding.quiet or mild)
 
 
-def advanced(alarm: Alarm, level: Severity, now: float, dwell: Dwell) -> Alarm:
-    """Return the alarm after one more judgement."""
+def advance(alarm: Alarm, level: Severity, now: float, dwell: Dwell) -> Alarm:
+    """Return an alarm after one more judgement."""
     away = Severity.GOOD if alarm.raised else Severity.BAD
     if level is not away:
         return replace(alarm, turning=None, since=min(alarm.since, now))
     # A clock that was set back must not make a wait longer than it is.
-    begun = now if alarm.turning is None else min(alarm.turning, now)
+    turning = now if alarm.turning is None else min(alarm.turning, now)
     wait = dwell.good if alarm.raised else dwell.bad
-    if now - begun < wait:
-        return replace(alarm, turning=begun, since=min(alarm.since, now))
+    if now - turning < wait:
+        return replace(alarm, turning=turning, since=min(alarm.since, now))
     return replace(alarm, raised=not alarm.raised, since=now, turning=None)
 
 
-def raised(alarms: Iterable[Alarm]) -> Iterator[Alarm]:
+def raised_alarms(alarms: Iterable[Alarm]) -> Iterator[Alarm]:
     """Return the alarms that stand."""
     return (alarm for alarm in alarms if alarm.raised)

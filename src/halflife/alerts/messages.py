@@ -1,4 +1,4 @@
-"""What is said to whom: many sources in one letter, and not too often."""
+"""Notifications: many sources in one message, and not too often."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -11,19 +11,19 @@ from halflife.alerts.machine import AlarmTurn
 from halflife.alerts.rules import INFORMATION
 
 RAISED, REPEATED, RECOVERED, TEST = "raised", "repeated", "recovered", "test"
-GATHER = 2.0 / 1440.0  # days that a letter waits for more of the same
-MOST = 200  # sources named in one letter; of the others only the number is told
+GATHER = 2.0 / 1440.0  # days that a message waits for more of the same kind
+MOST = 200  # sources named in one message; the others are only counted
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Somebody who wants to be told.
+    """A recipient of notifications.
 
     Attributes:
-        name: The target's name; never an address.
-        kinds: What it wants to hear of.
-        every: Days after which an alarm that still stands is told again.
-        gather: Days that a letter waits for more of the same.
+        name: The recipient's name; never an address.
+        kinds: The kinds of alarms it is notified of.
+        every: Days after which an alarm that still stands is repeated.
+        gather: Days that a message waits for more of the same kind.
 
     """
 
@@ -35,12 +35,12 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to be told of one source.
+    """One event of one source in a message.
 
     Attributes:
         source: The source; empty for what concerns all of them.
         since: When the alarm was raised; or ended, if it has.
-        text: What is wrong, or was.
+        text: What is or was wrong.
         advice: What to do about it.
 
     """
@@ -53,15 +53,15 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What one target is to be told, all of one kind.
+    """A message to one recipient, all of one kind.
 
     Attributes:
-        target: The target's name.
-        kind: What it is about.
+        target: The recipient's name.
+        kind: The kind of alarm.
         news: ``raised``, ``repeated``, ``recovered`` or ``test``.
         made: When it was written, in days.
-        due: Not to be sent before: until then it takes in more of the same.
-        events: What there is to tell.
+        due: When it may be sent; until then it takes in more events of its kind.
+        events: The events.
 
     """
 
@@ -74,53 +74,57 @@ class Letter:
 
     @property
     def body(self) -> str:
-        """What it tells, as text to be kept."""
-        return _written(self.events)
+        """The events as JSON."""
+        return _json(self.events)
 
     @staticmethod
     def events_in(body: str) -> list[Event]:
-        """Return what a kept text tells."""
+        """Return the events of a stored body."""
         return [Event(**event) for event in json.loads(body)]
 
 
 def letters(
-    turns: Sequence[AlarmTurn], targets: Iterable[Recipient], now: float
+    turns: Sequence[AlarmTurn], recipients: Iterable[Recipient], now: float
 ) -> list[Letter]:
-    """Return what each target is to be told of these judgements."""
+    """Return the messages to each recipient about these judgements."""
     return [
-        Letter(target.name, kind, news, now, now + target.gather, tuple(events))
-        for target in targets
-        for kind, news, events in _groups(turns, target, now)
+        Letter(recipient.name, kind, news, now, now + recipient.gather, tuple(events))
+        for recipient in recipients
+        for kind, news, events in _groups(turns, recipient, now)
     ]
 
 
 def _groups(
-    turns: Sequence[AlarmTurn], target: Recipient, now: float
+    turns: Sequence[AlarmTurn], recipient: Recipient, now: float
 ) -> list[tuple[str, str, list[Event]]]:
-    told = [(turn, news) for turn in turns if (news := _news(turn, target, now))]
-    told.sort(key=lambda pair: (pair[0].after.kind, pair[1], pair[0].after.source))
+    reported = [(turn, news) for turn in turns if (news := _news(turn, recipient, now))]
+    reported.sort(key=lambda pair: (pair[0].after.kind, pair[1], pair[0].after.source))
     return [
         (kind, news, [_event(turn) for turn, _ in group])
-        for (kind, news), group in groupby(told, lambda p: (p[0].after.kind, p[1]))
+        for (kind, news), group in groupby(reported, lambda p: (p[0].after.kind, p[1]))
     ]
 
 
-def _news(turn: AlarmTurn, target: Recipient, now: float) -> str:
-    """Return what kind of news a judgement is to a target; empty if it is none."""
+def _news(turn: AlarmTurn, recipient: Recipient, now: float) -> str:
+    """Return what kind of news a judgement is to a recipient; empty if it is none."""
     alarm, before = turn.after, turn.before
-    if alarm.kind not in target.kinds:
+    if alarm.kind not in recipient.kinds:
         return ""
     if turn.changed:
         if alarm.raised:
             return RAISED
         return (
-            "" if turn.quiet or AlarmKind.RECOVERED not in target.kinds else RECOVERED
+            ""
+            if turn.quiet or AlarmKind.RECOVERED not in recipient.kinds
+            else RECOVERED
         )
     mild = alarm.text.startswith(INFORMATION)
-    if not alarm.raised or mild or before is None or target.every <= 0:
+    if not alarm.raised or mild or before is None or recipient.every <= 0:
         return ""
-    times = floor((now - alarm.since) / target.every)
-    return REPEATED if times > floor((before.seen - alarm.since) / target.every) else ""
+    times = floor((now - alarm.since) / recipient.every)
+    return (
+        REPEATED if times > floor((before.seen - alarm.since) / recipient.every) else ""
+    )
 
 
 def _event(turn: AlarmTurn) -> Event:
@@ -128,27 +132,27 @@ def _event(turn: AlarmTurn) -> Event:
     if alarm.raised:
         return Event(alarm.source, alarm.since, alarm.text, turn.advice)
     text = before.text if before else ""
-    return Event(alarm.source, alarm.since, f"has recovered; told before: {text}")
+    return Event(alarm.source, alarm.since, f"has recovered; reported before: {text}")
 
 
-def gathered(body: str, more: Iterable[Event]) -> str:
-    """Return a kept text with more events in it; of each source the latest counts.
+def merge_events(body: str, more: Iterable[Event]) -> str:
+    """Return a stored body with more events in it; of each source the latest counts.
 
-    >>> one = _written([Event("a", 1.0, "x")])
-    >>> [e.text for e in Letter.events_in(gathered(one, [Event("a", 2.0, "y")]))]
+    >>> body = _json([Event("a", 1.0, "x")])
+    >>> [e.text for e in Letter.events_in(merge_events(body, [Event("a", 2.0, "y")]))]
     ['y']
     """
     events = {event.source: event for event in Letter.events_in(body)}
     events |= {event.source: event for event in more}
-    return _written([events[source] for source in sorted(events)])
+    return _json([events[source] for source in sorted(events)])
 
 
-def _written(events: Sequence[Event]) -> str:
+def _json(events: Sequence[Event]) -> str:
     return json.dumps([asdict(event) for event in events], separators=(",", ":"))
 
 
 def headline(kind: str, news: str, events: Sequence[Event]) -> str:
-    """Return a letter in one line.
+    """Return a message in one line.
 
     >>> headline("held", "raised", [Event("a", 1.0, "an answer waits")])
     'a: an answer waits'
@@ -163,6 +167,6 @@ def headline(kind: str, news: str, events: Sequence[Event]) -> str:
     return f"{kind}{again}: {', '.join(names[:5])}{more}"
 
 
-def shortened(events: Sequence[Event]) -> tuple[list[Event], int]:
-    """Return as many events as a letter names, and how many it leaves out."""
+def limit_events(events: Sequence[Event]) -> tuple[list[Event], int]:
+    """Return as many events as a message names, and how many it leaves out."""
     return [replace(e) for e in events[:MOST]], max(len(events) - MOST, 0)

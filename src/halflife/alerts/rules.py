@@ -1,7 +1,7 @@
-"""Whether something is wrong with a source, in three degrees.
+"""Rules that judge whether something is wrong with a source, in three degrees.
 
-Between *bad* and *good* lies a belt in which a judgement stays what it was: whoever
-hovers around the limit is not reported again and again.
+Between *bad* and *good* lies a margin in which a judgement stays what it was, so that a
+source that hovers around a limit is not reported again and again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,15 +23,15 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where bad begins and good begins; times are days.
+    """Thresholds between bad and good; times are days.
 
     Attributes:
         lead: A target that will be missed this soon is news ...
         calm: ... until it lies this far ahead again.
         margin: A target that was missed is met again this far above it.
-        failures: So many looks in a row must fail, ...
-        silent: ... over so long a time, for a source to count as dead.
-        refilled: The share of the budget with which it counts as there again.
+        failures: This many fetches in a row must fail, ...
+        silent: ... over this long a time, for a source to count as dead.
+        refilled: The share of the budget with which it counts as available again.
 
     """
 
@@ -48,11 +48,11 @@ class AlarmFinding:
     """A judgement of one kind.
 
     Attributes:
-        kind: What was judged.
+        kind: The kind of alarm.
         level: How bad it is.
         text: What is wrong, with its numbers; empty if nothing is.
         advice: What to do about it.
-        quiet: Whether the end of it is no news, because something worse tells of it.
+        quiet: Whether its end is not reported, because a worse alarm replaces it.
 
     """
 
@@ -65,12 +65,13 @@ class AlarmFinding:
 
 USUAL = Thresholds()
 SOON = 1.0 / 1440.0  # days; what comes sooner is there already
-INFORMATION = "for your information: "  # begins what is no trouble: its end is no news
-_SHOWN = 3  # differences that are told in full
+# Marks an alarm that is no problem: its end is not reported.
+INFORMATION = "for your information: "
+_SHOWN = 3  # differences that are listed in full
 
 
 def judge(health: Health, limits: Thresholds = USUAL) -> Iterator[AlarmFinding]:
-    """Judge a source in every respect that is known.
+    """Return the findings about a source in every respect that is known.
 
     >>> [f.text for f in judge(Health("a", mean=0.8, target=0.9)) if f.level > 0]
     ['misses its target quality >= 0.9: quality is 0.800']
@@ -98,77 +99,83 @@ def judge(health: Health, limits: Thresholds = USUAL) -> Iterator[AlarmFinding]:
         yield AlarmFinding(AlarmKind.SINK, level, text, "see `halflife sinks`")
 
 
-def _together(kind: AlarmKind, found: Sequence[AlarmFinding]) -> AlarmFinding:
-    """Return several judgements as one: bad if one is, good if all are."""
-    if not found:
+def _together(kind: AlarmKind, findings: Sequence[AlarmFinding]) -> AlarmFinding:
+    """Return several findings as one: bad if one is, good if all are."""
+    if not findings:
         return AlarmFinding(kind, Severity.BETWEEN)
-    level = max(one.level for one in found)
-    told = [one for one in found if one.level is level]
-    text, advice = "; ".join(one.text for one in told), told[0].advice
-    return AlarmFinding(kind, level, text, advice, any(one.quiet for one in found))
+    level = max(finding.level for finding in findings)
+    worst = [finding for finding in findings if finding.level is level]
+    text, advice = "; ".join(finding.text for finding in worst), worst[0].advice
+    quiet = any(finding.quiet for finding in findings)
+    return AlarmFinding(kind, level, text, advice, quiet)
 
 
 def _will_miss(health: Health, limits: Thresholds) -> AlarmFinding:
     kind, late = AlarmKind.WILL_MISS, health.lateness
-    found = []
+    findings = []
     if not (isnan(health.target) or isnan(health.mean)):
         over = health.mean < health.target
         level = _ahead(health, health.first_below, limits)
-        text = _foretold(health, asked(health), health.first_below)
+        text = _warning(health, target_text(health), health.first_below)
         text = f"{text}; {health.measure} is {_band(health)}"
-        found.append(_unless(over, AlarmFinding(kind, level, text, _look(health))))
+        findings.append(
+            _unless(over, AlarmFinding(kind, level, text, _fetch_advice(health)))
+        )
     if late is not None:
         level = _ahead(health, late.wait, limits)
-        text = _foretold(health, late.asked, late.wait)
-        text = f"{text}; the last look is {span(late.age)} ago"
+        text = _warning(health, late.target, late.wait)
+        text = f"{text}; the last fetch was {span(late.age)} ago"
         over = late.late > late.most
-        found.append(_unless(over, AlarmFinding(kind, level, text, _look(health))))
-    return _together(kind, found)
+        findings.append(
+            _unless(over, AlarmFinding(kind, level, text, _fetch_advice(health)))
+        )
+    return _together(kind, findings)
 
 
 def _unless(over: bool, finding: AlarmFinding) -> AlarmFinding:  # noqa: FBT001  (reads well)
-    """Return a finding that is over when what it foretold has come true."""
+    """Return a warning; it is over when what it warned of has happened."""
     return AlarmFinding(finding.kind, Severity.GOOD, quiet=True) if over else finding
 
 
 def _ahead(health: Health, wait: float, limits: Thresholds) -> Severity:
-    """Judge a miss that lies ahead; one before which somebody will look is none."""
+    """Judge a predicted miss; it is none if a fetch is expected before it."""
     if health.relief <= wait or wait > limits.calm:
         return Severity.GOOD
     return Severity.BAD if wait <= limits.lead else Severity.BETWEEN
 
 
-def _foretold(health: Health, target: str, wait: float) -> str:
+def _warning(health: Health, target: str, wait: float) -> str:
     why = (
-        f", and until then nobody can look: {health.blocked}" if health.blocked else ""
+        f", and it cannot be fetched before: {health.blocked}" if health.blocked else ""
     )
     if wait < SOON:
         return f"may miss its target {target} already{why}"
     return f"will miss its target {target} in {span(wait)}{why}"
 
 
-def _look(health: Health) -> str:
+def _fetch_advice(health: Health) -> str:
     if health.blocked:
-        return "see `halflife doctor` for what keeps it from being looked at"
+        return "see `halflife doctor` for what keeps it from being fetched"
     return f"run `halflife sync {health.source}`, or see `halflife budget`"
 
 
 def _missed(health: Health, limits: Thresholds) -> AlarmFinding:
     kind, late = AlarmKind.MISSED, health.lateness
-    why = health.blocked and f"; nobody can look now: {health.blocked}"
-    found = []
+    why = health.blocked and f"; it cannot be fetched now: {health.blocked}"
+    findings = []
     if not (isnan(health.target) or isnan(health.mean)):
         target = health.target
         again = min(target + limits.margin, (1.0 + target) / 2.0)
         bad, good = health.mean < target, health.mean >= again
         level = Severity.BAD if bad else Severity.GOOD if good else Severity.BETWEEN
-        said = f"misses its target {asked(health)}: {health.measure} is {_band(health)}"
-        found.append(AlarmFinding(kind, level, said + why, _look(health)))
+        quality = f"{health.measure} is {_band(health)}"
+        text = f"misses its target {target_text(health)}: {quality}{why}"
+        findings.append(AlarmFinding(kind, level, text, _fetch_advice(health)))
     if late is not None:
-        found.append(
-            AlarmFinding(kind, _late(late), _overdue(late) + why, _look(health))
+        findings.append(
+            AlarmFinding(kind, _late(late), _overdue(late) + why, _fetch_advice(health))
         )
-    return _together(kind, found)
+    return _together(kind, findings)
 
 
 def _late(late: Lateness) -> Severity:
@@ -179,9 +186,11 @@ def _late(late: Lateness) -> Severity:
 
 def _overdue(late: Lateness) -> str:
     if late.late >= 1.0:
-        return f"misses its target {late.asked}: the last look is {span(late.age)} ago"
+        return (
+            f"misses its target {late.target}: the last fetch was {span(late.age)} ago"
+        )
     return (
-        f"misses its target {late.asked}: {late.late:.0%} of it was last looked at "
+        f"misses its target {late.target}: {late.late:.0%} of it was last fetched "
         f"more than {span(late.interval)} ago"
     )
 
@@ -201,10 +210,10 @@ def _dead(health: Health, limits: Thresholds) -> AlarmFinding:
     )
     text = (
         f"no good answer for {span(health.silent)}, "
-        f"{count(health.failures, 'look')} in a row "
+        f"{count(health.failures, 'fetch', 'fetches')} in a row "
         "failed"
     )
-    text = f"{text}, the last one so: {health.trouble}" if health.trouble else text
+    text = f"{text}, the last one with: {health.trouble}" if health.trouble else text
     return AlarmFinding(AlarmKind.DEAD, level, text, "check its address, or remove it")
 
 
@@ -216,7 +225,7 @@ def _moved(health: Health) -> AlarmFinding:
 
 
 def _drift(health: Health) -> AlarmFinding:
-    """Judge how records look; what is only new is told too, and is no trouble."""
+    """Judge changes of a source's records; additions are reported as information."""
     advice = f"check fields, key and records in the settings of {health.source}"
     if health.drift:
         text = f"its answers look different: {_some(health.drift)}"
@@ -233,7 +242,7 @@ def _drift(health: Health) -> AlarmFinding:
 def _spent(health: Health, limits: Thresholds) -> AlarmFinding:
     bad, good = health.left <= 0.0, health.left >= limits.refilled
     level = Severity.BAD if bad else Severity.GOOD if good else Severity.BETWEEN
-    text = "the budget is spent, so nothing is looked at"
+    text = "the budget is spent, so nothing is fetched"
     if isfinite(health.refill):
         text = f"{text} for {span(health.refill)}"
     return AlarmFinding(
@@ -245,12 +254,12 @@ def _settings(trouble: str) -> AlarmFinding:
     level = Severity.BAD if trouble else Severity.GOOD
     text = f"the new settings cannot be used, so the old ones stay in use: {trouble}"
     return AlarmFinding(
-        AlarmKind.SETTINGS, level, text, "mend the file; it is then read again"
+        AlarmKind.SETTINGS, level, text, "fix the file; it is then read again"
     )
 
 
-def asked(health: Health) -> str:
-    """Return the quality that was asked for, as one writes it into the settings."""
+def target_text(health: Health) -> str:
+    """Return the target quality as it is written in the settings."""
     sure = "" if isnan(health.sure) else f" with confidence {health.sure:g}"
     return f"{health.measure} >= {health.target:g}{sure}"
 
@@ -262,13 +271,13 @@ def _band(health: Health) -> str:
     return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _some(said: Sequence[str]) -> str:
-    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    return "; ".join(said[:_SHOWN]) + more
+def _some(text: Sequence[str]) -> str:
+    more = f"; and {len(text) - _SHOWN} more" if len(text) > _SHOWN else ""
+    return "; ".join(text[:_SHOWN]) + more
 
 
 def span(days: float) -> str:
-    """Return a stretch of time as people say it.
+    """Return a duration in words.
 
     >>> span(2.0), span(0.25), span(0.01), span(0.0)
     ('2 days', '6 h', '14 min', '0 min')

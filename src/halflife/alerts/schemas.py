@@ -1,8 +1,8 @@
-"""What records usually look like, and whether they look different.
+"""The usual schema of records, and differences from it.
 
-A column is filled in some share of the records, with values of mostly one kind. What
-is different either loses something (a column that is empty or gone, text in place of
-numbers, records without a key) or does not (a new column).
+A column is filled in some share of the records, with values of mostly one kind. A
+difference either loses data (a column that is empty or gone, text in place of numbers,
+records without a key) or does not (a new column).
 """
 
 import re
@@ -14,23 +14,23 @@ from typing import NamedTuple
 from halflife.core import lazy_scipy
 from halflife.core.object_store import Attributes, Scalar
 
-SAMPLED = 2000  # records that are looked at
+SAMPLED = 2000  # records that are examined
 WATCHED = 200  # columns that are remembered
 MOSTLY = 0.9  # the share of values of one kind that makes it the column's
 USED = 0.5  # columns filled in a smaller share may well be empty for a while
-UNLIKELY = 1e-4  # chances below that are not taken for chance
-KEYLESS = 0.05  # the share of records without a key that is borne
-RECENT = 10  # looks that a share goes by
+UNLIKELY = 1e-4  # a probability below which a difference is not put down to chance
+KEYLESS = 0.05  # the share of records without a key that is accepted
+RECENT = 10  # fetches over which a share is averaged
 KEY = "its key"
-_FEW = 3  # values that tell a kind
-_MANY = 10  # values that must be of another kind for something to be lost
+_FEW = 3  # values that determine a kind
+_MANY = 10  # values that must be of another kind for data to be lost
 _DIGITS = re.compile(r"[-+]?\d+(?:[.,]\d+)*%?")
 _FIRM = frozenset({"numbers", "numbers as text", "yes or no"})
 _LOOSE = frozenset({"text", "lists or objects"})
 
 
 class ColumnFill(NamedTuple):
-    """A column in one look: records, those that fill it, and with what mostly."""
+    """A column in one fetch: records, those that fill it, and their usual kind."""
 
     records: int
     filled: int
@@ -43,7 +43,7 @@ class ColumnFill(NamedTuple):
 
 
 class Usual(NamedTuple):
-    """What a column is usually: the share filled, with what, by how many records."""
+    """The usual column: the share filled, the kind of values, the records."""
 
     share: float
     kind: str
@@ -52,14 +52,14 @@ class Usual(NamedTuple):
 
 
 class SchemaDifference(NamedTuple):
-    """Something that is different about records.
+    """A difference of records from their usual schema.
 
     Attributes:
-        column: Where.
-        what: In a word.
-        text: The same for people.
-        loses: Whether something is lost.
-        holds: Whether so much is lost that somebody has to decide.
+        column: The column.
+        what: The difference in a word.
+        text: The difference in a sentence.
+        loses: Whether data is lost.
+        holds: Whether so much is lost that a person has to decide.
 
     """
 
@@ -73,24 +73,24 @@ class SchemaDifference(NamedTuple):
 def columns(
     records: Mapping[str, Attributes], keyless: int = 0
 ) -> dict[str, ColumnFill]:
-    """Return what the columns of records are; of very many records, of some.
+    """Return the columns of records, from a sample if there are very many.
 
-    ``keyless`` are records that had no key, and are not among these.
+    ``keyless`` is the number of records without a key, which are not among these.
 
     >>> columns({"a": {"n": 1}, "b": {"n": None}})["n"]
     ColumnFill(records=2, filled=1, kind='')
     """
     step = max(len(records) // SAMPLED, 1)
-    some = list(islice(records.values(), 0, None, step))
-    names = dict.fromkeys(name for record in some for name in record)
-    found = {name: column([row.get(name) for row in some]) for name in names}
+    sample = list(islice(records.values(), 0, None, step))
+    names = dict.fromkeys(name for record in sample for name in record)
+    fills = {name: column([row.get(name) for row in sample]) for name in names}
     if records or keyless:
-        found[KEY] = ColumnFill(len(records) + keyless, len(records))
-    return found
+        fills[KEY] = ColumnFill(len(records) + keyless, len(records))
+    return fills
 
 
 def column(values: Sequence[Scalar]) -> ColumnFill:
-    """Return what a column is by its values."""
+    """Return the fill of a column from its values."""
     filled = [value for value in values if value not in {None, ""}]
     kinds = Counter(kind_of(value) for value in filled)
     enough = max(MOSTLY * len(filled), _FEW)
@@ -99,7 +99,7 @@ def column(values: Sequence[Scalar]) -> ColumnFill:
 
 
 def kind_of(value: Scalar) -> str:
-    """Return what kind of value this is.
+    """Return the kind of a value.
 
     >>> [kind_of(value) for value in (True, 1.5, "12,50", "[1]", "a")]
     ['yes or no', 'numbers', 'numbers as text', 'lists or objects', 'text']
@@ -117,19 +117,22 @@ def kind_of(value: Scalar) -> str:
 def differences(
     usual: Mapping[str, Usual], seen: Mapping[str, ColumnFill], unit: str = "records"
 ) -> list[SchemaDifference]:
-    """Return in what records, or what is counted else, differ from what is usual."""
-    if not usual or not any(one.records for one in seen.values()):
+    """Return the differences between the columns seen and the usual ones.
+
+    ``unit`` names what is counted.
+    """
+    if not usual or not any(fill.records for fill in seen.values()):
         return []
-    many = max(
-        one.records for name, one in seen.items() if name != KEY or len(seen) < 2
+    records = max(
+        fill.records for name, fill in seen.items() if name != KEY or len(seen) < 2
     )
     found = [
-        _changed(name, before, seen.get(name, ColumnFill(many, 0)), unit)
+        _change(name, before, seen.get(name, ColumnFill(records, 0)), unit)
         for name, before in usual.items()
     ]
     if len(usual) < WATCHED:
         found += [_new(name, now) for name, now in seen.items() if name not in usual]
-    return [one for one in found if one is not None]
+    return [difference for difference in found if difference is not None]
 
 
 def _new(name: str, now: ColumnFill) -> SchemaDifference | None:
@@ -140,10 +143,10 @@ def _new(name: str, now: ColumnFill) -> SchemaDifference | None:
     )
 
 
-def _changed(
+def _change(
     name: str, before: Usual, now: ColumnFill, unit: str
 ) -> SchemaDifference | None:
-    """Return in what a column differs; the chance of fewer is binomial."""
+    """Return how a column differs; the number filled is taken to be binomial."""
     few = chance(now, before) < UNLIKELY
     if name == KEY:
         missing = now.records - now.filled
@@ -169,10 +172,10 @@ def _changed(
 
 
 def chance(now: ColumnFill, before: Usual) -> float:
-    """Return the chance that so few records fill a column, or fewer.
+    """Return the probability that this few records fill a column, or fewer.
 
-    P(K <= k) of a binomial law with the usual share, which no number of records
-    makes certain: it is at most (n + 1) / (n + 2).
+    P(K <= k) of a binomial law with the usual share, which is at most
+    (n + 1) / (n + 2) because n records make nothing certain.
 
     >>> round(chance(ColumnFill(3, 0), Usual(1.0, "text", 40)), 6)
     1.3e-05
@@ -183,22 +186,22 @@ def chance(now: ColumnFill, before: Usual) -> float:
     return float(lazy_scipy.bdtr(now.filled, now.records, share))
 
 
-def learned(
+def learn(
     usual: Mapping[str, Usual],
     seen: Mapping[str, ColumnFill],
-    besides: Iterable[str] = (),
+    unchanged: Iterable[str] = (),
 ) -> dict[str, Usual]:
-    """Return what is usual after one more look; some columns stay as they were."""
-    after, left = dict(usual), {*besides}
-    many = max((one.records for one in seen.values()), default=0)
+    """Return the usual columns after one more fetch, some of them ``unchanged``."""
+    after, left = dict(usual), {*unchanged}
+    records = max((fill.records for fill in seen.values()), default=0)
     for name in (*usual, *(n for n in seen if n not in usual)):
-        now = seen.get(name, ColumnFill(many, 0))
+        now = seen.get(name, ColumnFill(records, 0))
         if name not in left and now.records:
-            after[name] = _learned(after.get(name), now)
+            after[name] = _learn(after.get(name), now)
     return dict(islice(after.items(), WATCHED))
 
 
-def _learned(before: Usual | None, now: ColumnFill) -> Usual:
+def _learn(before: Usual | None, now: ColumnFill) -> Usual:
     if before is None:
         return Usual(now.share, now.kind, now.records)
     looks = min(before.looks + 1, RECENT)

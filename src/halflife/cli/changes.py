@@ -97,7 +97,7 @@ async def _follow(
     from halflife.stores import location
 
     stop, after = Stop(), None
-    with stop.heard():
+    with stop.on_signals():
         while not stop.asked.is_set():
             # The state file may be created while this waits.
             with bootstrap.reading(settings) as store:

@@ -62,7 +62,7 @@ async def _probe(
     from halflife.engine.signals import Stop
 
     stop = Stop()
-    with bootstrap.writing(config) as store, stop.heard():
+    with bootstrap.writing(config) as store, stop.on_signals():
         form_client = client.FormClient(config, store)
 
         async def probe_one(source: "FormConfig") -> "client.ProbeOutcome":

@@ -48,7 +48,7 @@ def run(
         from halflife.cli import inspect
         from halflife.engine import once
 
-        kept = once.synced(chosen) or chosen
+        kept = once.syncable(chosen) or chosen
         inspect.show_plan(settings, kept, most=None, json=json)
         return
     raise typer.Exit(asyncio.run(_run(settings, sources or [], health, json=json)))
@@ -73,7 +73,7 @@ async def _run(
     kept = bootstrap.names(config.named(names))
     as_json = json or not sys.stderr.isatty()
     phrase = partial(logs.line, as_json=as_json)
-    with bootstrap.writing(config, say) as store, stop.heard(phrase):
+    with bootstrap.writing(config, say) as store, stop.on_signals(phrase):
         presence.refuse_beside_workers(store, even_paused=True)
         store.read_ahead(kept)  # while the modules of the service are imported
         handler = logs.set_up(as_json=as_json)
@@ -96,12 +96,12 @@ async def _serve(
     """Run the service until it is told to stop."""
     from halflife.engine import heartbeat, targets
     from halflife.engine.reload import Settings
-    from halflife.engine.service import Outside, Service
+    from halflife.engine.service import Service, ServiceEnvironment
 
     def report(report: "Report") -> None:
         _print(report, json=json)
 
-    outside = Outside(told=report, audits=True)
+    outside = ServiceEnvironment(on_report=report, audits=True)
     service = Service(Settings(config, names), store, stop, outside)
     targets.get_ready(config.named(names))  # while a thread reads the store
     async with heartbeat.beating(service.status, store, service.clock):
@@ -118,10 +118,10 @@ async def run_watched(
 
     from halflife.core.errors import UsageError
     from halflife.engine import logs
-    from halflife.engine.endpoint import watched
+    from halflife.engine.endpoint import serve_status
 
     try:
-        async with watched(work.status, port, clock) as used:
+        async with serve_status(work.status, port, clock) as used:
             logs.event("watched", fields={"port": used})
             await work.run()
     except OSError as error:

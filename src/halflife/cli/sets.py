@@ -283,7 +283,7 @@ def waiting_rows(store: Store) -> list[dict[str, object]]:
             "why": show.plain(held.why),
             "todo": held.todo,
         }
-        for held in held_answers.waiting(store)
+        for held in held_answers.pending_answers(store)
     ]
 
 

@@ -59,7 +59,7 @@ def sync(  # noqa: PLR0913  (each is an option)
     if accept is not None or keep is not None:
         _decide(settings, accept, keep, json=json)
         return
-    chosen = once.fetched(settings, sources or ())
+    chosen = once.sources_to_sync(settings, sources or ())
     if dry_run:
         inspect.show_plan(settings, chosen, most=max_requests, json=json)
     else:
@@ -102,7 +102,7 @@ async def _sync(
     from halflife.engine.signals import Stop
 
     stop = Stop()
-    with bootstrap.writing(config, _warn) as store, stop.heard():
+    with bootstrap.writing(config, _warn) as store, stop.on_signals():
         _warn_overlaps(config, store)
         before = store.changes.last()
         with show.progress("syncing", errand.most, quiet=quiet) as advance:

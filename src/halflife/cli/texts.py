@@ -97,7 +97,7 @@ async def _summarize(
 
     stop = Stop()
     done: list[runner.SamplingOutcome] = []
-    with bootstrap.writing(config) as store, stop.heard():
+    with bootstrap.writing(config) as store, stop.on_signals():
         summarizer = runner.Summarizer(config, store, wish)
 
         async def summarize_one(

@@ -118,7 +118,7 @@ async def _work(
     store, lost = state_record.open_store(config)
     if lost:
         show.note(show.plain(f"halflife: {lost}"))
-    with store, stop.heard(phrase, ENDED):
+    with store, stop.on_signals(phrase, ENDED):
         handler = logs.set_up(as_json=as_json)
         try:
             planner = PlannerTerms(config, (), terms.name, terms.lease, lambda _: None)
@@ -181,7 +181,7 @@ def _say(state: str, config: Path | None, *, json: bool) -> None:
 
     settings = Config.load(Config.find(config))
     with location.open_store(settings.store_place, create=True) as store:
-        before = control.say(store, state, bootstrap.clock())
+        before = control.set_state(store, state, bootstrap.clock())
     if json:
         show.emit({"state": state, "before": before.state})
         return

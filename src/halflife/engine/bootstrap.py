@@ -1,6 +1,6 @@
-"""From settings to what is known and believed; see ``network`` for the rest.
+"""Build the store, the belief and the policy from settings; see ``network`` for more.
 
-What only reading verbs need is here, and nothing that is slow to import.
+Reading verbs need no more than this module, so it imports nothing that is slow.
 """
 
 import time
@@ -59,46 +59,48 @@ def clock() -> float:
 
 
 def reading(config: Config) -> AbstractContextManager[Store]:
-    """Open the state file to look at it; without one there is just nothing yet."""
+    """Open the state file for reading; without one, return an empty store."""
     allocator.be_thrifty()
     found = location.find_store(config.store_place)
     return nullcontext(MemoryStore()) if found is None else found
 
 
 def state_file(config: Config) -> AbstractContextManager[TableStore | None]:
-    """Open the state itself to look at it; None if there is none yet."""
+    """Open the state file for reading; None if there is none yet."""
     allocator.be_thrifty()
     return location.find_store(config.store_place) or nullcontext(None)
 
 
-def writing(config: Config, told: Callable[[str], None] = lambda _: None) -> TableStore:
-    """Open the state file to write, made if need be; the settings' items are known.
+def writing(
+    config: Config, notify: Callable[[str], None] = lambda _: None
+) -> TableStore:
+    """Open the state file for writing, with the settings' items; create it if missing.
 
-    ``told`` hears of pages that changed hands on the way, and of a state file that was
-    there before and is not any more.
+    ``notify`` receives a line for pages that another source owns now, and for a state
+    file that has disappeared.
     """
     from halflife.engine import state_record  # noqa: PLC0415  (only writers need it)
 
     allocator.be_thrifty()
     store, lost = state_record.open_store(config)
-    for words in (*((lost,) if lost else ()), *know(config, store)):
-        told(words)
+    for words in (*((lost,) if lost else ()), *add_items(config, store)):
+        notify(words)
     return store
 
 
-def know(config: Config, store: Store) -> list[str]:
-    """Make the settings' items known, each to its source; return what changed hands."""
+def add_items(config: Config, store: Store) -> list[str]:
+    """Add the settings' items to a store; return a line for pages with a new owner."""
     from halflife.engine import ownership  # noqa: PLC0415  (which needs this module)
 
-    claims = ownership.claimed(config.source)
+    claims = ownership.named_items(config.source)
     named: dict[str, Item] = {}
     for item in claims:
         named.setdefault(item.key, item)
     store.add(named.values())
     taken = ownership.take_over(config, store, claims, clock())
-    for one in taken:
-        logs.event("taken over", fields={"source": one.source, "owner": one.owner})
-    return [one.words() for one in taken]
+    for pages in taken:
+        logs.event("taken over", fields={"source": pages.source, "owner": pages.owner})
+    return [pages.words() for pages in taken]
 
 
 def items(sources: Iterable[SourceConfig], known: Container[str] = ()) -> list[Item]:
@@ -153,18 +155,18 @@ def names(sources: Iterable[SourceConfig]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is believed now, for verbs that only look.
+    """The belief at this moment, for verbs that only read.
 
-    What a belief has to learn to tell is as large as what it tells of very many items.
-    So it learns on a copy, of which nothing stays.
+    A belief learns as much data as its view of very many items has. So it learns on a
+    copy, which is discarded.
 
     Attributes:
-        evidence: What all looks add up to.
-        belief: What follows from it; it has learned nothing yet.
+        evidence: The evidence of all observations.
+        belief: The belief; it has learned nothing yet.
         now: The time of the view.
-        policy: The rule that spends the budget.
-        name: What settings call that rule.
-        calendar: At which hours items change, for forecasts.
+        policy: The policy that spends the budget.
+        name: The policy's name in settings.
+        calendar: The hours at which items change, for forecasts.
 
     """
 
@@ -176,18 +178,18 @@ class Outlook:
     calendar: WeekCalendar | None = field(default=None, kw_only=True)
 
     def part_of(self, key: str) -> "Outlook":
-        """Return what the policy that keeps this item believes of its items."""
+        """Return the outlook of the policy that keeps this item."""
         del key
         return self
 
     @cached_property
     def view(self) -> View:
-        """What is believed of all items."""
+        """The view of all items."""
         found = deepcopy(self.belief)(self.evidence, self.now, self.now)
         return replace(found, calendar=self.calendar)
 
     def some(self, rows: Ints) -> View:
-        """Return what is believed of the items at these rows."""
+        """Return the view of the items at these rows."""
         belief = deepcopy(self.belief)
         if isinstance(belief, PartialBelief) and belief.learn(self.evidence, self.now):
             found = belief.view_rows(self.evidence, rows, self.now, self.now)
@@ -195,10 +197,10 @@ class Outlook:
         return taken(self.view, rows)
 
     def plan(self, requests: int) -> Plan:
-        """Return what so many requests would be spent on, in the policy's order.
+        """Return the plan for this many requests, in the policy's order.
 
-        Of very many items it is decided among few, as when they are kept. What a step
-        gains is what the policy says, or else what it buys in days of freshness.
+        Of very many items only a shortlist is planned, as in the service. The gain of a
+        step is the policy's own, or else the days of freshness that it buys.
         """
         rng, budget = np.random.default_rng(0), Budget(requests)
         if len(self.evidence) < MANY:
@@ -210,14 +212,14 @@ class Outlook:
 
 @dataclass(frozen=True)
 class JointOutlook(Outlook):
-    """What is believed of pages that are kept by several policies.
+    """The outlook on pages that are kept by several policies.
 
-    Each policy has its own pages, and its own belief in them.
+    Each policy has its own pages, and its own belief about them.
 
     Attributes:
-        parts: What is believed by each policy, of its own pages.
-        share: How much each page counts: its share of its source, times the weight of
-            that.
+        parts: The outlook of each policy on its own pages.
+        share: The weight of each page: its share of its source, times that source's
+            weight.
 
     """
 
@@ -225,31 +227,31 @@ class JointOutlook(Outlook):
     share: Floats
 
     def part_of(self, key: str) -> Outlook:
-        """Return what the policy that keeps this item believes of its items."""
+        """Return the outlook of the policy that keeps this item."""
         return next(part for part in self.parts if part.evidence.row(key) is not None)
 
     @cached_property
     def rows(self) -> tuple[Ints, ...]:
         """The rows of each part's pages."""
         found = [map(self.evidence.row, part.evidence.keys) for part in self.parts]
-        return tuple(np.array([*each], dtype=np.intp) for each in found)
+        return tuple(np.array([*rows], dtype=np.intp) for rows in found)
 
     @cached_property
     def view(self) -> View:
-        """What is believed of all items, each by the belief of its policy."""
+        """The view of all items, each by the belief of its policy."""
         views = [part.view for part in self.parts]
         found = joined_view(self.evidence, views, self.rows)
         return replace(found, calendar=self.calendar)
 
     def some(self, rows: Ints) -> View:
-        """Return what is believed of the items at these rows."""
+        """Return the view of the items at these rows."""
         return taken(self.view, rows)
 
     def plan(self, requests: int) -> Plan:
-        """Return what so many requests would be spent on, best first.
+        """Return the plan for this many requests, best first.
 
-        They are shared out by what the next requests of each policy are worth, as the
-        service does it.
+        They are shared by the value of the next requests of each policy, as in the
+        service.
         """
         plans = []
         for part, rows in zip(self.parts, self.rows, strict=True):
@@ -275,22 +277,22 @@ def strategy(config: Config, sources: Iterable[SourceConfig] = ()) -> Strategy:
 def belief(
     config: Config, store: Store, sources: Iterable[SourceConfig] = ()
 ) -> Belief:
-    """Return the belief that the policy goes by, with what earlier runs learned.
+    """Return the belief that the policy uses, with what earlier runs learned.
 
-    A belief in random changes heeds hints too, as far as they prove true. One that
-    heeds hints is told which items are maps.
+    A Poisson belief uses hints too, as far as they prove true. A belief that uses hints
+    gets the keys of maps.
     """
-    made = strategy(config, sources).belief()
-    inner = made.inner if isinstance(made, HintedBelief) else made
+    found = strategy(config, sources).belief()
+    inner = found.inner if isinstance(found, HintedBelief) else found
     if isinstance(inner, PoissonBelief):
         inner.prior = pages_belief_notes.recall(store)
     if isinstance(inner, Neighbours):
         inner.resume(pages_belief_notes.recall_busy(store))
-    if isinstance(made, PoissonBelief):
-        made = HintedBelief(made, announced=False)
-    if isinstance(made, HintedBelief):
-        made.maps = keys(map_addresses(config.source))
-    return made
+    if isinstance(found, PoissonBelief):
+        found = HintedBelief(found, announced=False)
+    if isinstance(found, HintedBelief):
+        found.maps = keys(map_addresses(config.source))
+    return found
 
 
 def outlook(
@@ -300,9 +302,9 @@ def outlook(
     now: float | None = None,
     filed: MutableMapping[tuple[str, ...], object] | None = None,
 ) -> Outlook:
-    """Return what is believed of the sources now; nothing is written.
+    """Return the outlook on sources now; nothing is written.
 
-    ``filed`` keeps what takes long to find out about pages (``kinds.pages.topics``).
+    ``filed`` caches what is slow to compute about pages (``kinds.pages.topics``).
     """
     now = clock() if now is None else now
     mine = names(sources)
@@ -311,8 +313,9 @@ def outlook(
         by_policy.setdefault(policy_of(config, source), []).append(source)
     if len(by_policy) < 2:
         return _outlook(config, store, sources, now, filed)
-    each = by_policy.values()
-    parts = tuple(_outlook(config, store, some, now, filed) for some in each)
+    parts = tuple(
+        _outlook(config, store, group, now, filed) for group in by_policy.values()
+    )
     evidence = _evidence(store, sources, mine)
     rows = rows_of(store, mine, evidence, lambda: items(sources))
     share = np.zeros(len(evidence))
@@ -338,13 +341,13 @@ def _outlook(
     now: float,
     filed: MutableMapping[tuple[str, ...], object] | None,
 ) -> Outlook:
-    """Return what is believed of sources that are kept by one policy."""
+    """Return the outlook on sources that are kept by one policy."""
     evidence = _evidence(store, sources, names(sources))
     owners = pages_crawl.owners(store, sources, evidence)
     chosen = strategy(config, sources)
     policy, mine = chosen.policy, names(sources)
     believed = pages_crawl.belief(belief(config, store, sources), sources)
-    if isinstance(policy, InRounds):  # what the first round shows cannot be foretold
+    if isinstance(policy, InRounds):  # results of the first round cannot be predicted
         policy = policy.policy
     return Outlook(
         evidence,
@@ -359,8 +362,8 @@ def _outlook(
 def _evidence(
     store: Store, sources: Sequence[SourceConfig], mine: Sequence[str]
 ) -> Evidence:
-    """Return what all looks at sources add up to, with what settings name since."""
+    """Return the evidence of sources, with the items that the settings name."""
     evidence = store.evidence(mine)
-    # What was written into the settings since the last sync is not in the store yet.
+    # Items added to the settings since the last sync are not in the store yet.
     evidence.add(items(sources, known=KnownItems(store, frozenset(mine))))
     return evidence

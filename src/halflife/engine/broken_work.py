@@ -1,4 +1,4 @@
-"""What is reported of work that ended in an error."""
+"""Reports on work that ended in an error."""
 
 from dataclasses import replace
 
@@ -8,17 +8,17 @@ from halflife.readers.containment import failure, is_mishandled
 
 
 def report(names: Group, error: BaseException, where: str) -> Report:
-    """Return the report on work that an error has ended.
+    """Return the report on work that ended with an error.
 
-    ``where`` is what was worked at, for errors of the program.
+    ``where`` names the address, for errors of the program.
     """
     if isinstance(error, HalflifeError | OSError) or not isinstance(error, Exception):
-        return said(names, str(error))
-    return replace(said(names, str(failure(error, where))), heard=True)
+        return failed_report(names, str(error))
+    return replace(failed_report(names, str(failure(error, where))), heard=True)
 
 
-def said(names: Group, trouble: str) -> Report:
-    """Return the report on work that ended in trouble."""
+def failed_report(names: Group, trouble: str) -> Report:
+    """Return the report on work that failed with this error text."""
     mine = names if is_mishandled(trouble) else ()
     return Report(
         names,

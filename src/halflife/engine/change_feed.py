@@ -1,4 +1,4 @@
-"""Changes as a reader wants them: from a number on, none skipped, none twice."""
+"""Read the change log from a number on, without gaps or repetitions."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,17 +12,17 @@ CHUNK = 1000  # changes read at once; a slow reader holds no transaction open
 def read(
     store: Store, since: int, sources: Sequence[str] = (), until: int | None = None
 ) -> Iterator[Change]:
-    """Return the changes after a number, oldest first, as far as there are any now.
+    """Return the present changes after a number, oldest first.
 
-    None after number ``until`` is among them, if it is given. Raise ``UsageError`` if
-    some of them were removed already; since 0 means all that are kept.
+    They end with number ``until``, if it is given. Raise ``UsageError`` if some of them
+    were removed already; 0 means all that are kept.
     """
     check(store, since)
     end = store.changes.last() if until is None else until
     while since < end:
-        some = store.changes.read(since, CHUNK, sources)
-        yield from (change for change in some if change.seq <= end)
-        since = some[-1].seq if some else end
+        batch = store.changes.read(since, CHUNK, sources)
+        yield from (change for change in batch if change.seq <= end)
+        since = batch[-1].seq if batch else end
 
 
 def check(store: Store, since: int) -> None:
@@ -42,7 +42,7 @@ def check(store: Store, since: int) -> None:
 
 
 def row(change: Change, at: str | None) -> dict[str, object]:
-    """Return a change as answers in JSON write it; ``at`` is its time as text."""
+    """Return a change as a JSON object; ``at`` is its time as text."""
     return {
         "seq": change.seq,
         "at": at,

@@ -1,4 +1,4 @@
-"""Pausing and draining: said once, it reaches every process that uses the store."""
+"""Pausing and draining of all processes that use a store."""
 
 from halflife.core.store import NoteBook
 from halflife.stores.notes.control import CONTROL, Control
@@ -9,8 +9,8 @@ def read(book: NoteBook) -> Control:
     return CONTROL.load(book) or Control()
 
 
-def say(book: NoteBook, state: str, now: float) -> Control:
-    """Let all processes pause, go on, or end; return what was said before."""
+def set_state(book: NoteBook, state: str, now: float) -> Control:
+    """Let all processes pause, go on, or end; return the previous state."""
     before = read(book)
     if before.state != state:
         CONTROL.save(book, Control(state, now))

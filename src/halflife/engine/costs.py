@@ -1,4 +1,4 @@
-"""What a look at a whole source took the last time."""
+"""The cost of the last full fetch of a source."""
 
 from halflife.config import SourceConfig
 from halflife.core.store import NoteBook
@@ -6,21 +6,21 @@ from halflife.stores.notes.sync_cost import SYNC_COST
 
 
 def note(store: NoteBook, source: str, requests: int) -> None:
-    """Write down what a whole look took; one that sent nothing says nothing."""
+    """Write down the cost of a full fetch, unless it sent nothing."""
     if requests > 0:
         SYNC_COST.save(store, requests, source)
 
 
 def noted(store: NoteBook, source: SourceConfig) -> int:
-    """Return what it took; a request for each address if nobody has looked yet."""
+    """Return the noted cost; without one, a request for each address."""
     return SYNC_COST.load(store, source.name) or max(len(source.addresses), 1)
 
 
 def expected(store: NoteBook, source: SourceConfig) -> int:
-    """Return what a look is expected to take now.
+    """Return the expected cost of a full fetch now.
 
-    Before the first one its pages cannot be counted, and its host is asked for its
-    robots.txt too, if that is obeyed.
+    The first fetch may need its host's robots.txt too; how many pages there are is not
+    known before it.
     """
     first = SYNC_COST.load(store, source.name) is None
     return noted(store, source) + int(first and source.robots)

@@ -1,4 +1,4 @@
-"""What a turn of the service decides."""
+"""The decision of a turn of the service."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,21 +11,21 @@ from halflife.market.target_status import TargetMemory
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is done next.
+    """The grants of a turn, and their reasons.
 
     Attributes:
         grants: Requests, by the names of a group.
-        paid: How many of them come out of what has come in.
-        due: Offers that gained something and were not taken.
+        paid: How many of them are paid from the income.
+        due: Offers with a gain that were not taken.
         waits: The source that requests are saved for; empty if there is none.
-        aim: What targets ask for, if no more than that is spent.
-        why: Why a group gets what it gets, in a few words, if targets decide.
-        memories: What to remember until the next decision.
-        values: Gain per request of what a source gets, where that was weighed.
-        cut: Whether a first look got nothing because others were granted all there is.
-        idle: Whether nothing had come in, so that nobody asked what there is to do.
-        again: Days after which a target may ask for something.
-        due_in: Days until a longest interval is over, or a schedule asks for a fetch.
+        aim: The demand of targets.
+        why: The reason for a group's grant, if targets or schedules decide.
+        memories: The state of targets to store until the next decision.
+        values: The gain per request at a source, where that was computed.
+        cut: Whether a first fetch got nothing because others were granted everything.
+        idle: Whether there was no income, so that nothing was appraised.
+        again: Days after which a target may demand a fetch.
+        due_in: Days until a longest interval ends, or a schedule demands a fetch.
 
     """
 

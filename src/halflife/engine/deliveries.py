@@ -1,10 +1,10 @@
-"""Changes on their way to the sinks: at least once, those of one key in order.
+"""Delivery of changes to sinks: at least once, and in order for each key.
 
 Each sink has a courier and a thread. The courier reads the log from the sink's cursor
-on, hands a batch over, and moves the cursor when the batch is durable at the sink. What
-fails is tried again with growing pauses; after so many tries the sink is halted until
-somebody says ``halflife sinks retry`` or ``skip``. A single change that the receiver
-will never take becomes a dead letter, and later changes of its key wait with it.
+on, hands a batch over, and moves the cursor when the batch is durable at the sink. A
+failed batch is tried again with growing pauses; after a number of tries the sink is
+halted until ``halflife sinks retry`` or ``skip``. A single change that the receiver
+refuses becomes a dead letter, and later changes of its key wait with it.
 """
 
 import asyncio
@@ -30,22 +30,24 @@ from halflife.stores.sink_rows import DeadLetter, SinkState
 
 DAY = 86400.0
 POLL = 1.0  # seconds between two checks of the log; a check reads one number
-PATIENCE = 30.0  # seconds that the end of a sync gives to sinks; the rest comes later
+PATIENCE = 30.0  # seconds for deliveries at the end of a sync; the rest comes later
 GRACE = 5.0  # seconds beyond its own time limit after which a sink counts as hung
-MOST_DEAD = 10_000  # dead letters with which a sink is halted: it is not one bad change
+MOST_DEAD = (
+    10_000  # dead letters at which a sink is halted: too many for one bad change
+)
 _LONGEST_PAUSE = 1.5  # days; a receiver may ask for one
-_CLAIM = 60.0 / DAY  # days that a sink stays ours beyond the time limit of a try
-_BRIEFLY = 5.0  # seconds between two checks of a sink that does not come back
+_CLAIM = 60.0 / DAY  # days that a claim lasts beyond the time limit of a try
+_BRIEFLY = 5.0  # seconds between two checks of a sink that hangs
 
 
 @dataclass(frozen=True, slots=True)
 class SinkReport:
-    """How a sink stands, for people.
+    """The state of a sink.
 
     Attributes:
-        settings: The sink as it is configured.
-        state: How far it has come.
-        behind: Changes in the log that it has not got yet.
+        settings: The settings of the sink.
+        state: Its progress.
+        behind: Changes in the log that were not delivered yet.
         dead: Changes that it refused, and later ones of the same keys.
 
     """
@@ -56,19 +58,19 @@ class SinkReport:
     dead: int
 
     def trouble(self) -> str:
-        """Say in a line what is wrong; empty if nothing is."""
-        state, said = self.state, []
+        """Return what is wrong, in a line; empty if nothing is."""
+        state, problems = self.state, []
         if state.halted:
-            said.append(f"given up after {state.tries} tries: {state.trouble}")
+            problems.append(f"given up after {state.tries} tries: {state.trouble}")
         elif state.tries:
             tries = count(state.tries, "try", "tries")
-            said.append(f"{tries} failed: {state.trouble}")
+            problems.append(f"{tries} failed: {state.trouble}")
         if self.dead:
-            said.append(count(self.dead, "dead letter"))
+            problems.append(count(self.dead, "dead letter"))
         if state.missed:
             missed = count(state.missed, "change")
-            said.append(f"{missed} left the log before they were delivered")
-        return "; ".join(said)
+            problems.append(f"{missed} left the log before they were delivered")
+        return "; ".join(problems)
 
     @property
     def advice(self) -> str:
@@ -76,7 +78,7 @@ class SinkReport:
         name = self.settings.name
         if self.state.halted or self.dead:
             return (
-                f"mend it, then `halflife sinks retry {name}`, or give these changes "
+                f"fix it, then `halflife sinks retry {name}`, or give these changes "
                 f"up: `halflife sinks skip {name}`"
             )
         if self.state.missed:
@@ -84,11 +86,11 @@ class SinkReport:
                 "keep changes longer ([keep] changes_days), make up for them with "
                 f"`halflife export`, then `halflife sinks skip {name}`"
             )
-        return "it is tried again by itself; mend it if it goes on"
+        return "it is tried again automatically; fix it if it continues to fail"
 
 
 def reports(config: Config, store: Store) -> list[SinkReport]:
-    """Return how each sink of the settings stands."""
+    """Return the state of each sink in the settings."""
     newest = store.changes.last()
     return [_report(sink, store, newest) for sink in config.sink]
 
@@ -107,7 +109,7 @@ async def delivering(
     clock: Clock = bootstrap.clock,
     poll: float = POLL,
 ) -> AsyncIterator[None]:
-    """Deliver changes while the block runs; it waits for no sink."""
+    """Deliver changes in the background while the block runs."""
     couriers = _couriers(config, store, clock)
     tasks = [asyncio.create_task(courier.work(poll)) for courier in couriers]
     try:
@@ -124,27 +126,27 @@ async def deliver(
     patience: float = PATIENCE,
     stop: asyncio.Event | None = None,
 ) -> list[SinkReport]:
-    """Deliver what has changed; return how the sinks stand then.
+    """Deliver the changes in the log; return the states of the sinks.
 
-    A sink that fails is left alone; all end after ``patience`` seconds, or at once
+    A sink that fails is not tried again; all end after ``patience`` seconds, or at once
     when ``stop`` is set.
     """
     couriers = _couriers(config, store, clock)
     tasks = [asyncio.create_task(courier.empty()) for courier in couriers]
-    asked = asyncio.create_task((stop or asyncio.Event()).wait())
+    stopped = asyncio.create_task((stop or asyncio.Event()).wait())
     try:
         end = asyncio.get_running_loop().time() + patience
         left = set(tasks)
-        while left and not asked.done():
+        while left and not stopped.done():
             wait = end - asyncio.get_running_loop().time()
             if wait <= 0:
                 break
             done, _ = await asyncio.wait(
-                {*left, asked}, timeout=wait, return_when=asyncio.FIRST_COMPLETED
+                {*left, stopped}, timeout=wait, return_when=asyncio.FIRST_COMPLETED
             )
             left -= done
     finally:
-        asked.cancel()
+        stopped.cancel()
         await _end(couriers, tasks)
     for task in tasks:
         if not task.cancelled():
@@ -168,12 +170,12 @@ async def _end(
 
 
 class Courier:
-    """Brings changes to one sink.
+    """Delivers changes to one sink.
 
     Args:
-        settings: Of the sink.
-        store: Where the log is, and how far the sink has come.
-        outlet: What the sink is given of the world.
+        settings: The settings of the sink.
+        store: The store with the log and the state of the sink.
+        outlet: The folder, store path and contact that the sink receives.
         clock: The time in days.
 
     """
@@ -189,15 +191,15 @@ class Courier:
         self._caught_up = -1  # the newest change when there was nothing to deliver
 
     async def work(self, poll: float) -> None:
-        """Deliver whatever comes, until cancelled."""
+        """Deliver changes as they come, until cancelled."""
         while True:
             more = False
             try:
                 more = await self.round(patient=True)
             except HalflifeError:
-                pass  # a full disk, say: that is for the fetching itself to report
+                pass  # a full disk, for example: the service itself reports that
             except Exception as error:  # noqa: BLE001  (contained to this sink)
-                self._say("not delivered", trouble=describe(error))
+                self._log("not delivered", trouble=describe(error))
             await asyncio.sleep(0.0 if more else poll)
 
     async def empty(self) -> None:
@@ -206,21 +208,21 @@ class Courier:
             pass
 
     async def close(self) -> None:
-        """Let go of the sink."""
+        """Close and release the sink."""
         await self._thread.close()
         with suppress(HalflifeError):
             self._book.release(self.settings.name, self._owner)
 
     async def round(self, *, patient: bool = False) -> bool:
-        """Deliver a batch, if it is time; return whether there may be another at once.
+        """Deliver a batch, if it is due; return whether there may be another at once.
 
-        With ``patient`` a batch that is not full waits until ``every`` is over.
+        With ``patient`` a batch that is not full waits for the interval ``every``.
         """
         newest, now = self._store.changes.last(), self._clock()
         if newest == self._caught_up:
             return False
         state = self._state(newest)
-        # No pause is that long: the clock was ahead when it was written down.
+        # No pause is longer: a later time was written while the clock was ahead.
         if state.halted or now < state.due <= now + _LONGEST_PAUSE:
             return False
         if state.cursor >= newest:
@@ -233,7 +235,7 @@ class Courier:
         return await self._deliver(state, newest)
 
     def _state(self, newest: int) -> SinkState:
-        """Return how the sink stands; a new one begins where its settings say."""
+        """Return the state of the sink; a new one begins where its settings say."""
         name = self.settings.name
         state = self._book.state(name)
         if state is None:
@@ -250,38 +252,38 @@ class Courier:
         return self._book.claim(before, after, self._owner, now=now, until=until)
 
     async def _deliver(self, before: SinkState, newest: int) -> bool:
-        """Deliver the next batch, unless another process is at it."""
+        """Deliver the next batch, unless another process delivers it."""
         state, changes = self._read(before, newest)
         if not self._claim(before, state):
             return False
-        # Numbers are given without gaps: what is not there was removed from the log.
+        # Numbers have no gaps: missing changes were removed from the log.
         gaps = state.upto - state.cursor - len(changes)
         done = replace(state, missed=state.missed + gaps)
-        fine, dead = self._divide(self._wanted(changes))
-        if not fine:
+        ready, dead = self._divide(self._wanted(changes))
+        if not ready:
             return self._move(done, 0, dead)
         first, reader = before.cursor + 1, self._reader()
-        batch = Batch(self.settings.name, first, state.upto, fine, newest, reader)
+        batch = Batch(self.settings.name, first, state.upto, ready, newest, reader)
         try:
             await self._hand_over(state, batch)
         except ChangeRefusedError as error:
-            return self._refused(done, fine, error, dead)
+            return self._bury_refused(done, ready, error, dead)
         except DeliveryError as error:
             self._fail(state, error)
             return False
-        return self._move(done, len(fine), dead)
+        return self._move(done, len(ready), dead)
 
     def _reader(self) -> LoopReader:
         return LoopReader(self._store, asyncio.get_running_loop())
 
-    def _refused(
+    def _bury_refused(
         self,
         state: SinkState,
         changes: Sequence[Change],
         error: ChangeRefusedError,
         dead: Sequence[DeadLetter],
     ) -> bool:
-        """Give a change up that stood alone; of several, find out which one it is."""
+        """Make a refused change a dead letter; of several, retry them one by one."""
         if len(changes) > 1:
             before = self._book.state(state.name) or state  # nothing is missed yet
             after = replace(before, alone=state.upto, upto=0)
@@ -289,8 +291,8 @@ class Courier:
         (change,) = changes
         if self._parked is not None:
             self._parked.add((change.source, change.key))
-        mine = DeadLetter(change, self._clock(), str(error))
-        return self._move(state, 0, [*dead, mine])
+        letter = DeadLetter(change, self._clock(), str(error))
+        return self._move(state, 0, [*dead, letter])
 
     def _read(self, state: SinkState, newest: int) -> tuple[SinkState, list[Change]]:
         """Return the changes of the next batch, and the state that names its end."""
@@ -300,7 +302,7 @@ class Courier:
             found = list(self._up_to(state.cursor, state.upto))
             return state, found
         found = self._store.changes.read(state.cursor, most)
-        # If there are none, they left the log; what came since ``newest`` did not.
+        # If there are none, they left the log, as far as ``newest``.
         return replace(state, upto=found[-1].seq if found else newest), found
 
     def _up_to(self, cursor: int, last: int) -> Iterator[Change]:
@@ -324,23 +326,24 @@ class Courier:
         parked = self._parked_keys()
         if not parked:
             return changes, []
-        fine = [c for c in changes if (c.source, c.key) not in parked]
+        ready = [c for c in changes if (c.source, c.key) not in parked]
         dead = [
             DeadLetter(c, self._clock(), "an earlier change of this key waits")
             for c in changes
             if (c.source, c.key) in parked
         ]
-        return fine, dead
+        return ready, dead
 
     def _parked_keys(self) -> set[tuple[str, str]]:
-        if self._parked is None or self._parked:  # somebody may have skipped them
+        if self._parked is None or self._parked:  # they may have been skipped
             self._parked = self._book.parked(self.settings.name)
         return self._parked
 
     async def _hand_over(self, state: SinkState, batch: Batch) -> None:
-        """Wait until a batch is durable; one that takes too long counts as a failure.
+        """Wait until a batch is durable; a timeout counts as a failure.
 
-        A sink that hangs is waited for: two batches at a time would lose their order.
+        A sink that hangs is still waited for: two batches at a time would lose their
+        order.
         """
         limit = self.settings.timeout + GRACE
         under_way = self._thread.deliver(batch)
@@ -354,7 +357,7 @@ class Courier:
                     done, _ = await asyncio.wait({under_way}, timeout=_BRIEFLY)
             under_way.result()
         finally:
-            under_way.cancel()  # nobody hears of it any more
+            under_way.cancel()  # its result is not used any more
 
     def _move(
         self, state: SinkState, delivered: int, dead: Sequence[DeadLetter]
@@ -373,14 +376,14 @@ class Courier:
             **last,  # type: ignore[arg-type]
         )
         if dead:
-            self._say("changes refused", dead=len(dead), trouble=dead[-1].trouble)
+            self._log("changes refused", dead=len(dead), trouble=dead[-1].trouble)
         self._book.save(state, after, self._owner, dead)
         return not halted
 
     async def deliver_dead(self) -> None:
         """Deliver the dead letters in their order, one by one.
 
-        What is refused again stays, and with it what came later of the same key.
+        A change that is refused again stays, with later changes of the same key.
         """
         name, newest = self.settings.name, self._store.changes.last()
         state, stays = self._book.state(name), set[tuple[str, str]]()
@@ -390,7 +393,7 @@ class Courier:
             change = letter.change
             if (change.source, change.key) in stays:
                 continue
-            self._claim(state, state)  # for as long as this one takes
+            self._claim(state, state)  # extends the claim for this delivery
             seq, reader = change.seq, self._reader()
             batch = Batch(name, seq, seq, [change], newest, reader)
             try:
@@ -404,7 +407,7 @@ class Courier:
                 self._book.unbury(name, [seq])
 
     def _fail(self, state: SinkState, error: DeliveryError) -> SinkState:
-        """Write a failed try down, and when the next one is; return the new state."""
+        """Record a failed try and the time of the next; return the new state."""
         now, tries = self._clock(), state.tries + 1
         wait = max(pause(tries, state.cursor), min(error.wait / DAY, 1.0))
         after = replace(
@@ -416,10 +419,10 @@ class Courier:
             halted=tries >= self.settings.tries,
         )
         self._book.save(state, after, self._owner)
-        self._say("not delivered", tries=tries, trouble=str(error))
+        self._log("not delivered", tries=tries, trouble=str(error))
         return after
 
-    def _say(self, event: str, **fields: object) -> None:
+    def _log(self, event: str, **fields: object) -> None:
         about = {"sink": self.settings.name, **fields}
         logs.event(event, level=logging.WARNING, fields=about)
 
@@ -427,7 +430,7 @@ class Courier:
 async def retry(
     config: Config, store: Store, name: str, *, clock: Clock = bootstrap.clock
 ) -> SinkReport:
-    """Try a sink again at once, its dead letters first; return how it stands then."""
+    """Retry a sink at once, its dead letters first; return its state after that."""
     (settings,) = (sink for sink in config.sink if sink.name == name)
     store.sinks.retry(name, clock())
     alone = config.model_copy(update={"sink": (settings,)})

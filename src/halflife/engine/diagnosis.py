@@ -1,4 +1,4 @@
-"""A look at everything that could be wrong, and what to do about each."""
+"""Checks of everything that could be wrong, with advice, for ``halflife doctor``."""
 
 import os
 import shutil
@@ -33,21 +33,21 @@ LEAST_SPACE = 64 << 20  # bytes free below which a sync may soon fail
 HOUR = 1.0 / 24.0
 RESTORE = "restore a backup: `halflife restore FILE`"
 EARLIEST = 20_454.0  # 2026-01-01; a clock before that is wrong
-QUIET = 7.0  # days without a finished run that are worth a word
+QUIET = 7.0  # days without a finished run that are reported
 LATE = 1.0  # days that a message may wait
 FAILED = 3  # failures in a row with which a host is in trouble
 MOST = 5  # names listed of many
-FEW = 2000  # items of a source up to which all that its kind says is quick to ask
+FEW = 2000  # items of a source up to which all methods of its kind are quick
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """Something that a person may want to do something about.
+    """A finding that may need action.
 
     Attributes:
         level: ``problem``, ``warning`` or ``note``.
-        about: What was looked at.
-        text: What was found.
+        about: What was checked.
+        text: The finding.
         advice: What to do.
 
     """
@@ -60,7 +60,7 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """What a check has to go by."""
+    """The input of a check."""
 
     config: Config
     store: Store
@@ -68,7 +68,7 @@ class CheckContext:
 
 
 def examine(config: Config, now: float) -> list[Complaint]:
-    """Look at settings, disk, clock and store; return what was found, worst first."""
+    """Check settings, disk, clock and store; return the findings, worst first."""
     found = [*_settings(config), *_place(config), *_time(now)]
     try:
         if location.is_there(config.store_place):
@@ -79,10 +79,10 @@ def examine(config: Config, now: float) -> list[Complaint]:
         found.append(Complaint(PROBLEM, config.store_name, str(error), advice))
         lost = ""
     if lost:
-        advice = "put the file back, or sync to begin anew"
+        advice = "put the file back, or sync to start again"
         found.append(Complaint(WARNING, config.store_name, lost, advice))
     order = (PROBLEM, WARNING, NOTE)
-    return sorted(found, key=lambda one: order.index(one.level))
+    return sorted(found, key=lambda finding: order.index(finding.level))
 
 
 def _settings(config: Config) -> Iterator[Complaint]:
@@ -111,7 +111,7 @@ def _settings(config: Config) -> Iterator[Complaint]:
 
 
 def _place(config: Config) -> Iterator[Complaint]:
-    """Look at the disk that the state file lies on; a database has its own keepers."""
+    """Check the disk of the state file; a database has its own administrators."""
     if is_address(config.store):
         return
     path = config.store_path
@@ -126,7 +126,7 @@ def _place(config: Config) -> Iterator[Complaint]:
     size = path.stat().st_size if path.exists() else 0
     free = shutil.disk_usage(folder).free
     if free < max(LEAST_SPACE, size):
-        text = f"{free >> 20} MiB are free on its disk, and it takes {size >> 20}"
+        text = f"{free >> 20} MiB are free on its disk, and it uses {size >> 20}"
         level = PROBLEM if free < LEAST_SPACE else WARNING
         advice = "free some space; `halflife gc --compact` may help"
         yield Complaint(level, about, text, advice)
@@ -145,14 +145,14 @@ def _permissions(path: Path) -> Iterator[Complaint]:
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         advice = f"chmod 600 {path}"
         yield Complaint(NOTE, about, "others may read or write it", advice)
-    left = [p.name for p in path.parent.glob(f"{path.name}.*") if _is_left(path, p)]
+    left = [p.name for p in path.parent.glob(f"{path.name}.*") if _is_copy(path, p)]
     if left:
         advice = "remove them when you are sure that all is well"
-        text = f"older copies lie beside it: {_some(sorted(left))}"
+        text = f"older copies lie beside it: {_listed(sorted(left))}"
         yield Complaint(NOTE, about, text, advice)
 
 
-def _is_left(path: Path, other: Path) -> bool:
+def _is_copy(path: Path, other: Path) -> bool:
     ending = other.name.removeprefix(f"{path.name}.")
     return ending.startswith(("backup-v", "before-restore-", "part"))
 
@@ -164,7 +164,7 @@ def _time(now: float) -> Iterator[Complaint]:
 
 
 def _stored(config: Config, now: float) -> list[Complaint]:
-    """Look into the state file; one that cannot be read is the only thing told."""
+    """Check the contents of the state file, if it can be read."""
     about = config.store_name
     advice = "see docs/postgres.md" if is_address(config.store) else RESTORE
     try:
@@ -172,23 +172,23 @@ def _stored(config: Config, now: float) -> list[Complaint]:
             wrong = store.verify()
             found = [Complaint(PROBLEM, about, text, advice) for text in wrong]
             if not wrong:
-                visit = CheckContext(config, store, now)
-                found += [one for check in _CHECKS for one in check(visit)]
+                context = CheckContext(config, store, now)
+                found += [finding for check in _CHECKS for finding in check(context)]
     except StoreError as error:
         return [Complaint(PROBLEM, about, str(error), advice)]
     return found
 
 
-def _made_anew(visit: CheckContext) -> Iterator[Complaint]:
-    words = state_record.made_anew(visit.store, QUIET)
+def _made_anew(context: CheckContext) -> Iterator[Complaint]:
+    words = state_record.made_anew(context.store, QUIET)
     if words:
         advice = "nothing, if that is what you want"
-        yield Complaint(NOTE, visit.config.store_name, words, advice)
+        yield Complaint(NOTE, context.config.store_name, words, advice)
 
 
-def _ahead(visit: CheckContext) -> Iterator[Complaint]:
-    late = visit.now + HOUR
-    for table, count in visit.store.reports.ahead_of(late).items():
+def _ahead(context: CheckContext) -> Iterator[Complaint]:
+    late = context.now + HOUR
+    for table, count in context.store.reports.ahead_of(late).items():
         if count:
             rows = wording.count(count, "row")
             text = f"{rows} of {table} lie in the future: the clock was set back"
@@ -196,39 +196,39 @@ def _ahead(visit: CheckContext) -> Iterator[Complaint]:
             yield Complaint(WARNING, "clock", text, advice)
 
 
-def _runs(visit: CheckContext) -> Iterator[Complaint]:
-    last = visit.store.reports.last_finished()
-    if last is not None and visit.now - last > QUIET:
-        text = f"nothing was synced for {wording.span(visit.now - last)}"
+def _runs(context: CheckContext) -> Iterator[Complaint]:
+    last = context.store.reports.last_finished()
+    if last is not None and context.now - last > QUIET:
+        text = f"nothing was synced for {wording.span(context.now - last)}"
         advice = "run `halflife sync`, or keep `halflife run` running"
         yield Complaint(WARNING, "runs", text, advice)
     here = Owner.here()
-    for held in visit.store.reports.holders():
-        if held.expires < visit.now or held.owner.is_gone(here):
-            said = f"{held.source} is held by process {held.owner.pid}, which is gone"
+    for held in context.store.reports.holders():
+        if held.expires < context.now or held.owner.is_gone(here):
+            text = f"{held.source} is held by process {held.owner.pid}, which is gone"
             advice = "nothing: the next sync takes over"
-            yield Complaint(NOTE, "leases", said, advice)
+            yield Complaint(NOTE, "leases", text, advice)
 
 
-def _hosts(visit: CheckContext) -> Iterator[Complaint]:
-    for state in visit.store.reports.failing_hosts(FAILED, visit.now + HOUR):
-        wait = max(state.not_before - visit.now, 0.0) * 24.0
+def _hosts(context: CheckContext) -> Iterator[Complaint]:
+    for state in context.store.reports.failing_hosts(FAILED, context.now + HOUR):
+        wait = max(state.not_before - context.now, 0.0) * 24.0
         text = (
             f"{state.name}: {wording.count(state.failures, 'failure')} in a "
-            f"row, left alone {wait:.1f} h"
+            f"row, not fetched for another {wait:.1f} h"
         )
         advice = "open it in a browser; if it has gone, remove its source"
         yield Complaint(WARNING, "hosts", text, advice)
-    closed = visit.store.reports.hosts_without_robots()
+    closed = context.store.reports.hosts_without_robots()
     if closed:
-        text = f"robots.txt cannot be read, so nothing is asked: {_some(closed)}"
+        text = f"robots.txt cannot be read, so nothing is fetched: {_listed(closed)}"
         advice = "wait; if the host is yours, set robots = false for its source"
         yield Complaint(WARNING, "hosts", text, advice)
 
 
-def _sources(visit: CheckContext) -> Iterator[Complaint]:
-    reading = Reading(visit.config, visit.store, visit.now)
-    for source in visit.config.source:
+def _sources(context: CheckContext) -> Iterator[Complaint]:
+    reading = Reading(context.config, context.store, context.now)
+    for source in context.config.source:
         kind = kind_of(source)
         if not kind.was_seen(reading, source):
             advice = f"run `halflife {kind.verb} {source.name}`"
@@ -236,59 +236,59 @@ def _sources(visit: CheckContext) -> Iterator[Complaint]:
             yield Complaint(WARNING, "sources", text, advice)
 
 
-def _owners(visit: CheckContext) -> Iterator[Complaint]:
-    """Look for orphans and overlaps: what settings and state file own differently."""
-    for one in ownership.orphans(visit.config, visit.store):
+def _owners(context: CheckContext) -> Iterator[Complaint]:
+    """Find orphans and overlaps: where settings and state file differ on sources."""
+    for orphan in ownership.orphans(context.config, context.store):
         advice = (
-            f"`halflife source remove {one.name} --data` to forget it, or "
-            f"`halflife source rename {one.name} NEW`; nothing, if it was imported"
+            f"`halflife source remove {orphan.name} --data` to forget it, or "
+            f"`halflife source rename {orphan.name} NEW`; nothing, if it was imported"
         )
         text = (
-            f"the settings do not name {one.name}, of which "
-            f"{wording.count(one.items, 'page')} and "
-            f"{wording.count(one.objects, 'object')} are stored "
+            f"the settings do not name {orphan.name}, of which "
+            f"{wording.count(orphan.items, 'page')} and "
+            f"{wording.count(orphan.objects, 'object')} are stored "
             "and no longer kept fresh"
         )
         yield Complaint(NOTE, "sources", text, advice)
-    for two in ownership.overlaps(visit.config, visit.store):
-        yield Complaint(WARNING, "sources", two.words(), two.advice)
+    for overlap in ownership.overlaps(context.config, context.store):
+        yield Complaint(WARNING, "sources", overlap.words(), overlap.advice)
 
 
-def _changed(visit: CheckContext) -> Iterator[Complaint]:
-    """Look for sources that have moved, or whose answers look different."""
-    store = visit.store
-    reading = Reading(visit.config, store, visit.now)
-    for source in visit.config.source:
+def _changed(context: CheckContext) -> Iterator[Complaint]:
+    """Find sources that have moved, or whose answers have changed their schema."""
+    store = context.store
+    reading = Reading(context.config, store, context.now)
+    for source in context.config.source:
         name = source.name
         if place := redirects.where(store, source):
             advice = f"open it; if it is the same, write it into the settings of {name}"
             text = f"{name} has moved for good to {place}"
             yield Complaint(WARNING, "sources", text, advice)
-        how = breakers.recall(store, name)
-        lost, new = kind_of(source).drift(reading, source, how)
-        for said in lost:
-            text = f"{name}: its answers look different: {said}"
-            yield Complaint(WARNING, "sources", text, _mend(source))
-        for said in new:
-            text = f"{name}: its answers look different, nothing is lost: {said}"
+        breaker = breakers.recall(store, name)
+        lost, new = kind_of(source).drift(reading, source, breaker)
+        for difference in lost:
+            text = f"{name}: its answers look different: {difference}"
+            yield Complaint(WARNING, "sources", text, _repair_advice(source))
+        for difference in new:
+            text = f"{name}: its answers look different, nothing is lost: {difference}"
             yield Complaint(NOTE, "sources", text, "nothing has to be done")
 
 
-def _incomplete(visit: CheckContext) -> Iterator[Complaint]:
-    """Look for listings that were not read to their end."""
-    for source in visit.config.source:
-        if why := kind_of(source).incomplete(visit.store, source):
+def _incomplete(context: CheckContext) -> Iterator[Complaint]:
+    """Find listings that were not read to their end."""
+    for source in context.config.source:
+        if why := kind_of(source).incomplete(context.store, source):
             advice = "until it is read whole, nothing that it lacks counts as gone"
             text = f"{source.name}: the last answer is incomplete: {why}"
             yield Complaint(WARNING, "sources", text, advice)
 
 
-def _kinds(visit: CheckContext) -> Iterator[Complaint]:
-    """Look for kinds that fail, or say what cannot be so, and ask each to be sure."""
-    appraiser = Appraiser(visit.config, visit.store, visit.now)
-    for source in visit.config.source:
+def _kinds(context: CheckContext) -> Iterator[Complaint]:
+    """Find kinds that fail or return invalid values, by calling each of them."""
+    appraiser = Appraiser(context.config, context.store, context.now)
+    for source in context.config.source:
         kind = kind_of(source)
-        if (kind.count(visit.store, source) or 0) <= FEW:
+        if (kind.count(context.store, source) or 0) <= FEW:
             state = appraiser.state(source)
             kind.describe(state)
             kind.offers(state)
@@ -296,61 +296,66 @@ def _kinds(visit: CheckContext) -> Iterator[Complaint]:
             kind.steps(state, 1)
             kind.worth(state, SURE)
             quality_now(appraiser, source)
-    for fault in faults.found(visit.store, visit.config.source):
+    for fault in faults.found(context.store, context.config.source):
         advice = "report it to the author of its kind; other sources go on"
         yield Complaint(PROBLEM, "kinds", fault.words(), advice)
 
 
-def _advice(visit: CheckContext) -> Iterator[Complaint]:
-    for source in visit.config.source:
-        for text, advice in kind_of(source).advice(visit.store, source):
+def _advice(context: CheckContext) -> Iterator[Complaint]:
+    for source in context.config.source:
+        for text, advice in kind_of(source).advice(context.store, source):
             yield Complaint(NOTE, source.name, text, advice)
 
 
-def _mend(source: SourceConfig) -> str:
+def _repair_advice(source: SourceConfig) -> str:
     keys = kind_of(source).answer_keys
-    return f"look at what it answers, then mend {keys} of {source.name} in the settings"
+    return (
+        f"check what it answers, then correct {keys} of {source.name} in the settings"
+    )
 
 
-def _waiting(visit: CheckContext) -> Iterator[Complaint]:
-    for held in held_answers.waiting(visit.store):
+def _waiting(context: CheckContext) -> Iterator[Complaint]:
+    for held in held_answers.pending_answers(context.store):
         text = f"{held.source}: an answer waits for a decision: {held.why}"
         yield Complaint(WARNING, "held", text, held.advice)
-    outbox = visit.store.outbox
+    outbox = context.store.outbox
     dead = outbox.tally()["dead"]
     if dead:
-        why = outbox.latest("dead", 1)[0]
+        last = outbox.latest("dead", 1)[0]
         text = (
             f"{wording.count(dead, 'message')} given up; the last to "
-            f"{why.target}: {why.trouble}"
+            f"{last.target}: {last.trouble}"
         )
         advice = "run `halflife alerts --test`, then `halflife alerts --retry`"
         yield Complaint(WARNING, "messages", text, advice)
-    late = len(outbox.due(visit.now - LATE))
+    late = len(outbox.due(context.now - LATE))
     if late:
         advice = "run `halflife alerts --test` to see why"
         text = f"{wording.count(late, 'message')} waiting for more than a day"
         yield Complaint(WARNING, "messages", text, advice)
 
 
-def _sinks(visit: CheckContext) -> Iterator[Complaint]:
-    """Look for sinks that do not get what changed."""
-    for one in deliveries.reports(visit.config, visit.store):
-        if said := one.trouble():
-            lost = one.state.halted or one.dead or one.state.missed
-            text = f"{one.settings.name}: {said}"
-            yield Complaint(PROBLEM if lost else WARNING, "sinks", text, one.advice)
-    known = {sink.name for sink in visit.config.sink}
-    for state in visit.store.sinks.states():
-        if state.name not in known:
-            text = f"the settings do not name {state.name}, which was delivered to"
-            advice = "nothing; it goes on where it stopped if it is named again"
+def _sinks(context: CheckContext) -> Iterator[Complaint]:
+    """Find sinks that do not receive changes."""
+    for report in deliveries.reports(context.config, context.store):
+        if trouble := report.trouble():
+            lost = report.state.halted or report.dead or report.state.missed
+            level = PROBLEM if lost else WARNING
+            text = f"{report.settings.name}: {trouble}"
+            yield Complaint(level, "sinks", text, report.advice)
+    named = {sink.name for sink in context.config.sink}
+    for state in context.store.sinks.states():
+        if state.name not in named:
+            text = f"the settings no longer name the sink {state.name}"
+            advice = (
+                "nothing; deliveries continue where they stopped if it is named again"
+            )
             yield Complaint(NOTE, "sinks", text, advice)
 
 
-def _size(visit: CheckContext) -> Iterator[Complaint]:
-    days = visit.config.keep.observations_days
-    old = visit.store.reports.old_observations(visit.now - 2.0 * days)
+def _size(context: CheckContext) -> Iterator[Complaint]:
+    days = context.config.keep.observations_days
+    old = context.store.reports.old_observations(context.now - 2.0 * days)
     if old:
         text = (
             f"{wording.count(old, 'observation')} older than twice the "
@@ -376,6 +381,6 @@ _CHECKS = (
 )
 
 
-def _some(names: list[str]) -> str:
+def _listed(names: list[str]) -> str:
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     return ", ".join(names[:MOST]) + more

@@ -1,4 +1,4 @@
-"""An endpoint for those who watch the service, on this machine only.
+"""An endpoint for monitoring the service, on this machine only.
 
 ``/health`` answers in JSON, ``/metrics`` in the text format of Prometheus.
 """
@@ -18,11 +18,13 @@ _SAFE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 @asynccontextmanager
-async def watched(status: ServiceStatus, port: int, clock: Clock) -> AsyncIterator[int]:
-    """Answer those who watch, on this machine only; give the port in use.
+async def serve_status(
+    status: ServiceStatus, port: int, clock: Clock
+) -> AsyncIterator[int]:
+    """Answer requests from this machine while the block runs; yield the port in use.
 
-    A page that a browser was led to by a name of its own cannot read it: only
-    requests that name this machine are answered.
+    Only requests that name this machine as the host are answered, so that web pages
+    cannot read the status by DNS rebinding.
     """
 
     async def health(_: web.Request) -> web.Response:
@@ -51,7 +53,7 @@ async def watched(status: ServiceStatus, port: int, clock: Clock) -> AsyncIterat
 
 @web.middleware
 async def _from_here(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse whoever calls this machine by another name."""
+    """Refuse requests that name another host."""
     name = request.headers.get("Host", "").rpartition(":")
     host = name[0] if name[1] and name[2].isdecimal() else "".join(name)
     if host not in {HERE, "localhost"}:

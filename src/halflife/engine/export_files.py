@@ -1,7 +1,7 @@
-"""What is held of a source, written in the formats that other programs read.
+"""Export the copy of a source in the formats that other programs read.
 
-All of them are written row by row. A file is there in full or not at all: it is written
-beside its place first.
+Every format is written row by row. A file is written beside its place first, so that it
+is never there in part.
 """
 
 import csv
@@ -27,7 +27,7 @@ Write: TypeAlias = Callable[[bytes], Any]
 
 _LINES = 1000  # rows written at once
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
-_IN_JSON = {bool, list, dict}  # whose values a CSV has as JSON writes them
+_IN_JSON = {bool, list, dict}  # types whose values are JSON in a CSV
 _LONGEST = 80  # letters of a key in the name of a file
 EXTRA = {"parquet": ("pyarrow", "parquet"), "warc": ("warcio", "warc")}
 TEXTS = ("jsonl", "json", "csv")  # formats that a terminal can show
@@ -36,7 +36,7 @@ FORMATS = (*TEXTS, *FILES)
 
 
 def save(store: Store, wanted: ExportSelection, form: str, out: Path) -> int:
-    """Write what is wanted to a file or folder; return how many rows."""
+    """Write the selected data to a file or folder; return the number of rows."""
     if form == "folder":
         return _folder(store, wanted, out)
     with _whole(out) as file:
@@ -46,13 +46,13 @@ def save(store: Store, wanted: ExportSelection, form: str, out: Path) -> int:
 
 
 def write(store: Store, wanted: ExportSelection, form: str, put: Write) -> int:
-    """Write what is wanted as text; return how many rows."""
+    """Write the selected data as text; return the number of rows."""
     return _TEXT[form](store, wanted, put)
 
 
 @contextmanager
 def _whole(path: Path) -> Iterator[BinaryIO]:
-    """Let a file be written; it takes its place when all of it is on the disk."""
+    """Open a file that is moved to its place when all of it is on the disk."""
     if path.is_dir():
         raise UsageError(f"--out: {path} is a folder; name a file")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -69,9 +69,9 @@ def _whole(path: Path) -> Iterator[BinaryIO]:
 
 def _jsonl(store: Store, wanted: ExportSelection, put: Write) -> int:
     lines, n = export_rows.lines(store, wanted), 0
-    while some := list(islice(lines, _LINES)):
-        put(("\n".join(some) + "\n").encode("utf-8", "replace"))
-        n += len(some)
+    while batch := list(islice(lines, _LINES)):
+        put(("\n".join(batch) + "\n").encode("utf-8", "replace"))
+        n += len(batch)
     return n
 
 
@@ -91,16 +91,16 @@ def _csv(store: Store, wanted: ExportSelection, put: Write) -> int:
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow([*head, *(export_rows.column_name(name, head) for name in names)])
     rows, n = export_rows.flat(store, wanted, export_rows.date, list(names)), 0
-    while some := list(islice(rows, _LINES)):
+    while batch := list(islice(rows, _LINES)):
         for place in odd:
-            for row in some:
+            for row in batch:
                 value = row[place]
-                if value is True or value is False:  # a million may be
+                if value is True or value is False:  # faster than ``json.dumps``
                     row[place] = "true" if value else "false"
                 elif isinstance(value, (list, dict)):
                     row[place] = json.dumps(value, ensure_ascii=False)
-        table.writerows(some)
-        n += len(some)
+        table.writerows(batch)
+        n += len(batch)
         put(buffer.getvalue().encode("utf-8", "replace"))
         buffer.seek(0)
         buffer.truncate()
@@ -132,7 +132,7 @@ def _warc(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
 
 
 def _folder(store: Store, wanted: ExportSelection, out: Path) -> int:
-    """Write a file for each record or page, and a list of them."""
+    """Write a file for each record or page, and an index."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"--out: {out} is there already; name a new folder")
     out.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def _files(
 
 
 def file_name(key: str, mark: str, ending: str) -> str:
-    """Return a name for the file of a key that no key of a stranger can abuse.
+    """Return a safe file name for a key.
 
     >>> file_name("http://x.example/../a?b", "", ".html")
     'x.example-..-a-b-6c402193.html'

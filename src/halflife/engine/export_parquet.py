@@ -1,8 +1,8 @@
-"""What is held of a source as a Parquet file, in row groups.
+"""Export the copy of a source as a Parquet file, in row groups.
 
-The attributes of records lie in the store as JSON. pyarrow reads them as they are, a
-group at a time, into columns; no value becomes an object of Python. Columns of mixed or
-nested values, which it cannot read, and groups that it refuses are read one by one.
+The store has the attributes of records as JSON. pyarrow reads this JSON into columns, a
+group at a time; no value becomes a Python object. Columns of mixed or nested values,
+which pyarrow cannot read, and groups that it refuses are parsed by Python.
 """
 
 import json
@@ -19,21 +19,21 @@ from halflife.stores.holdings import RecordRow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 20_000  # in one group, at most
-LETTERS = 1 << 24  # of the records in one group: large ones make smaller groups
+ROWS = 20_000  # the most rows in a group
+LETTERS = 1 << 24  # the most letters of records in a group
 _TOGETHER = 200  # records that are added to a group at once
 _WIDEST = 2**63
 
 
 def write(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
-    """Write what is wanted; return how many rows."""
+    """Write the selected data; return the number of rows."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     head, names = export_rows.columns(store, wanted)
     times = pa.timestamp("ms", tz="UTC")
     columns = [(head[0], pa.string()), *((name, times) for name in head[1:])]
-    kinds = {name: _arrow(some) for name, some in names.items()}
+    kinds = {name: _arrow(types) for name, types in names.items()}
     columns += [(export_rows.column_name(n, head), k) for n, k in kinds.items()]
     schema, n = pa.schema(columns), 0
     if export_rows.has_records(store, wanted.source):
@@ -54,8 +54,8 @@ def _page_groups(
 
     names = list(export_rows.PAGE_FIELDS)
     rows = export_rows.flat(store, wanted, _milliseconds, names)
-    while some := list(islice(rows, ROWS)):
-        columns = zip(*some, strict=True)
+    while batch := list(islice(rows, ROWS)):
+        columns = zip(*batch, strict=True)
         yield [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
 
 
@@ -77,12 +77,12 @@ def _record_groups(
 
 
 def _groups(rows: Iterator[RecordRow]) -> Iterator[list[RecordRow]]:
-    """Return rows in groups that are not too large, whatever the records are."""
+    """Return rows in groups of limited size, whatever the size of records."""
     group: list[RecordRow] = []
     letters = 0
-    while some := list(islice(rows, _TOGETHER)):
-        group += some
-        letters += sum([len(row.text) for row in some])
+    while batch := list(islice(rows, _TOGETHER)):
+        group += batch
+        letters += sum([len(row.text) for row in batch])
         if len(group) >= ROWS or letters >= LETTERS:
             yield group
             group, letters = [], 0
@@ -100,8 +100,8 @@ class _FieldReader:
         from pyarrow import json as arrow_json  # noqa: PLC0415
 
         self._kinds = kinds
-        # pyarrow takes a text for a text and a number for a number, and nothing else.
-        plain = [n for n, some in names.items() if some == {str} or _is_plain(some)]
+        # pyarrow converts no types: a column is all text, all numbers or all booleans.
+        plain = [n for n, types in names.items() if types == {str} or _is_plain(types)]
         schema = pa.schema([(name, kinds[name]) for name in plain])
         self._plain = set(plain)
         self._options = arrow_json.ParseOptions(
@@ -109,7 +109,7 @@ class _FieldReader:
         )
 
     def columns(self, texts: Sequence[str]) -> list["pa.Array"]:
-        """Return the columns of some records."""
+        """Return the columns of records, given as JSON."""
         found = self._read(texts) if self._plain else {}
         missing = [name for name in self._kinds if name not in found]
         if missing:
@@ -117,7 +117,7 @@ class _FieldReader:
         return [found[name] for name in self._kinds]
 
     def _read(self, texts: Sequence[str]) -> dict[str, "pa.Array"]:
-        """Return the columns that pyarrow can read; none if it refuses these texts."""
+        """Return the columns that pyarrow can read; none if it refuses the texts."""
         import pyarrow as pa  # noqa: PLC0415
         from pyarrow import json as arrow_json  # noqa: PLC0415
 
@@ -149,7 +149,7 @@ def _milliseconds(days: float | None) -> int | None:
 
 
 def _values(column: Sequence[Any], kind: "pa.DataType") -> Sequence[Any]:
-    """Return the values of a column; where types are mixed, all are texts."""
+    """Return the values of a column; mixed types all become texts."""
     if str(kind) == "int64":
         if any(v is not None and not -_WIDEST <= v < _WIDEST for v in column):
             raise UsageError("a number is too large for Parquet; choose jsonl or csv")

@@ -1,4 +1,4 @@
-"""What is held of a source, as rows of plain values."""
+"""Export the copy of a source as rows of plain values."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -15,18 +15,18 @@ _QUOTE = json.encoder.encode_basestring
 _NOW = ("first_seen", "last_seen")
 _EVER = ("valid_from", "valid_to")
 PAGE_FIELDS = ("digest", "media_type", "text")
-_TOGETHER = 200  # records that are parsed at once: a tenth of the time goes with more
-_TIMES = 100_000  # of them; 20 MB
+_TOGETHER = 200  # records that are parsed at once; more save a tenth of the time
+_TIMES = 100_000  # times that are cached; 20 MB
 
 
 @dataclass(frozen=True, slots=True)
 class ExportSelection:
-    """What is wanted of a source.
+    """The selection of a source's data.
 
     Attributes:
-        source: Its name.
-        at: As of which moment, in days; None: now.
-        history: Whether all versions are wanted.
+        source: The name of the source.
+        at: The moment of the copy, in days; None: now.
+        history: Whether to export all versions.
 
     """
 
@@ -36,12 +36,12 @@ class ExportSelection:
 
     @property
     def times(self) -> tuple[str, str]:
-        """The names of the two times of a row."""
+        """The names of the two times in a row."""
         return _EVER if self.history else _NOW
 
 
 def has_records(store: Store, source: str) -> bool:
-    """Say whether a source has records; else it has pages. Raise if it has neither."""
+    """Say whether a source has records rather than pages; raise if it has neither."""
     if source in store.collections():
         return True
     if store.item_count([source]):
@@ -53,34 +53,34 @@ def has_records(store: Store, source: str) -> bool:
 
 
 def records(store: Store, wanted: ExportSelection) -> Iterator[RecordRow]:
-    """Return the records that are wanted."""
+    """Return the selected records."""
     if wanted.history:
         return store.holdings.record_history(wanted.source)
     return store.holdings.records(wanted.source, wanted.at)
 
 
 def pages(store: Store, wanted: ExportSelection) -> Iterator[PageRow]:
-    """Return the pages that are wanted."""
+    """Return the selected pages."""
     if wanted.history:
         return store.holdings.page_history(wanted.source)
     return store.holdings.pages(wanted.source, wanted.at)
 
 
 def rows(store: Store, wanted: ExportSelection) -> Iterator[dict[str, Any]]:
-    """Return what is wanted as one mapping a row."""
+    """Return the selected data as one mapping a row."""
     if has_records(store, wanted.source):
         for record in records(store, wanted):
             yield {**_head(record, wanted), "fields": json.loads(record.text)}
         return
     for page in pages(store, wanted):
-        told = (page.digest, page.media_type, text_of(page))
-        yield {**_head(page, wanted), **dict(zip(PAGE_FIELDS, told, strict=True))}
+        values = (page.digest, page.media_type, text_of(page))
+        yield {**_head(page, wanted), **dict(zip(PAGE_FIELDS, values, strict=True))}
 
 
 def lines(store: Store, wanted: ExportSelection) -> Iterator[str]:
-    """Return what is wanted as one line of JSON a row.
+    """Return the selected data as one line of JSON a row.
 
-    Records are not parsed on the way: there may be a million of them.
+    Records are not parsed: there may be a million of them.
     """
     if not has_records(store, wanted.source):
         for row in rows(store, wanted):
@@ -98,7 +98,7 @@ def lines(store: Store, wanted: ExportSelection) -> Iterator[str]:
 def columns(
     store: Store, wanted: ExportSelection
 ) -> tuple[tuple[str, ...], dict[str, set[type]]]:
-    """Return the columns that every row has, and the fields with their types."""
+    """Return the fixed columns of rows, and the fields with their types."""
     head = ("key", *wanted.times)
     if not has_records(store, wanted.source):
         return head, {name: {str} for name in PAGE_FIELDS}
@@ -106,7 +106,7 @@ def columns(
 
 
 def column_name(name: str, taken: Iterable[str]) -> str:
-    """Return the column of a field; one that has the name of another gets a mark."""
+    """Return the column of a field; a prefix keeps it apart from the fixed columns."""
     return f"field_{name}" if name in taken else name
 
 
@@ -116,7 +116,7 @@ def flat(
     shown: Callable[[float | None], Any],
     names: list[str],
 ) -> Iterator[list[Any]]:
-    """Return rows as lists: the key, two times as they are to be shown, the fields."""
+    """Return rows as lists: the key, two times formatted by ``shown``, the fields."""
     times = ShownTimes(shown)
     if not has_records(store, wanted.source):
         for page in pages(store, wanted):
@@ -124,16 +124,16 @@ def flat(
             yield [*head, page.digest, page.media_type, text_of(page)]
         return
     found = records(store, wanted)
-    while some := list(islice(found, _TOGETHER)):
-        parsed = json.loads(f"[{','.join([row.text for row in some])}]")
-        for (key, begins, ends, _), fields in zip(some, parsed, strict=True):
+    while batch := list(islice(found, _TOGETHER)):
+        parsed = json.loads(f"[{','.join([row.text for row in batch])}]")
+        for (key, begins, ends, _), fields in zip(batch, parsed, strict=True):
             usual = [*fields] == names
             values = fields.values() if usual else map(fields.get, names)
             yield [key, times[begins], times[ends], *values]
 
 
 class ShownTimes(dict[float | None, Any]):
-    """Times as they are to be shown; records of one listing share theirs."""
+    """A cache of formatted times; records of one listing share theirs."""
 
     def __init__(self, show: Callable[[float | None], Any]) -> None:
         self._show = show
@@ -159,7 +159,7 @@ def date(days: float | None) -> str | None:
 
 
 def text_of(page: PageRow) -> str | None:
-    """Return the text of a page that a person reads; None if it has none."""
+    """Return the readable text of a page; None if it has none."""
     from halflife.readers.text import readable  # noqa: PLC0415  (slow)
 
     return None if page.body is None else readable(page.media_type, page.body)

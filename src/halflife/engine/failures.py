@@ -1,4 +1,4 @@
-"""Why fetches of a source fail, since when, and under which of a few headings."""
+"""The reasons of failed fetches, under a few headings."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from halflife.engine.breakers import Breaker
 from halflife.kinds.page_view import FailingItem
 from halflife.stores import Store
 
-# A note is in words of ours; the first pattern that it holds gives the heading.
+# Notes are our own texts; the first pattern that matches gives the heading.
 _REASONS = (
     ("robots", r"robots\.txt"),
     ("dns", r"no such host|name .*(resolv|not known)|cannot be resolved"),
@@ -33,7 +33,7 @@ HEADINGS = {
     "parse": "its answer cannot be read",
     "held": "its answer is not believed",
     "refused": "it must not be fetched",
-    "backoff": "it is left alone for a while, after it was busy or failed",
+    "backoff": "it is not fetched for a while, after it was busy or failed",
     "connection": "no connection",
     "other": "the fetch failed",
 }
@@ -44,15 +44,15 @@ class Failure(NamedTuple):
 
     Attributes:
         reason: One of ``HEADINGS``.
-        said: What went wrong, in words.
+        trouble: The error text.
         since: When the first fetch failed after the last good one; nan if not known.
         tried: When it was last tried; nan if not known.
-        items: Items that fail; 0 of a source that is fetched whole.
+        items: Items that fail; 0 for a source that is fetched whole.
 
     """
 
     reason: str
-    said: str
+    trouble: str
     since: float = math.nan
     tried: float = math.nan
     items: int = 0
@@ -64,10 +64,10 @@ class Failure(NamedTuple):
 
 
 def reason_of(note: str) -> str:
-    """Return the heading that the note of a failed fetch belongs under.
+    """Return the heading for the note of a failed fetch.
 
-    A host that cannot be reached is asked for its robots.txt first, and that is what
-    fails; the reason is why it cannot be reached.
+    If a host cannot be reached, the fetch of its robots.txt fails first; the heading is
+    the cause of that.
 
     >>> reason_of("a.example: no such host"), reason_of("a.example: it answered 503")
     ('dns', 'status')
@@ -80,27 +80,26 @@ def reason_of(note: str) -> str:
 
 
 def of_items(store: Store, failed: Sequence[FailingItem], items: int) -> Failure | None:
-    """Return why items fail: what most of them say. None if none does."""
+    """Return why items fail: the most frequent error. None if no item fails."""
     if not items:
         return None
-    since = {one.number: one.last for one in failed}
+    since = {item.number: item.last for item in failed}
     first = min(since.values(), default=math.inf)
-    found = [
-        one
-        for one in store.reports.failures(list(since), max(first, 0.0))
-        if one.at > since[one.item]
+    tries = [
+        failure
+        for failure in store.reports.failures(list(since), max(first, 0.0))
+        if failure.at > since[failure.item]
     ]
-    if not found:
+    if not tries:
         return Failure("other", "", items=items)
-    last = {one.item: one.note for one in found}  # they are in the order of time
-    said = Counter(last.values()).most_common(1)[0][0]
-    begun, tried = found[0].at, found[-1].at
-    return Failure(reason_of(said), said, begun, tried, items)
+    last = {failure.item: failure.note for failure in tries}  # in order of time
+    trouble = Counter(last.values()).most_common(1)[0][0]
+    return Failure(reason_of(trouble), trouble, tries[0].at, tries[-1].at, items)
 
 
 def of_whole(breaker: Breaker) -> Failure | None:
     """Return why a source that is fetched whole fails; None if it does not."""
     if not breaker.failures:
         return None
-    said = breaker.trouble
-    return Failure(reason_of(said), said, breaker.well or math.nan)
+    trouble = breaker.trouble
+    return Failure(reason_of(trouble), trouble, breaker.well or math.nan)

@@ -1,8 +1,8 @@
-"""Faults: answers that our own code failed at, for those who look after a service.
+"""Faults: answers that our own code failed at, for operators.
 
-Each kind of source says what of it could not be handled. A page has a failed
+Each kind of source names the items that could not be handled. A page has a failed
 observation with the reason. A source that is read whole has no observation of its own:
-what went wrong last is kept as a note until the source is read well again.
+its last error is kept as a note until the source is read well again.
 """
 
 from collections.abc import Iterable
@@ -16,43 +16,43 @@ from halflife.stores.notes.fault import FAULT, KIND_FAULT
 
 
 class Fault(NamedTuple):
-    """What could not be handled of a source.
+    """The items of a source that could not be handled.
 
     Attributes:
         source: The source.
-        items: How many of its items could not be handled when last asked for.
-        said: The reason of one of them: the address and the exception.
+        items: How many of its items could not be handled at their last fetch.
+        trouble: The error of one of them: the address and the exception.
 
     """
 
     source: str
     items: int
-    said: str
+    trouble: str
 
     def words(self) -> str:
         """Return it in a line."""
         many = "1 item" if self.items == 1 else f"{self.items} items"
-        return f"{self.source}: {many} could not be handled: {self.said}"
+        return f"{self.source}: {many} could not be handled: {self.trouble}"
 
 
 def note(store: NoteBook, source: str, trouble: str) -> None:
-    """Keep the trouble of a source without pages, if our own code made it."""
+    """Store the error of a source without pages, if our own code caused it."""
     if not is_mishandled(trouble):
         FAULT.remove(store, source)
     elif trouble != FAULT.load(store, source):
         FAULT.save(store, trouble, source)
 
 
-def blame(store: NoteBook, source: str, said: str) -> None:
-    """Keep what the kind of a source fails at; nothing, if it does not."""
-    if not said:
+def note_kind_fault(store: NoteBook, source: str, trouble: str) -> None:
+    """Store the error of a source's kind; remove it if there is none."""
+    if not trouble:
         KIND_FAULT.remove(store, source)
-    elif said != KIND_FAULT.load(store, source):
-        KIND_FAULT.save(store, said, source)
+    elif trouble != KIND_FAULT.load(store, source):
+        KIND_FAULT.save(store, trouble, source)
 
 
 def found(store: Store, sources: Iterable[SourceConfig]) -> list[Fault]:
-    """Return what could not be handled of sources, as far as that still stands."""
+    """Return the faults of sources that still stand."""
     return [fault for one in sources if (fault := _of(store, one)) is not None]
 
 

@@ -1,4 +1,4 @@
-"""Which sources are worked at together, and which have items of their own."""
+"""Groups of sources that are fetched together."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,10 +12,10 @@ def grouped(
     *,
     is_apart: Callable[[SourceConfig], bool] = lambda _: False,
 ) -> list[tuple[SourceConfig, ...]]:
-    """Return sources by those that are worked at together, these groups first.
+    """Return the groups of sources that are fetched together, joint groups first.
 
-    Their kind says which are; ``is_apart`` names sources that are kept apart all the
-    same. ``usual`` is the policy that the settings name for all.
+    Their kind defines the groups; ``is_apart`` names sources that stay separate.
+    ``usual`` is the policy that the settings name for all.
     """
     joint: dict[tuple[int, str], list[SourceConfig]] = {}
     alone: list[tuple[SourceConfig, ...]] = []
@@ -30,9 +30,9 @@ def grouped(
 
 
 def by_item(sources: Sequence[SourceConfig]) -> list[SourceConfig]:
-    """Return the sources whose items are chosen one by one, from all of them at once.
+    """Return the sources whose items are chosen one by one, across sources.
 
-    Verbs about single items are about these: each item has a copy, a rate of change
-    and a forecast of its own. Other sources are forecast and fetched whole.
+    Verbs about single items apply to these: each item has its own copy, change rate and
+    forecast. Other sources are forecast and fetched whole.
     """
     return [s for s in sources if kind_of(s).together(s, "") is not None]

@@ -1,7 +1,7 @@
-"""How the service is, for those who watch it.
+"""The status of the service, for monitoring.
 
-The row says whether all is well, and if not, why; the exposition has the figures in
-the text format of Prometheus (version 0.0.4). See ``watching``.
+The row of ``/health`` says whether all is well, and if not, why; the exposition has the
+figures in the text format of Prometheus (version 0.0.4).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeAlias
 from halflife.alerts import Health
 from halflife.core.forecast import Forecast
 
-THRIFT = 20.0  # a measurement is not repeated for so many times what it took
-LATE = 2.0 * 3600.0 / 86400.0  # days without a turn from which on something is wrong
+THRIFT = 20.0  # a measurement is not repeated for this many times its own duration
+LATE = 2.0 * 3600.0 / 86400.0  # days without a turn after which something is wrong
 
-RECENT = 1.0  # days for which an answer that our own code failed at is a reason
+RECENT = 1.0  # days for which an answer that our own code could not handle counts
 
 Labels: TypeAlias = Mapping[str, str]
 Sample: TypeAlias = tuple[Mapping[str, str], float]
@@ -27,36 +27,36 @@ class Mishap(NamedTuple):
 
     times: int
     at: float
-    said: str
+    trouble: str
 
 
 @dataclass(slots=True)
 class ServiceStatus:
-    """How the service is; whoever runs it writes here, the endpoint reads.
+    """The status of the service, which it writes and the endpoint reads.
 
     Attributes:
         began: When it began, in days.
         turned: When its last turn ended; None before the first.
         turns: Turns so far.
-        seconds: How long the last one took to decide and carry out.
+        seconds: How long the last turn took.
         requests: Requests sent, by group of sources.
-        failures: Looks that failed, by source.
+        failures: Failed fetches, by source.
         budget: Requests that the budget's window allows.
         left: How many are left.
-        due: Offers that the last turn had to leave.
+        due: Offers that the last turn did not take.
         in_flight: Pieces of work under way.
         offline: Whether there is no network.
         settings: Why new settings could not be used; empty if they are in use.
         control: Whether it works: ``running``, ``paused`` or ``draining``.
-        failing: Sources that are left alone because they fail.
-        sources: How each source is.
-        alarms: What is wrong, as source and kind.
+        failing: Sources that are not fetched for now because they fail.
+        sources: The health of each source.
+        alarms: The alarms that stand, as source and kind.
         store_bytes: Size of the state file, its log included.
         mishandled: By source: how many answers our own code failed at since the
             start, when it last did, and at what.
-        measure: Works out the quality of each copy at a moment; None if nobody can.
-        measured: What it found last, by source.
-        measured_at: When that was.
+        measure: Computes the quality of each copy at a moment; None if not available.
+        measured: Its last result, by source.
+        measured_at: The moment of that result.
 
     """
 
@@ -83,16 +83,16 @@ class ServiceStatus:
     measured_at: float = float("nan")
     _took: float = 0.0
 
-    def mishandle(self, source: str, said: str, now: float) -> None:
+    def mishandle(self, source: str, trouble: str, now: float) -> None:
         """Count an answer of a source that our own code failed at."""
         before = self.mishandled.get(source)
         count = 1 if before is None else before.times + 1
-        self.mishandled[source] = Mishap(count, now, said)
+        self.mishandled[source] = Mishap(count, now, trouble)
 
     def renew(self, now: float) -> None:
-        """Work out how good the copies are now, unless that was done just before.
+        """Compute the quality of the copies now, unless that was done just before.
 
-        However often somebody asks, it takes a twentieth of the time at most.
+        However often it is called, it uses a twentieth of the time at most.
         """
         began = perf_counter()
         passed = (now - self.measured_at) * 86400.0
@@ -102,19 +102,19 @@ class ServiceStatus:
         self._took = perf_counter() - began
 
     def reasons(self, now: float) -> list[str]:
-        """Return what is not well; nothing, if all is."""
+        """Return the reasons why the service is degraded; none if all is well."""
         since = self.began if self.turned is None else self.turned
-        said = ["no turn for more than two hours"] if now - since > LATE else []
-        said += ["there is no network"] if self.offline else []
-        said += ["the settings on disk cannot be used"] if self.settings else []
-        said += [f"{name} fails" for name in self.failing]
-        said += [f"{source or 'halflife'}: {kind}" for source, kind in self.alarms]
-        recent = self.mishandled.items()
-        said += [f"{name}: {it.said}" for name, it in recent if now - it.at < RECENT]
-        return said
+        found = ["no turn for more than two hours"] if now - since > LATE else []
+        found += ["there is no network"] if self.offline else []
+        found += ["the settings on disk cannot be used"] if self.settings else []
+        found += [f"{name} fails" for name in self.failing]
+        found += [f"{source or 'halflife'}: {kind}" for source, kind in self.alarms]
+        mishaps = self.mishandled.items()
+        found += [f"{n}: {it.trouble}" for n, it in mishaps if now - it.at < RECENT]
+        return found
 
     def row(self, now: float) -> dict[str, object]:
-        """Return what ``/health`` says."""
+        """Return the answer of ``/health``."""
         reasons = self.reasons(now)
         late = None if self.turned is None else (now - self.turned) * 86400.0
         return {
@@ -145,7 +145,7 @@ Family: TypeAlias = tuple[str, str, str, Sequence[Sample]]
 
 def _levels(status: ServiceStatus) -> dict[str, tuple[float, float, float]]:
     """Return mean and bounds of each source's quality."""
-    found = {one.source: (one.mean, one.low, one.high) for one in status.sources}
+    found = {h.source: (h.mean, h.low, h.high) for h in status.sources}
     for name, cast in status.measured.items():
         found[name] = float(cast.mean[0]), float(cast.low[0]), float(cast.high[0])
     return found
@@ -169,12 +169,12 @@ def _families(status: ServiceStatus, now: float) -> Iterable[Family]:
 
 
 def _of_sources(status: ServiceStatus) -> Iterable[Family]:
-    """Return the figures that each source has."""
+    """Return the figures of each source."""
     levels = _levels(status)
     sent = _counted("sources", status.requests)
     failed = _counted("source", status.failures)
     broken = _counted("source", {n: it.times for n, it in status.mishandled.items()})
-    wanted = [({"source": one.source}, one.target) for one in status.sources]
+    targets = [({"source": one.source}, one.target) for one in status.sources]
     met = [
         ({"source": one.source}, float(levels[one.source][0] >= one.target))
         for one in status.sources
@@ -191,7 +191,7 @@ def _of_sources(status: ServiceStatus) -> Iterable[Family]:
     at = status.turned if isnan(status.measured_at) else status.measured_at
     measured = _one(float("nan") if at is None else at * 86400.0)
     yield "quality_timestamp_seconds", "gauge", "When quality was worked out.", measured
-    yield "target", "gauge", "Quality that was asked for.", wanted
+    yield "target", "gauge", "Quality that was asked for.", targets
     yield "target_met", "gauge", "1 if the target is met.", met
     yield "failing", "gauge", "1 if a source is left alone: it fails.", alone
 
@@ -213,8 +213,8 @@ def _quality(levels: Mapping[str, tuple[float, float, float]]) -> list[Sample]:
 
 
 def _labels(labels: Labels) -> str:
-    said = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
-    return f"{{{said}}}" if said else ""
+    pairs = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+    return f"{{{pairs}}}" if pairs else ""
 
 
 def _escaped(text: str) -> str:

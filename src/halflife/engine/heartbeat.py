@@ -1,7 +1,6 @@
-"""A sign of life: the service writes down now and then when it last turned.
+"""A heartbeat: the service regularly writes down when it last turned.
 
-Other processes, such as the page of ``halflife serve``, tell from it whether the
-service runs.
+Other processes, such as ``halflife serve``, use it to see whether the service runs.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ class ServiceState:
 
     Attributes:
         state: ``running``, ``late`` (no turn for two hours), ``stopped`` or ``never``.
-        since: When it was started, or when it was last heard of if it does not run.
+        since: When it was started, or its last sign of life if it does not run.
         turned: When its last turn ended; None if none did.
 
     """
@@ -35,16 +34,16 @@ class ServiceState:
 
 
 def read(book: NoteBook, now: float) -> ServiceState:
-    """Return whether the service runs, as far as its signs tell."""
+    """Return whether the service runs, by its last heartbeat."""
     last = SERVICE_TURN.load(book)
     if last is None:
         return ServiceState()
-    heard = last.began if last.turned is None else last.turned
+    seen = last.began if last.turned is None else last.turned
     if last.ended is not None:
         return ServiceState("stopped", last.ended, last.turned)
     if _is_gone(last.owner):
-        return ServiceState("stopped", heard, last.turned)
-    state = "late" if now - heard > LATE else "running"
+        return ServiceState("stopped", seen, last.turned)
+    state = "late" if now - seen > LATE else "running"
     return ServiceState(state, last.began, last.turned)
 
 
@@ -59,17 +58,17 @@ def _is_gone(owner: str) -> bool:
 async def beating(
     status: ServiceStatus, book: NoteBook, clock: Clock, every: float = BEAT
 ) -> AsyncGenerator[None]:
-    """Write signs of life as long as the block lasts, and at its end that it ended."""
+    """Write heartbeats while the block runs, and at its end that it ended."""
     first = ServiceTurn(str(Owner.of(book)), status.began)
     SERVICE_TURN.save(book, first)
 
     async def beat() -> None:
-        known = None
+        written = None
         while True:
             await asyncio.sleep(every)
-            if status.turned != known:
-                known = status.turned
-                SERVICE_TURN.save(book, first._replace(turned=known))
+            if status.turned != written:
+                written = status.turned
+                SERVICE_TURN.save(book, first._replace(turned=written))
 
     task = asyncio.create_task(beat())
     try:

@@ -1,4 +1,4 @@
-"""What somebody decides about answers that were put aside, of any kind of source."""
+"""Decisions on answers that are held, for any kind of source."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from halflife.stores import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """What came of a decision.
+class HeldDecision:
+    """The result of a decision.
 
     Attributes:
         source: The source.
-        row: The same for programs.
-        words: The same in a line.
+        row: The result as a JSON object.
+        words: The result in a line.
 
     """
 
@@ -31,16 +31,16 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """An answer that waits for somebody to decide whether to believe it.
+class PendingAnswer:
+    """A held answer that waits for a decision whether to believe it.
 
     Attributes:
         source: The source.
-        run: The run that brought it; its name in ``sync --accept``.
-        why: What speaks against it, in words.
+        run: The run that fetched it; its name in ``sync --accept``.
+        why: Why it is held.
         since: When it was fetched, in days.
-        todo: What to type, for somebody who reads ``status``.
-        advice: What to do, for somebody who reads ``doctor``.
+        todo: The command to use, for ``status``.
+        advice: What to do, for ``doctor``.
 
     """
 
@@ -52,44 +52,44 @@ class Waiting:
     advice: str
 
 
-def waiting(store: Store) -> list[Waiting]:
+def pending_answers(store: Store) -> list[PendingAnswer]:
     """Return the answers that wait for a decision: lists first, then pages."""
     lists = [
-        Waiting(
-            one.source,
-            one.run,
-            one.why,
-            one.listing.at,
-            f"believe it with `halflife sync --accept {one.run}`",
-            f"`halflife sync --accept {one.run}` if it is true, else sync again",
+        PendingAnswer(
+            staged.source,
+            staged.run,
+            staged.why,
+            staged.listing.at,
+            f"believe it with `halflife sync --accept {staged.run}`",
+            f"`halflife sync --accept {staged.run}` if it is true, else sync again",
         )
-        for one in store.staged()
+        for staged in store.staged()
     ]
     return lists + [
-        Waiting(
-            one.source,
-            one.run,
-            one.why,
-            one.since,
-            f"believe them with `halflife sync --accept {one.run}`, or dismiss "
-            f"them with `halflife sync --keep {one.run}`",
-            f"open {one.examples[0]}; if that is right, "
-            f"`halflife sync --accept {one.run}`, else "
-            f"`halflife sync --keep {one.run}` to dismiss it",
+        PendingAnswer(
+            held.source,
+            held.run,
+            held.why,
+            held.since,
+            f"believe them with `halflife sync --accept {held.run}`, or dismiss "
+            f"them with `halflife sync --keep {held.run}`",
+            f"open {held.examples[0]}; if that is right, "
+            f"`halflife sync --accept {held.run}`, else "
+            f"`halflife sync --keep {held.run}` to dismiss it",
         )
-        for one in pages_guard.held(store)
+        for held in pages_guard.held(store)
     ]
 
 
 def evidence(
-    store: Store, source: SourceConfig, one: Waiting, most: int = 5
+    store: Store, source: SourceConfig, pending: PendingAnswer, most: int = 5
 ) -> dict[str, Any]:
-    """Return what an answer that waits differs in, with some examples."""
-    pages = _pages(store, one.run)
+    """Return the differences of a held answer from the copy, with examples."""
+    pages = _pages(store, pending.run)
     if pages is not None:
         return {"pages": pages.pages, "examples": pages.examples}
-    staged = {held.run: held.listing for held in store.staged()}.get(one.run)
-    if staged is None:  # somebody has just decided
+    staged = {held.run: held.listing for held in store.staged()}.get(pending.run)
+    if staged is None:  # it was just decided
         return {"examples": []}
     tracked = listing_runner.tracker(store, source)
     there, gone, gap = tracked.losses(staged)
@@ -107,7 +107,7 @@ def evidence(
 
 
 def undecided(store: Store, names: Iterable[str]) -> HeldForDecision | None:
-    """Return the error about items of sources that wait, also since earlier runs."""
+    """Return the error about held items of sources, also those of earlier runs."""
     found = pages_guard.held(store, names)
     return pages_guard.held_error(found) if found else None
 
@@ -118,61 +118,63 @@ def accept_group(config: Config, store: Store, name: str, group: str) -> int:
 
 
 def held_error(reports: Iterable[Report]) -> HeldForDecision:
-    """Return the error that says what waits and how to decide."""
-    waiting = list(reports)
-    names = ", ".join("+".join(one.group) for one in waiting)
-    runs = ", ".join(f"`halflife sync --accept {one.run}`" for one in waiting)
+    """Return the error that names held answers and how to decide."""
+    held = list(reports)
+    names = ", ".join("+".join(report.group) for report in held)
+    runs = ", ".join(f"`halflife sync --accept {report.run}`" for report in held)
     return HeldForDecision(
-        f"nothing was removed from {names}, somebody has to decide: if the answer is "
+        f"nothing was removed from {names}, a decision is needed: if the answer is "
         f"true run {runs}, else sync again later"
     )
 
 
 def accept(
     config: Config, store: Store, run: int, clock: Clock = bootstrap.clock
-) -> Decided:
-    """Believe what a run put aside; raise ``UsageError`` if it did not."""
+) -> HeldDecision:
+    """Accept the held answers of a run; raise ``UsageError`` if there are none."""
     pages = _pages(store, run)
     if pages is None:
-        looked = listing_runner.accept(config, store, run, clock)
-        breakers.decided(store, looked.source, clock())
-        return Decided(looked.source, looked.row(), looked.words())
+        result = listing_runner.accept(config, store, run, clock)
+        breakers.note_decision(store, result.source, clock())
+        return HeldDecision(result.source, result.row(), result.words())
     n = pages_guard.accept(store, pages, clock)
     row: dict[str, object] = {"source": pages.source, "run": run, "accepted": n}
-    return Decided(pages.source, row, f"{pages.source}: {n} answers are believed now")
+    return HeldDecision(
+        pages.source, row, f"{pages.source}: {n} answers are believed now"
+    )
 
 
 def keep(
     config: Config, store: Store, run: int, clock: Clock = bootstrap.clock
-) -> Decided:
-    """Keep the copy as it is: what a run put aside is not believed."""
+) -> HeldDecision:
+    """Keep the copy as it is, and dismiss the held answers of a run."""
     pages = _pages(store, run)
     if pages is not None:
         n = pages_guard.keep(store, pages, clock)
         name = pages.source
     else:
         name, n = _keep_listing(config, store, run, clock), 1
-        breakers.decided(store, name, clock())
+        breakers.note_decision(store, name, clock())
     row: dict[str, object] = {"source": name, "run": run, "kept": n}
-    return Decided(name, row, f"{name}: the copy stays as it is")
+    return HeldDecision(name, row, f"{name}: the copy stays as it is")
 
 
 def _pages(store: Store, run: int) -> pages_guard.HeldSource | None:
-    return next((one for one in pages_guard.held(store) if one.run == run), None)
+    return next((held for held in pages_guard.held(store) if held.run == run), None)
 
 
 def _keep_listing(config: Config, store: Store, run: int, clock: Clock) -> str:
-    """Write the look of a set source down as one that was broken."""
-    waiting = {one.run: one for one in store.staged()}
-    if run not in waiting:
+    """Record the held answer of a listing as a broken one."""
+    staged = {answer.run: answer for answer in store.staged()}
+    if run not in staged:
         raise UsageError(f"run {run} left nothing to decide")
-    source = config.named([waiting[run].source])[0]
-    mine = store.begin([source.name], clock(), lease=LEASE)
+    source = config.named([staged[run].source])[0]
+    new = store.begin([source.name], clock(), lease=LEASE)
     try:
         tracked = listing_runner.tracker(store, source)
-        tracked.reject(clock(), "somebody did not believe it")
-        store.save_register(mine, source.name, tracked.news())
+        tracked.reject(clock(), "it was not believed")
+        store.save_register(new, source.name, tracked.news())
         store.dismiss(run)
     finally:
-        store.finish(mine, clock())
+        store.finish(new, clock())
     return source.name

@@ -1,4 +1,4 @@
-"""Removing what has served its purpose, once a day, without anybody waiting."""
+"""Removal of expired data, once a day, in the background."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ class Tidier:
     """Clears the state file once a day, in a thread and with a connection of its own.
 
     Args:
-        store: Where it is written down when that was.
+        store: The store that records when that was done.
 
     """
 
@@ -26,11 +26,11 @@ class Tidier:
         self._task: asyncio.Task[retention.RemovedRows] | None = None
 
     def tidy(self, config: Config, now: float) -> None:
-        """Begin, if it is time; say what came of the last time."""
+        """Begin, if it is time; log the result of the last time."""
         if self._task is not None:
             if not self._task.done():
                 return
-            self._tell(self._task)
+            self._log(self._task)
             self._task = None
         last = TIDIED_AT.load(self._store)
         if last is None or not 0 <= now - last < EVERY:
@@ -41,14 +41,14 @@ class Tidier:
                 self._task = asyncio.create_task(work)
 
     async def end(self) -> None:
-        """Wait a little for what was begun; what is cut off is done tomorrow."""
+        """Wait briefly for a removal under way; the rest is done tomorrow."""
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=ENDING)
             if self._task.done():
-                self._tell(self._task)
+                self._log(self._task)
             self._task = None
 
-    def _tell(self, task: "asyncio.Task[retention.RemovedRows]") -> None:
+    def _log(self, task: "asyncio.Task[retention.RemovedRows]") -> None:
         error = task.exception()
         if error is None:
             fields = {
@@ -56,14 +56,14 @@ class Tidier:
             }
             logs.event("tidied", fields=fields)
         elif isinstance(error, HalflifeError):
-            said = {"trouble": str(error)}
-            logs.event("not tidied", level=logging.WARNING, fields=said)
+            trouble = {"trouble": str(error)}
+            logs.event("not tidied", level=logging.WARNING, fields=trouble)
         else:
             raise error
 
 
 def limits(config: Config) -> retention.RetentionLimits:
-    """Return how long what is kept, as the settings say."""
+    """Return the retention limits of the settings."""
     keep = config.keep
     return retention.RetentionLimits(
         observations=keep.observations_days,
@@ -77,6 +77,6 @@ def limits(config: Config) -> retention.RetentionLimits:
 
 
 def clear(config: Config, now: float) -> retention.RemovedRows:
-    """Remove what is older than the settings say."""
+    """Remove data older than the settings allow."""
     with location.open_store(config.store_place) as store:
         return retention.clear(store, limits(config), now)

@@ -1,4 +1,4 @@
-"""Visits: a source is held, asked and paid for, and then let go."""
+"""Leased sessions: lease a source, pay for its requests, release it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,16 +14,16 @@ from halflife.stores import Run, Store
 
 Result = TypeVar("Result")
 
-STOPPING = 0.2  # seconds that a thread which was stopped is waited for
+STOPPING = 0.2  # seconds to wait for a thread that was stopped
 
 
 class Visit(NamedTuple):
-    """What is needed to ask a source.
+    """A leased session with a source.
 
     Attributes:
-        run: Holds the lease on the source.
-        gate: The way out.
-        purse: Pays for it.
+        run: The run that holds the lease on the source.
+        gate: The gate for its requests.
+        purse: Pays for its requests.
 
     """
 
@@ -33,13 +33,13 @@ class Visit(NamedTuple):
 
 
 class Visitor(NamedTuple):
-    """Asks sources, one at a time.
+    """Opens sessions with sources, one at a time.
 
     Attributes:
         config: The settings.
-        store: Where spending is written down.
+        store: The store with the ledger.
         clock: The time in days.
-        gate: The way out, if it is shared with others.
+        gate: The gate, if it is shared with others.
 
     """
 
@@ -50,7 +50,7 @@ class Visitor(NamedTuple):
 
     @asynccontextmanager
     async def visit(self, name: str, most: int | None = None) -> AsyncIterator[Visit]:
-        """Hold on to a source, with ``most`` requests or all that the budget has left.
+        """Lease a source, with ``most`` requests or all that the budget has left.
 
         Raise ``BudgetSpent`` if nothing can be spent.
         """
@@ -72,7 +72,7 @@ class Visitor(NamedTuple):
 
 @asynccontextmanager
 async def lease_kept(store: Store, run: Run, clock: Clock) -> AsyncIterator[None]:
-    """Hold on to the source, however long its pages take."""
+    """Renew the lease on a source while the block runs."""
 
     async def renew() -> None:
         while True:
@@ -88,21 +88,21 @@ async def lease_kept(store: Store, run: Run, clock: Clock) -> AsyncIterator[None
 
 
 async def in_thread(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
-    """Work in a thread of its own; if we are cancelled, it is stopped first.
+    """Run work in a thread; on cancellation, stop it first.
 
-    Once stopped it can send nothing more. What it computes meanwhile nobody waits for.
+    Once stopped it can send nothing more; its computation is not waited for.
     """
     task = asyncio.create_task(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         stop()
-        task.add_done_callback(_overlook)
+        task.add_done_callback(_retrieve)
         await asyncio.wait({task}, timeout=STOPPING)
         raise
 
 
-def _overlook(task: "asyncio.Task[Any]") -> None:
-    """Take note of an error that nobody waits for."""
+def _retrieve(task: "asyncio.Task[Any]") -> None:
+    """Retrieve an exception, so that asyncio does not warn."""
     if not task.cancelled():
         task.exception()

@@ -1,8 +1,8 @@
-"""What a service writes down of its doings: one event a line.
+"""The log of a service: one event a line.
 
-An event is a short name with fields. People get a line of words, programs one JSON
-object. Fields are names, numbers and the program's own words; addresses with secrets in
-them, headers and settings never are.
+An event is a short name with fields, written as a line of words for people or as a JSON
+object for programs. Fields are names, numbers and the program's own words, never
+addresses with secrets in them, headers or settings.
 """
 
 import json
@@ -53,13 +53,13 @@ EVENTS: Mapping[str, str] = {
 def event(
     name: str, *, level: int = logging.INFO, fields: Mapping[str, object]
 ) -> None:
-    """Write an event down."""
+    """Log an event."""
     logging.getLogger(NAME).log(level, name, extra={_FIELDS: dict(fields)})
 
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Write no event down while the block runs: a replay's are not of our time."""
+    """Log no event while the block runs, as in a replay."""
     logger = logging.getLogger(NAME)
     before, logger.disabled = logger.disabled, True
     try:
@@ -89,17 +89,17 @@ class Words(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
         fields = getattr(record, _FIELDS, {}).items()
-        said = ", ".join(
+        words = ", ".join(
             f"{name} {_text(v)}" for name, v in fields if v not in ("", None)
         )
         head = f"{_moment(record.created)} {record.getMessage()}"
         if record.levelno >= logging.WARNING:
             head = f"{head} ({record.levelname.lower()})"
-        return f"{head}: {said}" if said else head
+        return f"{head}: {words}" if words else head
 
 
 def set_up(*, as_json: bool, stream: IO[str] | None = None) -> logging.Handler:
-    """Write events to a stream, by default stderr; return what to give to ``end``."""
+    """Write events to a stream, by default stderr; return the handler for ``end``."""
     handler = logging.StreamHandler(sys.stderr if stream is None else stream)
     handler.setFormatter(Json() if as_json else Words())
     logger = logging.getLogger(NAME)
@@ -110,7 +110,7 @@ def set_up(*, as_json: bool, stream: IO[str] | None = None) -> logging.Handler:
 
 
 def line(name: str, *, as_json: bool) -> str:
-    """Return the line of a warning, for those who cannot wait for a logger's lock."""
+    """Return the line of a warning, without taking the logger's lock."""
     record = logging.LogRecord(NAME, logging.WARNING, "", 0, name, (), None)
     return (Json() if as_json else Words()).format(record)
 
@@ -132,7 +132,7 @@ def _plain(value: object) -> object:
 
 
 def _text(value: object) -> str:
-    """Return a value as words that a terminal cannot take for orders."""
-    said = f"{number(value, 4)}" if isinstance(value, float) else str(value)
-    kept = (c if c.isprintable() else " " if c.isspace() else "" for c in said)
+    """Return a value as text without control characters, which a terminal may obey."""
+    text = f"{number(value, 4)}" if isinstance(value, float) else str(value)
+    kept = (c if c.isprintable() else " " if c.isspace() else "" for c in text)
     return "".join(kept)

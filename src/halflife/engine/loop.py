@@ -1,4 +1,4 @@
-"""The loop: look back, decide, ask, remember."""
+"""The loop: read the evidence, plan, fetch, record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ LEASE = 5.0 / 1440.0  # days a lease lasts unless it is renewed
 
 @dataclass(slots=True)
 class LoopTurn:
-    """What one turn of the loop did.
+    """The counts of one turn of the loop.
 
     Attributes:
         requests: Requests paid for, redirects and robots.txt included.
-        looks: Good looks.
-        changed: Good looks that found a change.
-        failed: Looks that failed.
-        found: Items that became known.
+        looks: Good fetches.
+        changed: Good fetches that found a change.
+        failed: Failed fetches.
+        found: Items discovered.
 
     """
 
@@ -46,7 +46,7 @@ class LoopTurn:
     found: int = 0
 
     def count(self, looks: Looks, evidence: Evidence) -> None:
-        """Add a batch that the evidence already holds."""
+        """Add a batch of observations that the evidence already includes."""
         good = looks.seen <= Seen.ABSENT
         rows = list(map(evidence.row, looks.keys))
         changed = evidence.changed[[-1 if r is None else r for r in rows]]
@@ -57,12 +57,12 @@ class LoopTurn:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The four parts of a running system; swap any one of them.
+    """The four replaceable parts of a running system.
 
-    With a shortlist, the policy is asked of all items only now and then.
+    With a shortlist, the policy plans over all items only from time to time.
 
-    The live program and the replay both turn this same loop, so the policy that
-    won a replay is the very policy that runs.
+    The live program and the replay both run this loop, so the policy that won a replay
+    is the policy that runs.
     """
 
     source: Source
@@ -74,14 +74,14 @@ class Loop:
     def plan(
         self, run: Run, now: float, since: float, budget: Budget, rng: Generator
     ) -> Plan:
-        """Return what to ask next; of very many items, a shortlist is asked."""
+        """Return the next requests; of very many items, a shortlist is planned."""
         evidence = self.store.evidence(run.sources)
         if self.shortlist is not None:
             return self.shortlist.plan(evidence, now, since, budget, rng)
         return self.policy(self.belief(evidence, now, since), budget, rng)
 
     def view(self, run: Run, now: float, since: float) -> View:
-        """Return what is believed of the run's sources at ``now``."""
+        """Return the view of the run's sources at ``now``."""
         return self.belief(self.store.evidence(run.sources), now, since)
 
     async def turn(
@@ -92,15 +92,15 @@ class Loop:
         *,
         clock: Clock,
         since: float | None = None,
-        told: Callable[[Looks], None] = lambda _: None,
+        on_looks: Callable[[Looks], None] = lambda _: None,
     ) -> LoopTurn:
-        """Ask until the policy has nothing left to ask, or the purse is empty.
+        """Fetch until the policy plans nothing more, or the purse is empty.
 
-        The policy is called again after each plan with what the plan taught us,
-        so it can sample first and decide later without any memory of its own.
-        Items looked at from ``since`` on (by default: from now on) are done for
-        this turn; a run that goes on after a crash passes its beginning.
-        ``told`` hears of every batch once it is safely kept.
+        The policy is called again after each plan with the new evidence, so it can
+        sample first and decide later without any memory of its own. Items fetched from
+        ``since`` on (by default: from now on) are done for this turn; a run that goes
+        on after a crash passes its beginning. ``on_looks`` receives every batch once it
+        is stored.
         """
         began = clock() if since is None else since
         turn, before = LoopTurn(), purse.left
@@ -109,7 +109,7 @@ class Loop:
         while purse.left > 0:
             plan = self.plan(run, clock(), began, Budget(purse.left), rng)
             if not plan or not await self._carry_out(
-                run, plan, purse, clock, turn, told
+                run, plan, purse, clock, turn, on_looks
             ):
                 break
         turn.requests = before - purse.left
@@ -123,9 +123,9 @@ class Loop:
         purse: Purse,
         clock: Clock,
         turn: LoopTurn,
-        told: Callable[[Looks], None],
+        on_looks: Callable[[Looks], None],
     ) -> bool:
-        """Ask for all that is planned; return whether anything came of it."""
+        """Carry out a plan; return whether it brought any observation."""
         evidence = self.store.evidence(run.sources)
         requests = Fetches(plan.keys, self.store.held, plan.gain.tolist())
         renewed, progress = clock(), False
@@ -133,7 +133,7 @@ class Loop:
             self.store.append(run, looks)
             turn.count(looks, evidence)
             progress = True
-            told(looks)
+            on_looks(looks)
             now = clock()
             if now - renewed > LEASE / 3:
                 self.store.renew(run, now, lease=LEASE)
@@ -142,7 +142,7 @@ class Loop:
 
 
 class Allowance:
-    """A purse for replays: so many requests and no more."""
+    """A purse with a fixed number of requests, for replays."""
 
     def __init__(self, requests: int) -> None:
         self._left = requests
@@ -155,5 +155,5 @@ class Allowance:
     def pay(self, requests: int = 1) -> None:
         """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
         if requests > self._left:
-            raise BudgetSpent(f"{count(requests, 'request')} asked, {self._left} left")
+            raise BudgetSpent(f"{count(requests, 'request')} needed, {self._left} left")
         self._left -= requests

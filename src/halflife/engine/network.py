@@ -1,4 +1,4 @@
-"""From settings to the network."""
+"""Build the gate, and the terms of access to sources, from settings."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ NO_CONTACT = "no contact given"
 def gate(
     config: Config, store: Store, clock: Clock, transport: Transport | None = None
 ) -> Gate:
-    """Return the way out, as polite as the settings say."""
+    """Return a gate as polite as the settings say."""
     fetch = config.fetch
     settings = GateSettings(
         contact=fetch.contact or NO_CONTACT,
@@ -44,11 +44,10 @@ def gate(
 async def way_out(
     config: Config, store: Store, clock: Clock, shared: Gate | None
 ) -> AsyncIterator[Gate]:
-    """Give a gate for the block: the one that is shared, or one of its own.
+    """Open a gate for the block: the shared one, or a new one.
 
-    Whatever runs side by side has to share one, or a host is asked twice as often
-    as it should be. What one of its own learned of addresses that have moved is
-    written down at the end.
+    Work that runs side by side has to share a gate, or a host gets twice as many
+    requests as it should. A new gate's redirects are stored at the end.
     """
     if shared is not None:
         yield shared
@@ -61,9 +60,9 @@ async def way_out(
 
 
 def access(source: SourceConfig, *, page: bool = False) -> Access:
-    """Return on what terms a source is asked; secrets are bound to its one host.
+    """Return the terms of access to a source; secrets are bound to its one host.
 
-    It is asked for the format that its settings name, or with ``page`` for a web page.
+    The requested format is the one that its settings name, or with ``page`` a web page.
     """
     secrets = source.secrets()
     public = {n: s.reveal() for n, s in secrets.items() if _is_public(source, n)}
@@ -93,7 +92,7 @@ def _is_public(source: SourceConfig, header: str) -> bool:
 def _credentials(
     source: SourceConfig, headers: Mapping[str, Secret], homes: set[str]
 ) -> Credentials | None:
-    """Return what is secret, for the one host that may see it."""
+    """Return the secrets, for the one host that may receive them."""
     private = {n: s.reveal() for n, s in headers.items() if not _is_public(source, n)}
     hidden = {n: s.reveal() for n, s in source.secret_parameters().items()}
     if not (private or hidden or source.auth):
@@ -131,7 +130,7 @@ def _grant(source: SourceConfig) -> Grant | None:
 
 
 def route(source: SourceConfig) -> Route:
-    """Return the way to a source; raise ``ConfigError`` if a file is of no use."""
+    """Return the route to a source; raise ``ConfigError`` if a file is unusable."""
     tls = None
     if source.ca or source.certificate:
         files = (source.ca, source.certificate, source.certificate_key)

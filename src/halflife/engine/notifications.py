@@ -1,8 +1,8 @@
-"""Telling people: what is news goes to the outbox, and from there to whoever asked.
+"""Notifications: news goes to the outbox, and from there to the recipients.
 
-Deciding and sending are apart. ``tell`` writes alarms and messages down, in one
-transaction with what caused them if it is called within ``store.together()``;
-``delivering`` sends them in the background, and nothing ever waits for that.
+Deciding and sending are separate. ``update_alarms`` writes alarms and messages down, in
+one transaction with their cause if it is called within ``store.together()``;
+``delivering`` sends them in the background, and nothing waits for that.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from halflife.alerts.messages import (
     Recipient,
     headline,
     letters,
-    shortened,
+    limit_events,
 )
 from halflife.alerts.rules import INFORMATION
 from halflife.config import Config
@@ -45,22 +45,22 @@ from halflife.stores.outbox import Message, Outbox
 
 DEADLINE = 10.0  # seconds that one try may take
 POLL = 15.0  # seconds between two rounds
-GRACE = 2.0  # seconds that the end of a sync leaves for what is still due
+GRACE = 2.0  # seconds at the end of a sync for messages that are still due
 AT_ONCE = 20  # messages to one target in a round
 JSON = "application/cloudevents+json"
 SIGNATURE, SIGNED_AT = "X-Halflife-Signature", "X-Halflife-Time"
-_CLAIM = 2.0 * DEADLINE / 86400.0  # days that a try is ours alone
-_REQUESTS = 4  # that one try may send
+_CLAIM = 2.0 * DEADLINE / 86400.0  # days for which a try is claimed
+_REQUESTS = 4  # the most requests of one try
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAttempt:
-    """What came of one try.
+    """The result of one try to deliver a message.
 
     Attributes:
         message: The message.
-        trouble: What went wrong; empty if it was delivered.
-        wait: Days that the receiver asked us to stay away.
+        trouble: The error; empty if it was delivered.
+        wait: Days that the receiver asks to wait.
         hopeless: Whether no later try can succeed.
 
     """
@@ -72,14 +72,14 @@ class DeliveryAttempt:
 
 
 def targets(config: Config) -> list[Recipient]:
-    """Return those who are told, as the settings say."""
+    """Return the recipients named by the settings."""
     return [Recipient(a.label, frozenset(a.kinds), a.days) for a in config.alert]
 
 
-def tell(
+def update_alarms(
     config: Config, store: Store, healths: Iterable[Health], now: float
 ) -> list[AlarmTurn]:
-    """Judge sources; write down what has changed, and what is to be told."""
+    """Judge sources; store their alarms, and post messages to the recipients."""
     outbox = store.outbox
     with store.together():
         turns = step(outbox.alarms(), healths, now)
@@ -89,10 +89,10 @@ def tell(
 
 
 def post_test(config: Config, store: Store, now: float) -> None:
-    """Write a message down for everybody who is told, just to see it arrive."""
-    said = Event("", now, "this is a test; nothing is wrong")
+    """Post a test message to every recipient."""
+    event = Event("", now, "this is a test; nothing is wrong")
     store.outbox.post(
-        Letter(a.label, TEST, TEST, now, now, (said,)) for a in config.alert
+        Letter(a.label, TEST, TEST, now, now, (event,)) for a in config.alert
     )
 
 
@@ -105,11 +105,11 @@ async def delivering(
     poll: float = POLL,
     grace: float = GRACE,
 ) -> AsyncIterator[None]:
-    """Deliver messages while the block runs; it waits for nobody.
+    """Deliver messages in the background while the block runs.
 
-    At its end what is due gets a last try of ``grace`` seconds. What was not
-    delivered stays in the outbox for the next time. Where the settings name nobody to
-    tell, there is one round only: nothing is written down afterwards.
+    At its end messages that are due get a last try of ``grace`` seconds. Those not
+    delivered stay in the outbox for the next time. Without recipients there is one
+    round only, because no message is posted afterwards.
     """
     task = asyncio.create_task(_rounds(config, store, clock, poll))
     try:
@@ -124,7 +124,7 @@ async def delivering(
 
 async def _rounds(config: Config, store: Store, clock: Clock, poll: float) -> None:
     while True:
-        # A full disk, say: that is for the sync itself to report.
+        # A full disk, for example: the sync itself reports that.
         with suppress(HalflifeError):
             await deliver(config, store, clock=clock)
         if not config.alert:
@@ -137,21 +137,21 @@ async def deliver(
 ) -> list[DeliveryAttempt]:
     """Try every message that is due, once; targets side by side."""
     outbox = store.outbox
-    known = {alert.label: alert for alert in config.alert}
+    alerts = {alert.label: alert for alert in config.alert}
     due = sorted(outbox.due(clock()), key=lambda m: (m.target, m.id))
     if not due:
         return []
-    book, settings = MemoryStore(), _manners(config)
+    book, settings = MemoryStore(), _gate_settings(config)
     async with Gate(settings, hosts=book, clock=clock) as gate:
         work = [
-            _to_target(gate, outbox, known.get(name), list(messages), clock)
+            _to_target(gate, outbox, alerts.get(name), list(messages), clock)
             for name, messages in groupby(due, lambda m: m.target)
         ]
-        found = await asyncio.gather(*work)
-    return [tried for some in found for tried in some]
+        attempts = await asyncio.gather(*work)
+    return [attempt for of_target in attempts for attempt in of_target]
 
 
-def _manners(config: Config) -> GateSettings:
+def _gate_settings(config: Config) -> GateSettings:
     contact = config.fetch.contact or NO_CONTACT
     return GateSettings(contact, delay=0.0, deadline=DEADLINE, patience=0.0)
 
@@ -167,15 +167,15 @@ async def _to_target(
     done: list[DeliveryAttempt] = []
     for message in messages[:AT_ONCE]:
         if not outbox.claim(message, clock() + _CLAIM):
-            continue  # another process is at it
-        tried = await _try(gate, alert, message, clock())
-        done.append(tried)
-        if not tried.trouble:
+            continue  # another process is sending it
+        attempt = await _try(gate, alert, message, clock())
+        done.append(attempt)
+        if not attempt.trouble:
             outbox.sent(message, clock())
-        elif tried.hopeless:
-            outbox.bury(message, clock(), tried.trouble)
+        elif attempt.hopeless:
+            outbox.bury(message, clock(), attempt.trouble)
         else:
-            outbox.failed(message, clock(), tried.trouble, wait=tried.wait)
+            outbox.failed(message, clock(), attempt.trouble, wait=attempt.wait)
             break
     return done
 
@@ -184,14 +184,14 @@ async def _try(
     gate: Gate, alert: AlertConfig | None, message: Message, now: float
 ) -> DeliveryAttempt:
     if alert is None:
-        gone = "nobody of this name is in the settings any more"
+        gone = "the settings no longer name this recipient"
         return DeliveryAttempt(message, gone, hopeless=True)
     try:
         address = alert.address().reveal()
         if not address.startswith(("http://", "https://")):
             return DeliveryAttempt(message, await _by_apprise(alert, address, message))
-        return _judged(message, await _by_post(gate, alert, address, message, now))
-    except UsageError:  # its words would show the address
+        return _attempt(message, await _by_post(gate, alert, address, message, now))
+    except UsageError:  # its text would reveal the address
         return DeliveryAttempt(message, "its address cannot be used")
     except (SourceError, ConfigError) as error:
         return DeliveryAttempt(
@@ -225,7 +225,7 @@ def _access(alert: AlertConfig, address: str) -> Access:
 
 
 def _signature(alert: AlertConfig, body: bytes, now: float) -> dict[str, str]:
-    """Return the headers that let a receiver tell that a message is ours, and new."""
+    """Return the headers that prove to a receiver that a message is ours, and new."""
     if alert.secret is None:
         return {}
     key = alert.secret.look_up(f"alert {alert.label}: secret").reveal().encode()
@@ -234,16 +234,18 @@ def _signature(alert: AlertConfig, body: bytes, now: float) -> dict[str, str]:
     return {SIGNED_AT: moment, SIGNATURE: f"sha256={signed.hexdigest()}"}
 
 
-def _judged(message: Message, answer: Answer) -> DeliveryAttempt:
+def _attempt(message: Message, answer: Answer) -> DeliveryAttempt:
     if 200 <= answer.status < 300:
         return DeliveryAttempt(message)
-    told = answer.retry_after
-    wait = int(told[:9]) / 86400.0 if told[:9].isdecimal() else 0.0
-    said = "it redirects; give the address that it leads to"
+    pause = answer.retry_after
+    wait = int(pause[:9]) / 86400.0 if pause[:9].isdecimal() else 0.0
     redirects = 300 <= answer.status < 400
-    return DeliveryAttempt(
-        message, said if redirects else f"it answered {answer.status}", wait
+    trouble = (
+        "it redirects; set the address that it redirects to"
+        if redirects
+        else f"it answered {answer.status}"
     )
+    return DeliveryAttempt(message, trouble, wait)
 
 
 async def _by_apprise(alert: AlertConfig, address: str, message: Message) -> str:
@@ -255,27 +257,27 @@ async def _by_apprise(alert: AlertConfig, address: str, message: Message) -> str
             f"alert {alert.label}: only http and https can be reached without Apprise; "
             'install it with: pip install "halflife[alerts]"'
         ) from None
-    told = apprise.Apprise()
-    if not told.add(address):
+    client = apprise.Apprise()
+    if not client.add(address):
         raise ConfigError(f"alert {alert.label}: Apprise does not know this address")
     title, text = words(message)
     async with asyncio.timeout(DEADLINE):
-        fine = await told.async_notify(
+        fine = await client.async_notify(
             title=title, body=text, notify_type=_tone(message)
         )
     return "" if fine else "Apprise could not deliver it"
 
 
 def _tone(message: Message) -> str:
-    """Return how urgent a message is, in Apprise's words."""
+    """Return Apprise's type of notification for a message."""
     mild = message.news == TEST or f": {INFORMATION}" in words(message)[0]
     return "success" if message.news == RECOVERED else "info" if mild else "warning"
 
 
 def envelope(message: Message) -> dict[str, object]:
     """Return a message as a CloudEvent (version 1.0, JSON)."""
-    events, more = shortened(Letter.events_in(message.body))
-    told = [{**asdict(event), "since": _moment(event.since)} for event in events]
+    events, more = limit_events(Letter.events_in(message.body))
+    rows = [{**asdict(event), "since": _moment(event.since)} for event in events]
     return {
         "specversion": "1.0",
         "id": f"{message.made:.6f}-{message.id}",
@@ -287,15 +289,15 @@ def envelope(message: Message) -> dict[str, object]:
         "data": {
             "kind": message.kind,
             "news": message.news,
-            "events": told,
+            "events": rows,
             "more": more,
         },
     }
 
 
 def words(message: Message) -> tuple[str, str]:
-    """Return a message in a line, and in full, for people."""
-    events, more = shortened(Letter.events_in(message.body))
+    """Return the title and the text of a message."""
+    events, more = limit_events(Letter.events_in(message.body))
     lines = [
         f"{event.source or 'halflife'}: {event.text}"
         + (f" ({event.advice})" if event.advice else "")

@@ -1,4 +1,4 @@
-"""Whether it is a source that does not answer, or our own network that is gone."""
+"""Tell a source that does not answer from a loss of our own network."""
 
 import asyncio
 import errno
@@ -14,42 +14,42 @@ from halflife.core.request import Request
 from halflife.core.source import Source
 from halflife.net.wire import NO_NETWORK
 
-PATIENCE = 5.0  # seconds that a name may take to be found
-ASKED = 3  # hosts that are tried
+PATIENCE = 5.0  # seconds for the lookup of a name
+TRIED = 3  # hosts that are tried
 _UNROUTED = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTUNREACH})
 
 
 def is_lost(trouble: str) -> bool:
-    """Say whether a complaint is about our network, not about the source."""
+    """Say whether an error is about our network, not about the source."""
     return trouble.endswith(NO_NETWORK)
 
 
 class OfflineSource:
-    """A source that says nothing of its items while there is no network.
+    """A source that yields no observations while there is no network.
 
-    What could not be sent is no failure of the page; the first such look ends the
-    errand.
+    A request that could not be sent is no failure of the page; the first one ends the
+    fetching.
 
     Args:
-        source: What is asked.
+        source: The source that sends the requests.
 
     """
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.lost = 0  # looks that could not be sent
-        self.heard = 0  # looks that were answered, or failed for another reason
+        self.lost = 0  # requests that could not be sent
+        self.answered = 0  # requests that were answered, or failed otherwise
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
     ) -> AsyncGenerator[Looks]:
-        """Carry out requests; leave out what our network kept from being sent."""
+        """Carry out requests; leave out those that could not be sent."""
         batches = self._source.perform(requests, now, purse)
         async with aclosing(batches) as batches:  # type: ignore[type-var]
             async for looks in batches:
                 kept = _sent(looks)
                 self.lost += len(looks) - len(kept)
-                self.heard += len(kept)
+                self.answered += len(kept)
                 if len(kept):
                     yield kept
                 if len(kept) < len(looks):
@@ -65,30 +65,30 @@ def _sent(looks: Looks) -> Looks:
 
 
 async def reachable(addresses: Iterable[str]) -> bool:
-    """Say whether there is a way to any of these hosts; nothing is sent to them.
+    """Say whether any of these hosts has a route; nothing is sent to them.
 
-    A name must be found, and this machine must know where to send what is meant for
-    it. Whether anybody answers there, only a request can tell.
+    A name must resolve, and this machine must have a route to its address. Only a
+    request can show whether the host answers.
     """
     hosts = [urlsplit(address).hostname for address in addresses]
-    found = list(dict.fromkeys(host for host in hosts if host))[:ASKED]
-    tries = [_way_to(host) for host in found]
+    found = list(dict.fromkeys(host for host in hosts if host))[:TRIED]
+    tries = [_has_route(host) for host in found]
     return not tries or any(await asyncio.gather(*tries))
 
 
-async def _way_to(host: str) -> bool:
+async def _has_route(host: str) -> bool:
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(PATIENCE):
-            known = await loop.getaddrinfo(host, 443, type=socket.SOCK_DGRAM)
+            addresses = await loop.getaddrinfo(host, 443, type=socket.SOCK_DGRAM)
     except TimeoutError:
         return False
     except socket.gaierror as error:
         return error.errno != socket.EAI_AGAIN
-    return any(_routed(family, address) for family, *_, address in known)
+    return any(_is_routed(family, address) for family, *_, address in addresses)
 
 
-def _routed(family: int, address: tuple[Any, ...]) -> bool:
+def _is_routed(family: int, address: tuple[Any, ...]) -> bool:
     """Say whether there is a route; a datagram socket that connects sends nothing."""
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

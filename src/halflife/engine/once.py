@@ -1,4 +1,4 @@
-"""Fetch sources once: what ``halflife sync`` and the page's buttons do."""
+"""Fetch sources once, for ``halflife sync`` and the web page's buttons."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,15 +19,15 @@ from halflife.market import take
 from halflife.stores import Store
 
 
-def fetched(config: Config, names: Sequence[str]) -> list[SourceConfig]:
-    """Return the sources that ``sync`` fetches; naming another is a mistake.
+def sources_to_sync(config: Config, names: Sequence[str]) -> list[SourceConfig]:
+    """Return the sources that ``sync`` fetches; raise if another one is named.
 
     A source that is paused is fetched only if it is named.
     """
-    chosen = [one for one in config.named(names) if names or not one.paused]
+    chosen = [source for source in config.named(names) if names or not source.paused]
     if config.source and not chosen:
         raise UsageError("every source is paused; name one to fetch it all the same")
-    kept = synced(chosen)
+    kept = syncable(chosen)
     others = [source for source in chosen if source not in kept]
     if others and (names or not kept):
         other = others[0]
@@ -38,7 +38,7 @@ def fetched(config: Config, names: Sequence[str]) -> list[SourceConfig]:
     return kept
 
 
-def synced(sources: Sequence[SourceConfig]) -> list[SourceConfig]:
+def syncable(sources: Sequence[SourceConfig]) -> list[SourceConfig]:
     """Return the sources that ``sync`` fetches; others have a verb of their own."""
     return [source for source in sources if not kind_of(source).not_synced]
 
@@ -49,10 +49,10 @@ def shared_income(
     together: Sequence[tuple[SourceConfig, ...]],
     now: float,
 ) -> dict[tuple[str, ...], int]:
-    """Return what each group of joint sources gets of what has come in.
+    """Return the share of each group of joint sources in the income.
 
-    Nothing is said of a single group: it gets all. Of several, each gets what its best
-    offers cost among those of all; the first fetch of new items comes on top of that.
+    Empty for a single group, which gets everything. Of several, each gets the cost of
+    its best offers among those of all; the first fetch of new items is extra.
     """
     joint = [group for group in together if groups.by_item(group)]
     if len(joint) < 2:
@@ -64,9 +64,9 @@ def shared_income(
     cost = np.bincount(
         offers.source[taken.rows], offers.cost[taken.rows], len(offers.sources)
     )
-    each = dict(zip(offers.sources, cost.tolist(), strict=True))
+    costs = dict(zip(offers.sources, cost.tolist(), strict=True))
     return {
-        tuple(s.name for s in group): int(sum(each[s.name] for s in group))
+        tuple(s.name for s in group): int(sum(costs[s.name] for s in group))
         for group in joint
     }
 
@@ -79,16 +79,16 @@ async def sync(
     stop: Stop,
     clock: Clock = bootstrap.clock,
 ) -> list[Report]:
-    """Fetch sources one after the other until the budget is spent or we are stopped.
+    """Fetch sources one after the other, until a stop or the end of the budget.
 
-    What would be worth a look is fetched; forecasts are scored, as in the service.
-    ``BudgetSpent`` passes through if nothing came at all. Raise ``AlreadyRunning``
-    if workers share the store.
+    Items worth a request are fetched; forecasts are scored, as in the service. Raise
+    ``BudgetSpent`` if nothing was fetched, ``AlreadyRunning`` if workers share the
+    store.
     """
     presence.refuse_beside_workers(store)
     try:
         done = await _sync(config, store, chosen, errand, stop, clock)
-    except BudgetSpent:  # what was found before may still wait to be delivered
+    except BudgetSpent:  # earlier changes may still wait for delivery
         await _deliver(config, store, stop, clock)
         raise
     await _deliver(config, store, stop, clock)
@@ -96,7 +96,7 @@ async def sync(
 
 
 async def _deliver(config: Config, store: Store, stop: Stop, clock: Clock) -> None:
-    """Let sinks have what changed."""
+    """Deliver changes to the sinks."""
     if config.sink:
         from halflife.engine import deliveries  # noqa: PLC0415  (few have any)
 
@@ -140,7 +140,7 @@ async def _sync(
 def _remember(
     store: Store, group: Sequence[SourceConfig], report: Report, now: float
 ) -> None:
-    """Keep how it goes with sources, as the service does; what our network did not."""
+    """Update the breakers of sources, unless our own network failed."""
     for source in () if report.lost else group:
         old = breakers.recall(store, source.name)
         new = kind_of(source).breaker(source, old, report, now)
@@ -151,13 +151,13 @@ def _remember(
 async def _fetch(
     desk: Desk, group: tuple[SourceConfig, ...], errand: Errand, stop: Stop
 ) -> Report | None:
-    """Fetch a group of sources; None if it had to be broken off."""
+    """Fetch a group of sources; return None if it had to be cancelled."""
     async with kind_of(group[0]).open(desk, group) as worker:
         return await until_stopped(worker.sync(errand), stop, worker.ease)
 
 
 def _left(errand: Errand, done: Sequence[Report]) -> Errand:
-    """Return the errand with what earlier sources have left of it."""
+    """Return the errand with the requests that earlier sources have left."""
     if errand.most is None:
         return errand
     spent = sum(report.requests for report in done)

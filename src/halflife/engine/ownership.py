@@ -1,9 +1,9 @@
-"""Who owns which pages: taken over, moved, forgotten, and where sources overlap.
+"""Ownership of pages by sources: taking over, renaming, removal, and overlaps.
 
 The settings say which addresses a source wants; the state file says which source owns
 them. They differ when a source was renamed or removed in the settings by hand, or when
 two sources name the same address. An owner that the settings no longer name is an
-orphan: whoever names its addresses takes them over, history included.
+orphan: a source that names its addresses takes them over, history included.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,12 +38,12 @@ class Overlap:
 
     def words(self) -> str:
         """Return it in a line."""
-        some = ", ".join(self.keys[:MOST])
+        keys = ", ".join(self.keys[:MOST])
         more = f" and {len(self.keys) - MOST} more" if len(self.keys) > MOST else ""
         what = "address" if len(self.keys) == 1 else "addresses"
         return (
             f"source {self.wants} names {len(self.keys)} {what} that belong to source "
-            f"{self.owner} and are kept there: {some}{more}"
+            f"{self.owner} and are kept there: {keys}{more}"
         )
 
     @property
@@ -57,7 +57,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class TakenPages:
-    """Pages that changed hands.
+    """Pages that another source owns now.
 
     Attributes:
         source: The source that owns them now.
@@ -84,10 +84,10 @@ def overlaps(
 ) -> list[Overlap]:
     """Return where sources want addresses that other sources own.
 
-    ``claims`` are the items that the settings name, if they were made out already.
+    ``claims`` are the items that the settings name, if the caller has them already.
     """
     names = {source.name for source in config.source}
-    wanted = claimed(config.source) if claims is None else claims
+    wanted = named_items(config.source) if claims is None else claims
     found = store.reports.foreign((i.key, i.source) for i in wanted)
     by_pair: dict[tuple[str, str], list[str]] = {}
     for key, owner, wants in found:
@@ -98,65 +98,65 @@ def overlaps(
     ]
 
 
-def claimed(sources: Iterable[SourceConfig]) -> list[Item]:
+def named_items(sources: Iterable[SourceConfig]) -> list[Item]:
     """Return the items that each source's settings name; one may be named twice."""
     return [item for source in sources for item in bootstrap.items([source])]
 
 
 def orphans(config: Config, store: Store) -> list[SourceHoldings]:
-    """Return the sources that own something and that the settings do not name."""
+    """Return the sources that own items and that the settings do not name."""
     names = {source.name for source in config.source}
-    return [one for one in store.reports.owners() if one.name not in names]
+    return [owner for owner in store.reports.owners() if owner.name not in names]
 
 
 def take_over(
     config: Config, store: Store, claims: Sequence[Item], now: float
 ) -> list[TakenPages]:
-    """Let sources take what is theirs by the settings; return what changed hands.
+    """Give sources the pages that the settings assign to them; return these changes.
 
     The addresses of an orphan go to the source that names them. So do the pages that
-    the orphan found by itself, if they were found from a map or a start that goes. The
-    start of a site goes to the site from whoever owns it: without its start a site
-    cannot be crawled. All else stays with its owner.
+    the orphan discovered, if it did so from a map or a start that is moved. The start
+    of a site always goes to that site, which cannot be crawled without it. Other pages
+    stay with their owner.
     """
     done = []
-    for one in overlaps(config, store, claims):
-        keys = one.keys
-        if not one.orphan:
-            root = config.named([one.wants])[0].root
+    for overlap in overlaps(config, store, claims):
+        keys = overlap.keys
+        if not overlap.orphan:
+            root = config.named([overlap.wants])[0].root
             start = bootstrap.keys([root] if root else [])
             keys = tuple(key for key in keys if key in start)
         if not keys:
             continue
         try:
-            done.append(_take(config, store, one, keys, now))
+            done.append(_take(config, store, overlap, keys, now))
         except AlreadyRunning:
-            continue  # whoever keeps it now may finish; the next sync takes it
+            continue  # another process keeps it; the next sync takes it
     return done
 
 
 def _take(
-    config: Config, store: Store, one: Overlap, keys: Sequence[str], now: float
+    config: Config, store: Store, overlap: Overlap, keys: Sequence[str], now: float
 ) -> TakenPages:
-    source = config.named([one.wants])[0]
-    leads = bootstrap.keys(source.landmarks)
-    with ownership.reassigning(store, (one.owner, one.wants), now) as db:
+    wants, owner = overlap.wants, overlap.owner
+    landmarks = bootstrap.keys(config.named([wants])[0].landmarks)
+    with ownership.reassigning(store, (owner, wants), now) as db:
         before = {owned.name: owned for owned in ownership.owners(db)}
-        if one.orphan and one.wants not in before:
-            pages = before[one.owner].items
-            ownership.rename(db, one.owner, one.wants)
-            return TakenPages(one.wants, one.owner, pages)
-        pages = ownership.move(db, keys, one.wants, now)
-        if one.orphan and not leads.isdisjoint(keys):
-            pages += ownership.move_found(db, one.owner, one.wants, now)
-    return TakenPages(one.wants, one.owner, pages)
+        if overlap.orphan and wants not in before:
+            pages = before[owner].items
+            ownership.rename(db, owner, wants)
+            return TakenPages(wants, owner, pages)
+        pages = ownership.move(db, keys, wants, now)
+        if overlap.orphan and not landmarks.isdisjoint(keys):
+            pages += ownership.move_found(db, owner, wants, now)
+    return TakenPages(wants, owner, pages)
 
 
 def rename(config: Config, old: str, new: str, now: float) -> TakenPages:
     """Rename a source, in the settings and in the state file.
 
-    If a source of the new name is there already, both become one. Asked for again
-    after a crash, it finishes what is left to do.
+    If a source of the new name exists already, both become one. Called again after a
+    crash, it finishes the rest.
     """
     names = {source.name for source in config.source}
     if old == new:
@@ -171,13 +171,13 @@ def rename(config: Config, old: str, new: str, now: float) -> TakenPages:
             if old in known:
                 pages = known[old].items
                 ownership.rename(db, old, new)
-            if text is not None:  # the last step: if it fails, nothing has happened
+            if text is not None:  # the last step: if it fails, all is rolled back
                 edit.replace(config.path, text)
     return TakenPages(new, old, pages)
 
 
 def remove(config: Config, name: str, now: float, *, data: bool) -> SourceHoldings:
-    """Take a source out of the settings; with ``data`` forget all it brought, too."""
+    """Remove a source from the settings; with ``data`` also from the state file."""
     names = {source.name for source in config.source}
     with location.open_store(config.store_place, create=True) as store:
         known = {one.name: one for one in store.reports.owners()}
@@ -193,11 +193,11 @@ def remove(config: Config, name: str, now: float, *, data: bool) -> SourceHoldin
 
 
 def reset(config: Config, name: str, now: float) -> SourceHoldings:
-    """Forget all that is known of a source; its settings stay as they are."""
+    """Remove the data of a source; its settings stay as they are."""
     with location.open_store(config.store_place, create=True) as store:
         known = {one.name: one for one in store.reports.owners()}
         if name not in known:
-            config.named([name])  # says so if there is no such source at all
+            config.named([name])  # raises if there is no such source
             return SourceHoldings(name)
         with ownership.reassigning(store, (name,), now) as db:
             ownership.forget(db, name)
@@ -205,9 +205,8 @@ def reset(config: Config, name: str, now: float) -> SourceHoldings:
 
 
 def _unknown(config: Config, name: str, known: Iterable[str]) -> UsageError:
-    there = sorted({*known, *(source.name for source in config.source)})
-    said = ", ".join(there) or "none"
+    existing = sorted({*known, *(source.name for source in config.source)})
     return UsageError(
         f"no source is named {name!r} in {config.path} or in the state file; "
-        f"there are: {said}"
+        f"there are: {', '.join(existing) or 'none'}"
     )

@@ -1,4 +1,4 @@
-"""What a change of a page means to a person: its title, and how much of it differs."""
+"""Descriptions of page changes: the title, and how much of the page differs."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ _LONGEST = 60  # letters of a title
 
 
 class PageStories:
-    """Describes changes of pages, as far as their versions are kept.
+    """Describes changes of pages whose versions are kept.
 
     Args:
-        store: What is held.
-        most: How many changes are described; nobody reads thousands.
+        store: The store.
+        most: How many changes are described.
 
     """
 
@@ -41,7 +41,7 @@ class PageStories:
         return ", ".join(part for part in parts if part)
 
     def _content(self, key: str, text: str | None) -> Content | None:
-        """Return the newest version that is kept of a page with this text."""
+        """Return the newest kept version of a page with this text."""
         if not text:
             return None
         found = (one for one in self._store.versions.of(key) if one.digest == text)
@@ -71,7 +71,7 @@ def _lines(content: Content) -> list[str] | None:
 
 
 def _amount(old: Content | None, new: Content, *, is_new: bool) -> str:
-    """Return how much there is, or how much differs: words if it is one line."""
+    """Return the size of a new page, or of a difference: in words if it is one line."""
     after = _lines(new)
     if after is None:
         return f"{len(new.body)} bytes"

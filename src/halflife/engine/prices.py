@@ -1,4 +1,4 @@
-"""What a request is worth at the sources of a store, in the long run."""
+"""The long-run value of a request at the sources of a store."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,18 @@ from halflife.engine.appraisal import Appraiser
 from halflife.kinds.registry import kind_of
 from halflife.market import price
 
-SAVED = 10.0  # days of income that are kept for later, at most
+SAVED = 10.0  # the most days of income that are saved
 
 
 def long_run(
     appraiser: Appraiser, sources: Sequence[SourceConfig], budget: float
 ) -> float:
-    """Return the gain per request at which sources take a budget, requests a day.
+    """Return the gain per request at which sources use up a budget of requests a day.
 
-    What is not known yet takes nothing.
+    Sources without prospects yet use nothing.
     """
-    each = (kind_of(source).prospects(appraiser.state(source)) for source in sources)
-    found = [prospects for prospects in each if prospects is not None]
+    prospects = (kind_of(s).prospects(appraiser.state(s)) for s in sources)
+    found = [prospect for prospect in prospects if prospect is not None]
     if not found:
         return 0.0
     gain, cost, many = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -28,9 +28,9 @@ def long_run(
 
 
 def kept_for_later(appraiser: Appraiser, credit: float) -> float:
-    """Return the gain per request below which requests are kept for later.
+    """Return the gain per request below which requests are saved for later.
 
-    No more than a window's worth adds up, so that none is lost.
+    No more than a window's worth is saved, so that none is lost.
     """
     budget = appraiser.config.budget
     sources = [source for group in appraiser.reading.groups for source in group]

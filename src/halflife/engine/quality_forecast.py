@@ -1,7 +1,7 @@
-"""How good the copy of a source is now and in the next hours, whatever its kind.
+"""Forecasts of the quality of a source's copy, now and in the next hours.
 
-For a listing, a form or a search: if nobody looks. For pages: if each is looked at as
-often as it was, unless something keeps that from happening.
+For a listing, a form or a search they assume no further fetch. For pages they assume
+the present rate of fetches, unless something prevents that.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.bound_widening import Trust
 from halflife.kinds.registry import kind_of
 
-AHEAD = np.linspace(0.0, 0.5, 25)  # days; further ahead nobody has to be told
+AHEAD = np.linspace(0.0, 0.5, 25)  # days; alerts need no longer horizon
 NOW = np.zeros(1)
 SURE = 0.975  # the confidence of each bound where a target names none
 
@@ -28,8 +28,8 @@ def quality(
 ) -> Forecast | None:
     """Return the quality from now on; None if nothing is known of it.
 
-    ``sure`` is the confidence of each bound; bounds are widened where the source is
-    not trusted. With ``looks`` pages are looked at as often as they were.
+    ``sure`` is the confidence of each bound; bounds are widened where forecasts of the
+    source are not trusted. With ``looks`` pages are fetched at their present rate.
     """
     kind, state = kind_of(source), appraiser.state(source)
     cast = kind.quality(state, sure or SURE, ahead, looks=looks)
@@ -40,13 +40,13 @@ def quality(
 
 
 def stated(cast: Forecast, trust: Trust) -> Forecast:
-    """Return a forecast of a copy that nobody renews, as every surface states it."""
+    """Return a forecast of a copy without further fetches, as users see it."""
     return trust.forecast(cast).unfetched()
 
 
 def quality_now(appraiser: Appraiser, source: SourceConfig) -> Forecast | None:
     """Return the quality at this moment with 95 % bounds; None if it is not known.
 
-    Every surface states this number: it counts on no fetch that has not been made.
+    Every surface states this number. It assumes no future fetch.
     """
     return quality(appraiser, source, None, looks=False, ahead=NOW)

@@ -1,8 +1,8 @@
-"""Sources that have moved: their addresses answer with redirects for good.
+"""Sources that have moved: their addresses answer with permanent redirects.
 
-What counts is most of a source: its one address, most of the addresses that the
-settings name, most of its pages, or a sitemap or robots.txt of its own. Two looks in a
-row must say so. It is over when an address answers again, or when the settings name
+A source has moved when most of it has: its one address, most of the addresses that the
+settings name, most of its pages, or its own sitemap or robots.txt. Two fetches in a row
+must show it. The state ends when an address answers again, or when the settings name
 another.
 """
 
@@ -19,7 +19,7 @@ from halflife.stores import NoteBook, Store
 from halflife.stores.notes.redirect import REDIRECTS, Redirect
 
 MOST = 32  # addresses of a source that are remembered
-TWICE = 2  # looks in a row that must say so
+TWICE = 2  # fetches in a row that must show a redirect
 _ROBOTS = "/robots.txt"
 
 
@@ -27,67 +27,67 @@ Memory: TypeAlias = dict[str, Redirect]
 
 
 def note(store: NoteBook, gate: Gate, sources: Iterable[SourceConfig]) -> None:
-    """Write down which addresses of sources have moved, as the gate saw it."""
+    """Write down which addresses of sources have moved, as observed by the gate."""
     for source in sources:
         fresh = gate.moves.pop(source.name, {})
         before = recall(store, source.name)
         if not fresh or not (before or any(fresh.values())):
             continue  # nothing has moved: there is nothing to remember
-        after = _taken(before, {_place(source, a): to for a, to in fresh.items()})
+        after = _updated(before, {_place(source, a): to for a, to in fresh.items()})
         if after != before:
             REDIRECTS.save(store, after, source.name)
 
 
-def _taken(before: Memory, fresh: Mapping[str, str]) -> Memory:
+def _updated(before: Memory, fresh: Mapping[str, str]) -> Memory:
     after = dict(before)
     for address, to in fresh.items():
         last = after.pop(address, Redirect("", 0))
         times = last.times + 1 if to and last.to else 1
         after[address] = Redirect(to, times if to else 0)
     latest = list(after.items())[-MOST:]
-    return dict(latest) if any(asked.to for _, asked in latest) else {}
+    return dict(latest) if any(redirect.to for _, redirect in latest) else {}
 
 
 def recall(store: NoteBook, source: str) -> Memory:
-    """Return what is remembered of a source's addresses."""
+    """Return the stored redirects of a source's addresses."""
     return REDIRECTS.load(store, source) or {}
 
 
 def where(store: Store, source: SourceConfig) -> str:
-    """Return where a source has moved for good, in words; empty if it has not."""
+    """Return where a source has moved permanently, as text; empty if it has not."""
     memory = recall(store, source.name)
     if not memory:
         return ""
-    kept = {a: asked for a, asked in memory.items() if _counts(source, a)}
-    for address in (*_alone(source), *(a for a in kept if a.endswith(_ROBOTS))):
-        asked = kept.get(address)
-        if asked and asked.times >= TWICE and _away(source, address, asked.to):
-            return _shown(asked.to)
+    kept = {a: redirect for a, redirect in memory.items() if _counts(source, a)}
+    for address in (*_landmarks(source), *(a for a in kept if a.endswith(_ROBOTS))):
+        redirect = kept.get(address)
+        if redirect and redirect.times >= TWICE and _away(source, address, redirect.to):
+            return _shown(redirect.to)
     named = _named(source)
     found = _most(source, {a: o for a, o in kept.items() if a in named}, len(named))
     items = None if found else kind_of(source).count(store, source)
     if items is None:
         return found
-    of_items = {a: one for a, one in kept.items() if not a.endswith(_ROBOTS)}
+    of_items = {a: to for a, to in kept.items() if not a.endswith(_ROBOTS)}
     return _most(source, of_items, items)
 
 
-def _most(source: SourceConfig, asked: Memory, many: int) -> str:
+def _most(source: SourceConfig, memory: Memory, many: int) -> str:
     """Return where most of so many addresses have moved; empty if they have not."""
-    gone = {a: one for a, one in asked.items() if _away(source, a, one.to)}
-    enough = len(asked) >= min(many, MOST)
-    looks = sum(one.times for one in gone.values())
-    if not enough or 2 * len(gone) <= len(asked) or looks < TWICE:
+    gone = {a: move for a, move in memory.items() if _away(source, a, move.to)}
+    enough = len(memory) >= min(many, MOST)
+    times = sum(move.times for move in gone.values())
+    if not enough or 2 * len(gone) <= len(memory) or times < TWICE:
         return ""
-    places = [_shown(one.to) for one in gone.values()]
+    places = [_shown(move.to) for move in gone.values()]
     if len(set(places)) == 1:
         return places[0]
     inside = _common(places) or f"{places[0]} and elsewhere"
-    return f"{inside} ({len(gone)} of {len(asked)} addresses)"
+    return f"{inside} ({len(gone)} of {len(memory)} addresses)"
 
 
 def _common(places: Iterable[str]) -> str:
-    """Return the folder that all addresses lie in; empty if they share no host.
+    """Return the folder that contains all addresses; empty if they share no host.
 
     >>> _common(["http://b/docs/x", "http://b/docs/y/z"])
     'http://b/docs/'
@@ -103,19 +103,19 @@ def _counts(source: SourceConfig, address: str) -> bool:
     return urlsplit(address).netloc in hosts
 
 
-def _alone(source: SourceConfig) -> tuple[str, ...]:
-    """Return the addresses of which each by itself says where a source is."""
+def _landmarks(source: SourceConfig) -> tuple[str, ...]:
+    """Return the addresses that each locate the whole source."""
     return tuple(_place(source, address) for address in source.landmarks)
 
 
 def _named(source: SourceConfig) -> set[str]:
-    """Return the addresses that the settings name; of what is asked there, where."""
-    asked = source.query_url
-    return {asked.partition("{")[0].partition("?")[0]} if asked else {*source.addresses}
+    """Return the addresses that the settings name; of a query, its fixed part."""
+    query = source.query_url
+    return {query.partition("{")[0].partition("?")[0]} if query else {*source.addresses}
 
 
 def _place(source: SourceConfig, address: str) -> str:
-    """Return an address without what is asked there, if it is one that is asked."""
+    """Return an address; of a query, only its fixed part."""
     if not source.query_url:
         return address
     (prefix,) = _named(source)
@@ -149,6 +149,6 @@ def _folder(path: str) -> str:
 
 
 def _shown(address: str) -> str:
-    """Return an address to be shown, without its query: that may hold secrets."""
+    """Return an address for display, without its query, which may hold secrets."""
     parts = urlsplit(address)
     return shown(urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")))

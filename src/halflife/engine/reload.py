@@ -8,7 +8,7 @@ from halflife.config import Config, SourceConfig
 from halflife.core.errors import ConfigError, UsageError
 from halflife.engine import bootstrap
 
-Mark: TypeAlias = tuple[int, int, int]  # of a file: when it was written, size, number
+Mark: TypeAlias = tuple[int, int, int]  # of a file: time of writing, size, inode
 
 
 class Settings:
@@ -28,11 +28,11 @@ class Settings:
 
     @property
     def chosen(self) -> tuple[SourceConfig, ...]:
-        """The sources to work at; those that are paused are left alone."""
+        """The sources to work at, without those that are paused."""
         return tuple(s for s in self.config.named(self._names) if not s.paused)
 
     def changed(self) -> bool:
-        """Say whether the file is another than the one that was read last."""
+        """Say whether the file has changed since it was read."""
         return _mark(self.config.path) != self._mark
 
     def reload(self) -> bool:

@@ -1,7 +1,7 @@
-"""How often a copy can be renewed, and what that buys.
+"""How often a copy can be renewed, and the quality that this buys.
 
-Nothing but the settings and politeness limits how often: the least interval of a
-source, the delay between two requests to a host, and the time between two turns.
+The rate is limited only by the settings and politeness: the least interval of a source,
+the delay between two requests to a host, and the time between two turns.
 """
 
 from math import ceil, log10
@@ -17,31 +17,31 @@ from halflife.market.price import QUICKEST
 from halflife.models.setquality import recall_ahead
 
 DAY = 86400.0  # seconds
-FARTHEST = 365.0  # days that anything is forecast
+FARTHEST = 365.0  # the longest horizon of a forecast, in days
 POINTS, HORIZONS = 6, 4  # of a curve, and of a forecast, for each power of ten
 
 
 def shortest(config: Config, source: SourceConfig, whole: float) -> float:
     """Return the days between two whole reads that settings and politeness allow.
 
-    A host takes one request at a time, the delay apart, so that ``whole`` requests
-    take so many delays.
+    A host takes one request at a time, the delay apart, so that ``whole`` requests take
+    as many delays.
     """
     return max(source.soonest, whole * config.fetch.delay / DAY, QUICKEST)
 
 
 def spread(first: float, last: float, each: int) -> Floats:
-    """Return numbers from one to another, so many for each power of ten."""
-    many = max(ceil(each * log10(last / first)), each)
-    return np.geomspace(first, last, many + 1)
+    """Return numbers from ``first`` to ``last``, ``each`` for each power of ten."""
+    steps = max(ceil(each * log10(last / first)), each)
+    return np.geomspace(first, last, steps + 1)
 
 
 def recall_decay(
     collection: Collection, confidence: float, least: float = QUICKEST
 ) -> Decay:
-    """Return how the recall of a copy made at the last look is expected to fall.
+    """Return the expected decay of the recall of a copy made at the last observation.
 
-    Up to the shortest interval between two reads, if looks were that close.
+    The first horizon may be as short as ``least``, if observations were that close.
     """
     last = float(collection.looks[-1])
     step = float(np.median(np.diff(collection.looks)))
@@ -58,10 +58,9 @@ def renewed(
     cost: tuple[float, float],
     confidence: float,
 ) -> Worth:
-    """Return what it buys to renew a copy every so often.
+    """Return the value of renewing a copy at each of several intervals.
 
-    ``cost`` has the requests that it takes each time, and the days between two times
-    at least.
+    ``cost`` has the requests of a renewal, and the least days between two renewals.
     """
     whole, least = cost
     every = spread(min(least, FARTHEST / 10.0), FARTHEST, POINTS)

@@ -1,7 +1,7 @@
-"""When in the day listings and forms change: learned at each look, kept in the store.
+"""Daily rhythms of listings and forms: learned at each fetch, kept in the store.
 
-What is kept of a source are the changes found, by the hours between which they came,
-and the record-days that were watched, by hour: a few dozen numbers.
+The store keeps the observed changes of a source by hour, and the observed record-days
+by hour: a few dozen numbers.
 """
 
 from collections import Counter
@@ -23,38 +23,38 @@ from halflife.stores.notes.rhythm import RHYTHM
 if TYPE_CHECKING:
     from halflife.queries.form_copy import FormCopy, FormWish
 
-BACK = HALF  # days of a history that are learned from when nothing is kept yet
-MANY = 400  # looks of it, at most
+BACK = HALF  # days of a history to learn from when nothing is kept yet
+MANY = 400  # the most observations of it
 
 
-def learned(store: NoteBook, name: str) -> LearnedRhythm:
-    """Return what is known of the rhythm of a source."""
+def recall(store: NoteBook, name: str) -> LearnedRhythm:
+    """Return the learned rhythm of a source."""
     return RHYTHM.load(store, name) or LearnedRhythm()
 
 
 def rhythm(store: NoteBook, name: str) -> Rhythm:
-    """Return the rhythm of a source; flat if nothing speaks for one."""
-    return learned(store, name).rhythm
+    """Return the rhythm of a source; flat without evidence for one."""
+    return recall(store, name).rhythm
 
 
-def keep(store: NoteBook, name: str, known: LearnedRhythm) -> None:
-    """Write down what is known of the rhythm of a source."""
-    if known.last != -inf:
-        RHYTHM.save(store, known, name)
+def keep(store: NoteBook, name: str, learned: LearnedRhythm) -> None:
+    """Store the learned rhythm of a source."""
+    if learned.last != -inf:
+        RHYTHM.save(store, learned, name)
 
 
-def heard(store: Store, name: str) -> None:
-    """Learn from the looks at a listing that were not learned from yet."""
-    known = learned(store, name)
-    for look in looks(store.collection(name), known.last):
-        known = known.after(look)
-    keep(store, name, known)
+def learn_listing(store: Store, name: str) -> None:
+    """Learn from the observations of a listing that were not learned from yet."""
+    learned = recall(store, name)
+    for look in looks(store.collection(name), learned.last):
+        learned = learned.after(look)
+    keep(store, name, learned)
 
 
 def looks(collection: Collection, after: float) -> list[ObservedRecords]:
-    """Return what looks at a listing later than that one found, each since the last.
+    """Return the arrivals that observations of a listing after a moment showed.
 
-    It is objects that came which a copy lacks; that others went is known only later.
+    A copy lacks the objects that arrived; departures are known only later.
     """
     at, lives = collection.looks, collection.lives
     came = Counter(lives.first_seen[~lives.truncated].tolist())
@@ -70,12 +70,12 @@ def looks(collection: Collection, after: float) -> list[ObservedRecords]:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecords:
-    """What a turn at a form showed.
+    """The records that a turn at a form showed.
 
     Attributes:
-        at: When, in days.
+        at: The moment, in days.
         records: The records.
-        absent: Those that were held and are not there any more.
+        absent: The held records that no longer exist.
 
     """
 
@@ -87,20 +87,19 @@ class TurnRecords:
 def learn(
     store: NoteBook, name: str, copy: "FormCopy", wish: "FormWish", shown: TurnRecords
 ) -> None:
-    """Learn from what a turn at a form showed, beside the copy as it was before."""
+    """Learn from the records of a turn at a form and the copy before it."""
     look = changes(copy, wish, shown)
     if look is not None:
-        keep(store, name, learned(store, name).after(look))
+        keep(store, name, recall(store, name).after(look))
 
 
 def changes(
     copy: "FormCopy", wish: "FormWish", shown: TurnRecords
 ) -> ObservedRecords | None:
-    """Return what a turn at a form found, by when records had been seen before.
+    """Return the changes that a turn at a form found, by the last time of each record.
 
-    Of known records whether they changed or went, of new ones how many there are: they
-    came since the others that were shown had been seen, in the middle. None if there is
-    nothing to compare with.
+    Known records may have changed or gone. New records count from the median time at
+    which the other shown records had been seen. None if there is nothing to compare.
     """
     known = [key for key in shown.records if key in copy.records]
     if not copy.begun or not known:
@@ -117,10 +116,10 @@ def changes(
     return _grouped(shown.at, np.array(seen), moved, new)
 
 
-def retimed(copy: "FormCopy", rhythm: Rhythm) -> "FormCopy":
-    """Return a copy with all moments in the source's own time.
+def in_effective_time(copy: "FormCopy", rhythm: Rhythm) -> "FormCopy":
+    """Return a copy with all moments in the effective time of a rhythm.
 
-    What is planned by ages then goes by effective ages.
+    Plans by age then use effective ages.
     """
     if rhythm.flat:
         return copy
@@ -135,7 +134,7 @@ def retimed(copy: "FormCopy", rhythm: Rhythm) -> "FormCopy":
 
 
 def _grouped(at: float, seen: Floats, moved: Floats, new: float) -> ObservedRecords:
-    """Return a look with a group for each moment at which records had been seen."""
+    """Return a look with a group for each moment at which records were last seen."""
     since, place = np.unique(seen, return_inverse=True)
     shown = np.bincount(place, minlength=since.size).astype(np.float64)
     changed: Floats = np.bincount(place, moved, since.size).astype(np.float64)

@@ -1,17 +1,15 @@
-"""What a turn of the service does: which sources get how many requests.
+"""The decision of a turn of the service: which sources get how many requests.
 
-Never more comes out of a turn than came in within an hour, or within the nap before it,
-however long nobody was there to spend it. Three things go beyond: what was never looked
-at, what waited for longer than the settings or its policy allow, and the one thing that
-costs more than that and was saved for. None goes beyond what the budget's window has
-left.
+A turn grants at most the income of an hour, or of the nap before it, however much
+unspent income there is. Three things may exceed that: sources never fetched, items that
+waited for longer than the settings or their policy allow, and the one offer that costs
+more and was saved for. Nothing exceeds what is left in the budget's window.
 
-What would buy less than a request buys in the long run waits, and what it would have
-cost is kept for later, the less readily the more was kept already (``market.pricing``).
+An offer that gains less than a request gains in the long run waits. Its cost is saved
+for later, the less readily the more was saved already (``market.price``).
 
-What a target asks for does not wait, whatever else the budget is spent on. If the
-settings ask for the least requests that keep targets, a source gets no more than its
-target asks for, and what nobody asks for is not spent.
+A target's demand does not wait, whatever else the budget is spent on. In targets mode a
+source gets no more than its target demands, and the rest is not spent.
 """
 
 import math
@@ -41,17 +39,17 @@ from halflife.stores import Store
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a decision goes by.
+    """The input of a decision.
 
     Attributes:
         config: The settings.
-        store: What is known.
+        store: The store.
         now: The time, in days.
-        groups: Sources by those that are worked at together: pages that no setting
-            sets apart are one group, everything else is alone.
-        busy: Groups that are being worked at, or left alone.
-        memo: What was worked out before.
-        nap: Days that were slept since the last decision.
+        groups: The groups of sources that are fetched together: pages that no setting
+            separates are one group, every other source is its own.
+        busy: Groups with work under way, or that must not be fetched now.
+        memo: Results computed before.
+        nap: Days slept since the last decision.
 
     """
 
@@ -65,17 +63,17 @@ class Situation:
 
     @property
     def wallet(self) -> Wallet:
-        """What the ledger and the clock allow."""
+        """The wallet of the store's ledger."""
         return Wallet(self.store, self.config.budget)
 
     @property
     def ration(self) -> int:
-        """Requests of a turn: those of an hour, or of a nap that was longer."""
+        """The requests of a turn: the income of an hour, or of a longer nap."""
         budget = self.config.budget
         return max(budget.hourly, math.ceil(budget.pace * self.nap - 1e-9))
 
     def free(self) -> list[tuple[SourceConfig, ...]]:
-        """Return the groups that may be asked now."""
+        """Return the groups that may be fetched now."""
         return [
             group
             for group in self.groups
@@ -86,7 +84,7 @@ class Situation:
         return all(zones.window_of(s, self.now).is_open(self.now) for s in group)
 
     def left(self, source: SourceConfig) -> float:
-        """Return what a source's own limit leaves it in the window."""
+        """Return the requests that a source's own limit leaves it in the window."""
         if source.max_requests is None:
             return inf
         since = math.nextafter(self.now - self.config.budget.days, inf)
@@ -102,21 +100,21 @@ def names(group: Sequence[SourceConfig]) -> tuple[str, ...]:
 def grouped(
     sources: Sequence[SourceConfig], *, apart: bool = False, usual: str = ""
 ) -> list[tuple[SourceConfig, ...]]:
-    """Return the sources that are worked at together, as their kind says.
+    """Return the groups of sources that are fetched together, as their kind says.
 
-    A source with hours, intervals, a target or a limit of its own is kept apart, and
-    so is each if ``apart``. ``usual`` is the policy that the settings name for all.
+    A source with hours, intervals, a target or a limit of its own is separate, and so
+    is each if ``apart``. ``usual`` is the policy that the settings name for all.
     """
-    return groups.grouped(sources, usual, is_apart=lambda s: apart or _apart(s))
+    return groups.grouped(sources, usual, is_apart=lambda s: apart or _is_apart(s))
 
 
-def _apart(source: SourceConfig) -> bool:
+def _is_apart(source: SourceConfig) -> bool:
     limited = source.window or source.min_interval or source.max_requests is not None
-    return bool(limited) or _presses(source)
+    return bool(limited) or _may_press(source)
 
 
 def decide(at: Situation) -> Decision:
-    """Return what is done next, and what that takes of what has come in."""
+    """Return the grants of this turn, and the income that they use."""
     room, free = at.wallet.room(at.now), at.free()
     grants: dict[tuple[str, ...], int] = {}
     cut = False
@@ -136,22 +134,22 @@ def _after_first(
     grants: dict[tuple[str, ...], int],
     room: int,
 ) -> Decision:
-    """Return what is done next, where first looks were granted what they take."""
+    """Return the decision, given the grants for first fetches."""
     rest = [group for group in free if not _whole(group, grants)]
     credit = min(at.wallet.income(at.now), room)
     if not rest or room <= 0:
         return Decision(grants)
     if targets.is_on(at.config):
         return _aimed(at, rest, grants, credit, room)
-    if credit < 1 and not any(_presses(s) for group in rest for s in group):
+    if credit < 1 and not any(_may_press(s) for group in rest for s in group):
         return Decision(grants, idle=True)
-    if len(rest) == 1 and not (_terms(rest[0]).is_weighed or _apart(rest[0][0])):
+    if len(rest) == 1 and not (_terms(rest[0]).is_weighed or _is_apart(rest[0][0])):
         return _all_to(names(rest[0]), grants, min(credit, at.ration))
     return _shared(at, rest, grants, credit, room)
 
 
-def _presses(source: SourceConfig) -> bool:
-    """Say whether a source may have to be fetched before anything has come in."""
+def _may_press(source: SourceConfig) -> bool:
+    """Say whether a source may have to be fetched ahead of the income."""
     pressed = targets.latest(source) < inf or targets.level(source) is not None
     return pressed or kind_of(source).is_scheduled(source)
 
@@ -164,20 +162,20 @@ def _whole(
 
 
 def _terms(group: Sequence[SourceConfig]) -> GrantTerms:
-    """Return on what terms a group is granted requests."""
+    """Return the terms on which a group is granted requests."""
     return kind_of(group[0]).terms
 
 
 def _all_to(
     group: tuple[str, ...], grants: dict[tuple[str, ...], int], income: int
 ) -> Decision:
-    """Give one group of pages all that has come in; what is new comes first."""
+    """Grant one group of pages all of the income; new pages come first."""
     grants[group] = max(income, grants.get(group, 0))
     return Decision({name: n for name, n in grants.items() if n}, {group: income})
 
 
 def _first(at: Situation, group: Sequence[SourceConfig], room: int) -> float:
-    """Return what the first look at what was never tried takes; 0 if all was."""
+    """Return the cost of the first fetch of items never tried; 0 if all were."""
     reading = Reading(at.config, at.store, at.now)
     return kind_of(group[0]).first_cost(reading, group, room)
 
@@ -189,7 +187,7 @@ def _shared(
     credit: int,
     room: int,
 ) -> Decision:
-    """Give what has come in to the offers that gain most per request."""
+    """Grant the income to the offers that gain most per request."""
     sources = [source for group in groups for source in group]
     appraiser = Appraiser(at.config, at.store, at.now, at.memo, at.groups)
     aim = targets.aim(appraiser, sources)
@@ -216,7 +214,7 @@ def _shared(
 
 
 def _pressed(turn: OfferTurn, offers: Offers, asks: Mapping[str, float]) -> OfferTurn:
-    """Let what targets ask for not wait: of each source what gains most."""
+    """Mark the demand of targets as urgent: each source's offers with most gain."""
     urgent = turn.urgent.copy()
     for i, name in enumerate(offers.sources):
         mine = np.flatnonzero((offers.source == i) & turn.ready)
@@ -235,9 +233,9 @@ def _reasons(
     aim: targets.Aim,
     got: Mapping[tuple[str, ...], float],
 ) -> dict[tuple[str, ...], str]:
-    """Return why groups that a target or a schedule asks for get something."""
+    """Return the reasons for grants that a target or a schedule demands."""
     found = {}
-    for group in (one for one in groups if got.get(names(one))):
+    for group in (group for group in groups if got.get(names(group))):
         first = group[0]
         if first.name in aim.asks:
             found[names(group)] = aim.stands[first.name].reason
@@ -253,12 +251,12 @@ def _aimed(
     credit: int,
     room: int,
 ) -> Decision:
-    """Give each source what its target asks for, and no more."""
+    """Grant each source the demand of its target, and no more."""
     appraiser = Appraiser(at.config, at.store, at.now, at.memo, at.groups)
     sources = [source for group in groups for source in group]
-    aim, some, offers, turn = _asked(appraiser, sources)
+    aim, demanding, offers, turn = _demand(appraiser, sources)
     asks = aim.asks
-    means = _means(at, some, offers, turn, (credit, room), credit)
+    means = _means(at, demanding, offers, turn, (credit, room), credit)
     taken = target_rule.take_for_targets(offers, asks, *means, turn=turn)
     shares = _shares(offers, taken)
     paid = _grant(grants, groups, shares)
@@ -279,16 +277,17 @@ def _aimed(
 def _again(
     appraiser: Appraiser, sources: Sequence[SourceConfig], aim: targets.Aim
 ) -> float:
-    """Return the days after which a target or a schedule may ask for something."""
+    """Return the days after which a target or a schedule may demand a fetch."""
     stands = [stand.recheck_in for stand in aim.stands.values()]
     ages = [targets.latest(source) / 2.0 for source in sources]
-    # What is due and not served waits for requests, so that nobody asks at once again.
+    # A source that is due and got nothing waits for requests, so it is not asked again
+    # at once.
     dues = [_until_due(appraiser, source) or SOONEST for source in sources]
     return min([*stands, *ages, *dues], default=inf)
 
 
 def _until_due(appraiser: Appraiser, source: SourceConfig) -> float:
-    """Return the days until a source is due by its policy; ``inf`` if it has no say."""
+    """Return the days until a source is due by its schedule; ``inf`` without one."""
     kind = kind_of(source)
     if not kind.is_scheduled(source):
         return inf
@@ -296,7 +295,7 @@ def _until_due(appraiser: Appraiser, source: SourceConfig) -> float:
 
 
 def _due_in(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> float:
-    """Return the days until a longest interval is over or a schedule asks for more."""
+    """Return the days until a longest interval ends or a schedule demands a fetch."""
     soonest = inf
     for source in sources:
         soonest = min(soonest, _until_due(appraiser, source) or inf)
@@ -308,13 +307,13 @@ def _due_in(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> float:
 
 
 class TargetDemand(NamedTuple):
-    """What sources with targets ask for, and what could be done for them.
+    """The demand of sources with targets, and the offers that can meet it.
 
     Attributes:
-        aim: What they ask for.
-        sources: Those that ask, or that must not wait for ever.
-        offers: What could be done for these now.
-        turn: Which of it may be done, and which must not wait.
+        aim: Their demand.
+        sources: The sources with a demand, or with a longest interval or schedule.
+        offers: The offers of these now.
+        turn: Which offers may be taken, and which must not wait.
 
     """
 
@@ -324,45 +323,44 @@ class TargetDemand(NamedTuple):
     turn: OfferTurn
 
 
-def _asked(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> TargetDemand:
-    """Return what sources ask for, one after the other, and what could be done."""
-    found = [_asked_by(appraiser, source) for source in sources]
-    stands = {name: one for asked in found for name, one in asked.aim.stands.items()}
-    memories = {
-        name: one for asked in found for name, one in asked.aim.memories.items()
-    }
+def _demand(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> TargetDemand:
+    """Return the demand of sources, computed one after the other."""
+    demands = [_demand_of(appraiser, source) for source in sources]
+    stands = {name: s for d in demands for name, s in d.aim.stands.items()}
+    memories = {name: m for d in demands for name, m in d.aim.memories.items()}
     none = np.zeros(0, dtype=np.bool_)
     return TargetDemand(
         targets.Aim(stands, memories),
-        [source for asked in found for source in asked.sources],
-        join_offers([asked.offers for asked in found]),
+        [source for demand in demands for source in demand.sources],
+        join_offers([demand.offers for demand in demands]),
         OfferTurn(
-            np.concatenate([none, *(asked.turn.ready for asked in found)]),
-            np.concatenate([none, *(asked.turn.urgent for asked in found)]),
+            np.concatenate([none, *(demand.turn.ready for demand in demands)]),
+            np.concatenate([none, *(demand.turn.urgent for demand in demands)]),
         ),
     )
 
 
-def _asked_by(appraiser: Appraiser, source: SourceConfig) -> TargetDemand:
+def _demand_of(appraiser: Appraiser, source: SourceConfig) -> TargetDemand:
     aim = targets.aim(appraiser, [source])
     asks = sum(aim.asks.values())
     late = targets.latest(source) < inf or kind_of(source).is_scheduled(source)
-    some = [source] if asks > 0 or late else []
-    offers = _worth_it(appraiser.offers(some), some, dict.fromkeys([source.name], 1.0))
-    turn = _turn(appraiser, some, offers)
+    sources = [source] if asks > 0 or late else []
+    asked = dict.fromkeys([source.name], 1.0)
+    offers = _worth_it(appraiser.offers(sources), sources, asked)
+    turn = _turn(appraiser, sources, offers)
     rows = best(offers, turn, asks)
     offers = Offers(
         offers.sources, offers.source[rows], offers.cost[rows], offers.gain[rows]
     )
     return TargetDemand(
-        aim, some, offers, OfferTurn(turn.ready[rows], turn.urgent[rows])
+        aim, sources, offers, OfferTurn(turn.ready[rows], turn.urgent[rows])
     )
 
 
 def best(offers: Offers, turn: OfferTurn, asks: float) -> Ints:
-    """Return the rows of what a source could get if it gets no more than it asks for.
+    """Return the rows of offers that a source may get within its demand.
 
-    That is what must not wait, and what gains most; where costs differ, anything.
+    These are the urgent ones, and those that gain most; where costs differ, all.
     """
     cost = float(offers.cost.min(initial=inf))
     if len(offers) == 0 or cost <= 0 or cost < float(offers.cost.max()):
@@ -375,7 +373,7 @@ def best(offers: Offers, turn: OfferTurn, asks: float) -> Ints:
 def _worth_it(
     offers: Offers, sources: Sequence[SourceConfig], asks: Mapping[str, float]
 ) -> Offers:
-    """Return offers with the gain that each has at least if a target asks for it."""
+    """Return offers with at least the least gain of a source that a target demands."""
     asked = [asks.get(source.name, 0.0) > 0 for source in sources]
     gains = [kind_of(source).terms.least_gain for source in sources]
     least = np.where(asked, gains, 0.0)
@@ -390,10 +388,10 @@ def _means(
     purse: tuple[int, int],
     most: int,
 ) -> tuple[float, Limits]:
-    """Return what a turn may take: what has come in, or what must not wait.
+    """Return the requests that a turn may take, and the limits of the sources.
 
-    Of the former it is ``most``. With it come the limits of the sources. ``purse`` is
-    what has come in, and what the budget's window has left.
+    These are at most ``most`` of the income, or the cost of the urgent offers if that
+    is more. ``purse`` has the income, and the requests left in the budget's window.
     """
     credit, room = purse
     urgent = min(float(offers.cost[turn.urgent].sum()), room)
@@ -402,19 +400,19 @@ def _means(
 
 
 def _shares(offers: Offers, taken: TakenOffers) -> dict[str, float]:
-    """Return what each source gets."""
+    """Return the requests that each source gets."""
     rows, n = taken.rows, len(offers.sources)
-    each = np.bincount(offers.source[rows], offers.cost[rows], n)
-    return dict(zip(offers.sources, each.tolist(), strict=True))
+    cost = np.bincount(offers.source[rows], offers.cost[rows], n)
+    return dict(zip(offers.sources, cost.tolist(), strict=True))
 
 
 def _values(offers: Offers, taken: TakenOffers) -> dict[str, float]:
-    """Return what a request buys at each source that gets some."""
+    """Return the gain per request of each source that gets some."""
     rows, n = taken.rows, len(offers.sources)
     cost = np.bincount(offers.source[rows], offers.cost[rows], n)
     gain = np.bincount(offers.source[rows], offers.gain[rows], n)
-    some = np.flatnonzero(cost > 0).tolist()
-    return {offers.sources[i]: float(gain[i] / cost[i]) for i in some}
+    paid = np.flatnonzero(cost > 0).tolist()
+    return {offers.sources[i]: float(gain[i] / cost[i]) for i in paid}
 
 
 def _waits(offers: Offers, taken: TakenOffers) -> str:
@@ -425,9 +423,9 @@ def _waits(offers: Offers, taken: TakenOffers) -> str:
 def _saved_for(
     offers: Offers, taken: TakenOffers, credit: float, ration: int
 ) -> TakenOffers:
-    """Take what costs more than a turn brings, as soon as enough was saved for it.
+    """Take the offer that costs more than a turn's income once enough was saved for it.
 
-    What costs less just waits for the next turn.
+    A cheaper offer waits for the next turn.
     """
     row = taken.waits
     if row is None or offers.cost[row] <= ration:
@@ -444,17 +442,17 @@ def _turn(
 ) -> OfferTurn:
     """Return which offers may be taken now, and which must not wait.
 
-    Whatever is not a page is one thing, which is done again as soon as settings and
-    politeness allow, or within minutes as long as nobody knows how it changes. What
-    takes more than the budget ever has is not waited for. What is due by its policy
-    must not wait either.
+    A source that is not made of pages has one offer, which is repeated as soon as
+    settings and politeness allow, or within minutes while its change rate is unknown.
+    An offer that costs more than the whole budget is never ready. An offer that is due
+    by its policy must not wait.
     """
     ready, urgent = np.zeros((2, len(offers)), dtype=np.bool_)
     for i, source in enumerate(sources):
         mine, age = offers.source == i, appraiser.age(source)
         least = kind_of(source).least(appraiser.state(source))
         until = _until_due(appraiser, source)
-        by_policy = age + until if until < inf else inf  # one number does for all
+        by_policy = age + until if until < inf else inf
         latest = np.maximum(np.minimum(targets.latest(source), by_policy), least)
         turn = intervals(age, max(source.soonest, least), latest)
         fits = offers.cost[mine] <= appraiser.config.budget.requests
@@ -467,7 +465,7 @@ def _grant(
     groups: Sequence[Sequence[SourceConfig]],
     shares: Mapping[str, float],
 ) -> dict[tuple[str, ...], float]:
-    """Add what each group got; a first look that is dearer pays for it as well."""
+    """Add the grant of each group; a first fetch that costs more includes it."""
     paid = {}
     for group in groups:
         got = math.ceil(sum(shares.get(source.name, 0.0) for source in group) - 1e-9)

@@ -1,4 +1,4 @@
-"""What a service may be given: its rhythm, its clock, and who hears of results."""
+"""The environment of a service: its rhythm, its clock, and its callbacks."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -15,20 +15,20 @@ DAY = 86400.0
 CATCH_UP = 900.0  # seconds between turns, at most, with an hour's budget left over
 SHORTEST_NAP, LONGEST_NAP = 5.0, 300.0  # seconds between two turns
 SLICE = 5.0  # seconds after which the settings file is checked again
-CHECK = 1.0 / 1440.0  # days between two judgements of how sources are
+CHECK = 1.0 / 1440.0  # days between two judgements of the sources' health
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRhythm:
-    """How often a service turns, in seconds.
+    """The intervals of a service, in seconds.
 
     Attributes:
-        shortest: Between two turns, at least.
-        longest: Between two turns, at most, while nothing is left over.
-        catch_up: Between two turns while more is left over than an hour brings.
-        slice: After which settings are looked at again.
-        judged: Between two judgements of how sources are, at least.
-        messages: Between two rounds in which messages are delivered.
+        shortest: The least time between two turns.
+        longest: The longest time between two turns, while no income is left over.
+        catch_up: The same while more income is left over than an hour brings.
+        slice: The time after which the settings are checked again.
+        judged: The least time between two judgements of the sources' health.
+        messages: The time between two rounds of message delivery.
 
     """
 
@@ -41,23 +41,23 @@ class ServiceRhythm:
 
 
 @dataclass(slots=True)
-class Outside:
-    """What a service may be given in place of the usual.
+class ServiceEnvironment:
+    """The environment of a service; the defaults are those of a live one.
 
     Attributes:
         clock: The time in days.
-        told: Hears of every report that something came of.
-        audits: Whether a share of requests checks what is believed.
-        reach: Says whether there is a way to any of some addresses.
-        rhythm: How often it turns; a clock that runs fast wants fewer turns a day.
-        transport: What carries requests; a replay answers them from a recording.
+        on_report: Receives every report that has a result.
+        audits: Whether a share of requests checks the forecasts.
+        reach: Says whether any of some addresses can be reached.
+        rhythm: Its intervals; a clock that runs fast needs fewer turns a day.
+        transport: Sends requests; a replay answers them from a recording.
         fleet: Hands pages out to workers; None if they are fetched here.
-        busy: Hears whether there is work under way, when it begins and ends.
+        busy: Receives whether work is under way, when it begins and ends.
 
     """
 
     clock: Clock = bootstrap.clock
-    told: Callable[[Report], None] = lambda _: None
+    on_report: Callable[[Report], None] = lambda _: None
     audits: bool = False
     rhythm: ServiceRhythm = ServiceRhythm()
     transport: Transport | None = None

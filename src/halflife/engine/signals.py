@@ -1,9 +1,9 @@
-"""Stopping when asked: the first signal asks, the second one insists.
+"""Stop on signals: the first signal requests an end, the second forces it.
 
-Signals are taken in by a thread of their own (``Watchdog``), so that the program is not
-deaf while the event loop is busy with something that does not let go. What was asked to
-stop and has not stopped within a second is ended from there. That is as safe as a
-crash: the store loses nothing that was acknowledged, and a dead process holds no lease.
+A thread of its own (``Watchdog``) receives signals, so that the program reacts while
+the event loop is busy. A program that has not stopped within a second of the request is
+ended from there. That is as safe as a crash: the store loses nothing that was
+acknowledged, and a dead process holds no lease.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 GRACE = 0.5  # seconds that requests in flight may take to finish
-LIMIT = 1.0  # seconds in which the program has ended, also if it is busy
+LIMIT = 1.0  # seconds within which the program ends, even if it is busy
 LAST = 0.3  # seconds to close the store when all else is done, if the second is over
-WIND_UP = 1.0  # seconds more, on a slow machine, while the loop lets go of its work
+WIND_UP = 1.0  # seconds more, on a slow machine, while the loop ends its work
 STALLED = 2.0  # seconds more while the machine gives the program no time or no disk
-IDLE = 0.25  # of a processor: who had less of it since the signal did not compute
+IDLE = 0.25  # of a processor: a program that used less since the signal was waiting
 INSIST = 0.5  # seconds that remain after a second signal
 _TICK = 0.05  # seconds between two checks whether the program has ended
-_BUSY = 0.3  # seconds without a sign of life after which the loop is busy
+_BUSY = 0.3  # seconds without a sign of life after which the loop counts as busy
 
 
 class Stop:
-    """Whether, and by which signal, we were asked to stop."""
+    """Whether, and by which signal, the program was asked to stop."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -40,20 +40,20 @@ class Stop:
 
     @property
     def code(self) -> int:
-        """The exit code that tells which signal it was; 0 if none."""
+        """The exit code of the signal; 0 if there was none."""
         return 128 + self.signal if self.signal else 0
 
     @contextmanager
-    def heard(
+    def on_signals(
         self,
         phrase: Callable[[str], str] = "halflife: {}".format,
         limit: float = LIMIT,
     ) -> Iterator[None]:
-        """Listen for SIGINT and SIGTERM while the block runs.
+        """Handle SIGINT and SIGTERM while the block runs.
 
         Args:
-            phrase: Makes a line for stderr of what is to be said.
-            limit: Seconds in which the program has ended after the first.
+            phrase: Makes a line for stderr from a message.
+            limit: Seconds after the first signal within which the program ends.
 
         """
         loop = asyncio.get_running_loop()
@@ -68,32 +68,32 @@ class Stop:
                 loop.remove_signal_handler(number)
 
     def ask(self, number: int) -> None:
-        """Take in a signal."""
+        """Take a signal as a request to stop."""
         if self.asked.is_set():
             self.insisted.set()
         self.signal = self.signal or number
         self.asked.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep so long, or until we are asked to stop."""
-        await _either(self.asked, seconds)
+        """Sleep for so many seconds, or until a stop is requested."""
+        await _wait(self.asked, seconds)
 
 
 class Watchdog:
-    """Hears signals beside the event loop, and ends the program if that cannot.
+    """Receives signals beside the event loop, and ends the program if that cannot.
 
-    Python tells of a signal by a byte on a socket, which the event loop reads when it
-    gets to it. A thread reads it in its place and passes it on. From then on the
+    Python reports a signal by a byte on a socket, which the event loop reads when it
+    gets to it. A thread reads the byte in its place and passes it on. From then on the
     program has ``LIMIT`` seconds to end, and after a second signal ``INSIST``; a loop
     that shows signs of life has ``WIND_UP`` more, and a program that computes nothing,
-    because it waits for the disk or for others to leave the processor, ``STALLED``. The
-    watch ends when the loop is closed: until then a reader that computes in a thread
-    could still keep the program from ending.
+    because it waits for the disk or the processor, ``STALLED``. The watch ends when the
+    loop is closed: until then a reader that computes in a thread could still keep the
+    program from ending.
 
     Args:
         loop: The loop, whose handlers are in place.
-        phrase: Makes a line for stderr of what is to be said.
-        limit: Seconds in which the program has ended, unless it winds up.
+        phrase: Makes a line for stderr from a message.
+        limit: Seconds within which the program ends, unless it winds up.
 
     """
 
@@ -104,29 +104,29 @@ class Watchdog:
         limit: float = LIMIT,
     ) -> None:
         self._loop, self._phrase, self._limit = loop, phrase, limit
-        self._ears, self._mouth = socket.socketpair()
-        self._mouth.settimeout(0.0)
-        self._loops = signal.set_wakeup_fd(self._mouth.fileno())
+        self._reader, self._writer = socket.socketpair()
+        self._writer.settimeout(0.0)
+        self._loops = signal.set_wakeup_fd(self._writer.fileno())
         self._first = 0  # the signal that names the exit code
-        # By the clock that nobody can set: when the first signal was heard and the
-        # second, when the loop last showed a sign of life, and when the work was done.
-        self._heard = self._alive = 0.0
-        self._computed = 0.0  # seconds of processors that were used before the signal
+        # By the monotonic clock: when the first signal came and the second, when the
+        # loop last showed a sign of life, and when the work was done.
+        self._received = self._alive = 0.0
+        self._computed = 0.0  # processor seconds used before the signal
         self._insisted = self._done = inf
         self._thread = threading.Thread(target=self._watch, name="signals", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Let the loop hear signals by itself again."""
+        """Let the loop receive signals by itself again."""
         self._done = time.monotonic()
         signal.set_wakeup_fd(self._loops)
-        self._mouth.close()  # the thread reads the end of it
+        self._writer.close()  # the thread reads the end of it
         if not self._first:
             self._thread.join(_TICK)  # no longer: a signal may come at this moment
 
     def _watch(self) -> None:
         open_ = True
-        with self._ears:
+        with self._reader:
             while open_:
                 open_ = self._listen()
                 self._end_if_late()
@@ -135,24 +135,24 @@ class Watchdog:
             self._end_if_late()
 
     def _listen(self) -> bool:
-        """Take in what is heard; say whether there may be more."""
-        self._ears.settimeout(_TICK if self._first else None)
+        """Receive signals; say whether there may be more."""
+        self._reader.settimeout(_TICK if self._first else None)
         try:
-            heard = self._ears.recv(64)
+            received = self._reader.recv(64)
         except TimeoutError:
             return True
-        asked = [n for n in heard if n in {signal.SIGINT, signal.SIGTERM}]
+        requests = [n for n in received if n in {signal.SIGINT, signal.SIGTERM}]
         now = time.monotonic()
-        for number in asked:
+        for number in requests:
             if self._first:
                 self._insisted = min(self._insisted, now)
             else:
-                self._first, self._heard = number, now
+                self._first, self._received = number, now
                 self._computed = time.process_time()
-        # Passed on last: a loop that ends at once finds out here that it was asked to.
+        # Passed on last: a loop that ends at once must find the request recorded.
         with suppress(OSError):  # the loop may be closed just now
-            os.write(self._loops, heard)
-        return bool(heard)
+            os.write(self._loops, received)
+        return bool(received)
 
     def _show_life(self) -> None:
         self._alive = time.monotonic()
@@ -168,13 +168,13 @@ class Watchdog:
             os._exit(128 + self._first)
 
     def _end(self, now: float) -> float:
-        """Return when the program is ended, as things stand."""
-        end = self._heard + self._limit
+        """Return the moment at which the program is ended, as things stand."""
+        end = self._received + self._limit
         if self._done < inf:
             end = max(end, self._done + LAST)
         elif now - self._alive < _BUSY:
             end += WIND_UP
-        if time.process_time() - self._computed < IDLE * (now - self._heard):
+        if time.process_time() - self._computed < IDLE * (now - self._received):
             end += STALLED
         return min(end, self._insisted + INSIST)
 
@@ -188,10 +188,10 @@ def _write(line: str) -> None:
 async def until_stopped(
     work: Coroutine[Any, Any, Result], stop: Stop, ease: Callable[[], None]
 ) -> Result | None:
-    """Return what the work returns; None if it had to be broken off.
+    """Return what the work returns; None if it had to be cancelled.
 
-    When asked to stop, ``ease`` is called, which must see to it that nothing new is
-    begun; the work then has half a second to finish, unless somebody insists.
+    When a stop is requested, ``ease`` is called, which must keep new work from being
+    started; the work then has half a second to finish, unless a second signal comes.
     """
     task = asyncio.create_task(work)
     asked = asyncio.create_task(stop.asked.wait())
@@ -212,7 +212,7 @@ async def until_stopped(
         return None
 
 
-async def _either(event: asyncio.Event, seconds: float) -> None:
+async def _wait(event: asyncio.Event, seconds: float) -> None:
     waiting = asyncio.create_task(event.wait())
     await asyncio.wait({waiting}, timeout=seconds)
     waiting.cancel()

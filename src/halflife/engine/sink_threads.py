@@ -1,7 +1,7 @@
-"""A thread for each sink: whatever a sink waits for, nothing else waits.
+"""A thread for each sink, so that a slow sink delays nothing else.
 
-The threads are daemons. A sink that does not come back cannot keep the program from
-ending; what it was given is delivered again the next time.
+The threads are daemons. A sink that hangs cannot keep the program from ending; its
+batch is delivered again the next time.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ from halflife.sinks.protocol import (
 )
 from halflife.stores import Store
 
-CLOSING = 0.2  # seconds that the end of the program waits for a sink to let go
-_TICK = 0.005  # seconds between two checks whether it did
+CLOSING = 0.2  # seconds that the end of the program waits for a sink to close
+_TICK = 0.005  # seconds between two checks whether it has
 
 
 class LoopReader:
@@ -37,15 +37,15 @@ class LoopReader:
         self._store, self._loop = store, loop
 
     def content(self, key: str, text: str = "") -> Content | None:
-        """Return the copy of a page whose text has this fingerprint, or the present."""
+        """Return the copy of a page whose text has this digest, or the current one."""
 
         async def read() -> Content | None:
             if not text:
                 return self._store.content(key)
             versions = self._store.versions
-            found = (one for one in versions.of(key) if one.digest == text)
-            one = next(found, None)
-            return None if one is None else versions.content(key, one)
+            found = (v for v in versions.of(key) if v.digest == text)
+            version = next(found, None)
+            return None if version is None else versions.content(key, version)
 
         return asyncio.run_coroutine_threadsafe(read(), self._loop).result()
 
@@ -66,8 +66,8 @@ class SinkThread:
     """Makes, uses and closes one sink, all in one thread.
 
     Args:
-        settings: Of the sink.
-        outlet: What it is given of the world.
+        settings: The settings of the sink.
+        outlet: The folder, store path and contact that the sink receives.
 
     """
 
@@ -79,7 +79,7 @@ class SinkThread:
         self._thread: threading.Thread | None = None
 
     def deliver(self, batch: Batch) -> "asyncio.Future[None]":
-        """Have a batch delivered; the future raises ``DeliveryError`` if it was not."""
+        """Deliver a batch in the thread; the future raises ``DeliveryError``."""
         if self._thread is None:
             name = f"sink {self._settings.name}"
             self._thread = threading.Thread(target=self._work, name=name, daemon=True)
@@ -89,7 +89,7 @@ class SinkThread:
         return asyncio.wrap_future(done)
 
     async def close(self) -> None:
-        """Break off what is under way, and wait a moment for the sink to let go."""
+        """Cancel a delivery under way, and wait briefly for the sink to close."""
         thread, sink = self._thread, self._sink
         if thread is None:
             return
@@ -109,12 +109,12 @@ class SinkThread:
                 continue
             try:
                 task()
-            except Exception as error:  # noqa: BLE001  (what a sink does is not ours)
-                self._let_go()
+            except Exception as error:  # noqa: BLE001  (a sink may raise anything)
+                self._close_sink()
                 done.set_exception(_trouble(error))
             else:
                 done.set_result(None)
-        self._let_go()
+        self._close_sink()
 
     def _deliver(self, batch: Batch) -> None:
         if self._sink is None:
@@ -122,7 +122,7 @@ class SinkThread:
             self._sink.open()
         self._sink.deliver(batch)
 
-    def _let_go(self) -> None:
+    def _close_sink(self) -> None:
         sink, self._sink = self._sink, None
         if sink is not None:
             with suppress(Exception):  # it is not used any more
@@ -130,7 +130,7 @@ class SinkThread:
 
 
 def make(settings: SinkConfig, outlet: Outlet) -> Sink:
-    """Return a sink; raise ``DeliveryError`` if what is registered makes none."""
+    """Return a sink; raise ``DeliveryError`` if the registered kind makes none."""
     kind = cast("SinkKind", load_sink(settings.kind))
     found = kind(settings, outlet)
     if not isinstance(found, Sink):
@@ -139,7 +139,7 @@ def make(settings: SinkConfig, outlet: Outlet) -> Sink:
 
 
 def _trouble(error: Exception) -> DeliveryError:
-    """Return an error as one that names no more than a line."""
+    """Return an error as a ``DeliveryError`` of one line."""
     if isinstance(error, DeliveryError):
         return error
     if isinstance(error, OSError) and error.strerror:

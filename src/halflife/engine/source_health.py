@@ -1,4 +1,4 @@
-"""How each source is now, as far as anybody has to be told."""
+"""The present state of each source, as alerts judge it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,18 +31,18 @@ from halflife.market.target_status import TURN
 from halflife.market.targets import Target
 from halflife.stores import Store
 
-LONGEST = 300  # characters that are told of what is wrong with the settings
+LONGEST = 300  # characters of an error in the settings that are reported
 
 
 class HealthJudge:
-    """Says how sources are.
+    """Judges the state of sources.
 
     Args:
         config: The settings.
-        store: What is known.
+        store: The store.
         now: The time, in days.
-        breakers: How it went with sources that have no pages.
-        memo: What was worked out before; it holds until the next look.
+        breakers: The circuit breakers of sources without pages.
+        memo: Results computed before; they hold until the next fetch.
 
     """
 
@@ -59,7 +59,9 @@ class HealthJudge:
             config.source, apart=targets.is_on(config), usual=config.policy.name
         )
         self._appraiser = Appraiser(config, store, now, memo, groups)
-        self._held = {one.source: one.why for one in held_answers.waiting(store)}
+        self._held = {
+            one.source: one.why for one in held_answers.pending_answers(store)
+        }
         self._breakers = breakers
 
     def health(self, source: SourceConfig) -> Health:
@@ -111,15 +113,15 @@ class HealthJudge:
         return quality_now(self._appraiser, source)
 
     def qualities(self, chosen: Sequence[SourceConfig]) -> dict[str, Forecast]:
-        """Return the same of sources, and of those that only the state file knows."""
+        """Return the quality of sources, and of those known only from the store."""
         extra = stored_sources.stored(self._config, self._appraiser.store)
         found = {one.name: self.now(one) for one in (*chosen, *extra)}
         return {name: cast for name, cast in found.items() if cast is not None}
 
     def _relief(self, source: SourceConfig, health: Health) -> tuple[float, str]:
-        """Return the days until a source can be looked at, and what is in the way."""
+        """Return the days until a source can be fetched, and what prevents it."""
         if health.failures:
-            times = "look" if health.failures == 1 else f"{health.failures} looks"
+            times = "fetch" if health.failures == 1 else f"{health.failures} fetches"
             return inf, f"its last {times} failed"
         if health.held:
             return inf, "an answer waits for a decision"
@@ -131,10 +133,10 @@ class HealthJudge:
         return (opens, f"its hours begin in {span(opens)}") if opens > 0 else (inf, "")
 
     def _expected(self, source: SourceConfig, health: Health) -> Health:
-        """Return the same with when the next look is expected.
+        """Return the health with the time of the next fetch.
 
-        Whoever spends only what targets ask for looks in time, unless it is too late
-        for that. Of pages the forecast has the looks to come in it already.
+        In targets mode a fetch comes in time, unless it is too late for that. The
+        forecast of pages already includes the fetches to come.
         """
         if targets.is_on(self._config):
             late = inf if health.lateness is None else health.lateness.wait
@@ -162,11 +164,11 @@ class HealthJudge:
 
 
 def lateness(target: Target, age: Floats, gap: Floats) -> Lateness | None:
-    """Return how parts of these ages stand to a target; None if there are none.
+    """Return how well parts of these ages meet a target; None if there are none.
 
-    With looks evenly T apart the ages are spread evenly over 0..T, so that the share
-    1 - p of them exceeds p T. A part older than T was not looked at often enough. One
-    with a usual gap of T at most will be, and does not get late.
+    With fetches evenly T apart the ages are spread evenly over 0..T, so that the share
+    1 - p of them exceeds p T. A part older than T was not fetched often enough. A part
+    whose usual gap is at most T does not get late.
 
     >>> target = Target("age", 0.24, 0.96)
     >>> found = lateness(target, np.array([0.1, 0.3]), np.full(2, np.inf))
@@ -200,13 +202,13 @@ def _first_below(
 def whole(
     config: Config, store: Store, now: float, *, offline: bool, settings: str = ""
 ) -> Health:
-    """Return how it is with what all sources share."""
+    """Return the health of what all sources share: budget, network, settings, sinks."""
     wallet = Wallet(store, config.budget)
     left = wallet.room(now) / config.budget.requests
-    later, said = refill(wallet, now), " ".join(settings.split())[:LONGEST]
-    found = deliveries.reports(config, store) if config.sink else []
-    sinks = tuple(f"{r.settings.name}: {r.trouble()}" for r in found if r.trouble())
-    return Health(left=left, refill=later, offline=offline, settings=said, sinks=sinks)
+    wait, error = refill(wallet, now), " ".join(settings.split())[:LONGEST]
+    reports = deliveries.reports(config, store) if config.sink else []
+    sinks = tuple(f"{r.settings.name}: {r.trouble()}" for r in reports if r.trouble())
+    return Health(left=left, refill=wait, offline=offline, settings=error, sinks=sinks)
 
 
 def refill(wallet: Wallet, now: float) -> float:

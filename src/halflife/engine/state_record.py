@@ -1,9 +1,9 @@
-"""A note beside the settings: where the state lies, and what was spent lately.
+"""A record beside the settings: where the state lies, and the recent spending.
 
-The budget is kept by the ledger in the state file. If that file is moved, deleted, or
-named differently in the settings, a new one would begin with nothing spent. So a small
-file beside the settings repeats what a new ledger needs to know, and whoever makes a
-new state file is told where the old one was.
+The ledger in the state file keeps the budget. If that file is moved, deleted, or named
+differently in the settings, a new one would begin with nothing spent. So a small file
+beside the settings repeats what a new ledger needs, and the user of a new state file
+learns where the old one was.
 """
 
 import json
@@ -30,7 +30,7 @@ from halflife.stores.table_store import TableStore
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is written down beside the settings.
+    """The record beside the settings.
 
     Attributes:
         store: The state file, or the address of the database without its password.
@@ -72,17 +72,17 @@ def place(config: Config) -> Path:
 
 
 def note(store: TableStore, config: Config) -> None:
-    """Write down where the state lies, and what was spent."""
+    """Write down where the state lies, and the spending."""
     with store.reading() as db:
         spent = ledger.by_hour(db, _now() - WINDOW)
     Record(config.store_name, spent).write(config)
 
 
 def open_store(config: Config) -> tuple[TableStore, str]:
-    """Open the state, made if need be; return it, and what to tell if it was.
+    """Open the state, created if missing; return it, and a message if it was lost.
 
-    What was spent under these settings counts in a new one, too. When it is closed, it
-    leaves a record beside the settings.
+    Spending under these settings counts in a new state, too. Closing the state writes a
+    record beside the settings.
     """
     record = (
         None if location.is_there(config.store_place, least=1) else Record.read(config)
@@ -99,7 +99,7 @@ def open_store(config: Config) -> tuple[TableStore, str]:
 
 
 def missing(config: Config) -> str:
-    """Say that the state of settings that were used before is not there."""
+    """Return a message if the state of settings that were used before is missing."""
     record = (
         None if location.is_there(config.store_place, least=1) else Record.read(config)
     )
@@ -107,7 +107,7 @@ def missing(config: Config) -> str:
 
 
 def _has_state(place: str) -> bool:
-    """Say whether what is named in a record is there; what cannot be reached is not."""
+    """Say whether the state of a record exists and can be reached."""
     try:
         return location.is_there(place, least=1)
     except HalflifeError:
@@ -115,20 +115,20 @@ def _has_state(place: str) -> bool:
 
 
 def _carry(store: TableStore, spent: Charges, words: str) -> str:
-    """Charge what was spent before to a new state file; return what to tell."""
+    """Charge earlier spending to a new state file; return the message for users."""
     now = _now()
-    lately = [(at, n) for at, n in spent if at >= now - WINDOW]
-    total, days = sum(n for _, n in lately), f"the last {WINDOW:.0f} days"
+    recent = [(at, n) for at, n in spent if at >= now - WINDOW]
+    total, days = sum(n for _, n in recent), f"the last {WINDOW:.0f} days"
     if total:
         words += f"; {count(total, 'request')} of {days} still count as spent"
     with store.together() as db:
-        ledger.carry(db, lately, now)
+        ledger.carry(db, recent, now)
         MADE_ANEW.save(store, (now, words))
     return words
 
 
 def _spent(record: Record) -> Charges:
-    """Return what was spent: by the old state file if it is there, else the record."""
+    """Return the spending by the old state file if it exists, else by the record."""
     if _has_state(record.store):
         with suppress(HalflifeError):
             return location.spent_by_hour(record.store, _now() - WINDOW)
@@ -148,7 +148,7 @@ def _lost(config: Config, record: Record) -> str:
 
 
 def made_anew(store: NoteBook, days: float) -> str:
-    """Return what was told when the state file was made anew, for so many days."""
+    """Return the message of a new state file, for so many days after it was made."""
     at, words = MADE_ANEW.load(store) or (-inf, "")
     return words if _now() - at < days else ""
 

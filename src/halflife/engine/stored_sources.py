@@ -1,7 +1,7 @@
-"""Sources that the state file holds and the settings do not name.
+"""Sources in the state file that the settings do not name.
 
-They were imported, or their tables were taken out of the settings. Nothing fetches
-them, as nobody knows where they are; how good their copies are is known all the same.
+They were imported, or removed from the settings. They are never fetched, because they
+have no address, but the quality of their copies is forecast.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ WHY = "it has no address: it was imported, or taken out of the settings"
 
 
 class StoredListing(ListingConfig):
-    """A list of objects of which only the history is known."""
+    """A listing known only from its stored history."""
 
 
 def stored(config: Config, store: Store) -> tuple[SourceConfig, ...]:
-    """Return the set sources that only the state file knows, by name."""
+    """Return the listings that only the state file has, by name."""
     named = {source.name for source in config.source}
     return tuple(
         StoredListing.model_construct(name=name)
@@ -29,7 +29,7 @@ def stored(config: Config, store: Store) -> tuple[SourceConfig, ...]:
 
 
 def everything(config: Config, store: Store) -> tuple[SourceConfig, ...]:
-    """Return the sources of the settings, and then those of the state file alone."""
+    """Return the sources of the settings, then those of the state file alone."""
     return (*config.source, *stored(config, store))
 
 
@@ -53,5 +53,5 @@ def named(
 
 
 def has_address(source: SourceConfig) -> bool:
-    """Say whether it is known where a source is, so that it can be fetched."""
+    """Say whether a source has an address, so that it can be fetched."""
     return not isinstance(source, StoredListing)

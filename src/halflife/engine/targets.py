@@ -1,7 +1,7 @@
-"""How sources stand to their targets, for a budget of which no more is spent than that.
+"""The demand of sources with targets.
 
-The rule is that of ``market.keeping``. What it goes by is kept in the store, and what a
-source needs in the long run is worked out once an hour, so that both outlive a restart.
+The rule is that of ``market.target_rule``. Its state is kept in the store, and the
+long-run need of a source is computed once an hour, so that both survive a restart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,17 @@ from halflife.market.target_status import TURN, TargetMemory, TargetStatus
 from halflife.stores import NoteBook
 from halflife.stores.notes.target_memory import ROUND_CHANCES, TARGET_MEMORY
 
-FRESH = 1.0 / 24.0  # days for which what is needed in the long run is believed
+FRESH = 1.0 / 24.0  # days for which a computed long-run need is used
 USUAL = 0.95  # the confidence of bounds where a target names none
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What sources with targets ask for.
+    """The demand of sources with targets.
 
     Attributes:
-        stands: How they stand, by source.
-        memories: What to remember of them.
+        stands: Their standing relative to the target, by source.
+        memories: The state to store for each.
 
     """
 
@@ -35,24 +35,28 @@ class Aim:
 
     @property
     def asks(self) -> dict[str, float]:
-        """What each asks for, where that is anything."""
+        """The demand of each source that has any."""
         found = {name: stand.requests for name, stand in self.stands.items()}
         return {name: ask for name, ask in found.items() if ask > 0}
 
     def needed(self) -> float:
-        """Return what all need in the long run, a day; ``inf`` if one cannot be."""
+        """Return the requests a day that all need in the long run.
+
+        ``inf`` if a target cannot be met.
+        """
         return sum(stand.needed for stand in self.stands.values())
 
 
 def is_on(config: Config) -> bool:
-    """Say whether only as much is spent as targets ask for."""
+    """Say whether no more is spent than targets demand."""
     return config.budget.mode == "targets"
 
 
 def latest(source: SourceConfig) -> float:
-    """Return the days that a look may be put off for; an age's target counts too.
+    """Return the longest interval between fetches, by settings and targets on age.
 
-    A look comes up to a turn late, so one that an age asks for is due a turn before.
+    A fetch comes up to a turn late, so one that a target on age demands is due a turn
+    earlier.
     """
     ages = [t.interval for t in source.targets if t.measure == "age"]
     if not ages:
@@ -61,26 +65,26 @@ def latest(source: SourceConfig) -> float:
 
 
 def level(source: SourceConfig) -> tuple[float, float | None] | None:
-    """Return the quality to be kept, and how surely; None if there is no such target.
+    """Return the target quality and its confidence; None if there is no such target.
 
-    Of several the highest level counts, and the surest. Where there is none, keys of
-    the source's own kind may ask for one, as the ``recall`` of a listing does.
+    Of several targets the highest level and the highest confidence count. Without one,
+    keys of the source's own kind may set it, as the ``recall`` of a listing does.
     """
-    asked = [t for t in source.targets if t.measure != "age"]
-    if not asked:
+    chosen = [t for t in source.targets if t.measure != "age"]
+    if not chosen:
         return kind_of(source).level(source)
-    sure = [t.confidence for t in asked if t.confidence is not None]
-    return max(t.level for t in asked), max(sure, default=None)
+    confidences = [t.confidence for t in chosen if t.confidence is not None]
+    return max(t.level for t in chosen), max(confidences, default=None)
 
 
 def get_ready(sources: Sequence[SourceConfig]) -> None:
-    """Import what it takes to judge targets, if any source has one: that takes long."""
+    """Import the slow modules that judge targets, if any source has one."""
     if any(level(source) is not None for source in sources):
         lazy_scipy.preload()
 
 
 def aim(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Aim:
-    """Return what sources with targets ask for now."""
+    """Return the demand of sources with targets now."""
     stands, memories = {}, {}
     for source in sources:
         wanted = level(source)
@@ -96,7 +100,7 @@ def aim(appraiser: Appraiser, sources: Sequence[SourceConfig]) -> Aim:
 def stand(
     appraiser: Appraiser, source: SourceConfig, goal: Goal, memory: TargetMemory
 ) -> tuple[TargetStatus, TargetMemory] | None:
-    """Return how a source stands to a goal; None if nothing is known of it yet."""
+    """Return a source's standing relative to a goal; None before its first data."""
     kind = kind_of(source)
     settled = kind.settled(appraiser.store, source, memory.told)
     return kind.stand(appraiser.state(source), goal, memory, settled)
@@ -105,25 +109,25 @@ def stand(
 def _renewed(
     appraiser: Appraiser, source: SourceConfig, wanted: tuple[float, float | None]
 ) -> TargetMemory:
-    """Return what is remembered of a source; what it needs is found anew at times.
+    """Return the stored state of a source, with its long-run need computed if old.
 
-    What was missed of another level says nothing of this one.
+    The shortfall of another target level does not count for this one.
     """
     memory = recall(appraiser.store, source.name)
-    asked, confidence = wanted
-    if memory.level != asked:
+    target, confidence = wanted
+    if memory.level != target:
         memory = replace(memory, past=replace(memory.past, days=0.0, missed=0.0))
     elif 0 <= appraiser.now - memory.found < FRESH:
         return memory
     worth = appraiser.known(source, confidence or USUAL).worth
     if worth is None:
-        return replace(memory, level=asked)
-    needed = worth.needed(asked, sure=confidence is not None)
-    return replace(memory, needed=needed, found=appraiser.now, level=asked)
+        return replace(memory, level=target)
+    needed = worth.needed(target, sure=confidence is not None)
+    return replace(memory, needed=needed, found=appraiser.now, level=target)
 
 
 def recall(store: NoteBook, name: str) -> TargetMemory:
-    """Return what is remembered of a source."""
+    """Return the stored state of a source's target."""
     memory = TARGET_MEMORY.load(store, name)
     if memory is None:
         return TargetMemory()
@@ -132,7 +136,7 @@ def recall(store: NoteBook, name: str) -> TargetMemory:
 
 
 def remember(store: NoteBook, memories: Mapping[str, TargetMemory]) -> None:
-    """Keep what is to be remembered of sources."""
+    """Store the state of sources' targets."""
     for name, one in memories.items():
         before = recall(store, name).began
         TARGET_MEMORY.save(store, one, name)

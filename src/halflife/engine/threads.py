@@ -1,4 +1,4 @@
-"""Threads that ask the event loop."""
+"""Calls from threads into the event loop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 @runtime_checkable
 class Lender(Protocol):
-    """A loop that keeps its clock from running while threads think."""
+    """A loop that stops its clock while threads compute."""
 
     def lend(self, work: Coroutine[Any, Any, Result]) -> Coroutine[Any, Any, Result]:
         """Return what the thread submits in place of the work."""
@@ -26,10 +26,10 @@ def submit(
 
 
 class LoopCaller:
-    """Lets one thread call coroutines of the loop, and the loop break a call off.
+    """Lets one thread call coroutines of the loop, and the loop cancel a call.
 
-    What is under way is known to the loop itself. A future that the thread keeps would
-    come too late: the loop may be at work before the thread has it in hand.
+    The loop itself keeps track of the running call. A future kept by the thread would
+    come too late: the loop may be at work before the thread has it.
 
     Args:
         loop: The loop.
@@ -42,14 +42,14 @@ class LoopCaller:
         self._task: asyncio.Task[Any] | None = None
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what the work returns; ``CancelledError`` if it was broken off.
+        """Return the result of the work; raise ``CancelledError`` if it was cancelled.
 
         Called in the thread.
         """
         return submit(self._tracked(work), self._loop).result()
 
     def break_off(self) -> None:
-        """Break off what is under way and all that is called later; in the loop."""
+        """Cancel the running call and all later ones; called in the loop."""
         self._broken = True
         if self._task is not None:
             self._task.cancel()

@@ -1,4 +1,4 @@
-"""Versions of one page or record: which there are, and what differs between two."""
+"""Versions of one page or record, and the differences between two."""
 
 import json
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ LARGEST = 16 << 20  # bytes of a body that is compared; twice what is ever fetch
 
 @dataclass(frozen=True, slots=True)
 class VersionChoice:
-    """Which version is meant.
+    """The choice of a version.
 
     Attributes:
         back: How many versions before the current one.
-        at: The one that was current at this moment, in days, if it is given.
+        at: The moment at which it was current, in days; used instead if given.
 
     """
 
@@ -38,7 +38,7 @@ class ItemVersion:
 
     Attributes:
         key: The page or record.
-        begins: When it was first seen so, in days.
+        begins: When this version was first observed, in days.
         content: The body of a page.
         fields: The fields of a record.
 
@@ -55,11 +55,11 @@ def page(store: Store, key: str, chosen: VersionChoice) -> ItemVersion:
     kept = store.versions.of(key)
     if not kept:
         raise UsageError(f"there is no copy of {key} yet; run `halflife sync`")
-    one = kept[_place(key, [version.at for version in kept], chosen)]
-    content = store.versions.content(key, one)
+    version = kept[_place(key, [version.at for version in kept], chosen)]
+    content = store.versions.content(key, version)
     if content is None:
         raise UsageError(f"that version of {key} was just removed; try again")
-    return ItemVersion(key, one.at, content)
+    return ItemVersion(key, version.at, content)
 
 
 def record(store: Store, source: str, key: str, chosen: VersionChoice) -> ItemVersion:
@@ -67,12 +67,12 @@ def record(store: Store, source: str, key: str, chosen: VersionChoice) -> ItemVe
     rows = list(store.holdings.record_history(source, key))[::-1]
     if not rows:
         raise UsageError(f"{source} has no record {key!r}")
-    one = rows[_place(key, [row.begins for row in rows], chosen)]
-    return ItemVersion(key, one.begins, fields=json.loads(one.text))
+    row = rows[_place(key, [row.begins for row in rows], chosen)]
+    return ItemVersion(key, row.begins, fields=json.loads(row.text))
 
 
 def _place(key: str, times: Sequence[float], chosen: VersionChoice) -> int:
-    """Return which of the times, newest first, is meant."""
+    """Return the index of the chosen version in times, newest first."""
     if chosen.at is not None:
         for place, begins in enumerate(times):
             if begins <= chosen.at:
@@ -92,12 +92,12 @@ def _place(key: str, times: Sequence[float], chosen: VersionChoice) -> int:
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """What differs between two versions.
+    """The differences between two versions.
 
     Attributes:
         lines: A diff of the texts of a page, line by line.
-        fields: The fields of a record that differ, old and new.
-        note: Why there is no diff, in words; empty if there is one.
+        fields: The fields of a record that differ, with old and new values.
+        note: Why there is no diff; empty if there is one.
 
     """
 
@@ -107,7 +107,7 @@ class VersionDiff:
 
 
 def compare(old: ItemVersion, new: ItemVersion, *, words: bool = False) -> VersionDiff:
-    """Return what differs between two versions; by ``words`` if that is wanted."""
+    """Return the differences between two versions, by lines or by ``words``."""
     if old.fields is not None and new.fields is not None:
         return VersionDiff(fields=field_changes(old.fields, new.fields))
     if old.content is None or new.content is None:
@@ -116,7 +116,7 @@ def compare(old: ItemVersion, new: ItemVersion, *, words: bool = False) -> Versi
 
 
 def row(old: ItemVersion, new: ItemVersion, found: VersionDiff) -> dict[str, object]:
-    """Return what differs between two versions as answers in JSON write it."""
+    """Return the differences between two versions as a JSON object."""
     return {
         "key": old.key,
         "from": date(old.begins),
@@ -133,11 +133,11 @@ def _texts(old: Content, new: Content, *, words: bool) -> VersionDiff:
     sizes = f"{len(old.body)} bytes became {len(new.body)}"
     if max(len(old.body), len(new.body)) > LARGEST:
         return VersionDiff(note=f"too large to be compared: {sizes}")
-    texts = [readable(one.media_type, one.body) for one in (old, new)]
+    texts = [readable(content.media_type, content.body) for content in (old, new)]
     if texts[0] is None or texts[1] is None:
-        kind = new.media_type or "a type that is not told"
+        kind = new.media_type or "an unknown type"
         same = "nothing differs" if old.body == new.body else sizes
         return VersionDiff(note=f"not text but {kind}: {same}")
     before, after = (text.splitlines() for text in texts if text is not None)
-    told = by_words(before, after) if words else unified(before, after)
-    return VersionDiff(lines=tuple(told))
+    lines = by_words(before, after) if words else unified(before, after)
+    return VersionDiff(lines=tuple(lines))

@@ -1,8 +1,8 @@
-"""How much a sync may spend, and a purse that cannot spend more.
+"""The budget of a sync, and a purse that cannot spend more.
 
-The budget is a limit on every window of its length, kept by the store's ledger.
-Within it requests come in evenly: a sync spends what has come in since the last
-one, so that looks are spread over the window. What a sync leaves over is lost.
+The budget limits every window of its length, by the store's ledger. Within it requests
+become available at an even rate, the income: a sync spends the income since the last
+sync, so that fetches are spread over the window. Income that a sync leaves is lost.
 """
 
 import math
@@ -16,18 +16,18 @@ from halflife.core.wording import count, span
 from halflife.stores import Run, Store
 from halflife.stores.notes.income import SPENT_UNTIL
 
-DRAWN = 100  # requests that who asks for a sync by hand may draw ahead of the income
+DRAWN = 100  # requests that a sync by hand may draw ahead of the income
 _ROUNDING = 1e-9  # of a request
-_EXACT = 30  # halvings that find when some of the budget is there again
+_EXACT = 30  # bisection steps that find when some of the budget is available again
 
 
 class Spend(NamedTuple):
-    """What can be spent, and when; times in days.
+    """The requests that can be spent, and when; times in days.
 
     Attributes:
-        now: Requests that have come in and can be spent by themselves.
-        drawn: Requests that somebody who asks for a sync can spend at once.
-        wait: Days until one more has come in; 0 if some have.
+        now: Requests of the income that a running service can spend.
+        drawn: Requests that a sync by hand can spend at once.
+        wait: Days until one more is available; 0 if some are.
         spent: Requests spent in the window that ends now.
         left: Requests that the window still allows.
         refill: Days until the window allows one; 0 if it does.
@@ -44,10 +44,10 @@ class Spend(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """What the ledger and the clock allow.
+    """The requests that the ledger and the clock allow.
 
     Attributes:
-        store: Where the ledger is.
+        store: The store with the ledger.
         budget: The limit.
 
     """
@@ -58,9 +58,9 @@ class Wallet:
     def spent(self, now: float) -> int:
         """Return the requests spent in the window that ends now.
 
-        What was spent exactly one window ago has just left it. What a clock that was
-        ahead wrote down counts, but not from further ahead than a window: or a clock
-        that was years ahead once would stop all work for years.
+        Requests spent exactly one window ago have just left it. Requests dated in the
+        future, by a clock that was ahead, count up to one window ahead: otherwise a
+        clock that was years ahead once would stop all work for years.
         """
         begin, end = now - self.budget.days, now + self.budget.days
         since = self.store.spent(math.nextafter(begin, math.inf))
@@ -71,7 +71,7 @@ class Wallet:
         return max(self.budget.requests - self.spent(now), 0)
 
     def income(self, now: float) -> int:
-        """Return the requests that have come in since they were last spent."""
+        """Return the requests that became available since income was last spent."""
         return math.floor((now - self._until(now)) * self.budget.pace + _ROUNDING)
 
     def next_income(self, now: float) -> float:
@@ -87,22 +87,22 @@ class Wallet:
         return income
 
     def use(self, requests: float, now: float) -> None:
-        """Write down that so much of the income is used; less than 0 gives back."""
+        """Write down that this much of the income is used; a negative gives back."""
         until = self._until(now) + requests / self.budget.pace
         SPENT_UNTIL.save(self.store, until)
 
     def offer(self, now: float, first: int) -> int:
         """Return the requests that a sync may spend now.
 
-        That is what has come in, or what pages need that do not have to wait for that
+        That is the income, or the needs of pages that do not have to wait for it
         (``first``, see ``discovery``), as far as the window has room.
         """
         return min(max(self.income(now), first), self.room(now))
 
     def draw(self, now: float, wanted: int) -> int:
-        """Return what somebody who asks for a sync by hand may spend now.
+        """Return the requests that a sync by hand may spend now.
 
-        The window allows it, though it may not have come in yet.
+        The window allows them, even ahead of the income.
         """
         return min(max(self.income(now), min(wanted, DRAWN)), self.room(now))
 
@@ -110,26 +110,26 @@ class Wallet:
         """Return the days until a spent budget has room again, if nothing is spent."""
         if self.room(now):
             return 0.0
-        none, some = 0.0, self.budget.days
+        low, high = 0.0, self.budget.days
         for _ in range(_EXACT):
-            middle = (none + some) / 2.0
-            none, some = (none, middle) if self.room(now + middle) else (middle, some)
-        return some
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if self.room(now + middle) else (middle, high)
+        return high
 
     def spend(self, now: float) -> Spend:
-        """Return what can be spent, and when."""
+        """Return the requests that can be spent, and when."""
         spent, room, refill = self.spent(now), self.room(now), self.refill(now)
         ready = min(self.income(now), room)
         wait = 0.0 if ready else max(self.next_income(now), refill)
         return Spend(ready, self.draw(now, DRAWN), wait, spent, room, refill)
 
     def _until(self, now: float) -> float:
-        """Return the time up to which income was used; nobody is paid for the past."""
+        """Return the time up to which income was used; at first, now."""
         until = SPENT_UNTIL.load(self.store)
         if until is None:
             return now
-        # More than a window's worth never adds up, but for the part of a request that
-        # is on its way; and a clock set back owes nothing.
+        # Income never exceeds one window's worth plus the fraction of a request under
+        # way; a clock that was set back causes no debt.
         missed = max((now - self.budget.days - until) * self.budget.pace, 0.0)
         under_way = max(missed - math.floor(missed + _ROUNDING), 0.0)
         oldest = now - self.budget.days - under_way / self.budget.pace
@@ -137,7 +137,7 @@ class Wallet:
 
 
 def spent(budget: BudgetConfig, wait: float = 0.0) -> BudgetSpent:
-    """Return the error that says so, and in how many days there is room again."""
+    """Return the error for a spent budget, with the wait until there is room again."""
     how_long = f"wait {span(wait)}" if wait > 0 else "wait"
     return BudgetSpent(
         f"the budget of {count(budget.requests, 'request')} per {budget.per} is spent; "
@@ -146,7 +146,7 @@ def spent(budget: BudgetConfig, wait: float = 0.0) -> BudgetSpent:
 
 
 class GrantPurse:
-    """What was granted to work that others pay for; the ledger is charged by them."""
+    """A granted number of requests that the granting process charges to the ledger."""
 
     def __init__(self, requests: int) -> None:
         self.left = requests
@@ -155,11 +155,11 @@ class GrantPurse:
     def pay(self, requests: int = 1) -> None:
         """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
         if requests > self.left:
-            raise BudgetSpent(f"{count(requests, 'request')} asked, {self.left} left")
+            raise BudgetSpent(f"{count(requests, 'request')} needed, {self.left} left")
         self.settle(requests)
 
     def settle(self, requests: int) -> None:
-        """Count requests that others have sent, be they more than were granted."""
+        """Count requests that others have sent, even if more than were granted."""
         self.left = max(self.left - requests, 0)
         self.spent += requests
 
@@ -175,9 +175,9 @@ class WindowPurse:
     """A purse that keeps the budget at every moment, however many syncs there are.
 
     Requests are drawn from the ledger in blocks before they are sent. A draw is
-    written down first and checked against the window afterwards: of two syncs
-    that draw the last requests at once both see the sum, and whoever is over gives
-    back. ``stop`` ends all spending; ``close`` gives back what was not spent.
+    written down first and checked against the window afterwards: of two syncs that draw
+    the last requests at once both see the sum, and the one over the limit gives back.
+    ``stop`` ends all spending; ``close`` gives back what was not spent.
     """
 
     def __init__(
@@ -226,8 +226,8 @@ class WindowPurse:
         self._drawn += draw
 
     def _charge(self, requests: int) -> None:
-        # What is given back counts as of when it was drawn, or it would still be
-        # missing from the window after the draw itself has left it.
+        # A return is dated at its draw, or it would still reduce the window's sum
+        # after the draw itself has left the window.
         self._wallet.store.charge(self._run, requests, self._drawn_at)
 
     def stop(self) -> None:

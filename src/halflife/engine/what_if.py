@@ -1,4 +1,4 @@
-"""What another budget would buy at each source; nothing is sent."""
+"""Compare the present budget with another; nothing is sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ EVEN = 0.0005  # quality by which a source must change to gain or lose
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """What another budget changes at one source.
+    """The change at one source under another budget.
 
     Attributes:
         source: Its name.
-        measure: What its quality is called.
-        weight: How much it counts.
-        requests: Requests a day that it gets now, and then.
-        quality: Its quality in the long run now, and then.
-        low: The lower bound of its quality then.
+        measure: The measure of its quality.
+        weight: Its weight.
+        requests: Requests a day now, and under the other budget.
+        quality: Its quality in the long run now, and under the other budget.
+        low: The lower bound of its quality under the other budget.
         high: The upper bound.
 
     """
@@ -40,7 +40,7 @@ class SourceChange:
 
     @property
     def change(self) -> float:
-        """How much better the copy gets."""
+        """The gain of quality."""
         return self.quality[1] - self.quality[0]
 
 
@@ -49,10 +49,10 @@ class WhatIf:
     """The present budget and another, compared.
 
     Attributes:
-        pace: Requests a day now, and then.
-        now: What each source gets now.
-        then: What each would get.
-        sources: What changes at each source whose changes are known.
+        pace: Requests a day of the present budget, and of the other.
+        now: The share of each source now.
+        then: The share of each source under the other budget.
+        sources: The change at each source whose change rate is known.
         unknown: Sources of which too little is known, and why.
 
     """
@@ -86,17 +86,17 @@ def compare_budgets(
     pace: float,
     now: float,
 ) -> WhatIf:
-    """Return what ``pace`` requests a day would buy, beside the present budget.
+    """Return the comparison of ``pace`` requests a day with the present budget.
 
-    Sources that a policy has fetched at a pace of its own get that, and no more; what
-    it would be under another budget, the policy is asked.
+    Sources that a policy fetches at its own pace get that, and no more; the policy
+    decides this pace under the other budget too.
     """
     known = _known(config, store, chosen, now)
-    curves = [one.worth for one in known if one.worth is not None]
+    curves = [k.worth for k in known if k.worth is not None]
     present = share(curves, config.budget.pace, appraisal.limits(config, known))
-    paced = [one.source for one in known if one.pace is not None]
+    paced = [k.source for k in known if k.pace is not None]
     then = {k.source.name: k for k in _known(_with(config, pace), store, paced, now)}
-    after = [then.get(one.source.name, one) for one in known]
+    after = [then.get(k.source.name, k) for k in known]
     other = share(curves, pace, appraisal.limits(config, after))
     changes = [_change(curve, i, present, other) for i, curve in enumerate(curves)]
     return WhatIf(
@@ -123,7 +123,7 @@ def _with(config: Config, pace: float) -> Config:
 
 
 def _unknown(known: Sequence[Known]) -> list[tuple[str, str]]:
-    return [(one.source.name, one.why) for one in known if one.worth is None]
+    return [(k.source.name, k.why) for k in known if k.worth is None]
 
 
 def _change(curve: Worth, i: int, now: Shares, then: Shares) -> SourceChange:

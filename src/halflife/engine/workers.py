@@ -1,4 +1,4 @@
-"""Those who do the work: one for each group of sources, all through one gate."""
+"""The workers of the service: one for each group of sources, all through one gate."""
 
 import asyncio
 from collections.abc import (
@@ -23,12 +23,12 @@ from halflife.stores import Store
 
 
 class WorkGrant(NamedTuple):
-    """What a piece of work gets.
+    """The grant of a piece of work.
 
     Attributes:
         requests: Requests that it may send.
-        paid: How many of them come out of what has come in.
-        value: What each is expected to buy; None if nobody has weighed that.
+        paid: How many of them are paid from the income.
+        value: The expected gain of each; None if that was not computed.
 
     """
 
@@ -41,33 +41,33 @@ class FleetTerms(Protocol):
     """How work is handed out to the workers of a fleet."""
 
     def join(self, gate: Gate) -> Callable[..., Any]:
-        """Let a gate ask hosts on lease; return what hands pages out."""
+        """Let a gate lease its hosts; return what hands pages out."""
         ...
 
     def under_way(self, known: Collection[str]) -> Mapping[str, float]:
-        """Return the sources that were handed out, and what was paid for each.
+        """Return the sources that were handed out, and the payment for each.
 
-        What is not known any more is taken back, unless a worker is at it.
+        A source that is not ``known`` is taken back, unless a worker is reading it.
         """
         ...
 
     def read(
         self, source: SourceConfig, grant: WorkGrant
     ) -> Coroutine[Any, Any, Report]:
-        """Return the work of some worker that reads a source whole."""
+        """Return the work of a worker that reads a source whole."""
         ...
 
     def ease(self) -> None:
-        """Take back what no worker has begun."""
+        """Take back the sources that no worker has begun."""
         ...
 
 
 class CrewTerms(NamedTuple):
-    """How a crew works.
+    """The terms of a crew.
 
     Attributes:
-        audits: Whether a share of requests checks what is believed.
-        transport: What carries requests; None: the network.
+        audits: Whether a share of requests checks the forecasts.
+        transport: Sends requests; None: the network.
         fleet: Hands work out to other processes; None: all is done here.
 
     """
@@ -78,13 +78,13 @@ class CrewTerms(NamedTuple):
 
 
 class Crew:
-    """Works at sources, each group by itself.
+    """The workers of all groups of sources.
 
     Args:
         desk: What all workers share.
-        groups: The sources that are worked at.
-        workers: Who works at which group; what others read has nobody here.
-        fleet: Hands out what has nobody here.
+        groups: The groups of sources.
+        workers: The worker of each group that this process reads.
+        fleet: Hands out the groups that other processes read.
 
     """
 
@@ -116,18 +116,18 @@ class Crew:
             self._fleet.ease()
 
     def under_way(self) -> list[tuple[tuple[SourceConfig, ...], float]]:
-        """Return the groups that others are at already, and what each was paid."""
+        """Return the groups that other processes are reading, and their payments."""
         if self._fleet is None:
             return []
         names = map(scheduler.names, self.groups)
-        others = {one[0] for one in names if one not in self.workers}
+        others = {group[0] for group in names if group not in self.workers}
         out = self._fleet.under_way(others)
         return [(g, out[g[0].name]) for g in self.groups if g[0].name in out]
 
     def begin(
         self, group: Sequence[SourceConfig], grant: WorkGrant
     ) -> Coroutine[Any, Any, Report]:
-        """Return the work that a group was granted, whoever does it."""
+        """Return the work of a group's grant, here or in the fleet."""
         if self._fleet is None or scheduler.names(group) in self.workers:
             return self.work(group, grant.requests)
         return self._fleet.read(group[0], grant)
@@ -140,16 +140,17 @@ class Crew:
 
 
 @asynccontextmanager
-async def gathered(
+async def open_crew(
     config: Config,
     store: Store,
     chosen: Sequence[SourceConfig],
     clock: Clock,
     terms: CrewTerms,
 ) -> AsyncIterator[tuple[Crew, list["asyncio.Task[None]"]]]:
-    """Hold the leases on all pages, and all it takes to work, during the block.
+    """Open the crew and hold the leases on all pages during the block.
 
-    The tasks that come with the crew keep the leases; one that ends has lost its own.
+    The tasks that come with the crew renew the leases; a task that ends has lost its
+    lease.
     """
     bootstrap.names(chosen or config.source)  # all of them may be paused
     async with AsyncExitStack() as stack:
@@ -175,7 +176,7 @@ async def gathered(
 def is_handed_out(group: Sequence[SourceConfig]) -> bool:
     """Say whether workers of a fleet read a group whole.
 
-    What holds its lease between two pieces of work is kept by whoever plans.
+    A kind that holds its lease between two pieces of work stays with the planner.
     """
     return len(group) == 1 and not kind_of(group[0]).terms.holds_lease
 

@@ -1,4 +1,4 @@
-"""Clocks of places, as tables of offsets."""
+"""Time zones as tables of offsets."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -10,12 +10,12 @@ from halflife.config.targets import hours_of
 from halflife.market.windows import ALWAYS, Window, Zone
 
 AROUND = 400.0  # days before and after now that a table covers
-_STEP = 7.0  # days; no clock is set twice within
+_STEP = 7.0  # days; no zone changes its offset twice within
 _SECOND = 1.0 / 86400.0
 
 
 def zone(name: str, now: float) -> Zone:
-    """Return the offsets of a place's clock around now, to the second."""
+    """Return the offsets of a time zone around now, to the second."""
     place = ZoneInfo(name)
     since, offset = [-np.inf], [_offset(place, now - AROUND)]
     for day in np.arange(now - AROUND, now + AROUND, _STEP).tolist():
@@ -44,7 +44,7 @@ def _change(place: ZoneInfo, before: float, after: float) -> float:
 
 
 def window_of(source: SourceConfig, now: float) -> Window:
-    """Return the hours in which a source may be asked."""
+    """Return the hours in which a source may be fetched."""
     if not source.window:
         return ALWAYS
     begin, end, name = hours_of(source.window)

@@ -150,7 +150,7 @@ class Replay:
                 Allowance(requests),
                 rng,
                 clock=partial(float, now),
-                told=lambda looks: copy.refresh(self._rows(looks)),
+                on_looks=lambda looks: copy.refresh(self._rows(looks)),
             )
             spent.count(turn, requests, scored=copy.scoring)
         copy.pass_time(self.end)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from halflife.config import Config
 from halflife.core.errors import UsageError
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Service, ServiceRhythm
+from halflife.engine.service import Service, ServiceEnvironment, ServiceRhythm
 from halflife.engine.signals import Stop
 from halflife.kinds.protocol import Report
 from halflife.net.access import GateSettings
@@ -98,15 +98,15 @@ def _play(
         clock.loop = loop
         inner = carrier or Wire(GateSettings(contact="replay"), clock, None)
         transport = VirtualTimeTransport(inner, loop, clock, sent)
-        outside = Outside(
+        environment = ServiceEnvironment(
             clock,
-            told=play.on_report,
+            on_report=play.on_report,
             audits=play.audits,
             rhythm=play.rhythm,
             transport=transport,
         )
         stop = Stop()
-        service = Service(Settings(config), store, stop, outside)
+        service = Service(Settings(config), store, stop, environment)
         ended = asyncio.create_task(_end(loop, stop, play.days))
         watched = asyncio.create_task(_watch(loop, play, store, clock))
         try:

@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from halflife.alerts.machine import Alarm, AlarmTurn
-from halflife.alerts.messages import Letter, gathered
+from halflife.alerts.messages import Letter, merge_events
 from halflife.stores.database import Database
 
 if TYPE_CHECKING:
@@ -238,5 +238,5 @@ def _post(db: Database, letter: Letter) -> None:
     if row is None:
         db.execute(_POST, (*about, letter.made, letter.body, letter.due))
     else:
-        body = gathered(row[1], letter.events)
+        body = merge_events(row[1], letter.events)
         db.execute("UPDATE message SET body = ? WHERE id = ?", (body, row[0]))

@@ -136,7 +136,7 @@ def sync(config: Config, name: str) -> JobOutcome:
 
     A person waits for it, so it may spend all that the budget's window has left.
     """
-    chosen, errand = once.fetched(config, [name]), Errand(draws=True)
+    chosen, errand = once.sources_to_sync(config, [name]), Errand(draws=True)
     with bootstrap.writing(config) as store:
         reports = asyncio.run(once.sync(config, store, chosen, errand, Stop()))
     lines = [line for report in reports for line in _lines(report)]

@@ -19,7 +19,7 @@ def take(config: Config, store: Store, now: float) -> Survey:
     The answers that wait for a decision, the requests spent, and the approximate number
     of items; to count those of each source would be slow.
     """
-    waiting = tuple(held_answers.waiting(store))
+    waiting = tuple(held_answers.pending_answers(store))
     held = {answer.source: answer.why for answer in waiting}
     sources = stored_sources.everything(config, store)
     return Survey(

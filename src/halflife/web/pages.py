@@ -14,7 +14,7 @@ from halflife.core.errors import UsageError
 from halflife.core.forecast import Forecast
 from halflife.engine import bootstrap, held_answers
 from halflife.engine.deliveries import SinkReport
-from halflife.engine.held_answers import Waiting
+from halflife.engine.held_answers import PendingAnswer
 from halflife.kinds.page_view import Planned
 from halflife.kinds.protocol import Reading, Step
 from halflife.kinds.registry import kind_of
@@ -82,7 +82,7 @@ def _failure(row: SourceRow, now: float) -> Answer | None:
     return {
         "reason": failure.reason,
         "heading": failure.heading,
-        "said": words.plain(failure.said),
+        "said": words.plain(failure.trouble),
         "since": words.date(failure.since),
         "for": now - failure.since,
         "tried": words.date(failure.tried),
@@ -412,7 +412,8 @@ def inbox(seen: Survey, _: Params) -> Answer:
     with bootstrap.reading(seen.config) as store:
         held = [
             _held(answer, held_answers.evidence(store, seen.source(name), answer))
-            for answer in held_answers.waiting(store)  # some may be decided by now
+            # Some may be decided by now.
+            for answer in held_answers.pending_answers(store)
             if seen.row(name := answer.source) is not None
         ]
     return {
@@ -423,7 +424,7 @@ def inbox(seen: Survey, _: Params) -> Answer:
     }
 
 
-def _held(answer: Waiting, evidence: Answer) -> Answer:
+def _held(answer: PendingAnswer, evidence: Answer) -> Answer:
     """Return an answer that waits for a decision, with its differences."""
     named = {k: v for k, v in evidence.items() if k.endswith("examples")}
     return {

@@ -172,7 +172,7 @@ def _health(row: SourceRow, now: float, held: str) -> tuple[str, str]:
 
 def _failed(row: SourceRow, failure: Failure) -> str:
     """Return why a source fails."""
-    why = failure.said or failure.heading
+    why = failure.trouble or failure.heading
     if not row.failing:
         return why
     if row.items == 1:

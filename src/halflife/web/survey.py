@@ -10,7 +10,7 @@ from halflife.core.forecast import Forecast
 from halflife.engine import appraisal, deliveries, held_answers, stored_sources
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.deliveries import SinkReport
-from halflife.engine.held_answers import Waiting
+from halflife.engine.held_answers import PendingAnswer
 from halflife.engine.quality_forecast import stated
 from halflife.engine.wallet import Spend, Wallet
 from halflife.kinds.containment import ContainedKind
@@ -55,7 +55,7 @@ class Survey:
     rows: tuple[SourceRow, ...]
     casts: dict[str, Forecast]
     sources: tuple[SourceConfig, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[PendingAnswer, ...] = ()
     spend: Spend = Spend(0, 0, 0.0, 0, 0, 0.0)  # noqa: RUF009  (a value)
     days: tuple[int, ...] = ()
     panoramas: Mapping[ContainedKind, Panorama] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Survey:
 
 def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
     """Survey all sources; ``memo`` caches what only fetches change."""
-    waiting = tuple(held_answers.waiting(store))
+    waiting = tuple(held_answers.pending_answers(store))
     held = {answer.source: answer.why for answer in waiting}
     appraiser = Appraiser(config, store, now, memo)
     panoramas = _panoramas(appraiser, config.source)

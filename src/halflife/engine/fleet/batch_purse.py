@@ -1,4 +1,4 @@
-"""What a worker pays from while it fetches the pages of one host."""
+"""The purse of a worker while it fetches the pages of one host."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ DRAWN = 4  # requests drawn at once beyond one for each page: redirects, robots.
 
 
 class BatchPurse:
-    """Requests that were charged when pages were leased, and more where needed.
+    """Pays from the requests charged with the lease, and draws more where needed.
 
     Args:
         paid: Requests that are charged already.

@@ -1,4 +1,4 @@
-"""Hosts that a worker holds on lease, as the gate asks for them."""
+"""Leases of hosts that a worker holds, as the gate requests them."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,27 +12,28 @@ from halflife.stores.postgres.work_queue import HostLease, WorkQueue
 POLL = 0.5  # seconds between two tries to get a host that another worker holds
 PATIENCE = 60.0  # seconds after which the page that needs it is given up for now
 IDLE = 5.0  # seconds after which a host that no page needs is given back
-# Of a lease: the part in which requests are sent. What was sent must have arrived
-# before another worker may ask the host.
+# The share of a lease in which requests are sent. They must have arrived before
+# another worker may request from the host.
 USABLE = 2.0 / 3.0
 
 
 @dataclass(slots=True)
 class _Claim:
     lease: HostLease
-    until: float  # by the clock that nobody can set: when nothing more is sent
+    until: float  # by the monotonic clock: when nothing more is sent
     used: float
-    news: float | None  # what the gate has not been told yet; see ``HostLease.ago``
+    news: float | None  # ``HostLease.ago``, until the gate has received it
     pages: bool  # whether pages were leased with it
     busy: int = 0  # requests that are being sent
 
 
 class LeasedHosts:
-    """The hosts that this worker may ask, and until when.
+    """The hosts that this worker may send requests to, and until when.
 
     Args:
-        queue: Who hands them out.
-        rest: Says when a host was asked, and when it may be asked again, in seconds.
+        queue: Leases the hosts.
+        rest: Returns the seconds since the last request to a host, and those until
+            the next one may be sent.
 
     """
 
@@ -42,26 +43,26 @@ class LeasedHosts:
         self._queue, self.rest = queue, rest
         self._held: dict[str, _Claim] = {}
 
-    def add(self, lease: HostLease, asked: float) -> None:
-        """Take in a lease that was asked for at a moment."""
+    def add(self, lease: HostLease, requested: float) -> None:
+        """Add a lease that was requested at a moment."""
         pages = bool(lease.pages)
-        claim = _Claim(lease, self._end(asked), monotonic(), lease.ago, pages)
+        claim = _Claim(lease, self._end(requested), monotonic(), lease.ago, pages)
         self._held[lease.host] = claim
 
-    def _end(self, asked: float) -> float:
-        return asked + USABLE * self._queue.lease
+    def _end(self, requested: float) -> float:
+        return requested + USABLE * self._queue.lease
 
     async def claim(self, host: str) -> float | None:
         """Hold a host; see ``net.claims``."""
         given_up = monotonic() + PATIENCE
         while not self._is_held(host):
-            asked = monotonic()
+            requested = monotonic()
             try:
                 lease = self._queue.lease_host(host)
             except StoreError as error:
                 raise Blameless(f"{host}: {error}") from None
             if lease is not None:
-                self.add(lease, asked)
+                self.add(lease, requested)
             elif monotonic() > given_up:
                 raise Blameless(f"{host}: another worker holds it")
             else:
@@ -96,25 +97,25 @@ class LeasedHosts:
         return len(self._held)
 
     def renew(self, requests: int) -> None:
-        """Renew all leases; give back what nobody needs, forget what was lost."""
+        """Renew all leases; give back those no longer needed, drop those lost."""
         for claim in list(self._held.values()):
             if not claim.pages and monotonic() - claim.used > IDLE:
                 self.release(claim.lease)
-        asked = monotonic()
-        held = [(host, one.lease.token) for host, one in self._held.items()]
+        requested = monotonic()
+        held = [(host, claim.lease.token) for host, claim in self._held.items()]
         kept = self._queue.beat(held, requests)
         for host, claim in list(self._held.items()):
             if host not in kept:
                 del self._held[host]
             else:
-                claim.until = self._end(asked)
+                claim.until = self._end(requested)
                 if kept[host] and not claim.pages:
                     self.release(claim.lease)
 
     def release(self, lease: HostLease, least: float = 0.0) -> None:
-        """Give a host back, with when it may be asked again, in ``least`` seconds.
+        """Give a host back; its next request may be sent in ``least`` seconds at least.
 
-        One that is being asked for a page of another host is given back later.
+        A host that is in use for a page of another host is given back later.
         """
         if self.is_lost(lease):
             return

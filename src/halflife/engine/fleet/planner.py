@@ -1,11 +1,12 @@
-"""The planner of a fleet: the service, run by whichever worker was elected.
+"""The planner of a fleet: the service, run by the worker that was elected.
 
 Every worker stands for election. The lock that decides it belongs to a connection of
-the winner: when that process dies, the database gives the lock to another. The new one
-takes over the leases of the old, so that whatever the old one still writes is refused.
+the winner: when that process dies, the database gives the lock to another. The new
+planner takes over the leases of the old one, so that later writes of the old one are
+refused.
 
-It has a thread of its own: a decision about very many pages must not keep this process
-from renewing the leases of its hosts.
+The planner has its own thread: a decision about very many pages must not keep this
+process from renewing the leases of its hosts.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from halflife.engine import bootstrap, heartbeat, logs, state_record
 from halflife.engine.fleet.host_claims import LeasedHosts
 from halflife.engine.fleet.source_handout import SourceHandout
 from halflife.engine.reload import Settings
-from halflife.engine.service import Outside, Service
+from halflife.engine.service import Service, ServiceEnvironment
 from halflife.engine.signals import Stop
 from halflife.engine.wallet import Wallet
 from halflife.kinds.pages.client import PageClient
@@ -39,20 +40,20 @@ if TYPE_CHECKING:
 
 STAND = 1.0  # seconds between two elections
 ENDED = 5.0  # seconds that it may take to end
-DRAINED = 60.0  # seconds that it may take to file what workers bring at the end
-FAILED = 3.0  # seconds until one who failed as the planner stands again
+DRAINED = 60.0  # seconds that it may take to store the last reports of workers
+FAILED = 3.0  # seconds until a process that failed as the planner stands again
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerTerms:
-    """What a planner is given.
+    """The terms of a planner.
 
     Attributes:
         config: The settings.
         names: The sources to work at; all, if there are none.
-        name: What people call this worker.
+        name: The name of this worker.
         lease: Seconds that a lease lasts.
-        told: Hears of every report that something came of.
+        on_report: Receives every report that has a result.
 
     """
 
@@ -60,11 +61,11 @@ class PlannerTerms:
     names: Sequence[str]
     name: str
     lease: float
-    told: Callable[[Report], None]
+    on_report: Callable[[Report], None]
 
 
 class _Handout(SourceHandout):
-    """Hands work of the service out; the hosts that it asks itself it leases."""
+    """Hands out work of the service, and leases hosts for requests of its own."""
 
     def __init__(
         self, queue: WorkQueue, store: PostgresStore, terms: PlannerTerms
@@ -75,13 +76,13 @@ class _Handout(SourceHandout):
         self._is_busy: bool | None = None
 
     def note(self, busy: bool) -> None:  # noqa: FBT001  (the service calls it so)
-        """Write down whether there is work under way, for workers that wait for it."""
+        """Record whether there is work under way, for workers that wait for it."""
         if busy != self._is_busy:
             self._work.note_idle(idle=not busy)
             self._is_busy = busy
 
     def join(self, gate: Gate) -> Callable[[PageClient, Run], RemotePages]:
-        """Let a gate ask hosts on lease; return what hands pages out."""
+        """Let a gate lease its hosts; return the function that hands pages out."""
         if self.hosts is not None:
             self.hosts.release_all()
         self.hosts = gate.claims = LeasedHosts(self._work, gate.rest)
@@ -119,11 +120,11 @@ class FleetPlanner(threading.Thread):
         asyncio.run(self._main())
 
     def is_well(self) -> bool:
-        """Say whether it stands or decides, or has ended because all work is to end."""
+        """Say whether it is running, or has ended because the fleet was drained."""
         return self.is_alive() or self.is_drained
 
     def end(self) -> None:
-        """Ask it to end; what it has under way is finished or given back."""
+        """Request its end; work under way is finished or given back."""
         self._ending.set()
         if self._events is not None and self._asked is not None:
             with suppress(RuntimeError):  # it may have ended just now
@@ -139,22 +140,22 @@ class FleetPlanner(threading.Thread):
 
     async def _main(self) -> None:
         self._events, self._asked = asyncio.get_running_loop(), Stop()
-        said = ""
+        logged = ""
         while not self._ending.is_set():
             trouble = await self._term()
-            if trouble and trouble != said:
+            if trouble and trouble != logged:
                 fields = {"trouble": trouble}
                 logs.event("planner", level=logging.WARNING, fields=fields)
-            said = trouble
+            logged = trouble
             if self._asked.asked.is_set():  # it was drained
                 self.is_drained = True
                 return
             await self._asked.sleep(FAILED if trouble else STAND)
 
     async def _term(self) -> str:
-        """Stand for election and decide until the end; return what went wrong."""
+        """Stand for election and decide until the end; return the error text."""
         try:
-            queue = _opened(self._terms)
+            queue = _open_queue(self._terms)
         except HalflifeError as error:
             return str(error)
         try:
@@ -172,7 +173,7 @@ class FleetPlanner(threading.Thread):
         return ""
 
     async def _rule(self, queue: WorkQueue) -> None:
-        """Decide, until asked to stop or until another was elected."""
+        """Decide, until a stop is requested or another planner is elected."""
         terms, stop = self._terms, self._asked
         assert stop is not None
         store, _ = state_record.open_store(terms.config)
@@ -183,10 +184,12 @@ class FleetPlanner(threading.Thread):
             self.is_elected = True
             logs.event("elected planner", fields={"worker": terms.name})
             handout = _Handout(queue, store, terms)
-            given = Outside(
-                told=terms.told, audits=True, fleet=handout, busy=handout.note
+            environment = ServiceEnvironment(
+                on_report=terms.on_report, audits=True, fleet=handout, busy=handout.note
             )
-            service = Service(Settings(terms.config, terms.names), store, stop, given)
+            service = Service(
+                Settings(terms.config, terms.names), store, stop, environment
+            )
             self.status = service.status
             async with heartbeat.beating(service.status, store, service.clock):
                 await _until_first(service.run(), handout.keep(), handout.watch())
@@ -195,13 +198,13 @@ class FleetPlanner(threading.Thread):
             queue.step_down()
 
 
-def _opened(terms: PlannerTerms) -> WorkQueue:
+def _open_queue(terms: PlannerTerms) -> WorkQueue:
     return WorkQueue.open(str(terms.config.store_place), terms.lease)
 
 
 async def _until_first(*work: Coroutine[Any, Any, None]) -> None:
-    """Work until the first is done; an error of any ends them all."""
-    tasks = [asyncio.create_task(one) for one in work]
+    """Run coroutines until the first is done; an error of any ends them all."""
+    tasks = [asyncio.create_task(coroutine) for coroutine in work]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:

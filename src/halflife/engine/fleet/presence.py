@@ -1,4 +1,4 @@
-"""Whether workers share a store: then nobody else fetches beside them."""
+"""Refuse to fetch beside workers that share the store."""
 
 from halflife.core.errors import AlreadyRunning
 from halflife.engine import control
@@ -6,15 +6,15 @@ from halflife.stores import Store
 
 
 def refuse_beside_workers(store: Store, *, even_paused: bool = False) -> None:
-    """Raise ``AlreadyRunning`` while workers are at work on a store.
+    """Raise ``AlreadyRunning`` while workers use a store.
 
-    They share hosts by leases of which another process knows nothing. Those that are
-    paused send nothing, so that a sync by hand does no harm.
+    They share hosts by leases, which another process does not respect. Paused workers
+    send nothing, so a sync by hand does no harm.
     """
     fleet = store.fleet()
     if not fleet.is_planned or (control.read(store).is_paused and not even_paused):
         return
-    alive = (one.name.partition(" (")[0] for one in fleet.workers if one.is_alive)
+    alive = (w.name.partition(" (")[0] for w in fleet.workers if w.is_alive)
     names = ", ".join(sorted(set(alive)))
     remedy = "`halflife drain` ends them"
     if not even_paused:

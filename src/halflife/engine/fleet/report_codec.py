@@ -7,35 +7,35 @@ from typing import Any
 from halflife.core.errors import StoreError
 from halflife.kinds.protocol import Report
 
-_PLAIN = tuple(one.name for one in fields(Report) if one.name != "result")
+_PLAIN = tuple(field.name for field in fields(Report) if field.name != "result")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedResult:
-    """What another process saw, as far as people and programs are told of it.
+    """The result of another process, as it is printed.
 
     Attributes:
-        told: What programs are told.
-        line: The same in a line.
-        brief: The line without what went wrong.
+        values: The result as a JSON object.
+        line: The result in a line.
+        brief: The line without errors.
 
     """
 
-    told: dict[str, object]
+    values: dict[str, object]
     line: str
     brief: str
 
     def row(self) -> dict[str, object]:
-        """Return it for programs."""
-        return self.told
+        """Return the result as a JSON object."""
+        return self.values
 
     def words(self, *, trouble: bool = True) -> str:
-        """Return it in a line; without ``trouble`` not what went wrong."""
+        """Return the result in a line, with or without errors (``trouble``)."""
         return self.line if trouble else self.brief
 
 
 def pack(report: Report) -> str:
-    """Return a report as text; of its result, what people and programs are told."""
+    """Return a report as text; of its result, only the printed forms."""
     row: dict[str, Any] = {name: getattr(report, name) for name in _PLAIN}
     row |= {name: dict(row[name]) for name in ("mishandled", "failures", "troubles")}
     result = report.result
@@ -48,8 +48,8 @@ def unpack(text: str) -> Report:
     """Return the report that ``pack`` wrote; ``StoreError`` if it did not."""
     try:
         row = json.loads(text)
-        told = row.pop("result", None)
-        result = None if told is None else ReportedResult(*told)
+        printed = row.pop("result", None)
+        result = None if printed is None else ReportedResult(*printed)
         return Report(**{**row, "group": tuple(row["group"]), "result": result})
     except (LookupError, TypeError, ValueError) as error:
         raise StoreError(f"what a worker reports cannot be read: {error}") from None

@@ -1,4 +1,4 @@
-"""What the planner hands out whole: sources that any worker may read."""
+"""Sources that the planner hands out whole, for any worker to read."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -19,15 +19,15 @@ from halflife.stores.postgres.work_sources import (
     SourceTask,
 )
 
-POLL = 0.1  # seconds between two looks whether a source was read
+POLL = 0.1  # seconds between two checks whether a source was read
 LOST = f"{DEATHS} workers were lost while they read it; see their logs"
 
 
 class SourceHandout:
-    """Hands sources out, and brings back what workers report of them.
+    """Hands sources out, and returns the reports of workers.
 
     Args:
-        queue: Where they are handed out.
+        queue: The queue of sources.
 
     """
 
@@ -36,19 +36,20 @@ class SourceHandout:
         self._waiting: dict[str, asyncio.Future[Report]] = {}
 
     def under_way(self, known: Collection[str]) -> Mapping[str, float]:
-        """Return the sources that were handed out, and what was paid for each.
+        """Return the sources that were handed out, and the payment for each.
 
-        What is not known any more is taken back, unless a worker is at it.
+        A source that is not ``known`` is taken back, unless a worker is reading it.
         """
         found = self._queue.under_way()
         self._queue.withdraw([name for name in found if name not in known])
         return {name: paid for name, paid in found.items() if name in known}
 
     async def read(self, source: SourceConfig, grant: WorkGrant) -> Report:
-        """Let a worker read a source; return what it reports.
+        """Let a worker read a source; return its report.
 
-        With a grant of no requests, what was handed out before is waited for. What
-        cannot be handed out because another plans is not read, and that is all.
+        With a grant of no requests, wait for a source that was handed out before. If
+        the source cannot be handed out, because another process plans, return an empty
+        report.
         """
         name = source.name
         if grant.requests:
@@ -60,60 +61,60 @@ class SourceHandout:
                 )
             except HalflifeError:
                 return Report((name,))
-        found: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
-        self._waiting[name] = found
+        report: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+        self._waiting[name] = report
         try:
-            return await found
+            return await report
         finally:
             del self._waiting[name]
 
     def ease(self) -> None:
-        """Take back what no worker is at."""
-        with suppress(HalflifeError):  # whoever plans next does
+        """Take back the sources that no worker is reading."""
+        with suppress(HalflifeError):  # the next planner does it
             withdrawn = self._queue.withdraw(list(self._waiting))
             for name, wasted in withdrawn.items():
-                self._tell(name, Report((name,), wasted))
+                self._finish(name, Report((name,), wasted))
 
     async def watch(self) -> None:
-        """Take in what workers report, as long as this process plans.
+        """Receive the reports of workers, as long as this process plans.
 
-        A connection that is lost is noticed by whoever watches over the election.
+        The election notices a lost connection.
         """
         while True:
             with suppress(StoreError):
-                self._take_in()
+                self._receive()
             await asyncio.sleep(POLL if self._waiting else 10.0 * POLL)
 
-    def _take_in(self) -> None:
+    def _receive(self) -> None:
         ended = self._queue.ended()
         if not ended:
             return
-        # Also what nobody waits for: it is in no settings any more.
-        self._queue.take_out([one.source for one in ended])
-        for one in ended:
-            self._tell(one.source, _report(one))
+        # Also sources without a waiting caller: no settings name them any more.
+        self._queue.take_out([source.source for source in ended])
+        for source in ended:
+            self._finish(source.source, _report(source))
 
-    def _tell(self, name: str, report: Report) -> None:
-        found = self._waiting.get(name)
-        if found is not None and not found.done():
-            found.set_result(report)
+    def _finish(self, name: str, report: Report) -> None:
+        waiting = self._waiting.get(name)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(report)
 
 
 def _report(ended: EndedSource) -> Report:
-    """Return what a worker reports; what lost workers have sent counts as well."""
+    """Return the report of a worker, with the requests of lost workers added."""
     names = (ended.source,)
     if ended.report is None:
-        found = replace(broken_work.said(names, LOST), heard=True)
+        found = replace(broken_work.failed_report(names, LOST), heard=True)
     else:
         try:
             found = report_codec.unpack(ended.report)
         except StoreError as error:
-            found = broken_work.said(names, str(error))
+            found = broken_work.failed_report(names, str(error))
     return replace(found, requests=found.requests + ended.wasted)
 
 
 def _host(source: SourceConfig) -> str:
-    """Return the host that a source is read from; empty if nobody can say."""
+    """Return the host that a source is read from; empty if it is not known."""
     try:
         return parse_url(source.addresses[0]).raw_host or ""
     except (UsageError, IndexError):

@@ -1,7 +1,7 @@
-"""Reads whole sources in a thread of its own.
+"""A thread that reads whole sources.
 
 A long listing takes seconds to compute. Meanwhile the worker must renew its leases, so
-that is left to another thread, which has a store, a way out and leases of its own.
+listings are read in another thread, which has its own store, gate and leases.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from halflife.stores.postgres.work_queue import WorkQueue
 from halflife.stores.postgres.work_sources import LeasedSource
 
 BEATS = 6.0  # renewals in the time of a lease
-ENDED = 5.0  # seconds that it may take to end
+ENDED = 5.0  # seconds that the thread may take to end
 
 
 class SourceThread:
@@ -31,25 +31,25 @@ class SourceThread:
 
     Args:
         config: The settings.
-        name: What people call the worker.
+        name: The name of the worker.
         lease: Seconds that a lease on a host lasts.
 
     """
 
     def __init__(self, config: Config, name: str, lease: float) -> None:
         self._config, self._name, self._lease = config, name, lease
-        self.sources = {one.name: one for one in config.source if is_handed_out([one])}
+        self.sources = {s.name: s for s in config.source if is_handed_out([s])}
         self._workers: dict[str, Worker] = {}
         self._requests = 0
-        self._begun: Future[None] = Future()
+        self._started: Future[None] = Future()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._main()), name="sources", daemon=True
         )
         self._thread.start()
 
     async def read(self, leased: LeasedSource) -> Report:
-        """Read a source on lease, as far as it was granted requests; in any loop."""
-        await asyncio.shield(asyncio.wrap_future(self._begun))
+        """Read a leased source with its granted requests; called from any loop."""
+        await asyncio.shield(asyncio.wrap_future(self._started))
         work = self._read(self.sources[leased.source], leased)
         return await asyncio.wrap_future(
             asyncio.run_coroutine_threadsafe(work, self._events)
@@ -57,22 +57,22 @@ class SourceThread:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it could not begin."""
-        return self._begun.done() and self._begun.exception() is not None
+        """Whether the thread failed to start."""
+        return self._started.done() and self._started.exception() is not None
 
     def ease(self) -> None:
-        """Begin nothing more; who was eased is not asked again, another is."""
+        """Begin nothing more; eased workers are replaced by new ones."""
         self._call(self._ease)
 
     async def close(self) -> None:
-        """End it: what is being read is broken off, and hosts are given back."""
-        with suppress(Exception):  # whoever waited for it was told
-            await asyncio.shield(asyncio.wrap_future(self._begun))
+        """End the thread: cancel reads under way, and give hosts back."""
+        with suppress(Exception):  # ``read`` has raised it already
+            await asyncio.shield(asyncio.wrap_future(self._started))
         self._call(self._end)
         await asyncio.to_thread(self._thread.join, ENDED)
 
     def _call(self, work: Callable[[], None]) -> None:
-        if self._begun.done() and not self.is_broken:
+        if self._started.done() and not self.is_broken:
             with suppress(RuntimeError):  # it may have ended just now
                 self._events.call_soon_threadsafe(work)
 
@@ -83,12 +83,12 @@ class SourceThread:
         try:
             async with AsyncExitStack() as stack:
                 await self._open(stack)
-                self._begun.set_result(None)
+                self._started.set_result(None)
                 await self._keep()
         except Exception as error:
-            if self._begun.done():
+            if self._started.done():
                 raise
-            self._begun.set_exception(error)
+            self._started.set_exception(error)
 
     async def _open(self, stack: AsyncExitStack) -> None:
         config = self._config
@@ -113,9 +113,9 @@ class SourceThread:
             self._queue.leave()
 
     async def _keep(self) -> None:
-        """Renew the leases on hosts until the end; then break off what is read."""
+        """Renew the leases on hosts until the end; then cancel reads under way."""
         while not self._ended.is_set():
-            with suppress(StoreError):  # it is tried again; what is lost is not asked
+            with suppress(StoreError):  # tried again; hosts that are lost are not asked
                 self._hosts.renew(self._requests)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), self._lease / BEATS)

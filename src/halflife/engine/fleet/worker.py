@@ -1,6 +1,6 @@
-"""A worker: leases hosts, fetches pages of them, and hands in what it saw.
+"""A worker: leases hosts, fetches their pages, and hands in the observations.
 
-Sources that are read whole it reads beside that, in another thread (``source_reads``).
+It reads whole sources beside that, in another thread (``source_reads``).
 """
 
 import asyncio
@@ -40,30 +40,30 @@ Result = TypeVar("Result")
 LEASE = 30.0  # seconds that a lease lasts unless it is renewed
 BEATS = 6.0  # beats in the time of a lease
 TURN = 10.0  # seconds that the pages of one host may take before others get a say
-MOST_PAGES = 50  # of a host that are leased at once
+MOST_PAGES = 50  # pages of a host that are leased at once
 SOONEST, LATEST = 0.05, 0.25  # seconds between two tries to lease something
 OFFLINE = 30.0  # seconds without a lease after our own network has failed
-GRACE = 20.0  # seconds that requests in flight may take when asked to stop
-DRAINED = 60.0  # seconds that all it has leased may take when drained
-ENDED = GRACE + 5.0  # seconds after which it has ended, whatever it is at
-TOGETHER = 0.2  # seconds for which what was seen waits to be handed in together
+GRACE = 20.0  # seconds that requests in flight may take after a request to stop
+DRAINED = 60.0  # seconds that leased work may take when drained
+ENDED = GRACE + 5.0  # seconds after which it has ended in any case
+TOGETHER = 0.2  # seconds for which observations wait to be handed in together
 UNKNOWN = 5.0  # seconds that a host is left to workers that know its sources
 AGAIN = 0.5  # seconds between two tries to hand something in
-# What is known of sources to the worker that decides, and to no other.
+# The parts of the status that only the planner knows.
 PLANNED = ("sources", "alarms", "failing", "failures", "left", "due", "store_bytes")
 
 
 @dataclass(slots=True)
 class WorkerTerms:
-    """How a worker works.
+    """The terms of a worker.
 
     Attributes:
-        name: What people call it.
+        name: Its name.
         lease: Seconds that a lease lasts.
         once: Whether it ends when there is nothing to do.
         is_well: Says whether the planner of this process is alive.
-        decides: Returns how the service is, while this process is the planner.
-        seconds: After how long it ends; None: when asked to.
+        decides: Returns the status of the service while this process is the planner.
+        seconds: After how long it ends; None: on request.
         check_clock: Seconds between two comparisons with the database's clock.
 
     """
@@ -85,7 +85,7 @@ class _Batch:
     purse: BatchPurse
     slots: int  # requests at once
     left: dict[str, LeasedPage] = field(default_factory=dict)
-    seen: list[Observation] = field(default_factory=list)  # and not handed in
+    seen: list[Observation] = field(default_factory=list)  # not yet handed in
     counted: int = 0  # requests that were handed in
     lost: bool = False  # whether our network failed
     is_whole: bool = True  # whether all of its sources are in our settings
@@ -93,14 +93,14 @@ class _Batch:
 
 
 class FleetWorker:
-    """Fetches what is handed out, until asked to stop.
+    """Fetches the pages that are handed out, until a stop is requested.
 
     Args:
         settings: The settings, which may change.
-        store: What is known.
+        store: The store.
         queue: Hands out hosts and pages.
-        stop: Whether we were asked to stop.
-        terms: How it works.
+        stop: Whether a stop is requested.
+        terms: Its terms.
 
     """
 
@@ -122,12 +122,13 @@ class FleetWorker:
         self._quiet_until = 0.0  # after our network has failed
         self._unknown: set[str] = set()  # sources that are not in our settings
         self.requests = self.pages = 0
-        self._is_done = self._is_new = False  # all there was; settings to be taken up
+        self._is_done = False  # whether all work is done
+        self._is_new = False  # whether there are new settings
         self._down = False  # whether the database did not answer
         self.error: HalflifeError | None = None
 
     async def run(self) -> None:
-        """Work until asked to stop, drained, or done; give all hosts back then."""
+        """Work until stopped, drained, or done; then give all hosts back."""
         terms = self._terms
         self._queue.join(terms.name, Owner.of(self._store))
         logs.event("working", fields={"worker": terms.name})
@@ -140,17 +141,17 @@ class FleetWorker:
                 try:
                     await self._leases(beat)
                 finally:
-                    await self._finish()  # what takes long is held meanwhile
+                    await self._finish()  # leases are renewed meanwhile
                     beat.cancel()
                     await asyncio.gather(beat, return_exceptions=True)
-        self._tried(self._queue.leave)
+        self._try(self._queue.leave)
         fields = {"worker": terms.name, "pages": self.pages, "requests": self.requests}
         logs.event("stopped", fields=fields)
         if self.error is not None:
             raise self.error
 
     async def _open(self, stack: AsyncExitStack) -> None:
-        """Make the way out, as the settings say now."""
+        """Open the gate and the clients by the present settings."""
         config = self._config = self._settings.config
         self._window = BudgetWindow(config.budget.requests, config.budget.days)
         gate = network.gate(config, self._store, bootstrap.clock)
@@ -182,7 +183,7 @@ class FleetWorker:
             await self._rest(0.0 if self._is_done else pause)
 
     def _collect(self) -> None:
-        """Look after batches that are done; one that broke ends the worker."""
+        """Collect batches that are done; one that failed ends the worker."""
         for host, (_, task) in list(self._under.items()):
             if task.done():
                 del self._under[host]
@@ -211,25 +212,25 @@ class FleetWorker:
         """Say whether a worker that works once has done all there is to do."""
         if not self._terms.once:
             return False
-        return bool(self._tried(self._queue.is_all_done))
+        return bool(self._try(self._queue.is_all_done))
 
     def _may_lease(self) -> bool:
         quiet = monotonic() < self._quiet_until
         return not quiet and not self._control.is_paused
 
     async def _rest(self, seconds: float) -> None:
-        """Wait so long, until asked to stop, or until a batch is done."""
+        """Wait for so many seconds, a request to stop, or the end of a batch."""
         tasks = self._tasks
-        asked = asyncio.create_task(self._stop.asked.wait())
+        stopped = asyncio.create_task(self._stop.asked.wait())
         await asyncio.wait(
-            {asked, *tasks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            {stopped, *tasks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
         )
-        asked.cancel()
+        stopped.cancel()
 
     def _take(self) -> int:
-        """Lease pages or a source and begin to fetch them; return how many."""
+        """Lease pages or a source and begin to fetch; return how many were leased."""
         got = self._take_pages() if self._free else 0
-        return got + (self._tried(self._reads.take) or 0)
+        return got + (self._try(self._reads.take) or 0)
 
     @property
     def _free(self) -> int:
@@ -238,43 +239,43 @@ class FleetWorker:
     def _take_pages(self) -> int:
         delay = max(self._config.fetch.delay, 1e-9)
         most = int(min(max(TURN / delay, 1.0), MOST_PAGES))
-        asked = monotonic()
-        found = self._tried(
+        requested = monotonic()
+        leases = self._try(
             lambda: self._queue.lease_pages(self._free, most, self._window)
         )
-        many = len(self._under) + len(found or ())
-        for lease in found or ():
-            self._hosts.add(lease, asked)
-            self._begin(lease, max(self._config.fetch.concurrency // many, 1))
-        return sum(len(lease.pages) for lease in found or ())
+        hosts = len(self._under) + len(leases or ())
+        for lease in leases or ():
+            self._hosts.add(lease, requested)
+            self._begin(lease, max(self._config.fetch.concurrency // hosts, 1))
+        return sum(len(lease.pages) for lease in leases or ())
 
     def _begin(self, lease: HostLease, slots: int) -> None:
         run = lease.pages[0].run
 
         def draw(requests: int) -> int:
-            got = self._tried(lambda: self._queue.draw(run, requests, self._window))
+            got = self._try(lambda: self._queue.draw(run, requests, self._window))
             return 0 if got is None else got[0]
 
         purse = BatchPurse(len(lease.pages), draw)
         unknown = self._leased.unknown(page.source for page in lease.pages)
-        self._say_unknown(unknown)
+        self._log_unknown(unknown)
         pages = {p.key: p for p in lease.pages if p.source not in unknown}
         batch = _Batch(lease, purse, slots, pages, is_whole=not unknown)
         task = asyncio.create_task(self._work(batch))
         self._under[lease.host] = batch, task
 
-    def _say_unknown(self, names: "set[str]") -> None:
-        """Say once that the planner goes by settings that this worker does not have."""
+    def _log_unknown(self, names: "set[str]") -> None:
+        """Log once that the planner uses settings that this worker does not have."""
         for name in sorted(names - self._unknown):
             trouble = "not in the settings of this worker, so it leaves it to others"
             fields = {"source": name, "trouble": trouble}
             logs.event("unknown source", level=logging.WARNING, fields=fields)
         self._unknown |= names
 
-    def _tried(self, work: Callable[[], Result]) -> Result | None:
-        """Return what the database answers; None if it does not, which is said once."""
+    def _try(self, work: Callable[[], Result]) -> Result | None:
+        """Return the answer of the database; None if it fails, which is logged once."""
         try:
-            found = work()
+            result = work()
         except StoreError as error:
             if not self._down:
                 fields = {"trouble": str(error)}
@@ -284,12 +285,12 @@ class FleetWorker:
         if self._down:
             logs.event("database is back", fields={})
         self._down = False
-        return found
+        return result
 
     # Fetching
 
     async def _work(self, batch: _Batch) -> None:
-        """Fetch the pages of a host, hand in what was seen, and give the host back."""
+        """Fetch the pages of a host, hand in the observations, and give it back."""
         try:
             await self._fetch(batch)
         except LeaseLost as error:
@@ -303,24 +304,24 @@ class FleetWorker:
             self._end(batch)
 
     async def _fetch(self, batch: _Batch) -> None:
-        mine = list(batch.left.values())
-        sources = {page.key: page.source for page in mine}
+        pages = list(batch.left.values())
+        sources = {page.key: page.source for page in pages}
         client, notes = self._leased.client(sources, batch.slots), self._leased.notes
-        held = self._store.held([page.key for page in mine])
+        held = self._store.held([page.key for page in pages])
         requests = [
             Fetch(page.key, None if page.whole else look)
-            for page, look in zip(mine, held, strict=True)
+            for page, look in zip(pages, held, strict=True)
         ]
-        looked = client.perform(requests, bootstrap.clock(), batch.purse)
-        async with aclosing(looked) as batches:
+        results = client.perform(requests, bootstrap.clock(), batch.purse)
+        async with aclosing(results) as batches:
             async for looks in batches:
-                await self._take_in(batch, looks, notes)
+                await self._add(batch, looks, notes)
                 if batch.lost:
                     return
         await self._hand_in(batch, notes, rest=not batch.purse.is_stopped)
 
-    async def _take_in(self, batch: _Batch, looks: Looks, notes: AnswerNotes) -> None:
-        """Hand in what was seen; what our own network kept from being sent is not."""
+    async def _add(self, batch: _Batch, looks: Looks, notes: AnswerNotes) -> None:
+        """Add observations to a batch, without those that our own network prevented."""
         seen = [look for look in looks if not is_lost(look.note)]
         batch.lost = len(seen) < len(looks)
         if batch.lost:
@@ -332,19 +333,19 @@ class FleetWorker:
     async def _hand_in(
         self, batch: _Batch, notes: AnswerNotes, *, rest: bool = False
     ) -> None:
-        """Acknowledge pages that were seen; the first of them carries all of it.
+        """Acknowledge observed pages; the first row carries all observations.
 
-        With the ``rest``, pages that redirects have shown are acknowledged, too.
+        With the ``rest``, pages that were observed by redirects are acknowledged, too.
         """
         keys = batch.left if rest else [look.key for look in batch.seen]
         names = [key for key in dict.fromkeys(keys) if key in batch.left]
         batch.handed_in = monotonic()
         if not names:
             return
-        whole = pack(notes.take(batch.seen)) if batch.seen else b""
+        packed = pack(notes.take(batch.seen)) if batch.seen else b""
         sent = batch.purse.spent - batch.counted
         rows = [
-            SeenAnswer(batch.left[key].item, 0 if i else sent, b"" if i else whole)
+            SeenAnswer(batch.left[key].item, 0 if i else sent, b"" if i else packed)
             for i, key in enumerate(names)
         ]
         await self._acknowledge(batch.lease, rows)
@@ -355,7 +356,7 @@ class FleetWorker:
             del batch.left[key]
 
     async def _acknowledge(self, lease: HostLease, rows: Sequence[SeenAnswer]) -> None:
-        """Hand rows in; a database that is away is tried until the lease is lost."""
+        """Hand rows in; retry a database that does not answer until the lease ends."""
         while True:
             try:
                 return self._queue.acknowledge(lease, rows)
@@ -365,26 +366,26 @@ class FleetWorker:
                 await asyncio.sleep(AGAIN)
 
     def _end(self, batch: _Batch) -> None:
-        """Give back what was not spent, and the host."""
+        """Give back unspent requests, and the host."""
         lease, purse = batch.lease, batch.purse
         purse.stop()
         run, at = lease.pages[0].run, lease.at
-        if purse.left:  # tried once: what was given back twice would be spent twice
-            self._tried(lambda: self._queue.give_back(run, purse.left, at))
+        if purse.left:  # tried once: giving back twice would allow spending twice
+            self._try(lambda: self._queue.give_back(run, purse.left, at))
         least = 0.0 if batch.is_whole else UNKNOWN
-        self._tried(lambda: self._hosts.release(lease, least))
+        self._try(lambda: self._hosts.release(lease, least))
 
     # Signs of life
 
     async def _beat(self) -> None:
-        """Renew the leases, hear what is to be done, and compare the clocks."""
+        """Renew the leases, read the control state, and compare the clocks."""
         compared = monotonic()
         while True:
             await asyncio.sleep(self._terms.lease / BEATS)
-            self._tried(lambda: self._hosts.renew(self.requests))
-            self._tried(self._reads.renew)
-            said = self._tried(lambda: control.read(self._store))
-            self._obey(said or self._control)
+            self._try(lambda: self._hosts.renew(self.requests))
+            self._try(self._reads.renew)
+            command = self._try(lambda: control.read(self._store))
+            self._obey(command or self._control)
             self._is_new = self._settings.changed() and self._settings.reload()
             if not self._down:
                 self._note()
@@ -392,15 +393,15 @@ class FleetWorker:
                 compared = monotonic()
                 self._compare_clocks()
 
-    def _obey(self, said: Control) -> None:
-        if said.state != self._control.state:
-            logs.event(said.state, fields={})
-            self._control = said
-        if said.is_paused:
+    def _obey(self, command: Control) -> None:
+        if command.state != self._control.state:
+            logs.event(command.state, fields={})
+            self._control = command
+        if command.is_paused:
             self._ease()
 
     def _compare_clocks(self) -> None:
-        """Let a worker whose clock is wrong end."""
+        """End the worker if its clock is wrong."""
         try:
             self._queue.check_clock()
         except StoreError as error:
@@ -413,7 +414,7 @@ class FleetWorker:
         self._reads.ease()
 
     def _note(self) -> None:
-        """Write down how the worker is, for those who watch."""
+        """Update the status of the worker."""
         status = self.status
         status.turned, status.turns = bootstrap.clock(), status.turns + 1
         status.requests = {"pages": self.requests, "sources": self._reads.requests}
@@ -427,13 +428,13 @@ class FleetWorker:
 
     @property
     def is_drained(self) -> bool:
-        """Whether it ends because all work is to end."""
+        """Whether it ends because the fleet is drained."""
         return self._control.is_draining
 
     async def _finish(self) -> None:
-        """Begin nothing more; finish what is in flight, and give the rest back.
+        """Begin nothing more; finish requests in flight, and give the rest back.
 
-        When drained, what is leased is finished.
+        When drained, finish all leased work.
         """
         grace = DRAINED
         if not self._control.is_draining or self._stop.asked.is_set():
@@ -452,4 +453,4 @@ class FleetWorker:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         self._under.clear()
-        self._tried(self._hosts.release_all)
+        self._try(self._hosts.release_all)

@@ -381,7 +381,7 @@ def _state(reading: Reading, source: FormConfig) -> FormState:
         collection=collection,
         copy=value.load_copy(store, source),
         interface=client.corrected(store, source).interface,
-        habit=rhythms.learned(store, name),
+        habit=rhythms.recall(store, name),
         turns=np.array(sorted(turns))[-RECENT:],
     )
 

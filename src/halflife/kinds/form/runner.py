@@ -248,7 +248,7 @@ async def sync(
             if not copy.records or not copy.begun:
                 notes.crawl = start_crawl(ledger, copy)
                 return first_crawl(notes.crawl, client.clock())
-            own = rhythms.retimed(copy, rhythm)
+            own = rhythms.in_effective_time(copy, rhythm)
             now = float(rhythm.time(np.array(client.clock())))
             return maintain(
                 ledger, own, wanted, now, rng, notify, begins=notes.search_begins
@@ -488,5 +488,6 @@ def planned(
         first = "everything, query by query"
         return [PlannedQuery(first, most, 0.0, "there is no copy yet")]
     rng = np.random.default_rng(0)
-    own, moment = rhythms.retimed(copy, rhythm), float(rhythm.time(np.array(now)))
+    own = rhythms.in_effective_time(copy, rhythm)
+    moment = float(rhythm.time(np.array(now)))
     return plan_ahead(own, interface, wish(source), moment, rng, most)

@@ -188,7 +188,7 @@ async def sync(  # noqa: PLR0913  (the source, its reader, and the limits)
             _note_failure(store, run, source, str(error), clock())
             return ListingOutcome(source.name, run.id, purse.spent, trouble=str(error))
         if not outcome.held:
-            rhythms.heard(store, source.name)
+            rhythms.learn_listing(store, source.name)
             incremental.note(store, source, listing, purse.spent)
             groups.note(store, source, listing)
         return outcome

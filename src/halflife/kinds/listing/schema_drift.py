@@ -13,7 +13,7 @@ from halflife.alerts.schemas import (
     SchemaDifference,
     columns,
     differences,
-    learned,
+    learn,
 )
 from halflife.config import SourceConfig
 from halflife.config.answers import RecordsConfig
@@ -87,7 +87,7 @@ def accept(store: NoteBook, source: SourceConfig, listing: Listing) -> None:
     """Make the columns of a listing the usual ones."""
     memory = AnswerMemory(_settings_mark(source))
     seen = columns(listing.records, listing.keyless)
-    _save(store, source, replace(memory, usual=learned({}, seen)), RECORDS)
+    _save(store, source, replace(memory, usual=learn({}, seen)), RECORDS)
 
 
 def updated_memory(
@@ -118,7 +118,7 @@ def updated_memory(
     }
     return AnswerMemory(
         memory.made,
-        learned(plain, seen, (change.column for change in kept)),
+        learn(plain, seen, (change.column for change in kept)),
         {_name(change): repeats[_name(change)] for change in kept},
         {_name(change): since[_name(change)] for change in kept if change.loses},
         tuple(change.text for change in sure if change.loses and change not in usual),

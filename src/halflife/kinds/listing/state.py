@@ -226,7 +226,7 @@ def state_of(reading: Reading, source: ListingConfig) -> ListingState:
     done = incremental.last_progress(store, source)
     whole = float(further.cost if further else costs.noted(store, source))
     collection = store.collection(name) if name in store.collections() else None
-    least, habit = reading.shortest(source, whole), rhythms.learned(store, name)
+    least, habit = reading.shortest(source, whole), rhythms.recall(store, name)
     return ListingState(
         source=source,
         now=reading.now,

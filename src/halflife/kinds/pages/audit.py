@@ -216,7 +216,7 @@ async def _fetch(
             purse,
             np.random.default_rng(0),
             clock=keeper.clock,
-            told=compare,
+            on_looks=compare,
         )
     finally:
         purse.close()

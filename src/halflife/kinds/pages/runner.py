@@ -243,7 +243,7 @@ class Keeper:
                 self._rng,
                 clock=self.clock,
                 since=self._since if since is None else since,
-                told=observe,
+                on_looks=observe,
             )
         finally:
             purse.close()

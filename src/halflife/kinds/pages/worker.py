@@ -139,7 +139,7 @@ class PageWorker:
             return Report(self._group)
         granted = requests
         requests, self._short = max(granted - repaid, self._short), 0
-        lost, heard = self._steady.lost, self._steady.heard
+        lost, heard = self._steady.lost, self._steady.answered
         # The audit comes first: after the turn the copy is fresher than usual.
         evidence = self._desk.store.evidence(self.keeper.run.sources)
         audited = min(self._audited(requests), audit.spare(evidence, requests))
@@ -147,7 +147,7 @@ class PageWorker:
         outcome = await self.keeper.turn(requests - audited)
         outcome.requests += checked
         self._debt += max(outcome.requests + repaid - granted, 0)
-        is_cut_off, answered = self._steady.lost > lost, self._steady.heard > heard
+        is_cut_off, answered = self._steady.lost > lost, self._steady.answered > heard
         if outcome.requests and not answered and not is_cut_off:
             # Redirects used all requests: let the next turn reach their ends.
             self._short = outcome.requests + crawl.HOPS
