@@ -66,7 +66,7 @@ class SignalRates:
     def at(cls, rate: ArrayLike, recall: ArrayLike, precision: ArrayLike) -> Self:
         """Return the same, given the share of true hints p; v = r D (1 - p) / p.
 
-        >>> float(SignalRates.at(1.0, 0.5, 0.5).told)
+        >>> float(SignalRates.at(1.0, 0.5, 0.5).hint_rate)
         1.0
         """
         share = np.asarray(precision, dtype=np.float64)
