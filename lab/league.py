@@ -17,8 +17,8 @@ from halflife.bench.league import (
     SHARES,
     TICKS,
     LeagueRules,
+    all_policies,
     compare,
-    everybody,
     report,
 )
 from halflife.bench.standings import UNIFORM, Figure, Row
@@ -84,7 +84,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="lab.league")
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--policies", default=",".join(everybody()))
+    parser.add_argument("--policies", default=",".join(all_policies()))
     parser.add_argument("--budgets", default=",".join(map(str, SHARES)))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--ticks", type=int, default=TICKS)

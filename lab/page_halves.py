@@ -104,7 +104,7 @@ def part(recorded: RecordedSpan, half: Half) -> RecordedSpan:
     sites, group = set(half.sites), recorded.recording.group
     rows = np.flatnonzero([name in sites for name in group])
     some = replace(recorded, recording=recorded.recording.take(rows))
-    return league.dealt(some)
+    return league.shuffle_items(some)
 
 
 def play(

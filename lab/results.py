@@ -105,7 +105,7 @@ def recorded_league(errand: Errand) -> Payload:
     """Play every policy on the recorded sites."""
     folder = _folder(errand) / "sites"
     rules = league.LeagueRules(seeds=2)
-    rows = _league(folder, errand.policies or league.everybody(), rules)
+    rows = _league(folder, errand.policies or league.all_policies(), rules)
     return {
         "seed": list(range(rules.seeds)),
         "data": {

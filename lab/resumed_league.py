@@ -69,7 +69,7 @@ def rows(
 ) -> list[standings.Row]:
     """Return the rows of ``league.compare``, playing only what is not remembered."""
     league.check(names)
-    dealt = league.dealt(recorded)
+    dealt = league.shuffle_items(recorded)
     scores, bounds = {}, {}
     for share in rules.shares:
         only = replace(rules, shares=(share,))

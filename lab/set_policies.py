@@ -16,9 +16,9 @@ from halflife.bench.setpolicies import (
     FEWEST,
     LEARNED,
     Row,
+    schedule_row,
     schedules,
     stretch,
-    told,
     usual_gap,
 )
 from halflife.core.arrays import Floats, Ints
@@ -178,7 +178,7 @@ def grouped_schedules(source: Collection, target: float = 0.9) -> list[Row]:
                 "recall": recall_difference(*pair)._asdict(),
             }
         )
-    return [told(part, name, score) for name, score in scores.items()] + rows
+    return [schedule_row(part, name, score) for name, score in scores.items()] + rows
 
 
 def rows(folder: Path, names: Sequence[str] = ()) -> Iterator[Row]:

@@ -47,7 +47,7 @@ GRID = tuple(
 # index is evened out. What did not help is in docs/papers/content-summaries.md.
 TRIED = 88
 CHOSEN_AT = (10.0, 20.0, 40.0)  # T at which settings are chosen
-TELLINGS: Mapping[str, textcounts.Telling | None] = {
+TELLINGS: Mapping[str, textcounts.CountReport | None] = {
     "exact": textcounts.exact,
     "rounded": textcounts.rounded(2),
     "noisy": textcounts.noisy(0.05),

@@ -477,7 +477,7 @@ def test_the_published_bisection_finds_the_price_of_random_looks():
     rng = np.random.default_rng(3)
     rate, weight = rng.lognormal(-2, 1.5, 50), 1e4 * rng.integers(1, 20, 50)
     ours = lambdacrawl(rate, 10.0, weight=weight)
-    for total in (published.by_page, published.at_once):
+    for total in (published.by_page, published.fetches_at_price):
         price = published.bisection(rate, weight, 10.0, total)
         assert price == pytest.approx(ours.price, abs=0.2)
     looks = published.by_bisection(rate, weight, 10.0)

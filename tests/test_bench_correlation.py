@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [*correlation.VARIANTS, "topic-sampling", "uniform"])
 def test_every_way_can_be_played(folder, name):
-    recorded = league.dealt(histories.load(folder, days=120.0))
+    recorded = league.shuffle_items(histories.load(folder, days=120.0))
     replay = league.LeagueRules().replay(recorded, 0.05)
     score = replay.score(correlation.resolve(folder, name, replay))
     assert 0.0 < score.freshness < 1.0

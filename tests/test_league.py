@@ -76,7 +76,7 @@ def test_a_page_that_goes_away_counts_as_a_change(tmp_path):
 
 
 def test_pages_are_dealt_in_the_same_order_to_everybody_and_not_site_by_site(many):
-    one, two = league.dealt(many), league.dealt(many)
+    one, two = league.shuffle_items(many), league.shuffle_items(many)
     assert one.recording.keys == two.recording.keys
     assert sorted(one.recording.keys) == sorted(many.recording.keys)
     assert one.recording.keys != many.recording.keys
@@ -198,7 +198,7 @@ def test_the_whole_league_is_written_down(tmp_path, many, capsys):
 
 
 def test_everybody_takes_part_once():
-    names = league.everybody()
+    names = league.all_policies()
     assert "oracle" in names
     assert "index" not in names  # the same as harmonic
     assert len(names) == len(set(names))

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 import textdb_folder as made
 from halflife.bench.textdrift import main, median
 from halflife.recordings.textdb import load
-from halflife.study.textdrift import PUBLISHED, figures, lasting
+from halflife.study.textdrift import PUBLISHED, figures, lifetimes_figure
 from halflife.summary import Summary
 from halflife.summary.age_curves import age_curves
 from halflife.summary.drift import (
@@ -293,10 +293,10 @@ def test_the_bench_tells_ageing_lifetimes_and_speed_and_draws(tmp_path):
 
 
 def test_the_picture_of_lifetimes_has_a_curve_for_each_domain(weekly):
-    figure = lasting("all documents", drifts(weekly), 0.05)
+    figure = lifetimes_figure("all documents", drifts(weekly), 0.05)
     assert set(figure.table["domain"]) == {"com", "org", "misc"}
     assert "half are gone after" in figure.said[0]
-    calm = lasting("all documents", drifts(weekly), 50.0)
+    calm = lifetimes_figure("all documents", drifts(weekly), 50.0)
     assert calm.said[0] == "com: 100 % are left at the end."
 
 

@@ -8,7 +8,7 @@ import textdb_folder
 from halflife.bench.textcounts import capped, noisy, rounded
 from halflife.bench.textreplay import CHECK, TextTerms, TextWorld, replay
 from halflife.bench.textscores import compare, rows, score, warm_up
-from halflife.bench.textviews import judged, starts, views
+from halflife.bench.textviews import score_rules, starts, views
 from halflife.core.errors import UsageError
 from halflife.policies.texts import RefreshWish
 from halflife.policies.texts.lessons import Lessons
@@ -230,7 +230,7 @@ def test_documents_that_are_gone_are_counted_as_one_by_one(folder):
 def test_both_views_are_judged(folder):
     found = views(load(folder))
     assert [v.name for v in found] == ["all documents", "recent items"]
-    told = judged(found[0], ["survival", "sampling"], [6.0])
+    told = score_rules(found[0], ["survival", "sampling"], [6.0])
     assert [r["policy"] for r in told] == ["survival", "sampling"]
     assert told[0]["databases"] == 3
     assert "kl_cut" in told[0]

@@ -133,7 +133,7 @@ def test_degenerate_sources_are_studied_too(born, died, tmp_path):
 
 def test_too_little_to_study_is_said(tmp_path):
     source = seen("s", np.arange(2.0), np.zeros(3), np.full(3, 9.0), {})
-    with pytest.raises(UsageError, match="three looks"):
+    with pytest.raises(UsageError, match="three snapshots"):
         run.study(source, tmp_path)
     some = seen("s", np.arange(9.0), np.zeros(3), np.full(3, 9.0), {})
     with pytest.raises(UsageError, match="no attribute 'b'"):

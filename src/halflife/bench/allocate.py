@@ -114,7 +114,9 @@ def _crawling(rate: Floats, weight: Floats, seed: int) -> dict[str, float]:
     few = rates_and_weights(sample, seed)
     pages = partial(published.by_bisection, *few, _BUDGET * sample)
     per_item = cost(pages, 1).processor / sample
-    whole = partial(published.bisection, rate, weight, budget, published.at_once)
+    whole = partial(
+        published.bisection, rate, weight, budget, published.fetches_at_price
+    )
     return {
         "harmonic_processor_seconds": even,
         "harmonic_saved": 1.0 - evenly().value / random().value,

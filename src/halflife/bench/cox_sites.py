@@ -42,11 +42,12 @@ def run(folder: Path, sites: int | None = None) -> list[dict[str, Any]]:
     weekly = whole if sites is None else whole.select(whole.sites[:sites])
     views = {"all": weekly, "recent": weekly.recent()}
     return [
-        {"view": name} | study(seen(view, TAUS[name])) for name, view in views.items()
+        {"view": name} | study(summary_spells(view, TAUS[name]))
+        for name, view in views.items()
     ]
 
 
-def seen(view: Weekly, taus: tuple[float, ...]) -> SummarySpells:
+def summary_spells(view: Weekly, taus: tuple[float, ...]) -> SummarySpells:
     """Return the spells of all summaries whose covariates are known."""
     found = drifts(view)
     lives = lifetimes(found, taus)

@@ -57,7 +57,7 @@ def by_page(rate: Floats, weight: Floats, price: float) -> float:
     return float(total)
 
 
-def at_once(rate: Floats, weight: Floats, price: float) -> float:
+def fetches_at_price(rate: Floats, weight: Floats, price: float) -> float:
     """Return the fetches a day at a price, in one pass over columns."""
     return float(((np.sqrt(rate**2 + 4 * weight * rate / price) - rate) / 2).sum())
 

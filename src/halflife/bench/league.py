@@ -60,7 +60,7 @@ class LeagueRules:
         )
 
 
-def everybody() -> list[str]:
+def all_policies() -> list[str]:
     """Return all policies that can take part, each once."""
     return [*(name for name in plugins.policies() if name != "index"), ORACLE]
 
@@ -91,7 +91,7 @@ def standing(
             f"the history has {recorded.end - recorded.begin:g} days, of which "
             f"{rules.warm:g} are for warming up; nothing is left to score"
         )
-    recorded = dealt(recorded)
+    recorded = shuffle_items(recorded)
     scores = play(recorded, names, rules, advance, resolve)
     bounds = {}
     for share in rules.shares:
@@ -102,7 +102,7 @@ def standing(
     return standings.rows(scores, bounds)
 
 
-def dealt(recorded: RecordedSpan) -> RecordedSpan:
+def shuffle_items(recorded: RecordedSpan) -> RecordedSpan:
     """Return the same items in a random order, the same every time.
 
     Files list the pages of a site together, and many policies break ties by order:

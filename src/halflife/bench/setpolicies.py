@@ -62,7 +62,7 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     scores = {name: replay.score(rival) for name, rival in rivals.items()}
     _, scores["fixed in hindsight"] = replay.longest_fixed()
     _, scores["fixed in hindsight, ends"] = replay.longest_fixed(at_ends=True)
-    rows = [told(history, name, score) for name, score in scores.items()]
+    rows = [schedule_row(history, name, score) for name, score in scores.items()]
     return rows + _compared(history, scores)
 
 
@@ -71,7 +71,7 @@ def _schedule(policy: ListingPolicy, terms: ListingTerms) -> Schedule:
     return partial(policy.due, terms=terms)
 
 
-def told(source: Collection, name: str, score: ScheduleScore) -> Row:
+def schedule_row(source: Collection, name: str, score: ScheduleScore) -> Row:
     """Return the row of a schedule."""
     return {
         "figure": "schedule",

@@ -14,7 +14,7 @@ from halflife.summary.pairs import word_groups
 from halflife.summary.weekly import Weekly
 
 # How a database reports a count: exact, rounded, noisy, or up to a limit (then NaN).
-Telling: TypeAlias = Callable[[Floats, Generator], Floats]
+CountReport: TypeAlias = Callable[[Floats, Generator], Floats]
 TWICE = 10  # words that are queried twice, to measure the noise of counts
 
 
@@ -23,7 +23,7 @@ def exact(count: Floats, _: Generator) -> Floats:
     return count
 
 
-def rounded(digits: int) -> Telling:
+def rounded(digits: int) -> CountReport:
     """Return a report of so many significant digits: "about 1,200"."""
 
     def report(count: Floats, _: Generator) -> Floats:
@@ -33,7 +33,7 @@ def rounded(digits: int) -> Telling:
     return report
 
 
-def noisy(spread: float) -> Telling:
+def noisy(spread: float) -> CountReport:
     """Return a report with random errors, different each time."""
 
     def report(count: Floats, rng: Generator) -> Floats:
@@ -42,7 +42,7 @@ def noisy(spread: float) -> Telling:
     return report
 
 
-def capped(limit: float) -> Telling:
+def capped(limit: float) -> CountReport:
     """Return a report that stops at a limit; counts from there on are unknown."""
     return lambda count, _: np.where(count >= limit, np.nan, count)
 
@@ -67,7 +67,7 @@ class RecordedCounts:
 
     weekly: Weekly
     sites: tuple[str, ...]
-    told: Telling = exact
+    told: CountReport = exact
     _known: dict[str, _Histories] = field(default_factory=dict, repr=False)
     _noise: dict[str, float] = field(default_factory=dict, repr=False)
 

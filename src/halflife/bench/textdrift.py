@@ -29,7 +29,7 @@ from halflife.probing.memory import InMemoryDatabase
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import TopicProbes, learn_probes
 from halflife.recordings.textdb import load
-from halflife.study.textdrift import PUBLISHED, figures, files, lasting
+from halflife.study.textdrift import PUBLISHED, figures, files, lifetimes_figure
 from halflife.summary import Summary
 from halflife.summary.age_curves import YEAR, AgeCurves, age_curves
 from halflife.summary.drift import (
@@ -198,10 +198,10 @@ def run(
     found = {"all documents": drifts(weekly), "recent items": drifts(weekly.recent())}
     views = {name: age_curves(drift, rng) for name, drift in found.items()}
     if sampled:
-        views |= made(weekly, sampled, rng)
+        views |= sample_ageing(weekly, sampled, rng)
     if out is not None:
         lives = zip(found.items(), SHOWN, strict=True)
-        shown = [lasting(name, drift, tau) for (name, drift), tau in lives]
+        shown = [lifetimes_figure(name, drift, tau) for (name, drift), tau in lives]
         _write(out, files([*figures(views), *shown]))
     large = [drift for drift in found["recent items"] if drift.size.min() >= FEW]
     if large:
@@ -221,7 +221,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def made(weekly: Weekly, number: int, rng: Generator) -> dict[str, AgeCurves]:
+def sample_ageing(weekly: Weekly, number: int, rng: Generator) -> dict[str, AgeCurves]:
     """Return the ageing of sampled and of complete summaries of some databases."""
     places = np.linspace(0, len(weekly.sites) - 1, number).round().astype(int)
     selected = weekly.select(tuple(weekly.sites[k] for k in np.unique(places)))

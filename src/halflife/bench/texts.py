@@ -29,12 +29,12 @@ from halflife.bench.textcox import TAUS, alone, by_threshold, curves
 from halflife.bench.textplans import plans
 from halflife.bench.textreplay import TextTerms, TextWorld, replay
 from halflife.bench.textscores import HISTORY
-from halflife.bench.textviews import EVERIES, TextView, judged, views
+from halflife.bench.textviews import EVERIES, TextView, score_rules, views
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.names import RULES, named
 from halflife.recordings.textdb import load
-from halflife.study.textdrift import figures, files, lasting
-from halflife.study.texts import alive, markdown, quality, weekly_updates
+from halflife.study.textdrift import figures, files, lifetimes_figure
+from halflife.study.texts import markdown, quality, survival_figure, weekly_updates
 from halflife.summary.age_curves import age_curves
 from halflife.summary.weekly import Weekly
 
@@ -55,18 +55,18 @@ def run(
     told: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
     rng = np.random.default_rng(0)
     ages = {view.name: age_curves(view.found, rng) for view in seen}
-    ages |= textdrift.made(weekly, SAMPLED, rng)
+    ages |= textdrift.sample_ageing(weekly, SAMPLED, rng)
     told["ageing"] = [r for n, age in ages.items() for r in textdrift.rows(n, age)]
     told["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]
     say("ageing and lifetimes")
-    shown = [*figures(ages), *(lasting(v.name, v.found, v.tau) for v in seen)]
+    shown = [*figures(ages), *(lifetimes_figure(v.name, v.found, v.tau) for v in seen)]
     told["cox"] = [_cox(view, say) for view in seen]
     told["plans"] = [row for view in seen for row in plans(view)]
     told["policies"], told["short"] = [], []
     for view in seen:
-        told["policies"] += judged(view, list(RULES), everies)
+        told["policies"] += score_rules(view, list(RULES), everies)
         say(f"policies, {view.name}")
-        told["short"] += judged(view, SHORT, (10, 20, 40), history=2)
+        told["short"] += score_rules(view, SHORT, (10, 20, 40), history=2)
         say(f"policies with a short history, {view.name}")
     told["bayes"] = [row for view in seen for row in updates(view)]
     told["selection"] = [
@@ -77,7 +77,9 @@ def run(
     ]
     say("selection")
     weeks = weekly.weeks - 1
-    shown += [alive(v.name, curves(v.found, v.tau, weeks), v.tau) for v in seen]
+    shown += [
+        survival_figure(v.name, curves(v.found, v.tau, weeks), v.tau) for v in seen
+    ]
     shown += [fig for v in seen for fig in quality(v.name, told["policies"])]
     shown += [weekly_updates(v.name, told["bayes"]) for v in seen]
     return told, files(shown) | {"texts.md": markdown(told["policies"])}
@@ -97,7 +99,7 @@ def _cox(view: TextView, say: Say) -> dict[str, Any]:
         "view": view.name,
         "by_threshold": by_threshold(view.found, ladder),
         "alone": alone(view.found, ladder),
-        "left_out": cox_sites.study(cox_sites.seen(view.weekly, taus))
+        "left_out": cox_sites.study(cox_sites.summary_spells(view.weekly, taus))
         if several
         else None,
     }

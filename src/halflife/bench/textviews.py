@@ -54,7 +54,7 @@ def starts(weeks: int, history: int = HISTORY) -> tuple[int, ...]:
     return early or STARTS[:1]
 
 
-def judged(
+def score_rules(
     view: TextView,
     names: Sequence[str],
     everies: Sequence[float],
@@ -90,7 +90,7 @@ def report(
     weekly = load(folder)
     found: list[dict[str, Any]] = []
     for view in views(weekly):
-        found += judged(view, names, everies)
+        found += score_rules(view, names, everies)
         advance(1, view.name)
     return {
         "text": str(folder),

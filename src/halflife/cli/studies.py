@@ -373,7 +373,7 @@ def _replay_pages(
     from halflife.cli.words import comma_list
     from halflife.recordings import histories
 
-    names = league.everybody() if policies == "all" else comma_list(policies)
+    names = league.all_policies() if policies == "all" else comma_list(policies)
     league.check(names)
     recorded = histories.load(path, days=days if quarter else days or league.DAYS)
     if quarter:

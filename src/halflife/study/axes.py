@@ -1,4 +1,4 @@
-"""Axes: where the marks on a scale stand, and what is written beside them."""
+"""Axes of charts: the positions and labels of the marks on a scale."""
 
 import math
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ class Axis:
     """One scale of a chart.
 
     Attributes:
-        label: What is measured, and in which unit.
+        label: The quantity, and its unit.
         low: The value at its beginning.
         high: The value at its end; above ``low``.
-        ticks: Values that are marked, with what is written there.
+        ticks: Values that are marked, with their labels.
         is_log: Whether equal ratios, and not equal differences, are equally far apart.
 
     """
@@ -35,7 +35,7 @@ class Axis:
     is_log: bool = False
 
     def place(self, values: Floats, begin: float, end: float) -> Floats:
-        """Return where values stand on a scale drawn from ``begin`` to ``end``."""
+        """Return the positions of values on a scale drawn from ``begin`` to ``end``."""
         at, low, high = np.asarray(values, float), self.low, self.high
         if self.is_log:
             at, low, high = np.log(np.maximum(at, low)), math.log(low), math.log(high)
@@ -43,7 +43,7 @@ class Axis:
 
 
 def nice_step(width: float, most: int) -> float:
-    """Return the least of 1, 2, 5 times a power of ten that cuts in ``most`` parts.
+    """Return the smallest of 1, 2, 5 times a power of ten for ``most`` steps at most.
 
     >>> nice_step(1.0, 5), nice_step(37.0, 5), nice_step(0.03, 4)
     (0.2, 10.0, 0.01)
@@ -57,7 +57,7 @@ def nice_step(width: float, most: int) -> float:
 def linear(label: str, low: float, high: float, *, most: int = 5) -> Axis:
     """Return an axis of plain numbers that covers ``low`` to ``high``.
 
-    >>> [said for _, said in linear("n", 0.0, 1.0).ticks]
+    >>> [label for _, label in linear("n", 0.0, 1.0).ticks]
     ['0.0', '0.2', '0.4', '0.6', '0.8', '1.0']
     """
     low, high = _ordered(low, high)
@@ -72,9 +72,9 @@ def logarithmic(label: str, low: float, high: float) -> Axis:
 
     Marks are at powers of ten, with 2 and 5 times them where there is room.
 
-    >>> [said for _, said in logarithmic("n", 1.0, 1200.0).ticks]
+    >>> [label for _, label in logarithmic("n", 1.0, 1200.0).ticks]
     ['1', '10', '100', '1,000']
-    >>> [said for _, said in logarithmic("n", 5.0, 40.0).ticks]
+    >>> [label for _, label in logarithmic("n", 5.0, 40.0).ticks]
     ['5', '10', '20']
     """
     low = max(low, 1e-9)
@@ -93,7 +93,7 @@ def _short(value: float) -> str:
 def percent(label: str, low: float = 0.0, high: float = 1.0) -> Axis:
     """Return an axis of shares, marked in percent.
 
-    >>> [said for _, said in percent("share").ticks]
+    >>> [label for _, label in percent("share").ticks]
     ['0 %', '20 %', '40 %', '60 %', '80 %', '100 %']
     """
     axis = linear(label, low, high)
@@ -103,7 +103,7 @@ def percent(label: str, low: float = 0.0, high: float = 1.0) -> Axis:
 
 
 def spans(label: str, high: float, *, most: int = 6) -> Axis:
-    """Return an axis of stretches of time from 0 to ``high`` days, in a fit unit.
+    """Return an axis of durations from 0 to ``high`` days, in a suitable unit.
 
     >>> axis = spans("after", 0.5)
     >>> axis.label, axis.ticks[1]
@@ -120,7 +120,7 @@ def spans(label: str, high: float, *, most: int = 6) -> Axis:
 def calendar(label: str, low: float, high: float, *, most: int = 7) -> Axis:
     """Return an axis of dates, in days since the epoch, UTC.
 
-    >>> [said for _, said in calendar("date", 19358.0, 19723.0).ticks]
+    >>> [label for _, label in calendar("date", 19358.0, 19723.0).ticks]
     ['2023-01', '2023-03', '2023-05', '2023-07', '2023-09', '2023-11', '2024-01']
     """
     low, high = _ordered(low, high)
@@ -135,7 +135,7 @@ def calendar(label: str, low: float, high: float, *, most: int = 7) -> Axis:
 
 
 def _ordered(low: float, high: float) -> tuple[float, float]:
-    """Return two finite bounds that are apart."""
+    """Return two finite bounds with a distance between them."""
     low = low if math.isfinite(low) else 0.0
     high = high if math.isfinite(high) else low
     low, high = min(low, high), max(low, high)

@@ -12,7 +12,14 @@ from halflife.models.census import METRICS
 from halflife.models.pool import Study
 from halflife.study import axes, empirical
 from halflife.study.empirical import BAND, DecayCurves
-from halflife.study.figures import Column, StudyFigure, Table, drawing, short, stacked
+from halflife.study.figures import (
+    Column,
+    StudyFigure,
+    Table,
+    drawing,
+    short,
+    stack_tables,
+)
 from halflife.study.marks import BandMark, LineMark, Mark
 from halflife.study.phrases import day, share, stretch
 from halflife.study.svg import Chart
@@ -26,7 +33,7 @@ KNOTS = 9  # lags at which forecasts are made
 
 
 @dataclass(frozen=True)
-class Fan:
+class ForecastBand:
     """A forecast of one metric at several lags: mean, low, high."""
 
     mean: Floats
@@ -34,12 +41,12 @@ class Fan:
     high: Floats
 
 
-# What is forecast, from what was known by a moment, for so much later.
-Cast: TypeAlias = Callable[[Collection, float, Floats], dict[str, Fan]]
+# The forecast from the history until a moment, for some lags after it.
+Cast: TypeAlias = Callable[[Collection, float, Floats], dict[str, ForecastBand]]
 
 
 def by_source(collection: Collection, known: Study) -> StudyFigure:
-    """Show how copies of the source aged, and how the forecast said they would."""
+    """Show how copies of the source decayed, and the forecast of it."""
     lag = empirical.lags(collection)
     seen = empirical.decay(collection, _after_start(collection, lag), lag)
     meant = _meant(known, seen)
@@ -69,16 +76,16 @@ def by_source(collection: Collection, known: Study) -> StudyFigure:
 
 
 def _after_start(collection: Collection, lag: Floats) -> Floats:
-    """Return looks whose copies can be followed, and forecast from some history."""
+    """Return snapshots with enough history before and enough observations after."""
     made = empirical.references(collection, lag)
     late = made[made >= made[0] + START * (made[-1] - made[0])] if made.size else made
     return late if late.size else made
 
 
 def _meant(known: Study, seen: DecayCurves) -> dict[str, Floats]:
-    """Return the mean of what was forecast for the same copies, at each lag.
+    """Return the mean forecast for the same copies, at each lag.
 
-    Forecasts are made at some of the lags; in between the logarithm is a line.
+    Forecasts are made at some of the lags; between them the logarithm is interpolated.
     """
     rows = knots(seen.lag)
     copies = np.searchsorted(known.census.looks, seen.made)
@@ -94,13 +101,13 @@ def _meant(known: Study, seen: DecayCurves) -> dict[str, Floats]:
 
 
 def knots(lag: Floats) -> Ints:
-    """Return the rows of some lags, closer together at first."""
+    """Return the rows of some lags, denser at the beginning."""
     share = np.linspace(0.0, 1.0, KNOTS) ** 1.5
     return np.unique((share * (lag.size - 1)).round().astype(np.intp))
 
 
 def by_category(collection: Collection, name: str) -> StudyFigure:
-    """Show how copies of the largest categories of an attribute aged."""
+    """Show how copies of the largest categories of an attribute decayed."""
     lag = empirical.lags(collection)
     made = empirical.references(collection, lag)
     found = {"all": empirical.decay(collection, made, lag)}
@@ -127,12 +134,12 @@ def by_category(collection: Collection, name: str) -> StudyFigure:
         f"How fast a copy decays, by {name}",
         (_extremes(found),),
         charts,
-        stacked(tables),
+        stack_tables(tables),
     )
 
 
 def by_date(collection: Collection, cast: Cast) -> StudyFigure:
-    """Show how copies made at three dates aged, and what was forecast then."""
+    """Show how copies made at three dates decayed, and the forecasts of that time."""
     lag = empirical.lags(collection)
     full = empirical.references(collection, lag, 1000)
     rows = np.unique((np.array([0.3, 0.65, 1.0]) * (full.size - 1)).round().astype(int))
@@ -159,9 +166,9 @@ def by_date(collection: Collection, cast: Cast) -> StudyFigure:
     }
     for metric in METRICS:
         table[metric] = seen.of(metric).ravel()
-        for part in ("mean", "low", "high"):
-            values = [getattr(fan[metric], part) for fan in fans]
-            table[f"{metric}_forecast_{part}"] = np.concatenate([*values, np.zeros(0)])
+        for side in ("mean", "low", "high"):
+            values = [getattr(fan[metric], side) for fan in fans]
+            table[f"{metric}_forecast_{side}"] = np.concatenate([*values, np.zeros(0)])
     said = (
         "Each forecast uses only what had been seen by the day the copy was made.",
         "The shaded area is meant to hold the truth 95 times of 100.",
@@ -171,7 +178,7 @@ def by_date(collection: Collection, cast: Cast) -> StudyFigure:
     )
 
 
-def _dated(seen: DecayCurves, fan: dict[str, Fan]) -> list[Mark]:
+def _dated(seen: DecayCurves, fan: dict[str, ForecastBand]) -> list[Mark]:
     marks: list[Mark] = []
     for tone, m in enumerate(METRICS):
         marks += [
@@ -183,7 +190,7 @@ def _dated(seen: DecayCurves, fan: dict[str, Fan]) -> list[Mark]:
 
 
 def _style(i: int) -> tuple[int, int]:
-    """Return tone and dash of a category; all together is neutral and dashed."""
+    """Return tone and dash of a category; the first, of all, is neutral and dashed."""
     return (6, 1) if i == 0 else (i - 1, 0)
 
 
@@ -204,7 +211,7 @@ def _table(seen: DecayCurves, meant: dict[str, Floats]) -> Table:
 
 
 def _last(seen: DecayCurves, metric: str) -> tuple[float, float]:
-    """Return the last lag that was seen, and the mean there."""
+    """Return the last lag with observations, and the mean there."""
     mean = seen.mean(metric)
     known = np.flatnonzero(np.isfinite(mean))
     k = int(known[-1]) if known.size else 0
@@ -242,7 +249,7 @@ def _said(seen: DecayCurves) -> tuple[str, ...]:
 
 
 def _extremes(found: dict[str, DecayCurves]) -> str:
-    """Say which categories differ most where half of all is left, or at the end."""
+    """Return which categories differ most where half of all is left, or at the end."""
     for metric in METRICS:
         every = found["all"].mean(metric)
         middle = int(np.argmin(np.where(np.isfinite(every), abs(every - 0.5), np.inf)))

@@ -1,4 +1,4 @@
-"""What a set source really did: decay of copies, arrivals, categories."""
+"""Observed behaviour of a set source: decay of copies, arrivals, categories."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from halflife.core.lifetimes import Collection, Values
 
 REFERENCES = 40  # copies whose decay is averaged
 POINTS = 30  # lags at which a decay curve is drawn
-HALF_LIVES = 3.0  # how far a decay curve goes
+HALF_LIVES = 3.0  # length of a decay curve
 BAND = (0.1, 0.9)  # quantiles over copies
 FEWEST = 30  # objects a category must have
 MOST_VALUES = 500  # of an attribute that makes categories
@@ -19,14 +19,14 @@ UNKNOWN = ("", "None", "nan")
 
 @dataclass(frozen=True)
 class DecayCurves:
-    """How copies made at several looks aged.
+    """The decay of copies made at several snapshots.
 
     Attributes:
         made: When each copy was made, in days.
-        lag: How long after, in days, ascending.
-        precision: What share of a copy was still there; one row a copy.
-        recall: What share of the source the copy still held; one row a copy. Both
-            are nan where no look was made at that lag.
+        lag: The time since then, in days, ascending.
+        precision: The share of a copy that still existed; one row a copy.
+        recall: The share of the source that the copy still held; one row a copy. Both
+            are nan where there is no snapshot at that lag.
 
     """
 
@@ -41,9 +41,9 @@ class DecayCurves:
 
     def row(self, k: int) -> "DecayCurves":
         """Return one copy alone."""
-        one = slice(k, k + 1)
+        row = slice(k, k + 1)
         return DecayCurves(
-            self.made[one], self.lag, self.precision[one], self.recall[one]
+            self.made[row], self.lag, self.precision[row], self.recall[row]
         )
 
     def mean(self, metric: str) -> Floats:
@@ -65,13 +65,13 @@ class DecayCurves:
 
 
 def unit(collection: Collection) -> float:
-    """Return the usual gap between looks, in days; 1 if there are not two."""
+    """Return the median gap between snapshots, in days; 1 if there are not two."""
     gaps = np.diff(collection.looks)
     return float(np.median(gaps)) if gaps.size else 1.0
 
 
 def reach(collection: Collection) -> float:
-    """Return how far it is worth to follow copies: a few half-lives, if observed."""
+    """Return how many days to follow copies: a few half-lives, if observed."""
     looks = collection.looks
     if looks.size < 2:
         return 1.0
@@ -84,14 +84,14 @@ def reach(collection: Collection) -> float:
 
 
 def lags(collection: Collection, farthest: float | None = None) -> Floats:
-    """Return lags from zero on, whole multiples of the gap between looks."""
+    """Return lags from zero on, whole multiples of the gap between snapshots."""
     step = unit(collection)
     most = max(1, math.floor((farthest or reach(collection)) / step + 1e-9))
     return np.unique(np.round(np.linspace(0, most, POINTS + 1))) * step
 
 
 def references(collection: Collection, lag: Floats, count: int = REFERENCES) -> Floats:
-    """Return looks, evenly spread, from which a copy can be followed to the end."""
+    """Return evenly spread snapshots from which a copy can be followed to the end."""
     looks = collection.looks
     full = looks[looks <= looks[-1] - lag[-1] + 1e-9] if looks.size else looks
     full = full if full.size else looks[:1]
@@ -100,7 +100,7 @@ def references(collection: Collection, lag: Floats, count: int = REFERENCES) -> 
 
 
 def decay(collection: Collection, made: Floats, lag: Floats) -> DecayCurves:
-    """Return precision and recall of copies, at the looks nearest to each lag."""
+    """Return precision and recall of copies, at the snapshots nearest to each lag."""
     number, lives = collection.lives.object, collection.lives
     objects = int(number.max(initial=-1)) + 1
 
@@ -118,14 +118,14 @@ def decay(collection: Collection, made: Floats, lag: Floats) -> DecayCurves:
             if math.isnan(at):
                 continue
             now = there(at)
-            both, source = np.count_nonzero(copy & now), np.count_nonzero(now)
-            precision[i, j] = both / size if size else np.nan
-            recall[i, j] = both / source if source else np.nan
+            shared, source = np.count_nonzero(copy & now), np.count_nonzero(now)
+            precision[i, j] = shared / size if size else np.nan
+            recall[i, j] = shared / source if source else np.nan
     return DecayCurves(made, lag, precision, recall)
 
 
 def _nearest(collection: Collection, at: Floats, lag: Floats) -> Floats:
-    """Return the look nearest to each moment; nan where none is near enough."""
+    """Return the snapshot nearest to each moment; nan where none is near enough."""
     looks = collection.looks
     right = np.clip(np.searchsorted(looks, at), 0, looks.size - 1)
     left = np.maximum(right - 1, 0)
@@ -138,8 +138,8 @@ def _nearest(collection: Collection, at: Floats, lag: Floats) -> Floats:
 def arrivals(collection: Collection, step: float | None = None) -> tuple[Ints, float]:
     """Return how many objects came in each step of time, and the step in days.
 
-    Only steps at both ends of which the source was looked at are counted, so that
-    nobody arrives in a gap. The objects of the first look have not arrived.
+    Only steps with a snapshot at both ends are counted, so that no object arrives in a
+    gap. The objects of the first snapshot have not arrived.
     """
     looks = collection.looks
     step = step or max(unit(collection), 1.0 / 24.0)
@@ -150,13 +150,13 @@ def arrivals(collection: Collection, step: float | None = None) -> tuple[Ints, f
     seen = grid - looks[near] <= 0.25 * step + 1e-6
     came = np.sort(collection.lives.first_seen[~collection.lives.truncated])
     total = np.searchsorted(came, grid + 1e-6, side="right")
-    both = seen[1:] & seen[:-1]
-    counts: Ints = np.diff(total)[both].astype(np.intp)
+    complete = seen[1:] & seen[:-1]
+    counts: Ints = np.diff(total)[complete].astype(np.intp)
     return counts, step
 
 
 def attribute(collection: Collection) -> str | None:
-    """Return the attribute whose categories live most unlike each other, if any.
+    """Return the attribute whose categories differ most in their lifetimes, if any.
 
     For each attribute with at least two categories of ``FEWEST`` spells and not more
     than ``MOST_VALUES`` in all, T = sum (O - E)^2 / E over its largest categories,
@@ -193,5 +193,5 @@ def categories(
 
 
 def as_words(column: Values) -> Values:
-    """Return a column as text; what is missing is empty."""
+    """Return a column as text; missing values are empty."""
     return np.array(["" if v is None else str(v) for v in column.tolist()], dtype=str)

@@ -1,4 +1,4 @@
-"""What a study is made of: pictures with words and the numbers behind them."""
+"""The figures of a study: charts with a description and their numbers."""
 
 import csv
 import io
@@ -14,22 +14,22 @@ from halflife.study import svg
 
 Column: TypeAlias = Sequence[object] | Values
 Table: TypeAlias = Mapping[str, Column]
-# The title of a picture, and what draws it, given how its ids are to begin.
+# The title of a picture, and the function that draws it, given a prefix for its ids.
 Drawing: TypeAlias = tuple[str, Callable[[str], str]]
 WIDEST = 34  # letters of a name in a legend
 
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """One thing the study shows.
+    """One figure of the study.
 
     Attributes:
-        name: What its file and its anchor are called.
-        title: What it shows, in a line.
-        said: What it says about this source, in plain sentences.
-        charts: The pictures.
-        table: The numbers of the pictures, by column.
-        shown: A small table to stand on the page itself.
+        name: The name of its file and its anchor.
+        title: Its title, in a line.
+        said: The findings about this source, in plain sentences.
+        charts: The charts.
+        table: The numbers of the charts, by column.
+        shown: A small table on the page itself.
 
     """
 
@@ -60,7 +60,7 @@ def short(name: str, most: int = WIDEST) -> str:
 
 
 def cell(value: object) -> str:
-    """Return a value as it stands in a table: short numbers, nothing for none.
+    """Return the text of a table cell: short numbers, empty for none.
 
     >>> cell(0.123456789), cell(float("nan")), cell(3), cell(None), cell("a")
     ('0.123457', '', '3', '', 'a')
@@ -87,12 +87,12 @@ def as_csv(table: Table) -> str:
 
 
 def _harmless(value: object) -> str:
-    said = cell(value)
-    risky = isinstance(value, str) and said[:1] in tuple("=+-@\t\r")
-    return f"'{said}" if risky else said
+    content = cell(value)
+    risky = isinstance(value, str) and content[:1] in tuple("=+-@\t\r")
+    return f"'{content}" if risky else content
 
 
-def stacked(tables: Sequence[Table]) -> Table:
+def stack_tables(tables: Sequence[Table]) -> Table:
     """Return tables of the same columns one under the other."""
     if not tables:
         return {}

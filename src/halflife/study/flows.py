@@ -1,4 +1,4 @@
-"""How many objects come, and which kinds of them go at which rate."""
+"""The arrivals of objects, and the groups of objects that go at different rates."""
 
 import math
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ LABELS: dict[Law, str] = {
 }
 
 
-def arriving(collection: Collection) -> StudyFigure:
-    """Show how many objects came in a step of time, and three laws fitted to that."""
+def arrivals_figure(collection: Collection) -> StudyFigure:
+    """Show how many objects came in a step of time, and three fitted laws."""
     counts, step = empirical.arrivals(collection)
     laws = {law: _fitted(counts, step, law) for law in LAWS}
     if any(model.status is not ArrivalStatus.OK for model in laws.values()):
@@ -58,7 +58,7 @@ def arriving(collection: Collection) -> StudyFigure:
         "seen": seen,
         **{law.replace("-", "_"): meant[law] for law in LABELS},
     }
-    said = _told(counts, per, best)
+    said = _findings(counts, per, best)
     shown = _compared(laws, step)
     return StudyFigure(
         "arrivals", "How objects arrive", said, (drawing(chart),), table, shown
@@ -71,10 +71,10 @@ def _fitted(counts: Ints, step: float, law: Law) -> ArrivalModel:
 
 
 def _edges(counts: Ints) -> Floats:
-    """Return where bars begin, whole numbers; few far-off counts are left out."""
+    """Return the whole numbers where bars begin, without the largest few counts."""
     most = int(np.quantile(counts, 0.995)) + 1
-    wide = max(1, math.ceil(most / BINS))
-    return np.arange(0, most + 2 * wide, wide, dtype=np.float64)
+    width = max(1, math.ceil(most / BINS))
+    return np.arange(0, most + 2 * width, width, dtype=np.float64)
 
 
 def _across(label: str, edges: Floats) -> axes.Axis:
@@ -85,18 +85,18 @@ def _across(label: str, edges: Floats) -> axes.Axis:
 
 
 def _shares(model: ArrivalModel, edges: Floats, step: float) -> Floats:
-    """Return how likely a count in each bar is under a law."""
+    """Return the probability of a count in each bar under a law."""
     mean = np.full(edges.size, model.rate * step)
     spread = model.dispersion
     return np.diff(cumulative(model.law, edges - 1.0, mean, spread))
 
 
-def _told(counts: Ints, per: str, best: Law) -> tuple[str, ...]:
+def _findings(counts: Ints, per: str, best: Law) -> tuple[str, ...]:
     mean, spread = float(counts.mean()), float(counts.var())
-    wide = spread / mean if mean else 0.0
+    ratio = spread / mean if mean else 0.0
     return (
         f"On average {mean:.3g} objects come per {per}.",
-        f"The variance is {wide:.2g} times the mean (1 if each came on its own).",
+        f"The variance is {ratio:.2g} times the mean (1 if each came on its own).",
         f"{LABELS[best].capitalize()} fits best by AIC.",
     )
 
@@ -112,7 +112,7 @@ def _compared(laws: dict[Law, ArrivalModel], step: float) -> dict[str, Column]:
     }
 
 
-def parted(collection: Collection, rng: np.random.Generator) -> StudyFigure:
+def groups_figure(collection: Collection, rng: np.random.Generator) -> StudyFigure:
     """Show the groups of objects that go at different rates."""
     names = [n for n in collection.lives.attributes if _usable(collection, n)]
     found = partition(collection.lives, names, rng)
@@ -161,11 +161,11 @@ def _lines(
 ) -> Iterator[trees.TreeLine]:
     if isinstance(tree, int):
         group = found.groups[tree]
-        said = f"{lead}group {tree + 1}: {many(group.lives)} objects"
+        label = f"{lead}group {tree + 1}: {many(group.lives)} objects"
         half = math.log(2) / group.rate if group.rate > 0 else math.inf
         remark = f"half gone in {stretch(half)}" if math.isfinite(half) else "none went"
         rate = (group.rate, group.low, group.high)
-        yield trees.TreeLine(depth, said, rate, remark)
+        yield trees.TreeLine(depth, label, rate, remark)
         return
     yield trees.TreeLine(depth, f"{lead}{tree.rule}?")
     yield from _lines(found, tree.yes, depth + 1, "yes: ")

@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 860.0, 660.0
 LEFT, RIGHT, TOP, BOTTOM = 78.0, 226.0, 46.0, 606.0
 LABEL_LINE = 15.0  # px between the names at the right
 TICK_LINE = 17.0  # px at least between the marks of the scale at the left
-HIGHEST = 0.999  # freshness; what is above is drawn there
+HIGHEST = 0.999  # freshness; higher values are drawn there
 LEVELS = (
     0.3,
     0.5,
@@ -38,7 +38,7 @@ LEVELS = (
     0.995,
     0.999,
 )
-# Those to be seen at once, and their places in the palette.
+# The emphasised policies, and their places in the palette.
 TONES = {"champion": 1, "uniform": 0, "nutch-adaptive": 3, "oracle": 2}
 BOUNDS = {"blind": "B0 blind", "told": "B1 told", "hindsight": "B2 hindsight"}
 GREY = 6
@@ -86,7 +86,7 @@ def _budgets(shares: Sequence[float]) -> Axis:
     low, high = math.log(min(shares)), math.log(max(shares))
     room = 0.04 * (high - low) or 1.0
     ticks = tuple((math.log(s), f"{100 * s:g} %") for s in shares)
-    label = "looks a day, as a share of the pages"
+    label = "fetches a day, as a share of the pages"
     return Axis(label, low - room, high + room, ticks)
 
 
@@ -107,7 +107,7 @@ def _levels(rows: Sequence[Row]) -> Axis:
 
 
 def _missing(freshness: Floats) -> Floats:
-    """Return how far up a freshness stands: -log of what is missing to 1."""
+    """Return the height of a freshness f on the scale: -log(1 - f)."""
     up: Floats = -np.log(np.clip(1.0 - freshness, 1.0 - HIGHEST, 1.0))
     return up
 
@@ -115,7 +115,7 @@ def _missing(freshness: Floats) -> Floats:
 def _curves(
     rows: Sequence[Row], shares: Sequence[float], across: Axis, upwards: Axis
 ) -> list[_Curve]:
-    """Return every line, those to be seen best last."""
+    """Return all lines, emphasised ones last."""
     lines: dict[str, dict[float, float]] = {}
     for row in rows:
         mean = float(row["freshness"]["mean"])
@@ -123,9 +123,9 @@ def _curves(
         for bound, name in BOUNDS.items():
             lines.setdefault(name, {})[float(row["budget"])] = float(row[bound])
     curves = []
-    for name, found in lines.items():
-        at = np.array([s for s in shares if s in found])
-        level = np.array([found[s] for s in at.tolist()])
+    for name, line in lines.items():
+        at = np.array([s for s in shares if s in line])
+        level = np.array([line[s] for s in at.tolist()])
         x = across.place(np.log(at), LEFT, WIDTH - RIGHT)
         y = upwards.place(_missing(level), BOTTOM, TOP)
         kind = (
@@ -141,17 +141,17 @@ def _curves(
 
 def _grid(across: Axis, upwards: Axis) -> Iterator[str]:
     right = number(WIDTH - RIGHT)
-    for value, said in upwards.ticks:
+    for value, label in upwards.ticks:
         (y,) = upwards.place(np.array([value]), BOTTOM, TOP).tolist()
         yield f'<path class="grid" d="M{number(LEFT)} {number(y)}H{right}"/>'
         x, below = number(LEFT - 7), number(y + 4)
-        yield f'<text class="end" x="{x}" y="{below}">{said}</text>'
+        yield f'<text class="end" x="{x}" y="{below}">{label}</text>'
     yield f'<path class="frame" d="M{number(LEFT)} {number(BOTTOM)}H{right}"/>'
-    for value, said in across.ticks:
+    for value, label in across.ticks:
         x = number(float(across.place(np.array([value]), LEFT, WIDTH - RIGHT)[0]))
         yield f'<path class="frame" d="M{x} {number(BOTTOM)}v4"/>'
         below = number(BOTTOM + 18)
-        yield f'<text class="middle" x="{x}" y="{below}">{said}</text>'
+        yield f'<text class="middle" x="{x}" y="{below}">{label}</text>'
     x, below = number((LEFT + WIDTH - RIGHT) / 2), number(BOTTOM + 40)
     yield f'<text class="middle" x="{x}" y="{below}">{across.label}</text>'
     high = number((TOP + BOTTOM) / 2)
@@ -174,7 +174,7 @@ def _line(curve: _Curve) -> Iterator[str]:
 
 
 def _names(curves: Sequence[_Curve]) -> Iterator[str]:
-    """Yield each line's name at its right end, moved so that none is covered."""
+    """Yield each line's name at its right end, moved so that names do not overlap."""
     ordered = sorted(curves, key=lambda c: (float(c.y[-1]), c.name))
     wanted = np.array([float(c.y[-1]) for c in ordered])
     for curve, y in zip(ordered, spread(wanted, LABEL_LINE).tolist(), strict=True):
@@ -192,10 +192,10 @@ def _names(curves: Sequence[_Curve]) -> Iterator[str]:
 
 
 def spread(wanted: Floats, apart: float) -> Floats:
-    """Return places in the same order, at least ``apart``, near those wanted.
+    """Return places in the same order, at least ``apart``, near the wanted ones.
 
-    Least squares under the order: with the steps taken off, pool neighbours that
-    are out of order (isotonic regression).
+    Least squares under the order: after the steps are subtracted, neighbours that are
+    out of order are pooled (isotonic regression).
 
     >>> spread(np.array([10.0, 10.0, 50.0]), 4.0)
     array([ 8., 12., 50.])

@@ -1,4 +1,4 @@
-"""How long objects stay: the curve that was seen against two that were fitted."""
+"""How long objects stay: the observed survival curve and two fitted ones."""
 
 import numpy as np
 
@@ -17,12 +17,12 @@ POINTS = 400
 TITLE = "How long objects stay"
 
 
-def lasting(collection: Collection) -> StudyFigure:
-    """Show the survival of objects, as seen and as two laws fitted to it say."""
+def survival_figure(collection: Collection) -> StudyFigure:
+    """Show the survival of objects, as observed and by two fitted laws."""
     data = spells(collection.lives)
     seen = KaplanMeier().fit(data)
     if seen.status_ is not CurveStatus.OK:
-        none = "No object that came while we looked has gone: there is no curve yet."
+        none = "No object that came since the first snapshot has gone: no curve yet."
         return StudyFigure("survival", TITLE, (none,), (), {})
     aged = data.take(data.aged)
     plain, bent = ExponentialLifetime().fit(aged), WeibullLifetime().fit(aged)
@@ -52,7 +52,7 @@ def lasting(collection: Collection) -> StudyFigure:
     return StudyFigure(
         "survival",
         TITLE,
-        _told(seen, bent, aged),
+        _findings(seen, bent, aged),
         (drawing(chart),),
         table,
         _compared(plain, bent),
@@ -60,14 +60,16 @@ def lasting(collection: Collection) -> StudyFigure:
 
 
 def _ages(seen: KaplanMeier, data: Spells) -> Floats:
-    """Return ages to draw: until few are left at risk, each death if not too many."""
+    """Return the ages to draw: until few are at risk, each death if not too many."""
     enough = seen.time_[seen.at_risk_ >= max(5.0, 0.002 * len(data))]
     far = float(enough[-1] if enough.size else seen.time_[-1])
     ages = np.concatenate(([0.0], seen.time_[seen.time_ <= far]))
     return ages if ages.size <= POINTS else np.linspace(0.0, far, POINTS)
 
 
-def _told(seen: KaplanMeier, bent: WeibullLifetime, data: Spells) -> tuple[str, ...]:
+def _findings(
+    seen: KaplanMeier, bent: WeibullLifetime, data: Spells
+) -> tuple[str, ...]:
     half = np.flatnonzero(seen.survival_ <= 0.5)
     when = (
         f"Half of all objects go within {stretch(float(seen.time_[half[0]]))}."
@@ -85,7 +87,7 @@ def _told(seen: KaplanMeier, bent: WeibullLifetime, data: Spells) -> tuple[str, 
         if low > 1
         else "their age hardly matters"
     )
-    count = f"{many(len(data))} objects that came while we looked"
+    count = f"{many(len(data))} objects that came since the first snapshot"
     return (
         when,
         f"Weibull shape {bent.shape_:.2f} [{low:.2f}, {high:.2f}]: {kind}.",

@@ -1,8 +1,8 @@
-"""What can be drawn on a chart: lines, steps, bands, bars and points.
+"""The marks of a chart: lines, steps, bands, bars and points.
 
 ``tone`` is a place in the palette and ``dash`` a place among the line patterns,
-so that two curves can be told apart also without colour. Values that are not
-finite leave a hole.
+so that two curves can be distinguished also without colour. Values that are not
+finite leave a gap.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One page of HTML that holds a whole study and asks nobody for anything."""
+"""One page of HTML that holds a whole study and loads nothing from elsewhere."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,14 +58,14 @@ _NO_REQUESTS = (
 
 @dataclass(frozen=True)
 class StudyPage:
-    """What stands on the page.
+    """The content of the page.
 
     Attributes:
         title: Its headline.
         lead: What was studied, in a sentence or two.
-        facts: The figures to know first: name, value, remark.
-        figures: Everything else, in order.
-        notes: How it was done, at the end.
+        facts: The main figures: name, value, remark.
+        figures: The figures, in order.
+        notes: The method, at the end.
 
     """
 
@@ -140,12 +140,12 @@ def _table(table: Table) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for row in zip(*table.values(), strict=True):
         cells = zip(kinds, row, strict=True)
-        yield "<tr>" + "".join(f"<td{k}>{text(_said(v))}</td>" for k, v in cells)
+        yield "<tr>" + "".join(f"<td{k}>{text(_short(v))}</td>" for k, v in cells)
         yield "</tr>"
     yield "</tbody></table></div>"
 
 
-def _said(value: object) -> str:
+def _short(value: object) -> str:
     return (
         f"{value:.3g}" if isinstance(value, float) and abs(value) < 1e3 else cell(value)
     )

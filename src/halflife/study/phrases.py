@@ -1,4 +1,4 @@
-"""Numbers as people say them."""
+"""Numbers in words for readers."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ def share(value: float) -> str:
 
 
 def stretch(days: float) -> str:
-    """Return a stretch of time.
+    """Return a duration in words.
 
     >>> stretch(1.0), stretch(53.2), stretch(0.25), stretch(0.01)
     ('1 day', '53 days', '6 hours', '14 minutes')
@@ -40,8 +40,8 @@ def stretch(days: float) -> str:
     for size, name in ((1.0, "day"), (1 / 24, "hour"), (1 / 1440, "minute")):
         if days >= size * (1 - 1e-9) or name == "minute":
             count = days / size
-            said = f"{count:.2g}" if count < 10 else f"{count:.0f}"
-            return f"{said} {name}" + ("" if said == "1" else "s")
+            number = f"{count:.2g}" if count < 10 else f"{count:.0f}"
+            return f"{number} {name}" + ("" if number == "1" else "s")
     raise AssertionError(days)
 
 

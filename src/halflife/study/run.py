@@ -1,4 +1,4 @@
-"""A whole study: one page, and a table beside it for each of its figures."""
+"""A whole study: one page, and a table for each of its figures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from halflife.models.census import Census
 from halflife.models.pool import Study
 from halflife.models.setquality import days_until_below, forecast
 from halflife.study import decays, empirical, flows, lifespans, svg, verdicts
-from halflife.study.decays import Fan
+from halflife.study.decays import ForecastBand
 from halflife.study.figures import StudyFigure, as_csv
 from halflife.study.page import StudyPage, html
 from halflife.study.phrases import day, many, stretch
@@ -30,12 +30,12 @@ PAGE = "index.html"
 
 
 @dataclass(frozen=True, slots=True)
-class Studied(Sequence[tuple[Path, str]]):
-    """A study that was made: its files with what each is about, the page first.
+class StudyFiles(Sequence[tuple[Path, str]]):
+    """The files of a study with their titles, the page first.
 
     Attributes:
-        files: Where they are, and their titles.
-        page: What stands on the page.
+        files: Their paths and titles.
+        page: The content of the page.
 
     """
 
@@ -55,11 +55,11 @@ class Studied(Sequence[tuple[Path, str]]):
         return len(self.files)
 
     def plot(self, name: str = "decay") -> str:
-        """Return the first picture of a figure as an SVG that can stand alone."""
+        """Return the first chart of a figure as a self-contained SVG."""
         return self._drawn(name)[0]
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the facts, and how fast a copy decays."""
+        """Return the HTML for a notebook: the facts, and how fast a copy decays."""
         head = f"<h3>{svg.text(self.page.title)}</h3><p>{svg.text(self.page.lead)}</p>"
         facts = notebook.table(["", "value", "remark"], self.page.facts)
         return head + facts + "".join(self._drawn("decay"))
@@ -70,7 +70,7 @@ class Studied(Sequence[tuple[Path, str]]):
             raise UsageError(
                 f"the study has no figure {name!r}; it has {', '.join(figures)}"
             )
-        # Other studies may stand in the same notebook, so ids are of this one alone.
+        # Other studies may be in the same notebook, so ids have a prefix of their own.
         own = f"s{crc32(self.page.lead.encode(errors='replace')):08x}"
         charts = figures[name].charts
         return [
@@ -84,16 +84,18 @@ def study(
     out: Path,
     *,
     by: str | None = None,
-    advance: Advance = lambda _done, _said: None,
-) -> Studied:
-    """Write the study of a set source into a folder; return what was made.
+    advance: Advance = lambda _done, _step: None,
+) -> StudyFiles:
+    """Write the study of a set source into a folder; return its files.
 
-    ``by`` is the attribute whose categories are compared; without one, that whose
-    categories live most unlike each other. Raise ``UsageError`` if there is nothing
-    to study.
+    ``by`` is the attribute whose categories are compared; by default that whose
+    categories differ most in their lifetimes. Raise ``UsageError`` if there is
+    nothing to study.
     """
     if collection.looks.size < 3 or not len(collection.lives):
-        raise UsageError(f"{collection.name}: three looks at something make a study")
+        raise UsageError(
+            f"{collection.name}: a study needs three snapshots and an object"
+        )
     figures = _figures(collection, _attribute(collection, by), advance)
     page = StudyPage(
         f"{collection.name}: how it changes",
@@ -107,7 +109,7 @@ def study(
     files += [(f"{f.name}.csv", f.title, as_csv(f.table)) for f in figures if f.table]
     for name, _, body in files:
         (out / name).write_text(body, encoding="utf-8", errors="replace", newline="")
-    return Studied(tuple((out / name, title) for name, title, _ in files), page)
+    return StudyFiles(tuple((out / name, title) for name, title, _ in files), page)
 
 
 def _attribute(collection: Collection, by: str | None) -> str | None:
@@ -118,11 +120,11 @@ def _attribute(collection: Collection, by: str | None) -> str | None:
     return by or empirical.attribute(collection)
 
 
-def cast(collection: Collection, now: float, ahead: Floats) -> dict[str, Fan]:
-    """Return what is forecast from what was known at ``now``.
+def cast(collection: Collection, now: float, ahead: Floats) -> dict[str, ForecastBand]:
+    """Return the forecast from the history until ``now``.
 
-    Forecasts are made at some of the moments, closer together at first; in between
-    the logarithm of the quality is taken as a line.
+    Forecasts are made at some of the moments, denser at the beginning; between them
+    the logarithm of the quality is interpolated.
     """
     rows = decays.knots(ahead)
     found = forecast(collection.until(now), now, ahead[rows].tolist(), CONFIDENCE)
@@ -132,7 +134,7 @@ def cast(collection: Collection, now: float, ahead: Floats) -> dict[str, Fan]:
         return np.exp(np.interp(ahead, ahead[rows], logs))
 
     return {
-        metric: Fan(*(between(part) for part in band))
+        metric: ForecastBand(*(between(bound) for bound in band))
         for metric, band in (("precision", found.precision), ("recall", found.recall))
     }
 
@@ -144,18 +146,18 @@ def _figures(
     steps: list[tuple[str, Callable[[], StudyFigure]]] = [
         ("decay", lambda: decays.by_source(collection, known)),
         ("dates", lambda: decays.by_date(collection, cast)),
-        ("arrivals", lambda: flows.arriving(collection)),
-        ("lifetimes", lambda: lifespans.lasting(collection)),
-        ("groups", lambda: flows.parted(collection, np.random.default_rng(0))),
+        ("arrivals", lambda: flows.arrivals_figure(collection)),
+        ("lifetimes", lambda: lifespans.survival_figure(collection)),
+        ("groups", lambda: flows.groups_figure(collection, np.random.default_rng(0))),
         ("forecasts", lambda: verdicts.figure(collection, known, CONFIDENCE)),
     ]
     if by is not None:
         steps.insert(1, ("categories", lambda: decays.by_category(collection, by)))
-    found = []
-    for said, make in steps:
-        found.append(make())
-        advance(1, said)
-    return found
+    figures = []
+    for step, make in steps:
+        figures.append(make())
+        advance(1, step)
+    return figures
 
 
 def _lead(collection: Collection) -> str:
@@ -163,10 +165,10 @@ def _lead(collection: Collection) -> str:
     objects = int(lives.object.max(initial=-1)) + 1
     gap = stretch(empirical.unit(collection))
     return (
-        f"{many(objects)} objects, seen in {many(looks.size)} looks at the whole "
-        f"source from {day(looks[0])} to {day(looks[-1])}, usually {gap} apart. What "
-        "follows is how fast a copy of it goes out of date, why, and how well that can "
-        "be foretold."
+        f"{many(objects)} objects, seen in {many(looks.size)} snapshots of the whole "
+        f"source from {day(looks[0])} to {day(looks[-1])}, usually {gap} apart. The "
+        "study shows how fast a copy of it goes out of date, why, and how well that "
+        "can be predicted."
     )
 
 
@@ -186,9 +188,9 @@ def _facts(collection: Collection) -> list[tuple[str, str, str]]:
     ]
     for metric in ("precision", "recall"):
         wait = days_until_below(collection, now, metric, LEVEL, CONFIDENCE)
-        said = "never" if wait is None else f"in {stretch(wait)}"
+        when_due = "never" if wait is None else f"in {stretch(wait)}"
         remark = f"to keep {metric} ≥ 90 %, at 95 % confidence"
-        facts.append(("Sync", said, remark))
+        facts.append(("Sync", when_due, remark))
     return facts
 
 
@@ -198,8 +200,8 @@ def _notes() -> list[str]:
         for line in (
             "Precision is the share of the copy that the source still has",
             "Recall is the share of the source that the copy has",
-            "An object came after the last look without it, and went before the first",
-            "Who was there at the first look did not come, who was at the last not go",
-            f"Made by halflife {__version__}; this page asks no machine for anything",
+            "An object came between the last snapshot without it and the first with it",
+            "Objects of the first snapshot did not come, those of the last did not go",
+            f"Made by halflife {__version__}; this page loads nothing from other hosts",
         )
     ]

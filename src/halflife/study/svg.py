@@ -1,8 +1,8 @@
 """A small writer of SVG: charts with axes, grid and legend, as text.
 
-Every chart says in ``<title>`` and ``<desc>`` what it shows. Colours are classes
-(``t0`` ... ``t6``) that ``STYLE`` defines for light and dark, so a chart inherits
-the look of the page it stands on. Text is escaped; numbers are always finite.
+Every chart has a ``<title>`` and a ``<desc>``. Colours are classes (``t0`` ... ``t6``)
+that ``STYLE`` defines for light and dark themes, so a chart follows the theme of its
+page. Text is escaped; numbers are always finite.
 """
 
 import html
@@ -22,10 +22,10 @@ WIDTH, HEIGHT = 640.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 16.0, 12.0, 46.0
 LEGEND_LINE = 19.0
 CHARACTER = 6.7  # px; the width of an average letter at 12 px
-FAR = 1e5  # px; nothing is drawn farther off than this
+FAR = 1e5  # px; nothing is drawn farther away than this
 
-# Okabe and Ito's colours, which people with colour-blindness can tell apart, and
-# lighter ones of the same hues for a dark ground. The last is for what is neutral.
+# Okabe and Ito's colours, which people with colour-blindness can distinguish, and
+# lighter ones of the same hues for a dark background. The last is neutral.
 LIGHT = ("#0072b2", "#d55e00", "#00785a", "#a5548a", "#8a6100", "#3a86b7", "#5b6470")
 DARK = ("#56b4e9", "#ff9a4d", "#3fd0a4", "#e6a3cc", "#e6c35c", "#9ecbff", "#a9b1bb")
 DASHES = ("", "6 4", "2 3", "9 3 2 3")
@@ -71,11 +71,11 @@ class Chart:
     """A picture with two axes.
 
     Attributes:
-        title: What it shows, in a line.
-        about: What is to be seen on it, for those who cannot see it.
-        x: The axis across.
-        y: The axis upwards.
-        marks: What is drawn, the hindmost first.
+        title: Its title, in a line.
+        about: Its description for screen readers.
+        x: The horizontal axis.
+        y: The vertical axis.
+        marks: The marks, from back to front.
 
     """
 
@@ -87,7 +87,7 @@ class Chart:
 
 
 def text(raw: str) -> str:
-    r"""Return text that may stand in XML and HTML, whatever it holds.
+    r"""Return any text escaped for XML and HTML.
 
     >>> text("<b>&\x00\ud800")
     '&lt;b&gt;&amp;'
@@ -115,13 +115,13 @@ def chart(
 ) -> str:
     """Return the chart as an ``<svg>`` element.
 
-    ``name`` begins every id in it and must be its own on the page; it keeps to
-    letters, digits and dashes. With ``styled`` the element brings its colours along
-    and can stand alone in a file. ``size`` is its width and its height in px; labels
-    that would run into each other on a narrow one are left out.
+    ``name`` is the prefix of all its ids and must be unique on the page; it has only
+    letters, digits and dashes. With ``styled`` the element includes its colours, for
+    a file of its own. ``size`` is its width and its height in px; labels that would
+    overlap on a narrow chart are left out.
     """
     frame = _Frame(drawn, *size)
-    # Dots at the very edge are seen whole; what lies beyond it is not drawn at all.
+    # Dots at the very edge are drawn whole; marks beyond it are not drawn at all.
     dots = [mark for mark in drawn.marks if isinstance(mark, Points)]
     marks = [mark for mark in drawn.marks if not isinstance(mark, Points)]
     parts = [
@@ -153,10 +153,10 @@ def element(
     styled: bool = False,
 ) -> str:
     """Return an ``<svg>`` element with its title, description and content."""
-    wide, high = (number(side) for side in size)
+    width, height = (number(side) for side in size)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" '
-        f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
+        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{text(title)}</title>'
         f'<desc id="{name}-desc">{text(about)}</desc>'
@@ -166,49 +166,49 @@ def element(
 
 
 def alone(drawn: str) -> str:
-    """Return a chart that brings its colours along and can stand alone in a file."""
+    """Return a chart that includes its colours, for a file of its own."""
     return drawn.replace("</desc>", f"</desc><style>{STYLE}</style>", 1)
 
 
 class _Frame:
-    """Where the parts of a chart stand."""
+    """The positions of the parts of a chart."""
 
-    def __init__(self, drawn: Chart, wide: float, high: float) -> None:
+    def __init__(self, drawn: Chart, width: float, height: float) -> None:
         self.chart = drawn
-        self.right = wide - RIGHT
+        self.right = width - RIGHT
         self.entries = [m for m in drawn.marks if m.name]
         self.rows = list(_rows(self.entries, self.right))
         self.top = TOP + LEGEND_LINE * len(self.rows)
-        self.bottom = self.top + high - TOP - BOTTOM - LEGEND_LINE
+        self.bottom = self.top + height - TOP - BOTTOM - LEGEND_LINE
         below = BOTTOM if drawn.x.label else BOTTOM - LEGEND_LINE
-        self.size = (wide, self.bottom + below)
+        self.size = (width, self.bottom + below)
 
     def across(self, values: Floats) -> Floats:
-        """Return where values of x stand, in px from the left."""
+        """Return the positions of values of x, in px from the left."""
         return self.chart.x.place(values, LEFT, self.right)
 
     def holds(self, x: Floats, y: Floats) -> Bools:
-        """Say which places are within the axes; a px more is rounding."""
+        """Return which positions are within the axes, up to a px of rounding."""
         across = (x >= LEFT - 1) & (x <= self.right + 1)
         found: Bools = across & (y >= self.top - 1) & (y <= self.bottom + 1)
         return found
 
     def upwards(self, values: Floats) -> Floats:
-        """Return where values of y stand, in px from the top."""
+        """Return the positions of values of y, in px from the top."""
         return self.chart.y.place(values, self.bottom, self.top)
 
 
 def _rows(entries: Sequence[Mark], right: float) -> Iterator[list[tuple[float, Mark]]]:
-    """Yield the legend's lines: where each entry begins, as many as there is room."""
+    """Yield the legend's lines: as many entries as fit, with their positions."""
     row: list[tuple[float, Mark]] = []
     at = LEFT
     for mark in entries:
-        wide = 32 + CHARACTER * len(mark.name) + 18
-        if row and at + wide > right:
+        width = 32 + CHARACTER * len(mark.name) + 18
+        if row and at + width > right:
             yield row
             row, at = [], LEFT
         row.append((at, mark))
-        at += wide
+        at += width
     if row:
         yield row
 
@@ -216,12 +216,12 @@ def _rows(entries: Sequence[Mark], right: float) -> Iterator[list[tuple[float, M
 def _grid(frame: _Frame) -> Iterator[str]:
     axis = frame.chart.y
     places = frame.upwards(np.array([v for v, _ in axis.ticks]))
-    for (_, said), y in zip(axis.ticks, places.tolist(), strict=True):
+    for (_, label), y in zip(axis.ticks, places.tolist(), strict=True):
         yield (
             f'<path class="grid" d="M{number(LEFT)} {number(y)}'
             f'H{number(frame.right)}"/>'
             f'<text class="end" x="{number(LEFT - 7)}" y="{number(y + 4)}">'
-            f"{text(said)}</text>"
+            f"{text(label)}</text>"
         )
 
 
@@ -229,11 +229,11 @@ def _labels(frame: _Frame) -> Iterator[str]:
     axis, base = frame.chart.x, frame.bottom
     line = f"M{number(LEFT)} {number(base)}H{number(frame.right)}"
     yield f'<path class="frame" d="{line}"/>'
-    for said, x in _fitting(frame):
+    for label, x in _fitting(frame):
         yield (
             f'<path class="frame" d="M{number(x)} {number(base)}v4"/>'
             f'<text class="middle" x="{number(x)}" y="{number(base + 17)}">'
-            f"{text(said)}</text>"
+            f"{text(label)}</text>"
         )
     middle = (LEFT + frame.right) / 2
     yield (
@@ -248,14 +248,14 @@ def _labels(frame: _Frame) -> Iterator[str]:
 
 
 def _fitting(frame: _Frame) -> list[tuple[str, float]]:
-    """Return the labels across and where they stand, as many as there is room for."""
+    """Return the labels of the horizontal axis that fit, with their positions."""
     ticks = frame.chart.x.ticks
     places = frame.across(np.array([value for value, _ in ticks])).tolist()
-    widest = CHARACTER * max((len(said) for _, said in ticks), default=0) + 8
+    widest = CHARACTER * max((len(label) for _, label in ticks), default=0) + 8
     apart = abs(places[1] - places[0]) if len(places) > 1 else widest
     every = max(1, math.ceil(widest / max(apart, 1e-9)))
-    found = [(said, x) for (_, said), x in zip(ticks, places, strict=True)]
-    return found[::every]
+    labels = [(label, x) for (_, label), x in zip(ticks, places, strict=True)]
+    return labels[::every]
 
 
 def _legend(frame: _Frame) -> Iterator[str]:
@@ -290,7 +290,7 @@ def _swatch(mark: Mark, x: float, y: float) -> str:
 @singledispatch
 def draw(mark: Mark, frame: _Frame) -> Iterator[str]:
     """Yield the elements that show a mark."""
-    raise TypeError(f"nobody knows how to draw {mark!r} on {frame!r}")
+    raise TypeError(f"no function draws {mark!r} on {frame!r}")
 
 
 @draw.register
@@ -324,10 +324,10 @@ def _(mark: Bars, frame: _Frame) -> Iterator[str]:
     top, base = frame.upwards(mark.height), float(frame.upwards(np.zeros(1))[0])
     sound = np.isfinite(left) & np.isfinite(right) & np.isfinite(top)
     for i in np.flatnonzero(sound).tolist():
-        wide = max(float(right[i] - left[i]) - 0.6, 0.4)
+        width = max(float(right[i] - left[i]) - 0.6, 0.4)
         yield (
             f'<rect class="bar t{mark.tone % TONES}" x="{number(left[i])}" '
-            f'y="{number(min(top[i], base))}" width="{number(wide)}" '
+            f'y="{number(min(top[i], base))}" width="{number(width)}" '
             f'height="{number(abs(base - top[i]))}"/>'
         )
 
@@ -355,7 +355,7 @@ def _(mark: Points, frame: _Frame) -> Iterator[str]:
 
 
 def _beside(x: float, y: float, label: str, right: float) -> str:
-    """Return a label to the right of a dot, or to the left where there is no room."""
+    """Return a label to the right of a dot, or to the left if it does not fit."""
     fits = x + 7 + CHARACTER * len(label) <= right
     at, side = (x + 7, "count") if fits else (x - 7, "count end")
     place = f'x="{number(at)}" y="{number(y + 4)}"'
@@ -375,7 +375,7 @@ def _stairs(x: Floats, y: Floats, *, steps: bool) -> tuple[Floats, Floats]:
 
 
 def _runs(sound: Bools) -> Iterator[slice]:
-    """Yield the stretches in which all values can be drawn."""
+    """Yield the ranges in which all values can be drawn."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], sound.astype(int), [0]))))
     for begin, end in edges.reshape(-1, 2).tolist():
         yield slice(begin, end)

@@ -1,4 +1,4 @@
-"""Pictures of how summaries of text databases age, and how long they stay true."""
+"""Charts of the ageing of summaries of text databases, and of their lifetimes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +9,14 @@ from halflife.models.spells import Spells
 from halflife.models.survival_curves import KaplanMeier
 from halflife.study import axes, svg
 from halflife.study.axes import Axis
-from halflife.study.figures import Column, StudyFigure, Table, as_csv, drawing, stacked
+from halflife.study.figures import (
+    Column,
+    StudyFigure,
+    Table,
+    as_csv,
+    drawing,
+    stack_tables,
+)
 from halflife.study.marks import BandMark, LineMark, Mark, Points
 from halflife.study.phrases import share
 from halflife.study.svg import Chart
@@ -36,7 +43,9 @@ def figures(views: Mapping[str, AgeCurves]) -> tuple[StudyFigure, ...]:
     return tuple(_figure(metric, views) for metric in TITLES)
 
 
-def lasting(name: str, found: Sequence[SummaryDrift], tau: float) -> StudyFigure:
+def lifetimes_figure(
+    name: str, found: Sequence[SummaryDrift], tau: float
+) -> StudyFigure:
     """Show how long summaries stay within a threshold, by domain."""
     lives = lifetimes(found, (tau,))
     stratum = np.array(
@@ -65,11 +74,11 @@ def lasting(name: str, found: Sequence[SummaryDrift], tau: float) -> StudyFigure
         for s, alive in curves.items()
     ]
     file = f"summaries-lasting-{name.split(maxsplit=1)[0]}"
-    return StudyFigure(file, title, said, (drawing(chart),), stacked(tables))
+    return StudyFigure(file, title, said, (drawing(chart),), stack_tables(tables))
 
 
 def _alive(length: Floats, event: Bools, week: Floats) -> Floats:
-    """Return Kaplan and Meier's curve, as far as there is a lifetime to go by."""
+    """Return Kaplan and Meier's curve, up to the longest lifetime."""
     spells = Spells.of(np.zeros(length.size), length, np.where(event, length, np.inf))
     return np.where(
         week <= length.max(), KaplanMeier().fit(spells).survival(week), np.nan
@@ -85,22 +94,22 @@ def _half(stratum: str, week: Floats, alive: Floats) -> str:
 
 
 def files(found: Iterable[StudyFigure]) -> dict[str, str]:
-    """Return pictures and their numbers as files: name and text."""
-    made = {}
+    """Return charts and their numbers as files: name and text."""
+    texts = {}
     for figure in found:
-        made[f"{figure.name}.csv"] = as_csv(figure.table)
+        texts[f"{figure.name}.csv"] = as_csv(figure.table)
         for _, draw in figure.charts:
-            made[f"{figure.name}.svg"] = alone(draw(figure.name))
-    return made
+            texts[f"{figure.name}.svg"] = alone(draw(figure.name))
+    return texts
 
 
 def alone(element: str) -> str:
-    """Return an ``<svg>`` element with its colours, to stand alone in a file."""
+    """Return an ``<svg>`` element with its colours, for a file of its own."""
     return element.replace("</desc>", f"</desc><style>{svg.STYLE}</style>", 1)
 
 
 def _figure(metric: str, views: Mapping[str, AgeCurves]) -> StudyFigure:
-    said = tuple(_said(metric, name, ageing) for name, ageing in views.items())
+    said = tuple(_finding(metric, name, ageing) for name, ageing in views.items())
     marks: list[Mark] = []
     for tone, (name, ageing) in enumerate(views.items()):
         curve, age = ageing.curves[metric], ageing.age.astype(np.float64)
@@ -117,16 +126,20 @@ def _figure(metric: str, views: Mapping[str, AgeCurves]) -> StudyFigure:
     )
     tables = [_table(n, a, a.curves[metric]) for n, a in views.items()]
     return StudyFigure(
-        f"summaries-{metric}", TITLES[metric], said, (drawing(chart),), stacked(tables)
+        f"summaries-{metric}",
+        TITLES[metric],
+        said,
+        (drawing(chart),),
+        stack_tables(tables),
     )
 
 
 def _published(metric: str) -> list[Mark]:
     """Return the published values of a metric as points."""
-    some = [(age, value) for name, age, value in PUBLISHED if name == metric]
-    if not some:
+    values = [(age, value) for name, age, value in PUBLISHED if name == metric]
+    if not values:
         return []
-    x, y = (np.array(column, dtype=np.float64) for column in zip(*some, strict=True))
+    x, y = (np.array(column, dtype=np.float64) for column in zip(*values, strict=True))
     return [Points(x, y, "152 databases, 2002-2003", 6, hollow=True)]
 
 
@@ -144,17 +157,17 @@ def _lowest(*series: Floats) -> float:
     return min([0.95, *found])
 
 
-def _said(metric: str, name: str, ageing: AgeCurves) -> str:
+def _finding(metric: str, name: str, ageing: AgeCurves) -> str:
     mean = ageing.curves[metric].mean
     known = np.flatnonzero(np.isfinite(mean))
     if known.size == 0:
         return f"{name}: nothing could be compared."
     ends = [int(known[0]), int(known[-1])]
-    told = [share(mean[k]) if metric != "kl" else f"{mean[k]:.3g}" for k in ends]
+    levels = [share(mean[k]) if metric != "kl" else f"{mean[k]:.3g}" for k in ends]
     weeks = [int(ageing.age[k]) for k in ends]
     return (
-        f"{name}: {told[0]} after {weeks[0]} week{'s' if weeks[0] != 1 else ''}, "
-        f"{told[1]} after {weeks[1]}."
+        f"{name}: {levels[0]} after {weeks[0]} week{'s' if weeks[0] != 1 else ''}, "
+        f"{levels[1]} after {weeks[1]}."
     )
 
 

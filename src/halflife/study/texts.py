@@ -1,4 +1,4 @@
-"""Pictures of what rules for renewing summaries reach, and a table of them."""
+"""Charts of the scores of rules for refreshing summaries, and a table of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.study import axes
-from halflife.study.figures import StudyFigure, Table, drawing, stacked
+from halflife.study.figures import StudyFigure, Table, drawing, stack_tables
 from halflife.study.marks import BandMark, LineMark, Mark
 from halflife.study.svg import Chart
 
@@ -28,9 +28,9 @@ COLUMNS = (
 
 def quality(view: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[StudyFigure]:
     """Show figures against T, a curve for each rule: the paper's Figures 6 to 13."""
-    some = [r for r in rows if r["view"] == view and r["policy"] in SHOWN]
+    drawn = [r for r in rows if r["view"] == view and r["policy"] in SHOWN]
     for name, title in TITLES.items():
-        yield _quality(view, name, f"{title} ({view})", some)
+        yield _quality(view, name, f"{title} ({view})", drawn)
 
 
 def _quality(
@@ -51,7 +51,7 @@ def _quality(
         marks.append(LineMark(every, mean, policy, tone, dash=tone % 4))
         bounds = {"mean": mean, "low": low, "high": high}
         tables.append({"policy": [policy] * every.size, "every": every} | bounds)
-    said = tuple(_said(name, t) for t in tables)
+    said = tuple(_finding(name, t) for t in tables)
     top = max(float(np.nanmax(t["high"])) for t in tables)
     bottom = 0.0 if name == "kl" else min(float(np.nanmin(t["low"])) for t in tables)
     last = max(float(t["every"].max()) for t in tables)
@@ -63,17 +63,17 @@ def _quality(
         tuple(marks),
     )
     file = f"texts-{name.replace('_', '-')}-{view.split(maxsplit=1)[0]}"
-    return StudyFigure(file, title, said, (drawing(chart),), stacked(tables))
+    return StudyFigure(file, title, said, (drawing(chart),), stack_tables(tables))
 
 
-def _said(name: str, table: Mapping[str, Any]) -> str:
+def _finding(name: str, table: Mapping[str, Any]) -> str:
     return (
         f"{table['policy'][0]}: {table['mean'][0]:.3g} at {table['every'][0]:g} weeks, "
         f"{table['mean'][-1]:.3g} at {table['every'][-1]:g} ({name})."
     )
 
 
-def alive(view: str, curves: Mapping[str, Floats], tau: float) -> StudyFigure:
+def survival_figure(view: str, curves: Mapping[str, Floats], tau: float) -> StudyFigure:
     """Show the fitted survival of each domain's summaries: the paper's Figure 4."""
     title = f"Fitted survival of summaries by domain ({view}, tau = {tau:g})"
     said = tuple(
@@ -96,7 +96,7 @@ def alive(view: str, curves: Mapping[str, Floats], tau: float) -> StudyFigure:
         {"domain": [k] * c.size, "week": week[k], "alive": c} for k, c in curves.items()
     ]
     file = f"texts-survival-{view.split(maxsplit=1)[0]}"
-    return StudyFigure(file, title, said, (drawing(chart),), stacked(tables))
+    return StudyFigure(file, title, said, (drawing(chart),), stack_tables(tables))
 
 
 def weekly_updates(view: str, rows: Sequence[Mapping[str, Any]]) -> StudyFigure:
@@ -124,7 +124,7 @@ def weekly_updates(view: str, rows: Sequence[Mapping[str, Any]]) -> StudyFigure:
         for r, n in zip(mine, numbers, strict=True)
     ]
     file = f"texts-bayes-{view.split(maxsplit=1)[0]}"
-    return StudyFigure(file, title, said, (drawing(chart),), stacked(tables))
+    return StudyFigure(file, title, said, (drawing(chart),), stack_tables(tables))
 
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:

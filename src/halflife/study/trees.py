@@ -1,4 +1,4 @@
-"""A tree of rules, one line a rule or group, with the rate of each group as a bar."""
+"""A tree of rules, one line for each rule or group, with rates of groups as bars."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ class TreeLine:
 
     Attributes:
         depth: How many rules lead to it.
-        said: What is written: a rule, or which group it is.
+        label: Its text: a rule, or the number of a group.
         rate: Ends per object and day, if it is a group: mean, low, high.
-        remark: What is written beside the bar.
+        remark: The text beside the bar.
 
     """
 
     depth: int
-    said: str
+    label: str
     rate: tuple[float, float, float] | None = None
     remark: str = ""
 
@@ -52,11 +52,11 @@ def _across(axis: Axis, value: float) -> float:
 
 
 def _grid(axis: Axis, base: float) -> Iterator[str]:
-    for value, said in axis.ticks:
+    for value, label in axis.ticks:
         x = number(_across(axis, value))
         yield (
             f'<path class="grid" d="M{x} {number(TOP - 4)}V{number(base)}"/>'
-            f'<text class="middle" x="{x}" y="{number(base + 15)}">{text(said)}</text>'
+            f'<text class="middle" x="{x}" y="{number(base + 15)}">{text(label)}</text>'
         )
     middle = number((TEXT_END + BAR_END) / 2)
     yield (
@@ -69,8 +69,8 @@ def _drawn(line: TreeLine, y: float, axis: Axis) -> Iterator[str]:
     x = 14 + INDENT * line.depth
     room = int((TEXT_END - x - 24) / svg.CHARACTER)
     yield (
-        f'<text x="{number(x)}" y="{number(y + 4)}"><title>{text(line.said)}</title>'
-        f"{text(short(line.said, room))}</text>"
+        f'<text x="{number(x)}" y="{number(y + 4)}"><title>{text(line.label)}</title>'
+        f"{text(short(line.label, room))}</text>"
     )
     if line.rate is None:
         return
@@ -85,7 +85,7 @@ def _drawn(line: TreeLine, y: float, axis: Axis) -> Iterator[str]:
 
 
 def _links(lines: list[TreeLine]) -> Iterator[str]:
-    """Yield what joins each line with the rule that leads to it."""
+    """Yield the connections of each line with the rule that leads to it."""
     parent: dict[int, int] = {}
     for row, line in enumerate(lines):
         parent[line.depth] = row

@@ -1,4 +1,4 @@
-"""What was forecast, held against what happened."""
+"""Forecasts compared with what happened."""
 
 from dataclasses import dataclass
 
@@ -11,26 +11,26 @@ from halflife.models.conformal import inside
 from halflife.models.pool import DEFAULT, Study
 from halflife.replay.backtest import forecasts, references
 from halflife.study import axes, empirical
-from halflife.study.figures import Column, StudyFigure, drawing, stacked
+from halflife.study.figures import Column, StudyFigure, drawing, stack_tables
 from halflife.study.marks import BandMark, LineMark, Mark, Points
 from halflife.study.phrases import day, share, stretch
 from halflife.study.svg import Chart
 
 DENSE, SPARSE = 120, 60  # forecasts that are drawn
-HIGHEST = 0.9  # where a scale of quality begins at most
-HORIZONS = (0.03, 0.1, 0.25, 0.5)  # as shares of how far copies are followed
+HIGHEST = 0.9  # the highest start of a scale of quality
+HORIZONS = (0.03, 0.1, 0.25, 0.5)  # as shares of the time that copies are followed
 
 
 @dataclass(frozen=True)
 class JudgedForecasts:
-    """Forecasts of one metric for one horizon, with what was seen.
+    """Forecasts of one metric for one horizon, with the true values.
 
     Attributes:
         metric: Precision or recall.
-        ahead: How long after the copy was made, in days.
+        ahead: The horizon, in days after the copy was made.
         made: When each copy was made.
-        seen: What the metric was.
-        mean: What was forecast.
+        seen: The true value.
+        mean: The forecast.
         low: Its lower bound.
         high: Its upper bound.
 
@@ -46,12 +46,12 @@ class JudgedForecasts:
 
     @property
     def held(self) -> Bools:
-        """Where the truth lay within the bounds."""
+        """Which forecasts have the truth within their bounds."""
         return inside(self.low, self.high, self.seen)
 
     @property
     def coverage(self) -> float:
-        """How often the truth lay within the bounds."""
+        """The share of forecasts whose bounds held the truth."""
         return float(self.held.mean())
 
     @property
@@ -64,8 +64,8 @@ class JudgedForecasts:
         """Mean width of the interval."""
         return float((self.high - self.low).mean())
 
-    def some(self, most: int) -> "JudgedForecasts":
-        """Return some of the forecasts, evenly spread."""
+    def sample(self, most: int) -> "JudgedForecasts":
+        """Return at most so many of the forecasts, evenly spread."""
         count = self.made.size
         rows = np.unique(
             np.linspace(0, count - 1, min(most, count)).round().astype(int)
@@ -75,7 +75,7 @@ class JudgedForecasts:
 
 
 def judge(known: Study, ahead: Floats, confidence: float) -> list[JudgedForecasts]:
-    """Return forecasts from many looks, each from what was known by then alone."""
+    """Return forecasts from many snapshots, each from the history until then."""
     found = []
     looks = known.census.looks
     for days in ahead.tolist():
@@ -89,7 +89,7 @@ def judge(known: Study, ahead: Floats, confidence: float) -> list[JudgedForecast
 
 
 def horizons(collection: Collection) -> Floats:
-    """Return some lags, near and far, that looks can judge."""
+    """Return some lags, near and far, at which snapshots can score forecasts."""
     step, far = empirical.unit(collection), empirical.reach(collection)
     if 0.5 <= step <= 3.0 and far >= 30.0:
         return np.array([1.0, 7.0, 14.0, 30.0])
@@ -99,11 +99,11 @@ def horizons(collection: Collection) -> Floats:
 
 
 def figure(collection: Collection, known: Study, confidence: float) -> StudyFigure:
-    """Show forecasts beside what happened, and how often their bounds held."""
+    """Show forecasts and true values, and how often the bounds held."""
     found = judge(known, horizons(collection), confidence)
     title = "Forecasts against what happened"
     if not found:
-        few = "There are too few looks to hold a forecast against."
+        few = "There are too few snapshots to check a forecast."
         return StudyFigure("forecasts", title, (few,), (), {})
     ahead = sorted({j.ahead for j in found})
     middle = ahead[min(1, len(ahead) - 1)]
@@ -118,7 +118,7 @@ def figure(collection: Collection, known: Study, confidence: float) -> StudyFigu
     said = (
         f"{share(float(total.mean()))} of all {share(confidence)} intervals held.",
         f"{count} forecasts of a kind from {day(made[0])} to {day(made[-1])}.",
-        "Each was made from nothing but what had been seen by then.",
+        "Each was made only from the history until then.",
     )
     return StudyFigure(
         "forecasts", title, said, charts + scatter, _table(found), _shown(found)
@@ -126,7 +126,7 @@ def figure(collection: Collection, known: Study, confidence: float) -> StudyFigu
 
 
 def _in_time(every: JudgedForecasts, tone: int) -> Chart:
-    judged = every.some(DENSE)
+    judged = every.sample(DENSE)
     at, held = judged.made + judged.ahead, judged.held
     marks: tuple[Mark, ...] = (
         BandMark(at, judged.low, judged.high, "interval", tone),
@@ -146,13 +146,12 @@ def _in_time(every: JudgedForecasts, tone: int) -> Chart:
 
 
 def _scatter(found: list[JudgedForecasts]) -> Chart:
-    some = [j.some(SPARSE) for j in found]
-    low = float(
-        np.concatenate([v for j in some for v in (j.mean, j.seen)]).min(initial=HIGHEST)
-    )
+    drawn = [j.sample(SPARSE) for j in found]
+    values = [v for j in drawn for v in (j.mean, j.seen)]
+    low = float(np.concatenate(values).min(initial=HIGHEST))
     ends = np.array([0.0, 1.0])
     marks: list[Mark] = [LineMark(ends, ends, "as forecast", 6, dash=2)]
-    for tone, j in enumerate(some):
+    for tone, j in enumerate(drawn):
         name = f"after {stretch(j.ahead)}"
         marks.append(Points(j.mean, j.seen, name, tone, hollow=tone % 2 == 1))
     metric = found[0].metric
@@ -194,4 +193,4 @@ def _table(found: list[JudgedForecasts]) -> dict[str, Column]:
         }
         for j in found
     ]
-    return dict(stacked(tables))
+    return dict(stack_tables(tables))
