@@ -52,17 +52,17 @@ NAME = "one"
 
 
 @dataclass
-class Told:
-    """What forecasts said, and what was true.
+class AuditScores:
+    """The errors of forecasts.
 
     Attributes:
         made: When each was made.
-        ahead: Of how many days later it is.
-        score: How far off it was, in standard deviations, by the bounds for 90 % and
-            by those for 95 %.
+        ahead: Its horizon in days.
+        score: Its error in standard deviations, by the bounds for 90 % and by those
+            for 95 %.
         trust: The trust factor when it was made.
         bounds: Mean, low and high at 95 %, and the truth.
-        found: Quality found by audits, and the truth then: when, what, true, looks.
+        found: Quality found by audits, and the truth: day, quality, truth, sample size.
 
     """
 
@@ -90,7 +90,7 @@ class Told:
         self.bounds.append((one.mean, one.low, one.high, truth))
 
 
-def covered(told: list[Told], begin: float, end: float) -> list[dict[str, Any]]:
+def covered(told: list[AuditScores], begin: float, end: float) -> list[dict[str, Any]]:
     """Return how often forecasts made between two days came true, by horizon."""
     made, ahead, score, trust, bounds = (
         np.concatenate([np.array(getattr(one, name)) for one in told])
@@ -154,7 +154,7 @@ def hurried(source: Collection, begin: float) -> Collection:
     return replace(source, lives=lives, looks=looks, changed_at=changed)
 
 
-def listing(folder: Path, seed: int, *, faster: bool) -> Told:
+def listing(folder: Path, seed: int, *, faster: bool) -> AuditScores:
     """Look at a recorded listing every day; return what was forecast and came true."""
     whole = load_parquet(folder, NAME)
     rng = np.random.default_rng(seed)
@@ -164,7 +164,7 @@ def listing(folder: Path, seed: int, *, faster: bool) -> Told:
     objects = rng.permutation(int(whole.lives.object.max()) + 1)[:OBJECTS]
     whole = whole.select(np.isin(whole.lives.object, objects))
     looks = begin + np.arange(1.0, DAYS)
-    seen, told = thin(whole, looks), Told()
+    seen, told = thin(whole, looks), AuditScores()
     with _opened() as store:
         for at in looks.tolist():
             run = store.begin([NAME], at, lease=1e9)
@@ -230,7 +230,7 @@ class _Desk:
     source: FormConfig
     interface: Interface
     store: SqliteStore
-    told: Told = field(default_factory=Told)
+    told: AuditScores = field(default_factory=AuditScores)
     tracker: Tracker = field(default_factory=Tracker)
 
     def day(self, world: Clocked, day: float, rng: np.random.Generator) -> None:
@@ -300,7 +300,7 @@ def share_true(
 
 def form(
     relation: Relation, seed: int, *, counted: bool, faster: bool, by: str = "company"
-) -> Told:
+) -> AuditScores:
     """Keep a recorded relation behind a form, asked for ``by``, and audit the copy."""
     world = Clocked(relation, seed, faster=faster)
     values = {str(r.get(by)) for d in (0.0, MIDDLE, DAYS) for r in world.at(d).values()}
@@ -320,7 +320,7 @@ def form(
         return desk.told
 
 
-def quality(told: list[Told], period: float = 20.0) -> dict[str, Any]:
+def quality(told: list[AuditScores], period: float = 20.0) -> dict[str, Any]:
     """Return how often the quality found in a period had the truth in its interval."""
     inside, error, width = [], [], []
     for one in told:

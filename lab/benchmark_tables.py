@@ -5,7 +5,7 @@ from typing import Any
 
 from lab.result_pages import Render
 
-Told = Mapping[str, Any]
+Report = Mapping[str, Any]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -21,9 +21,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def allocate(told: Told) -> str:
+def allocate(report: Report) -> str:
     """Return how fast and how exactly a million pages are planned."""
-    (row,) = told["rows"]
+    (row,) = report["rows"]
     figures = {
         "processor seconds": f"{row['processor_seconds']:.2f}",
         "KKT residual, relative": f"{row['kkt_residual']:.0e}",
@@ -37,9 +37,9 @@ def allocate(told: Told) -> str:
     return table(["figure", "value"], list(figures.items()))
 
 
-def demo_seeds(told: Told) -> str:
+def demo_seeds(report: Report) -> str:
     """Return how often the demo's bounds held, and how far off its belief was."""
-    (row,) = told["rows"]
+    (row,) = report["rows"]
     share = row["coverage"]
     held = f"{share['share']:.2f} [{share['low']:.3f}, {share['high']:.3f}]"
     off = f"{row['off']:+.3f} (standard error {row['off_error']:.3f})"
@@ -55,9 +55,9 @@ def demo_seeds(told: Told) -> str:
     return table(["figure", "value"], list(figures.items()))
 
 
-def out_of_core(told: Told) -> str:
+def out_of_core(report: Report) -> str:
     """Return what a plan from Parquet files takes, and how exact it is."""
-    (row,) = told["rows"]
+    (row,) = report["rows"]
     figures = {
         "processor seconds of all processes, reading and writing included": (
             f"{row['processor_seconds']:.1f}"
@@ -69,7 +69,7 @@ def out_of_core(told: Told) -> str:
     return table(["figure", "value"], list(figures.items()))
 
 
-def listings(told: Told) -> str:
+def listings(report: Report) -> str:
     """Return how often forecasts of each recorded listing came true."""
     head = ["source", "metric", "forecasts", "coverage", "error", "width", "best rival"]
     rows = [
@@ -78,12 +78,12 @@ def listings(told: Told) -> str:
             *(f"{row['mae']:.4f}", f"{row['width']:.3f}"),
             f"{row['rival']} {row['rival_mae']:.4f}",
         ]
-        for row in told["rows"]
+        for row in report["rows"]
     ]
     return table(head, rows)
 
 
-def one_budget(told: Told) -> str:
+def one_budget(report: Report) -> str:
     """Return what one price does with a budget, beside fixed splits."""
     splits = ("one_price", "hindsight_split", "equal_shares", "one_interval")
     head = ["requests a day", "one price", "best split", "equal shares", "one interval"]
@@ -94,19 +94,19 @@ def one_budget(told: Told) -> str:
             *(f"{row['quality'][name]:.4f}" for name in splits),
             *(_points(row[f"less_{name}"]) for name in splits[1:3]),
         ]
-        for row in told["rows"]
+        for row in report["rows"]
     ]
     return table(head, rows)
 
 
-def _points(found: Told) -> str:
+def _points(found: Report) -> str:
     mean, low, high = (f"{100 * found[part]:+.2f}" for part in ("mean", "low", "high"))
     return f"{mean} [{low}, {high}]"
 
 
-def learn(told: Told) -> str:
+def learn(report: Report) -> str:
     """Return what policies reach that begin with nothing."""
-    best = sorted(told["rows"], key=lambda row: -row["freshness"]["mean"])
+    best = sorted(report["rows"], key=lambda row: -row["freshness"]["mean"])
     rows = [
         [_name(row["policy"]), _interval(row["freshness"]), _interval(row["of_oracle"])]
         for row in best
@@ -118,13 +118,13 @@ def _name(policy: str) -> str:
     return "halflife (`freshness`)" if policy == "halflife" else policy
 
 
-def _interval(found: Told) -> str:
+def _interval(found: Report) -> str:
     return f"{found['mean']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
 
 
-def fetch(told: Told) -> str:
+def fetch(report: Report) -> str:
     """Return pages for each second of the processor, beside Scrapy."""
-    (row,) = told["rows"]
+    (row,) = report["rows"]
     names = {
         "halflife": "halflife, looks only",
         "halflife_keeping": "halflife, every copy kept (the default)",
@@ -137,13 +137,13 @@ def fetch(told: Told) -> str:
     return table(["", "pages per CPU second", "against Scrapy"], rows)
 
 
-def _times(row: Told, name: str) -> str:
+def _times(row: Report, name: str) -> str:
     return "1" if name == "scrapy" else f"{row[f'{name}_to_scrapy']:.1f}×"  # noqa: RUF001
 
 
-def kill9(told: Told) -> str:
+def kill9(report: Report) -> str:
     """Return what kills in the middle of a sync left behind."""
-    (row,) = told["rows"]
+    (row,) = report["rows"]
     both = [row["halflife"], row["scrapy"]]
     figures = {
         "trials, all killed in the middle": "killed_in_the_middle",
@@ -161,7 +161,7 @@ def kill9(told: Told) -> str:
     return table(["", "halflife", "Scrapy"], rows)
 
 
-def scrapy_addon(told: Told) -> str:
+def scrapy_addon(report: Report) -> str:
     """Return what the add-on saves against recrawling everything."""
     forms = {
         "requests_per_day": ("requests sent a day", ".1f", 1),
@@ -181,16 +181,16 @@ def scrapy_addon(told: Told) -> str:
         ),
     }
     rows = [
-        [title, *(f"{scale * row[name]:{form}}" for row in told["rows"])]
+        [title, *(f"{scale * row[name]:{form}}" for row in report["rows"])]
         for name, (title, form, scale) in forms.items()
     ]
-    budgets = [f"{7 * row['budget_per_day']} requests a week" for row in told["rows"]]
+    budgets = [f"{7 * row['budget_per_day']} requests a week" for row in report["rows"]]
     return table(["", *budgets], rows)
 
 
-def changes(told: Told) -> str:
+def changes(report: Report) -> str:
     """Return what the log of changes adds, and what exports cost."""
-    (row,) = told["rows"]
+    (row,) = report["rows"]
     rows = []
     for name, when in (("later", ""), ("first", "while everything is new: ")):
         for what in ("pages", "records"):
@@ -209,9 +209,9 @@ def changes(told: Told) -> str:
 _PLACES = ("memory", "file")
 
 
-def first_minutes(told: Told) -> str:
+def first_minutes(report: Report) -> str:
     """Return how long the two ways in take."""
-    (row,) = told["rows"]
+    (row,) = report["rows"]
     ways = {
         "from a clone to the first picture": "clone_to_picture",
         "from the wheel to the first forecast": "wheel_to_forecast",

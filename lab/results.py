@@ -145,18 +145,18 @@ def worlds(_: Errand) -> Payload:
     """Compare worlds with the histories that they are like."""
     rows = []
     for kinds, size in LIKE:
-        told = world_summary.world_summary(made(kinds, MADE_SEED, size))
-        rows += [row._asdict() for row in world_tolerances.compared(told)]
+        report = world_summary.world_summary(made(kinds, MADE_SEED, size))
+        rows += [row._asdict() for row in world_tolerances.compared(report)]
     return {"seed": MADE_SEED, "data": {"kind": "made"}, "rows": rows}
 
 
 def independent(_: Errand) -> Payload:
     """Play the champion where pages have nothing in common, where it loses."""
-    said = io.StringIO()
-    with redirect_stdout(said):
+    output = io.StringIO()
+    with redirect_stdout(output):
         independent_pages.main([])
     rows = []
-    for line in said.getvalue().splitlines():
+    for line in output.getvalue().splitlines():
         rule, _colon, found = line.partition(":")
         values = [float(word) for word in found.split(",")]
         rows.append({"rule": rule, "freshness": float(np.mean(values))})
@@ -168,10 +168,10 @@ def independent(_: Errand) -> Payload:
 
 def demo(_: Errand) -> Payload:
     """Run the demo and keep what it prints, up to the requests spent."""
-    said = io.StringIO()
-    with redirect_stdout(said):
+    output = io.StringIO()
+    with redirect_stdout(output):
         halflife(["demo", "--seed", "1"])
-    printed = said.getvalue().partition("\n\nWhat it would fetch next")[0]
+    printed = output.getvalue().partition("\n\nWhat it would fetch next")[0]
     lines = [line.rstrip() for line in printed.splitlines()]
     kept = [line for line in lines if "requests spent" not in line]
     data = {"kind": "made", "part": "the demo's site of 300 pages"}
@@ -295,10 +295,10 @@ def _commit() -> str:
     return done.stdout.strip()
 
 
-def write(path: Path, told: Mapping[str, Any]) -> None:
+def write(path: Path, report: Mapping[str, Any]) -> None:
     """Write a result file; numbers to six digits."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(rounded(told), indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(rounded(report), indent=1, ensure_ascii=False, allow_nan=False)
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
@@ -324,14 +324,14 @@ def measure(out: Path, only: Sequence[str], errand: Errand) -> None:
         write(out / f"{name}.json", envelope(name, figure.measure(errand)))
     for name, command in LATER.items():
         if not (out / f"{name}.json").is_file():
-            told = {"figure": name, "status": UNMEASURED, "command": command}
-            write(out / f"{name}.json", told)
+            report = {"figure": name, "status": UNMEASURED, "command": command}
+            write(out / f"{name}.json", report)
 
 
 def league_picture(out: Path) -> str:
     """Return the picture of the league as its result file has it."""
-    told = json.loads((out / "league.json").read_text(encoding="utf-8"))
-    return picture(told["rows"])
+    report = json.loads((out / "league.json").read_text(encoding="utf-8"))
+    return picture(report["rows"])
 
 
 def write_pages(out: Path, root: Path = ROOT) -> None:

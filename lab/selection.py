@@ -66,8 +66,8 @@ def _rows(trials: Sequence[Trial], *, complete: bool) -> Iterator[dict[str, Any]
     if home.size == 0:
         return
     for (method, age), parts in found.items():
-        told = _told(parts, found[method, 0], home, len(weekly.sites))
-        yield {"method": method, "age": age} | told
+        row = _told(parts, found[method, 0], home, len(weekly.sites))
+        yield {"method": method, "age": age} | row
 
 
 def _try(trial: Trial, ages: Sequence[int], found: Found, *, complete: bool) -> None:
@@ -94,7 +94,7 @@ def _told(
     documents. A measure that no query has is left out.
     """
     counts = draws(databases, default_rng(0), resamples=1000)
-    told: dict[str, Any] = {"queries": home.size}
+    row: dict[str, Any] = {"queries": home.size}
     for name in parts[0]:
         mine, new = (
             _ratio(np.concatenate([p[name] for p in each]), home, databases)
@@ -102,11 +102,11 @@ def _told(
         )
         if mine.bottom.sum() == 0:
             continue
-        told[name] = [round(x, 4) for x in cluster_interval(counts, mine)]
+        row[name] = [round(x, 4) for x in cluster_interval(counts, mine)]
         if name != "overlap_5":
             lost = cluster_interval(counts, new, mine)
-            told[f"{name}_lost"] = [round(x, 4) for x in lost]
-    return told
+            row[f"{name}_lost"] = [round(x, 4) for x in lost]
+    return row
 
 
 def _ratio(values: Floats, home: Ints, databases: int) -> Ratio:
@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     asked = parser.parse_args(arguments)
     weekly = load(asked.folder)
-    told = {
+    report = {
         "databases": len(weekly.sites),
         "sample": SAMPLE,
         "seed": asked.seed,
@@ -135,7 +135,7 @@ def main(arguments: list[str] | None = None) -> None:
             weekly, each=asked.each, seed=asked.seed, complete=not asked.sampled
         ),
     }
-    sys.stdout.write(json.dumps(told, indent=1, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(report, indent=1, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":
