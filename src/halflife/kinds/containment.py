@@ -153,37 +153,37 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Read the states of sources."""
         names = {source.name for source in sources}
         none: dict[str, Any] = {}
-        found = self._ask(
+        answer = self._ask(
             sources,
             "states",
             none,
             lambda: dict(self._kind.states(reading, sources)),
             lambda all_: "" if all_.keys() >= names else "a source has no state",
         )
-        return {s.name: ContainedState(s, found.get(s.name)) for s in sources}
+        return {s.name: ContainedState(s, answer.get(s.name)) for s in sources}
 
     def quality(
         self, state: ContainedState, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
         """Return the quality so many days ahead."""
-        wrong = lambda found: laws.bad_quality(found, ahead)  # noqa: E731
+        wrong = lambda answer: laws.bad_quality(answer, ahead)  # noqa: E731
         none: Forecast | None = None
         return self._of(state, "quality", none, sure, ahead, looks=looks, wrong=wrong)
 
     def worth(self, state: ContainedState, confidence: float) -> Known:
         """Return the value of requests in the long run."""
         neutral = Known(state.source, 1.0, None, "its kind does not say")
-        found = self._of(state, "worth", neutral, confidence, wrong=laws.bad_known)
-        if found.worth is not None:
-            return found
-        return replace(found, why=self.fault(state.source.name) or found.why)
+        answer = self._of(state, "worth", neutral, confidence, wrong=laws.bad_known)
+        if answer.worth is not None:
+            return answer
+        return replace(answer, why=self.fault(state.source.name) or answer.why)
 
     def offers(self, state: ContainedState) -> Offers:
         """Return the possible fetches now."""
         none = Offers((state.source.name,), np.zeros(0, np.intp), *np.zeros((2, 0)))
-        found = self._of(state, "offers", none, wrong=laws.bad_offers)
-        state.offers = len(found)
-        return found
+        answer = self._of(state, "offers", none, wrong=laws.bad_offers)
+        state.offers = len(answer)
+        return answer
 
     def together(self, source: SourceConfig, usual: str) -> str | None:
         """Return the key that sources which are fetched together share."""
@@ -200,9 +200,9 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Return what reports show of the source, and how its kind fails."""
         name = state.source.name
         neutral = Description(self.measure(state.source))
-        found = self._of(state, "describe", neutral, wrong=laws.bad_description)
-        said = self.fault(name)
-        return replace(found, why=said, note=said) if said else found
+        answer = self._of(state, "describe", neutral, wrong=laws.bad_description)
+        fault = self.fault(name)
+        return replace(answer, why=fault, note=fault) if fault else answer
 
     def steps(self, state: ContainedState, most: int) -> list[Step]:
         """Return the next fetches."""
@@ -213,9 +213,11 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Return the days since the last fetch, one for each offer."""
         none = np.zeros(0 if some else state.offers or 0)
 
-        def wrong(found: Floats) -> str:
-            one = some or state.offers is None or np.size(found) == 1  # it is of all
-            return laws.bad_column("ages", found, None if one else state.offers)
+        def wrong(answer: Floats) -> str:
+            single = (
+                some or state.offers is None or np.size(answer) == 1
+            )  # it is of all
+            return laws.bad_column("ages", answer, None if single else state.offers)
 
         return self._of(state, "ages", none, some=some, wrong=wrong)
 
@@ -248,7 +250,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     ) -> Sequence[SourceConfig]:
         """Return the sources that are read with one, itself included."""
         call = lambda: self._kind.read_with(source, alike)  # noqa: E731
-        wrong = lambda found: laws.bad_sources(found, source, alike)  # noqa: E731
+        wrong = lambda answer: laws.bad_sources(answer, source, alike)  # noqa: E731
         return self._ask([source], "read_with", (source,), call, wrong)
 
     def settled(
@@ -318,13 +320,13 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         none: Panorama | None = None
         call = lambda: self._kind.panorama(reading, sources, ahead)  # noqa: E731
         names = {source.name for source in sources}
-        wrong = lambda found: laws.bad_panorama(found, names)  # noqa: E731
+        wrong = lambda answer: laws.bad_panorama(answer, names)  # noqa: E731
         return self._ask(sources, "panorama", none, call, wrong)
 
-    def page(self, asked: PageRequest[SourceConfig]) -> PageView:
+    def page(self, request: PageRequest[SourceConfig]) -> PageView:
         """Return what the page of a source shows; empty if the kind fails."""
-        call = lambda: self._kind.page(asked)  # noqa: E731
-        return self._ask([asked.source], "page", PageView(), call, laws.bad_page)
+        call = lambda: self._kind.page(request)  # noqa: E731
+        return self._ask([request.source], "page", PageView(), call, laws.bad_page)
 
     def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
         """Return the target and confidence in settings of this kind alone."""
@@ -353,18 +355,18 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
 
     def parts(self, state: ContainedState) -> Floats:
         """Return the age in days of each part that a target on ages counts."""
-        wrong = lambda found: laws.bad_column("parts", found)  # noqa: E731
+        wrong = lambda answer: laws.bad_column("parts", answer)  # noqa: E731
         return self._of(state, "parts", np.zeros(0), wrong=wrong)
 
     def gaps(self, state: ContainedState) -> Floats:
         """Return the usual days between two fetches of each of these parts."""
         size = self.parts(state).size
-        wrong = lambda found: laws.bad_column("gaps", found, size)  # noqa: E731
+        wrong = lambda answer: laws.bad_column("gaps", answer, size)  # noqa: E731
         return self._of(state, "gaps", np.full(size, inf), wrong=wrong)
 
     def looks(self, state: ContainedState) -> Floats:
         """Return the times of the latest reads of the source."""
-        wrong = lambda found: laws.bad_column("looks", found)  # noqa: E731
+        wrong = lambda answer: laws.bad_column("looks", answer)  # noqa: E731
         return self._of(state, "looks", np.zeros(0), wrong=wrong)
 
     def count(self, store: Store, source: SourceConfig) -> int | None:

@@ -10,7 +10,7 @@ DAYS = 30  # of a timeline
 
 
 def last_days(first: float, now: float) -> Floats:
-    """Return the last days, from the first on of which anything is known."""
+    """Return the last days, not before the first one with data."""
     today = math.floor(now)
     return np.arange(max(today - DAYS + 1, math.floor(first)), today + 1.0)
 

@@ -169,9 +169,9 @@ class Hooks(Generic[Source]):
         del reading, sources, ahead
         return None
 
-    def page(self, asked: "PageRequest[Source]") -> "PageView":
+    def page(self, request: "PageRequest[Source]") -> "PageView":
         """Return what the page of a source shows besides its quality and its runs."""
         from halflife.kinds.page_view import PageView  # noqa: PLC0415
 
-        del asked
+        del request
         return PageView()

@@ -21,15 +21,19 @@ from halflife.market.target_status import TargetMemory, TargetStatus
 _TIGHT = 1e-6  # by which a bound may be missed: sums are not exact
 
 
-def bad_column(name: str, found: object, size: int | None = None) -> str:
+def bad_column(name: str, answer: object, size: int | None = None) -> str:
     """Return what is wrong with a column of numbers >= 0; ``inf`` is allowed."""
-    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind != "f":
+    if (
+        not isinstance(answer, np.ndarray)
+        or answer.ndim != 1
+        or answer.dtype.kind != "f"
+    ):
         return f"{name} is not a column of numbers"
-    if size is not None and found.size != size:
-        return f"{name} has {found.size} numbers, not {size}"
-    if np.isnan(found).any():
+    if size is not None and answer.size != size:
+        return f"{name} has {answer.size} numbers, not {size}"
+    if np.isnan(answer).any():
         return f"{name} contains NaN"
-    return f"{name} is negative" if found.size and found.min() < -_TIGHT else ""
+    return f"{name} is negative" if answer.size and answer.min() < -_TIGHT else ""
 
 
 def _bad_shares(mean: Floats, low: Floats, high: Floats, size: int) -> str:
@@ -44,24 +48,24 @@ def _bad_shares(mean: Floats, low: Floats, high: Floats, size: int) -> str:
     return "the bounds are crossed" if np.any(low > high + _TIGHT) else ""
 
 
-def bad_quality(found: object, ahead: Floats) -> str:
+def bad_quality(answer: object, ahead: Floats) -> str:
     """Return what is wrong with a forecast for the days ``ahead``."""
-    if found is None:
+    if answer is None:
         return ""
-    if not isinstance(found, Forecast):
+    if not isinstance(answer, Forecast):
         return "it is not a Forecast"
-    return bad_column("at", found.at, ahead.size) or _bad_shares(
-        found.mean, found.low, found.high, ahead.size
+    return bad_column("at", answer.at, ahead.size) or _bad_shares(
+        answer.mean, answer.low, answer.high, ahead.size
     )
 
 
-def bad_known(found: object) -> str:
+def bad_known(answer: object) -> str:
     """Return what is wrong with the value of requests."""
-    if not isinstance(found, Known):
+    if not isinstance(answer, Known):
         return "it is not a Known"
-    if not (isfinite(found.whole) and found.whole > 0):
-        return f"the requests of a full read are {found.whole}"
-    return "" if found.worth is None else _bad_worth(found.worth)
+    if not (isfinite(answer.whole) and answer.whole > 0):
+        return f"the requests of a full read are {answer.whole}"
+    return "" if answer.worth is None else _bad_worth(answer.worth)
 
 
 def _bad_worth(worth: Worth) -> str:
@@ -75,68 +79,72 @@ def _bad_worth(worth: Worth) -> str:
     return wrong
 
 
-def bad_offers(found: object) -> str:
+def bad_offers(answer: object) -> str:
     """Return what is wrong with offers."""
-    if not isinstance(found, Offers):
+    if not isinstance(answer, Offers):
         return "they are not Offers"
-    size = len(found)
-    wrong = bad_column("cost", found.cost) or bad_column("gain", found.gain, size)
+    size = len(answer)
+    wrong = bad_column("cost", answer.cost) or bad_column("gain", answer.gain, size)
     if wrong:
         return wrong
-    if found.source.size != size or np.any(found.source >= len(found.sources)):
+    if answer.source.size != size or np.any(answer.source >= len(answer.sources)):
         return "an offer names no source"
-    if not np.isfinite(found.gain).all():
+    if not np.isfinite(answer.gain).all():
         return "a gain is infinite"
-    fine = np.isfinite(found.cost).all() and np.all(found.cost > 0)
+    fine = np.isfinite(answer.cost).all() and np.all(answer.cost > 0)
     return "" if fine else "the cost of an offer is not a positive number"
 
 
-def bad_description(found: object) -> str:
+def bad_description(answer: object) -> str:
     """Return what is wrong with the description of a source."""
-    if not isinstance(found, Description):
+    if not isinstance(answer, Description):
         return "it is not a Description"
-    if found.items < 0 or found.gone < 0:
+    if answer.items < 0 or answer.gone < 0:
         return "a count is negative"
-    if isnan(found.last) or found.last == inf:
+    if isnan(answer.last) or answer.last == inf:
         return "the time of the last fetch is not a number"
-    return "a rate is negative or infinite" if not _is_rate(found.rate) else ""
+    return "a rate is negative or infinite" if not _is_rate(answer.rate) else ""
 
 
 def _is_rate(rate: float) -> bool:
     return isnan(rate) or (isfinite(rate) and rate >= 0)
 
 
-def bad_steps(found: object) -> str:
+def bad_steps(answer: object) -> str:
     """Return what is wrong with planned fetches."""
-    if not isinstance(found, Sequence) or not all(isinstance(s, Step) for s in found):
+    if not isinstance(answer, Sequence) or not all(isinstance(s, Step) for s in answer):
         return "they are not Steps"
-    odd = [s for s in found if s.requests < 0 or not (isfinite(s.gain) and s.gain >= 0)]
+    odd = [
+        s for s in answer if s.requests < 0 or not (isfinite(s.gain) and s.gain >= 0)
+    ]
     return f"{odd[0].what}: a cost or gain is negative or infinite" if odd else ""
 
 
-def bad_prospects(found: object) -> str:
+def bad_prospects(answer: object) -> str:
     """Return what is wrong with the gains of renewing."""
-    if found is None:
+    if answer is None:
         return ""
-    if not isinstance(found, Prospects):
+    if not isinstance(answer, Prospects):
         return "they are not Prospects"
     if (
-        found.gain.ndim != 2
-        or not np.isfinite(found.gain).all()
-        or found.gain.min() < 0
+        answer.gain.ndim != 2
+        or not np.isfinite(answer.gain).all()
+        or answer.gain.min() < 0
     ):
         return "a gain is negative or infinite"
-    size = found.gain.shape[0]
-    return bad_column("cost", found.cost, size) or bad_column("many", found.many, size)
+    size = answer.gain.shape[0]
+    return bad_column("cost", answer.cost, size) or bad_column(
+        "many", answer.many, size
+    )
 
 
-def bad_stand(found: object) -> str:
+def bad_stand(answer: object) -> str:
     """Return what is wrong with how a source stands to its target."""
-    if found is None:
+    if answer is None:
         return ""
-    if not (isinstance(found, tuple) and len(found) == 2):
+    if not (isinstance(answer, tuple) and len(answer) == 2):
         return "it is not a TargetStatus with a TargetMemory"
-    stand, memory = found
+    stand, memory = answer
     if not (isinstance(stand, TargetStatus) and isinstance(memory, TargetMemory)):
         return "it is not a TargetStatus with a TargetMemory"
     if not (isfinite(stand.requests) and stand.requests >= 0):
@@ -149,63 +157,63 @@ def bad_stand(found: object) -> str:
     return "what it needs is negative or no number" if odd else ""
 
 
-def bad_number(found: object) -> str:
+def bad_number(answer: object) -> str:
     """Return what is wrong with a number >= 0; ``inf`` is allowed."""
-    if not isinstance(found, int | float | np.number) or isinstance(found, bool):
+    if not isinstance(answer, int | float | np.number) or isinstance(answer, bool):
         return "it is not a number"
-    return f"it is {found}" if not found >= 0 else ""
+    return f"it is {answer}" if not answer >= 0 else ""
 
 
 def bad_sources(
-    found: object, source: SourceConfig, among: Sequence[SourceConfig]
+    answer: object, source: SourceConfig, among: Sequence[SourceConfig]
 ) -> str:
     """Return what is wrong with sources that are read together with one."""
-    if not isinstance(found, Sequence) or source not in found:
+    if not isinstance(answer, Sequence) or source not in answer:
         return f"{source.name} is not among them"
-    strange = [one for one in found if one not in among]
+    strange = [one for one in answer if one not in among]
     return "a source of another kind is among them" if strange else ""
 
 
-def bad_breaker(found: object) -> str:
+def bad_breaker(answer: object) -> str:
     """Return what is wrong with a breaker."""
-    return "" if isinstance(found, Breaker) else "it is not a Breaker"
+    return "" if isinstance(answer, Breaker) else "it is not a Breaker"
 
 
-def bad_table(found: object) -> str:
+def bad_table(answer: object) -> str:
     """Return what is wrong with a table of ``status``."""
-    if found is None:
+    if answer is None:
         return ""
-    whole = isinstance(found, PageTable) and all(
-        isinstance(r, dict) for r in found.rows
+    whole = isinstance(answer, PageTable) and all(
+        isinstance(r, dict) for r in answer.rows
     )
     return "" if whole else "it is not a PageTable"
 
 
-def bad_page(found: object) -> str:
+def bad_page(answer: object) -> str:
     """Return what is wrong with what a page shows."""
-    if not isinstance(found, PageView):
+    if not isinstance(answer, PageView):
         return "it is not a PageView"
-    keys = {column.key for column in found.columns}
-    if any(not keys <= row.keys() for row in found.items):
+    keys = {column.key for column in answer.columns}
+    if any(not keys <= row.keys() for row in answer.items):
         return "an item lacks a column"
-    return "" if 1 <= found.number <= found.pages else "its page number is impossible"
+    return "" if 1 <= answer.number <= answer.pages else "its page number is impossible"
 
 
-def bad_panorama(found: object, names: AbstractSet[str]) -> str:
+def bad_panorama(answer: object, names: AbstractSet[str]) -> str:
     """Return what is wrong with all sources of a kind at once."""
-    if found is None:
+    if answer is None:
         return ""
-    standings = getattr(found, "standings", {})
+    standings = getattr(answer, "standings", {})
     return "" if standings.keys() >= names else "a source is missing"
 
 
-def bad_report(found: object, group: tuple[str, ...], sent: int) -> str:
+def bad_report(answer: object, group: tuple[str, ...], sent: int) -> str:
     """Return what is wrong with a report on work that sent ``sent`` requests."""
-    if not isinstance(found, Report):
+    if not isinstance(answer, Report):
         return "it is not a Report"
-    if found.group != group:
-        return f"it is on {'+'.join(found.group)}"
-    if found.requests != sent:
-        return f"it reports {count(found.requests, 'request')}, and {sent} were sent"
-    counts = (found.found, *found.failures.values())
+    if answer.group != group:
+        return f"it is on {'+'.join(answer.group)}"
+    if answer.requests != sent:
+        return f"it reports {count(answer.requests, 'request')}, and {sent} were sent"
+    counts = (answer.found, *answer.failures.values())
     return "a count is negative" if min(counts) < 0 else ""

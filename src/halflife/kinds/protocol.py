@@ -375,7 +375,7 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
 
     @abstractmethod
     def ages(self, state: State, *, some: bool = False) -> Floats:
-        """Return days since each offer's last fetch, or ``inf``; ``some`` samples."""
+        """Return the days since each offer's last fetch; with ``some``, of a sample."""
 
     @abstractmethod
     def prospects(self, state: State) -> Prospects | None:

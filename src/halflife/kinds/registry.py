@@ -14,7 +14,7 @@ from halflife.kinds.protocol import Kind
 def kind_named(name: str) -> ContainedKind:
     """Return the kind of this name; raise ``ConfigError`` if there is none.
 
-    Its faults are contained, as nobody else's sources may suffer from them.
+    Its faults are contained, so that sources of other kinds do not suffer from them.
     """
     point, kind = load_plugin(name)
     if not isinstance(kind, Kind):

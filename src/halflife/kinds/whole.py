@@ -170,16 +170,16 @@ class WholeKind(Kind[Source, WholeState]):
         memory = update_memory(settled, goal, now, memory, state.habit.rhythm)
         latest = min(target_rule.longest_interval(memory.past, goal, now), most)
         late = now.age + now.step > most or target_rule.is_due(memory.past, now, goal)
-        asked = self.cost(state) if self.is_due(now, late=late) else 0.0
+        requests = self.cost(state) if self.is_due(now, late=late) else 0.0
         chance = now.chance(memory.past, goal.level)
         text = (
             f"{max(chance, 0.0):.1%} likely to fall below {number(goal.level, 4)}, read"
             f" {span(now.age)} ago, to be read every {span(latest)} at least"
         )
-        way = self.way(state) if asked else ""
+        way = self.way(state) if requests else ""
         text = f"{text}; {way}" if way else text
         name, again = state.source.name, now.step / 2.0
-        return TargetStatus(name, asked, memory.needed, text, again), memory
+        return TargetStatus(name, requests, memory.needed, text, again), memory
 
     @abstractmethod
     def reader(self, desk: Desk, source: Source) -> "SourceReader":

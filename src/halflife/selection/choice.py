@@ -92,9 +92,9 @@ def select(
     If no word is left, all databases score 0 and the status gives the reason.
     """
     words = parse(query)
-    known = table.known(words)
+    indexed = table.known(words)
     zeros = np.zeros(len(table.names))
-    scores = method(table, known) if known else DatabaseScores(zeros, zeros > 0)
+    scores = method(table, indexed) if indexed else DatabaseScores(zeros, zeros > 0)
     best = order(table.names, scores)[:most]
     fresh = np.full(len(table.names), np.nan) if belief is None else belief.survival
     if fresh.shape != zeros.shape:
@@ -103,19 +103,19 @@ def select(
         names=tuple(table.names[i] for i in best.tolist()),
         score=scores.score[best],
         backed=scores.backed[best],
-        reasons=_reasons(table, known, best, belief),
+        reasons=_reasons(table, indexed, best, belief),
         fresh=fresh[best],
-        status=_status(words, known, scores),
-        unknown=tuple(w for w in words if w not in known),
+        status=_status(words, indexed, scores),
+        unknown=tuple(w for w in words if w not in indexed),
     )
 
 
 def _status(
-    words: Sequence[str], known: Sequence[str], scores: DatabaseScores
+    words: Sequence[str], indexed: Sequence[str], scores: DatabaseScores
 ) -> RankingStatus:
     if not words:
         return RankingStatus.EMPTY
-    if not known:
+    if not indexed:
         return RankingStatus.UNKNOWN
     return RankingStatus.RANKED if scores.backed.any() else RankingStatus.UNBACKED
 

@@ -103,7 +103,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     ) -> Forecast | None:
         """Return the recall of the copy without further fetches."""
         del looks  # it is read whole, or not at all
-        collection = state.known
+        collection = state.history
         if collection is None:
             return None
         two_sided = max(2.0 * sure - 1.0, 0.01)
@@ -120,7 +120,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
 
     def worth(self, state: ListingState, confidence: float) -> Known:
         """Return the value of requests in the long run."""
-        source, collection, least = state.source, state.known, state.shortest
+        source, collection, least = state.source, state.history, state.shortest
         pace = state.pace
         if collection is None:
             once = state.collection is not None and state.collection.looks.size
@@ -145,8 +145,8 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
 
         A listing with a schedule gets its requests at any price.
         """
-        policy, known = state.policy, state.known
-        if known is None or (policy.schedule is None and policy.gain is None):
+        policy, history = state.policy, state.history
+        if history is None or (policy.schedule is None and policy.gain is None):
             return super().prospects(state)
         if policy.schedule is not None:
             days = max(state.due - state.last, state.shortest)
@@ -166,7 +166,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
 
     def least(self, state: ListingState) -> float:
         """Return the shortest time between two fetches, in days."""
-        return SOONEST if state.known is None else state.shortest
+        return SOONEST if state.history is None else state.shortest
 
     def stand(
         self,
@@ -207,7 +207,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
             why = "it was never read whole" if held else "never fetched"
             return Description("recall", held, gone=gone, why=why)
         first, last = float(collection.looks[0]), float(collection.looks[-1])
-        if state.known is None:
+        if state.history is None:
             why = "fetched once: rates need a second fetch"
             return Description("recall", held, last, gone=gone, why=why)
         came = int(np.count_nonzero(collection.lives.first_seen > first))

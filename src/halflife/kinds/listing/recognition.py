@@ -58,13 +58,13 @@ def recognise(answer: TrialAnswer) -> list[SourceGuess]:
         if is_feed(answer.body):
             return _feed(answer)
         document = _document(answer)
-        found = _json(answer, document) if document is not None else None
+        records = _json(answer, document) if document is not None else None
         if document is None:
-            found = _lines(answer) or _table(answer)
+            records = _lines(answer) or _table(answer)
     except (SourceError, RecursionError):  # no reader could read it either
         return []
-    if found is not None:
-        return [_guess(answer, found)]
+    if records is not None:
+        return [_guess(answer, records)]
     return _arrays(answer, document)
 
 
@@ -115,10 +115,10 @@ def _document(answer: TrialAnswer) -> object:
 
 def _searched(document: object, expression: str) -> RecordList | None:
     try:
-        found = compiled(expression).search(document)
+        value = compiled(expression).search(document)
     except (ConfigError, ValueError):
         return None
-    return at_path(found, expression)
+    return at_path(value, expression)
 
 
 def _why_there(best: RecordList, lists: Sequence[RecordList]) -> str:
@@ -173,20 +173,20 @@ def _table(answer: TrialAnswer) -> _RecordsFound | None:
     return _RecordsFound("csv", RecordList("", records, size), None, why)
 
 
-def _guess(answer: TrialAnswer, found: _RecordsFound) -> SourceGuess:
+def _guess(answer: TrialAnswer, records: _RecordsFound) -> SourceGuess:
     """Return the guess of a source, with the records as its reader will read them."""
-    key, why_key = _key(answer, found.where)
-    where = found.where
+    key, why_key = _key(answer, records.where)
+    where = records.where
     last = str(where.records[-1].get(key, "")) if where.records else ""
     list_answer = ListAnswer(
-        answer.url, found.document, answer.headers, where.path, where.size, key, last
+        answer.url, records.document, answer.headers, where.path, where.size, key, last
     )
     total = pagination.find_total(list_answer)
     paging = _paging(answer, list_answer, total.many)
-    settings = _settings(answer, found, key, paging) | _total(total, found)
+    settings = _settings(answer, records, key, paging) | _total(total, records)
     reasons = {
-        "format": _WHAT[found.format],
-        "records": found.why,
+        "format": _WHAT[records.format],
+        "records": records.why,
         "key": why_key,
         "paging": paging.why,
     }
@@ -195,37 +195,37 @@ def _guess(answer: TrialAnswer, found: _RecordsFound) -> SourceGuess:
         reasons["total"] = f"{place} says {total.many}"
     guess = SourceGuess(
         "listing",
-        _WHAT[found.format],
+        _WHAT[records.format],
         LIKELY,
         settings,
         reasons,
-        records=found.where.size,
+        records=where.size,
         total=total.many,
-        reads=pagination.pages_of(total.many, found.where.size) if paging.second else 1,
-        hints=_hints(answer, found.where),
+        reads=pagination.pages_of(total.many, where.size) if paging.second else 1,
+        hints=_hints(answer, where),
         second=paging.second,
         second_body=_second_body(answer, paging) if answer.question else b"",
     )
-    if not key and not found.where.named:
+    if not key and not where.named:
         lists = replace(guess, score=VAGUE, missing=("key",))
-        return replace(lists, sample=_shown(found.where.records))
+        return replace(lists, sample=_shown(where.records))
     best = _read(answer, guess)
     return replace(
-        best, rivals=tuple(_rivals(answer, found, best, list_answer, paging))
+        best, rivals=tuple(_rivals(answer, records, best, list_answer, paging))
     )
 
 
 def _rivals(
     answer: TrialAnswer,
-    found: _RecordsFound,
+    records: _RecordsFound,
     guess: SourceGuess,
     list_answer: ListAnswer,
     paging: PagingGuess,
 ) -> Iterator[SourceGuess]:
     """Return the guess with other ways of paging, where its own is uncertain."""
-    if answer.question or answer.corrections.next or found.format != "json":
+    if answer.question or answer.corrections.next or records.format != "json":
         return
-    reads = pagination.pages_of(guess.total, found.where.size)
+    reads = pagination.pages_of(guess.total, records.where.size)
     kept = {k: v for k, v in guess.settings.items() if k != "paging"}
     for way in pagination.alternatives(list_answer, paging, guess.total):
         settings = kept | {"paging": _PAGING[way.style](way)}
@@ -241,9 +241,9 @@ def _key(answer: TrialAnswer, where: RecordList) -> tuple[str, str]:
         wrong = check_key(where.records, given) if given in where.records[0] else ""
         return given, f"as you said{f'; but {wrong}' if wrong else ''}"
     noun = where.path.rpartition(".")[2].removesuffix("[]").strip('"')
-    found = find_keys(where.records, noun)
-    if found and (not where.named or found[0].score >= 0.9):
-        return found[0].key, found[0].why
+    keys = find_keys(where.records, noun)
+    if keys and (not where.named or keys[0].score >= 0.9):
+        return keys[0].key, keys[0].why
     if where.named:
         return "", "the members' names name them"
     return "", "no field is in every record and different in each; say it with --key"
@@ -259,16 +259,16 @@ def _paging(
 
 
 def _settings(
-    answer: TrialAnswer, found: _RecordsFound, key: str, paging: PagingGuess
+    answer: TrialAnswer, records: _RecordsFound, key: str, paging: PagingGuess
 ) -> dict[str, object]:
     """Return the table of the source."""
     settings: dict[str, object] = {
         "kind": "listing",
         "url": answer.url,
-        "format": found.format,
+        "format": records.format,
     }
-    if found.where.path:
-        settings["records"] = found.where.path
+    if records.where.path:
+        settings["records"] = records.where.path
     if key:
         settings["key"] = key
     if may_be_map(answer.body):  # a JSON Feed shows the latest entries only
@@ -303,11 +303,11 @@ _PAGING: dict[str, Callable[[PagingGuess], dict[str, object]]] = {
 }
 
 
-def _total(total: TotalGuess, found: _RecordsFound) -> dict[str, object]:
+def _total(total: TotalGuess, records: _RecordsFound) -> dict[str, object]:
     """Return where the total is, unless readers find it by themselves."""
     if total.header:
         return {"total_header": total.where}
-    seen = find_hints(found.document, found.where.path).total
+    seen = find_hints(records.document, records.where.path).total
     return {"total": total.where} if total.many not in {None, seen} else {}
 
 
@@ -373,8 +373,8 @@ def check_second(
     """Return a guess updated with what the second page shows of its paging."""
     reasons = dict(guess.reasons)
     try:
-        known = read_page(guess, first).records.keys()
-        new = [key for key in read_page(guess, second).records if key not in known]
+        before = read_page(guess, first).records.keys()
+        new = [key for key in read_page(guess, second).records if key not in before]
     except (SourceError, ConfigError) as error:
         new, why = [], f"the second page cannot be read: {error}"
     else:
@@ -422,8 +422,8 @@ def _arrays(answer: TrialAnswer, document: object) -> list[SourceGuess]:
     if not isinstance(document, Mapping):
         return []
     rows, columns = document.get("rows"), document.get("columns")
-    known = isinstance(columns, list) and "primary_keys" in document
-    if not (known and isinstance(rows, list) and "_shape=" not in answer.url):
+    datasette = isinstance(columns, list) and "primary_keys" in document
+    if not (datasette and isinstance(rows, list) and "_shape=" not in answer.url):
         return []
     instead = pagination.with_parameter(answer.url, "_shape", "objects")
     reasons = {"format": "Datasette: its rows are lists; as objects they have names"}
@@ -435,12 +435,12 @@ def _html(answer: TrialAnswer) -> list[SourceGuess]:
     """Return how a web page could be kept as a list of its links."""
     given = answer.corrections
     text = to_text(answer.content_type, answer.body)
-    found = trees.ask("repeated", text)
+    lists = trees.ask("repeated", text)
     if given.records:
-        found = [{"records": given.records, "next": "", "size": 0}]
-    if not found:
+        lists = [{"records": given.records, "next": "", "size": 0}]
+    if not lists:
         return []
-    best = found[0]
+    best = lists[0]
     settings: dict[str, object] = {
         "kind": "listing",
         "url": answer.url,

@@ -63,33 +63,33 @@ class ListingState:
     @property
     def last(self) -> float:
         """Time of the last fetch of everything, apart from departures since."""
-        known = self.collection
-        whole = float(known.looks[-1]) if known and known.looks.size else -inf
+        history = self.collection
+        whole = float(history.looks[-1]) if history and history.looks.size else -inf
         groups = self.plan.refreshed if self.plan else -inf
         return max(whole, min(max(self.refreshed, groups), self.now))
 
     @cached_property
     def plan(self) -> GroupPlan | None:
         """The next fetch of groups that have schedules; None if all is fetched."""
-        known, done = self.known, self.fetches
-        if known is None or done is None or self.policy.groups is None:
+        history, done = self.history, self.fetches
+        if history is None or done is None or self.policy.groups is None:
             return None
         now_and_cost = self.now, max(round(self.whole), 1)
         return groups.plan(
-            self.source, known, self._groups(known, done), done, now_and_cost
+            self.source, history, self._groups(history, done), done, now_and_cost
         )
 
-    def _groups(self, known: Collection, done: GroupFetches) -> tuple[GroupDue, ...]:
+    def _groups(self, history: Collection, done: GroupFetches) -> tuple[GroupDue, ...]:
         """Return when each group is due; cached until the next fetch."""
-        mark = int(known.looks.size), float(known.looks[-1]), self.terms
-        parts = self._once("groups", mark, lambda: self._parts(known))
-        given = known, self.terms, parts, done.at
+        mark = int(history.looks.size), float(history.looks[-1]), self.terms
+        parts = self._once("groups", mark, lambda: self._parts(history))
+        given = history, self.terms, parts, done.at
         fetched = *mark, tuple(done.at.items())
         return self._once("dues", fetched, lambda: group_dues(self.policy, *given))
 
-    def _parts(self, known: Collection) -> list[tuple[str, ...]]:
+    def _parts(self, history: Collection) -> list[tuple[str, ...]]:
         policy = self.policy.groups
-        return policy(self.terms).groups(known) if policy else []
+        return policy(self.terms).groups(history) if policy else []
 
     def _once(self, what: str, mark: object, make: Callable[[], Cached]) -> Cached:
         """Return a cached result, computed again if its mark has changed."""
@@ -105,7 +105,7 @@ class ListingState:
         return float(self.plan.cost) if self.plan else self.whole
 
     @property
-    def known(self) -> Collection | None:
+    def history(self) -> Collection | None:
         """The history if it has at least two fetches, and so shows changes."""
         enough = self.collection is not None and self.collection.looks.size > 1
         return self.collection if enough else None
@@ -134,35 +134,35 @@ class ListingState:
 
         After a partial fetch it is tried again an hour later.
         """
-        known = self.collection
+        history = self.collection
         if self.policy.schedule is None:
             return inf
-        if known is None:
+        if history is None:
             return 0.0
         if self.plan is not None:
-            last_seen = self.now - age_of(known, self.now)
+            last_seen = self.now - age_of(history, self.now)
             partly = last_seen > self.plan.fetched + _TIGHT
             return max(self.plan.due, last_seen + FIRST) if partly else self.plan.due
-        due, age = self._due(known), age_of(known, self.now)
-        if known.looks.size:
-            due += self.last - float(known.looks[-1])
+        due, age = self._due(history), age_of(history, self.now)
+        if history.looks.size:
+            due += self.last - float(history.looks[-1])
         partly = self.now - age > self.last + _TIGHT
         return max(due, self.now - age + FIRST) if partly else due
 
-    def _due(self, known: Collection) -> float:
+    def _due(self, history: Collection) -> float:
         """Return when it is due by the complete fetches; cached until the next."""
-        looks, dues = known.looks, self.memo.dues
+        looks, dues = history.looks, self.memo.dues
         last = float(looks[-1]) if looks.size else -inf
         mark = int(looks.size), last, name_of(self.source), self.terms
         if self.source.name not in dues or dues[self.source.name][0] != mark:
-            dues[self.source.name] = mark, self.policy.due(known, self.terms)
+            dues[self.source.name] = mark, self.policy.due(history, self.terms)
         return dues[self.source.name][1]
 
     def gains(self, ages: Floats) -> Floats:
         """Return the gain of a fetch at these ages of the copy, in quality-days."""
-        known, gain = self.known, self.policy.gain
-        if known is not None and gain is not None:
-            return np.maximum(gain(known, ages, self.terms), 0.0)
+        history, gain = self.history, self.policy.gain
+        if history is not None and gain is not None:
+            return np.maximum(gain(history, ages, self.terms), 0.0)
         if self.decay is None:
             return np.full(ages.size, NEVER_SEEN)
         return np.array([self.decay.index(age) for age in ages.tolist()])
@@ -170,7 +170,7 @@ class ListingState:
     @cached_property
     def gain(self) -> float:
         """The gain of a fetch now, by effective days of the source's rhythm."""
-        if self.known is None:
+        if self.history is None:
             return NEVER_SEEN
         last = min(self.last, self.now)
         age = self.habit.rhythm.between(*np.array([last, self.now]))
@@ -179,19 +179,19 @@ class ListingState:
     @cached_property
     def decay(self) -> Decay | None:
         """How the copy decays after a fetch."""
-        return self.decay_within(self.known, 0.95) if self.known else None
+        return self.decay_within(self.history, 0.95) if self.history else None
 
-    def decay_within(self, known: Collection, confidence: float) -> Decay:
+    def decay_within(self, history: Collection, confidence: float) -> Decay:
         """Return the decay with other bounds; cached until the next fetch."""
         least = self.shortest
-        mark = int(known.looks.size), float(known.looks[-1]), least
-        make = partial(recall_decay, known, confidence, least)
+        mark = int(history.looks.size), float(history.looks[-1]), least
+        make = partial(recall_decay, history, confidence, least)
         return self._once(f"decay within {confidence}", mark, make)
 
-    def knots(self, known: Collection, confidence: float) -> Knots:
+    def knots(self, history: Collection, confidence: float) -> Knots:
         """Return the cache of forecasts since the last fetch; drop older ones."""
-        looks, casts = known.looks, self.memo.casts
-        mark = known.name, int(looks.size), float(looks[-1]), confidence
+        looks, casts = history.looks, self.memo.casts
+        mark = history.name, int(looks.size), float(looks[-1]), confidence
         for old in [m for m in casts if m[0] == mark[0] and m[1:3] != mark[1:3]]:
             del casts[old]
         return casts.setdefault(mark, {})
@@ -199,7 +199,7 @@ class ListingState:
     @property
     def pace(self) -> float | None:
         """Requests a day that a schedule spends; None if the market decides."""
-        if self.policy.schedule is None or self.known is None:
+        if self.policy.schedule is None or self.history is None:
             return None
         if self.plan is not None:
             return self.plan.pace

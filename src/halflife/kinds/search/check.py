@@ -193,9 +193,9 @@ class Checker:
             counter = BlockingSearch(plain, loop)
             self._lines = counter, line
             rng = np.random.default_rng(visit.run.id)
-            known = summary_counts.counts(self.store, source.name, kept.version)
+            reference = summary_counts.counts(self.store, source.name, kept.version)
             work = partial(
-                self._gather, source, kept, known if counts else None, rng, most
+                self._gather, source, kept, reference if counts else None, rng, most
             )
             try:
                 with contained(how.url):

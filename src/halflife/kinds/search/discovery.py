@@ -111,17 +111,17 @@ def add(
     templated = "{query}" in wanted.url
     if templated and not (check and write):
         source = wanted.source({"search_url": wanted.url})
-        found = FoundSearch(SearchConfig.of(source))
+        added = FoundSearch(SearchConfig.of(source))
     elif not write:
         raise UsageError("a description cannot be previewed without fetching it")
     else:
         with bootstrap.writing(config) as store:
-            found = asyncio.run(_find(config, store, wanted, check=check))
-    text = with_sources(path, [found.source])
+            added = asyncio.run(_find(config, store, wanted, check=check))
+    text = with_sources(path, [added.source])
     Config.parse(text, path)
     if write:
-        add_sources(path, [found.source])
-    return found
+        add_sources(path, [added.source])
+    return added
 
 
 async def _find(

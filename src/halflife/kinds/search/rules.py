@@ -178,12 +178,12 @@ def databases(
 ) -> Databases:
     """Return what the store has on databases that share a rule."""
     store, config = reading.store, reading.config
-    each = list(zip(sources, kept, strict=True))
+    pairs = list(zip(sources, kept, strict=True))
     whole = sum(source.weight for source in config.source)
     share = sum(source.weight for source in sources) / whole
     lives = [selection.life(store, one) for one in kept]
     counts = _counts(store, kept) if uses_match_counts(sources[0]) else None
-    check = np.array([_check(source, one) for source, one in each], np.float64)
+    check = np.array([_check(source, one) for source, one in pairs], np.float64)
     if counts is not None:
         check = np.minimum(check, counts.price)
     method = ["FPS" if one.method == "fps" else "QBS" for one in kept]
@@ -221,16 +221,16 @@ def _counts(store: Store, kept: Sequence[StoredSummary]) -> CountChecks:
     """
     price = [
         float(selection.COUNT_REQUESTS)
-        if one.method == "qbs"
-        and one.requests > selection.COUNT_REQUESTS
-        and summary_counts.counts(store, one.source, one.version) is not None
+        if summary.method == "qbs"
+        and summary.requests > selection.COUNT_REQUESTS
+        and summary_counts.counts(store, summary.source, summary.version) is not None
         else inf
-        for one in kept
+        for summary in kept
     ]
     rows = [
-        (i, max(check.at - one.at, 0.0) / WEEK, check.kl)
-        for i, one in enumerate(kept)
-        for check in summary_counts.checks(store, one.source, one.version)
+        (i, max(check.at - summary.at, 0.0) / WEEK, check.kl)
+        for i, summary in enumerate(kept)
+        for check in summary_counts.checks(store, summary.source, summary.version)
     ]
     table = np.array(rows, np.float64).reshape(-1, 3)
     return CountChecks(
@@ -240,9 +240,9 @@ def _counts(store: Store, kept: Sequence[StoredSummary]) -> CountChecks:
 
 def _refreshes(store: Store, sources: Sequence[SearchConfig]) -> Refreshes:
     rows = [
-        (i, one.gap / WEEK, one.kl)
+        (i, refresh.gap / WEEK, refresh.kl)
         for i, source in enumerate(sources)
-        for one in summary_drift.refreshes(store, source.name)
+        for refresh in summary_drift.refreshes(store, source.name)
     ]
     table = np.array(rows, np.float64).reshape(-1, 3)
     return Refreshes(table[:, 0].astype(np.intp), table[:, 1], table[:, 2])
@@ -250,7 +250,7 @@ def _refreshes(store: Store, sources: Sequence[SearchConfig]) -> Refreshes:
 
 def _checks(store: Store, kept: Sequence[StoredSummary]) -> SummaryChecks:
     """Return the checks of summaries in use; of earlier ones only their number."""
-    last = [summary_drift.last_check(store, one.source) for one in kept]
+    last = [summary_drift.last_check(store, summary.source) for summary in kept]
     current: Bools = np.array(
         [t.version == k.version for t, k in zip(last, kept, strict=True)], np.bool_
     )

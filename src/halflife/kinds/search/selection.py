@@ -75,8 +75,10 @@ def _scorer(method: str, kept: Sequence[StoredSummary]) -> Scorer:
     if method == "bgloss":
         return bgloss
     if method in {"redde", "crcs"}:
-        size = {one.source: one.summary.size for one in kept}
-        index = SampleIndex.of(size, {one.source: one.documents for one in kept})
+        size = {summary.source: summary.summary.size for summary in kept}
+        index = SampleIndex.of(
+            size, {summary.source: summary.documents for summary in kept}
+        )
         return ReddeScorer(index) if method == "redde" else CrcsScorer(index)
     return CoriScorer() if method == "cori" else LanguageModel()
 
@@ -195,7 +197,9 @@ def divergence(old: StoredSummary, new: StoredSummary) -> float | None:
 
 def is_glimpsed(kept: StoredSummary) -> bool:
     """Say whether a summary was made of snippets."""
-    return bool(kept.documents) and not any(one.whole for one in kept.documents)
+    return bool(kept.documents) and not any(
+        document.whole for document in kept.documents
+    )
 
 
 def check_requests(source: SearchConfig, kept: StoredSummary) -> int:
