@@ -14,7 +14,7 @@ from halflife.policies.texts.checked_index import (
     NEAREST,
     CheckedIndex,
     checked,
-    followed,
+    follow_checks,
 )
 from halflife.policies.texts.drift_index import drift_index, shrunk
 from halflife.policies.texts.live import (
@@ -140,11 +140,13 @@ def test_counts_that_are_off_by_chance_seem_to_move_by_their_variance():
 def test_a_check_that_shows_what_was_expected_changes_nothing():
     """At 0.02 a week: 0.08 after 4 weeks; U(10) = 0.02 * 100 / 2."""
     scale = np.array([0.02])
-    found = followed(checks_of([(0, 4.0, 0.08), (0, 7.0, 0.14)], 1), scale, 0.3)
+    found = follow_checks(checks_of([(0, 4.0, 0.08), (0, 7.0, 0.14)], 1), scale, 0.3)
     assert found.off[0] == pytest.approx(0.14)
     assert found.expected(np.array([10.0]))[0] == pytest.approx(0.2)
     assert found.worth(np.array([10.0]))[0] == pytest.approx(1.0)
-    assert followed(None, scale, 0.3).worth(np.array([10.0]))[0] == pytest.approx(1.0)
+    assert follow_checks(None, scale, 0.3).worth(np.array([10.0]))[0] == pytest.approx(
+        1.0
+    )
 
 
 def test_a_jump_that_a_check_shows_is_worth_a_refresh():
@@ -154,7 +156,7 @@ def test_a_jump_that_a_check_shows_is_worth_a_refresh():
     """
     scale = np.array([0.02, 0.02])
     checks = checks_of([(0, 2.0, 0.16)], 2)
-    found = followed(checks, scale, 0.5)
+    found = follow_checks(checks, scale, 0.5)
     assert found.off.tolist() == pytest.approx([0.08, 0.0])
     assert found.worth(np.full(2, 3.0)) == pytest.approx([0.13, 0.09])
 
@@ -170,11 +172,11 @@ def test_the_worth_is_the_area_above_the_path(steps, scale, trust, later):
     checks = checks_of(
         [(0, a, off) for a, (_, off) in zip(ages, steps, strict=True)], 1
     )
-    found = followed(checks, np.array([scale]), trust)
+    found = follow_checks(checks, np.array([scale]), trust)
     path = [0.0]
     for k in range(len(steps)):
         part = checks_of([(0, ages[j], steps[j][1]) for j in range(k + 1)], 1)
-        path.append(followed(part, np.array([scale]), trust).off[0])
+        path.append(follow_checks(part, np.array([scale]), trust).off[0])
     now = ages[-1] + later
     path.append(found.expected(np.array([now]))[0])
     at = np.array([0.0, *ages, now])
@@ -183,7 +185,7 @@ def test_the_worth_is_the_area_above_the_path(steps, scale, trust, later):
 
 
 def test_no_check_makes_believe_that_all_stands_still():
-    found = followed(checks_of([(0, 4.0, 0.0)], 1), np.array([0.02]), 1.0)
+    found = follow_checks(checks_of([(0, 4.0, 0.0)], 1), np.array([0.02]), 1.0)
     assert found.off[0] == pytest.approx(FLOOR * 0.08)
 
 

@@ -116,7 +116,7 @@ def test_with_ten_of_each_kind_naive_bayes_takes_over():
     x = taught._features(owner, gap)
     for i in range(2):
         asked = taught._features(np.full(WEEKS, i), ages)
-        expected = bayes.taught(x, over, asked)
+        expected = bayes.classify(x, over, asked)
         assert taught.odds()[i, 1:] == pytest.approx(expected)
 
 

@@ -1,10 +1,10 @@
 """Sample first, then refresh where the sample found change.
 
-A few items of each category are looked at; the rest of the turn's requests goes
-to the categories in which most of them had changed. Categories are sites (Cho and
-Ntoulas, VLDB 2002) or sets of pages that change together, such as topics and
-folders (Taleghani and Ugur-Ozekinci, "Sampling-based refresh policy with
-correlation"). docs/papers/sampling-with-correlation.md says which symbol is where.
+A few items of each category are fetched; the rest of the turn's requests goes to the
+categories in which most of them had changed. Categories are sites (Cho and Ntoulas,
+VLDB 2002) or sets of pages that change together, such as topics and folders (Taleghani
+and Ugur-Ozekinci, "Sampling-based refresh policy with correlation").
+docs/papers/sampling-with-correlation.md maps the paper's symbols to this code.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,25 +49,25 @@ ROOT, ESTIMATE = Root(), ShareJudge()
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sample every category, then spend what is left where most had changed.
+    """Sample every category, then spend the rest where most items had changed.
 
-    It remembers nothing: that the sample is taken shows in the number of items
-    tried in each category, and the budget of the whole turn is what is left and
-    what those took. Items never seen come before all.
+    The policy has no memory: the items tried in each category show whether the sample
+    is complete, and the budget of the turn is the rest plus the cost of those items.
+    Items never seen come first.
 
     Attributes:
-        categories: Finds the categories of a view's items.
-        spend: All of the most changed category before the next (``greedy``), or
-            in proportion to the changed items each is estimated to hold.
-        size: How many items of each category to sample.
-        judge: How the changed share of a category is judged by its sample.
-        inside: Which items of a category come first: any (``chance``), those
-            believed stalest (``staleness``); or all items by their believed
-            staleness, as corrected by their categories' samples (``odds``).
-        weighted: Sample by weight and by how often items were found changed,
-            estimate the changed share of the weight, and spend by weight.
-        shared: Let a page sampled for one category serve all its categories.
-        share: Most of a turn's budget that goes into the sample.
+        categories: Returns the categories of a view's items.
+        spend: One category after the other, the most changed first (``greedy``), or
+            in proportion to the estimated number of changed items.
+        size: The sample size of each category.
+        judge: The estimator of a category's changed share.
+        inside: The order within a category: random (``chance``) or by believed
+            staleness (``staleness``); or one order of all items by believed staleness,
+            corrected by the samples of their categories (``odds``).
+        weighted: Sample by weight and past changes, estimate the changed share of the
+            weight, and spend by weight.
+        shared: Whether a page sampled for one category counts in all its categories.
+        share: The largest share of a turn's budget for the sample.
 
     """
 
@@ -98,7 +98,7 @@ class Sampling:
         return self._spend(view, categories, sample, budget, rng)
 
     def draw(self, view: View, categories: Categories, budget: Budget) -> draws.Draw:
-        """Return how this turn samples; the same at each call of the turn."""
+        """Return the sample design of this turn; the same at each call of the turn."""
         spent = float(view.cost[view.looked & ~draws.first_seen(view)].sum())
         requests = budget.requests + spent
         wanted = self.size(view, categories, requests)
@@ -111,7 +111,7 @@ class Sampling:
     def sample(
         self, view: View, categories: Categories, draw: draws.Draw
     ) -> CategorySample:
-        """Return what this turn's looks say of each category."""
+        """Return the sample of each category from this turn's fetches."""
         entry = np.flatnonzero(draws.compared(view)[categories.item])
         item = categories.item[entry]
         weight = view.weight[item] if self.weighted else np.ones(item.size)
@@ -153,11 +153,11 @@ class Sampling:
         score: Floats,
         budget: Budget,
     ) -> Bools:
-        """Return the items that fall into the quotas of their categories."""
+        """Return the items within the quotas of their categories."""
         open_ = view.ready & ~view.looked
         most = draws.count(categories, open_)
-        dear = float(view.cost[open_].mean()) if open_.any() else 1.0
-        shares = quotas(worth * categories.size, most, budget.requests / dear)
+        mean_cost = float(view.cost[open_].mean()) if open_.any() else 1.0
+        shares = quotas(worth * categories.size, most, budget.requests / mean_cost)
         order, item = -score[categories.item], categories.item
         taken = draws.first(categories, order, open_[item], draws.whole(shares, 0.5))
         chosen = np.zeros(len(view), dtype=np.bool_)
@@ -181,7 +181,7 @@ def _mean_weight(view: View, categories: Categories) -> Floats:
 
 
 def _places(value: Floats, rng: np.random.Generator) -> Floats:
-    """Return places in 0..1, the highest value nearest to 1; ties fall by chance."""
+    """Return ranks scaled to 0..1, the highest value nearest to 1; ties are random."""
     order = np.lexsort((rng.random(value.size), value))
     place = np.empty(value.size)
     place[order] = np.arange(value.size) / max(value.size, 1)
@@ -207,12 +207,12 @@ def topic_sampling(
     judge: ShareJudge = ESTIMATE,
     inside: Inside = "chance",
 ) -> Strategy:
-    """Return sampling by fixed categories: the topics of each page, by its key.
+    """Return a sampling strategy with fixed categories, such as topics, by page key.
 
     A page may be in several categories or in none (Taleghani and Ugur-Ozekinci, s. 3).
     """
-    filed = FixedCategories(categories)
-    policy = Sampling(filed, spend, size, judge, inside)
+    fixed = FixedCategories(categories)
+    policy = Sampling(fixed, spend, size, judge, inside)
     plain = inside == "chance" and judge.by != "history"
     return Strategy(
         policy,
@@ -249,7 +249,7 @@ folder_sampling_proportional = Strategy(
 sampling_interval = Strategy(
     Sampling(by_folder(), judge=ShareJudge("lower")),
     PlainRates,
-    "Sample each folder, then refresh those that surely changed most.",
+    "Sample each folder, then refresh those with the highest lower bound of changes.",
     "sampling with correlation, s. 7.1.3",
 )
 sampling_importance = Strategy(
@@ -259,12 +259,12 @@ sampling_importance = Strategy(
 )
 sampling_history = Strategy(
     Sampling(by_folder(), judge=ShareJudge("history"), inside="staleness"),
-    about="Sample each folder, judge it by its history too; stalest pages first.",
+    about="Sample each folder, use its history too; stalest pages first.",
     paper="sampling with correlation, s. 7.1.1",
 )
 sampling_odds = Strategy(
     Sampling(by_folder(), judge=ShareJudge("history"), inside="odds"),
-    about="Sample each folder, and correct by it how stale its pages are believed.",
+    about="Sample each folder, and correct the believed staleness of its pages.",
     paper="sampling with correlation, s. 7.1.1",
 )
 topics_greedy = Strategy(

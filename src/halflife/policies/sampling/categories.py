@@ -1,4 +1,4 @@
-"""In which categories a view's items are."""
+"""The categories of a view's items."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from halflife.core.view import View
 from halflife.grouping.places import folder
 
 Categorise: TypeAlias = Callable[[View], Categories]
-FEWEST = 20  # pages of a folder that is a category of its own
+FEWEST = 20  # least pages of a folder that is a category of its own
 
 
 def by_site(view: View) -> Categories:
@@ -27,24 +27,24 @@ def by_site(view: View) -> Categories:
 
 
 def by_topic(view: View) -> Categories:
-    """Return the topics that the view has its items filed under; a few each, or none.
+    """Return the topics of the items in a view; a few each, or none.
 
     Taleghani and Ugur-Ozekinci, "Sampling-based refresh policy with correlation", s. 3.
     """
-    found = view.topics()
-    if found is None:
+    topics = view.topics()
+    if topics is None:
         nothing = np.zeros(0, dtype=np.intp)
         return Categories.of_pairs((), nothing, nothing, len(view))
-    return found
+    return topics
 
 
 class KeyCategories:
-    """Categories that follow from the keys, found once for each set of items.
+    """Categories derived from keys, computed once for each set of items.
 
-    All views of a turn share one tuple of keys, so a turn files its items once.
+    All views of a turn share one tuple of keys.
 
     Args:
-        file: Finds the categories of the items of these keys.
+        file: Computes the categories of items from their keys.
 
     """
 
@@ -61,9 +61,9 @@ class KeyCategories:
 
 
 def by_folder(fewest: int = FEWEST) -> KeyCategories:
-    """Return what files pages by folder; a small folder is one with that above it.
+    """Return categories by folder; small folders are merged with their parent.
 
-    A folder of fewer than ``fewest`` pages is no category of its own.
+    A folder of fewer than ``fewest`` pages is not a category of its own.
     """
     return KeyCategories(partial(file_by_folder, fewest=fewest))
 
@@ -104,7 +104,7 @@ class FixedCategories:
 
 
 def merge_small(names: Iterable[str], fewest: int) -> dict[str, str]:
-    """Return the folder that each is filed under: itself, or the nearest large one.
+    """Return the category of each folder: itself, or the nearest large parent.
 
     >>> sorted(merge_small(["a/b/", "a/b/", "a/c/"], 2).items())
     [('a/', 'a/'), ('a/b/', 'a/b/'), ('a/c/', 'a/')]
@@ -126,7 +126,7 @@ def _root(name: str, parent: Mapping[str, str]) -> str:
 
 
 def covering(categories: Categories) -> Categories:
-    """Return the same categories, and one more for items that are in none of them."""
+    """Return the categories, plus one for items that are in none of them."""
     held = np.bincount(categories.item, minlength=categories.n_items)
     rest = np.flatnonzero(held == 0)
     if rest.size == 0:

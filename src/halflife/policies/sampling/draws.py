@@ -1,9 +1,9 @@
-"""Which items to sample, with what chances, and when there are enough.
+"""Sample designs: which items to sample, with which chances, and how many.
 
-Every item gets one number by chance, and each category takes the members whose
-number over their size is smallest (order sampling; Ohlsson, J. Official Statistics
-1998). With equal sizes that is a uniform sample of each category. As an item's
-number is the same in all its categories, one look serves as many as possible.
+Every item gets one random number, and each category takes the members with the smallest
+ratio of number and size (order sampling; Ohlsson, J. Official Statistics 1998). With
+equal sizes that is a uniform sample of each category. As an item has the same number in
+all its categories, one fetch counts in as many as possible.
 """
 
 from typing import NamedTuple
@@ -14,16 +14,16 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.categories import Categories
 from halflife.core.view import View
 
-ENOUGH = 0.9  # share of the samples wanted with which a decision is made
-DEFENCE = 0.5  # share of an unequal sample that is drawn with equal chances
+ENOUGH = 0.9  # share of the wanted sample that is enough for a decision
+DEFENCE = 0.5  # share of an unequal sample drawn with equal chances
 
 
 class Draw(NamedTuple):
-    """How a turn samples; the same however much of it has been done.
+    """The sample design of a turn; the same at each step of the turn.
 
     Attributes:
-        wanted: Samples of each category; a part of one is a chance to take one.
-        size: By entry: how much likelier than others of its category it is drawn.
+        wanted: The sample size of each category; fractions are rounded at random.
+        size: By entry: the relative chance to be drawn within its category.
         chance: By item: the chance to be in the sample of any category.
 
     """
@@ -36,7 +36,7 @@ class Draw(NamedTuple):
 def design(
     categories: Categories, wanted: Floats, size: Floats, *, shared: bool
 ) -> Draw:
-    """Return the draw that takes ``wanted`` of each category, by ``size``.
+    """Return the design that draws ``wanted`` of each category, by ``size``.
 
     An entry is drawn with chance pi = min(1, wanted size / sum size). An item of
     several categories is drawn with the largest of its chances where samples are
@@ -58,24 +58,23 @@ def design(
 def fitting(
     wanted: Floats, view: View, categories: Categories, requests: float
 ) -> Floats:
-    """Return the samples wanted, no more than can be taken or paid for.
+    """Return the wanted sample sizes, limited by the items and the budget.
 
-    No category gives more than it has; and where all together cost more than
-    ``requests`` all are cut alike, below one sample a category if need be.
+    No sample exceeds the available items of its category; if all samples cost more than
+    ``requests``, all are scaled down alike, even below one item.
     """
     at_hand = view.ready | view.looked
     most = count(categories, at_hand)
     wanted = np.minimum(wanted, most)
-    dear = float(view.cost.mean()) if len(view) else 1.0
-    return wanted * min(1.0, requests / max(float(wanted.sum()) * dear, 1e-9))
+    mean_cost = float(view.cost.mean()) if len(view) else 1.0
+    return wanted * min(1.0, requests / max(float(wanted.sum()) * mean_cost, 1e-9))
 
 
 def missing(draw: Draw, view: View, categories: Categories) -> Floats:
-    """Return the samples still to be taken in each category; all 0 if enough were.
+    """Return the samples still needed in each category; all 0 if there are enough.
 
-    Items tried count, whatever they were tried for: that is how a turn knows,
-    without a memory, that it has sampled. What fails is not made up for when it
-    is little.
+    All tried items count, so a turn knows without a memory that it has sampled. A few
+    failures are not replaced.
     """
     tried = count(categories, view.looked & ~first_seen(view))
     done = np.minimum(tried, np.ceil(draw.wanted))
@@ -95,7 +94,7 @@ def pick(
     *,
     shared: bool,
 ) -> Bools:
-    """Return which items to sample, to get what each category still needs."""
+    """Return which items to sample for the needs of each category."""
     number = rng.random(categories.n_items)[categories.item]
     if not shared:
         number = rng.random(categories.item.size)
@@ -118,10 +117,10 @@ def first(categories: Categories, order: Floats, open_: Bools, most: Ints) -> In
 
 
 def whole(parts: Floats, start: float) -> Ints:
-    """Return whole numbers that add up as the parts do, each within one of its own.
+    """Return the parts rounded to integers with about the same sum.
 
-    A part is rounded up with the chance that its fraction is, where ``start`` is
-    drawn evenly from 0..1 (systematic sampling).
+    A part is rounded up with the chance of its fraction if ``start`` is uniform in 0..1
+    (systematic sampling).
 
     >>> whole(np.array([0.5, 0.5, 2.0]), 0.25).tolist()
     [0, 1, 2]
@@ -131,12 +130,12 @@ def whole(parts: Floats, start: float) -> Ints:
 
 
 def importance(view: View, categories: Categories) -> Floats:
-    """Return sizes by weight times believed staleness, half of them made even.
+    """Return sizes by weight times believed staleness, mixed half with equal sizes.
 
-    An item is as likely stale as its looks before this turn found it changed, with
-    one look more at the common share. Rates and ages would tell more, but they move
-    with the look itself, and then nobody could say with what chance it was drawn.
-    One half of the chances is even, which bounds what a single look can count for
+    The staleness of an item is the share of its fetches before this turn that found a
+    change, with one pseudo-observation at the common share. Rates and ages would be
+    more informative, but they change with the fetch itself, and then the chance of the
+    draw would be unknown. The equal half bounds the weight of a single fetch
     (Hesterberg, Technometrics 1995).
     """
     now = compared(view)
@@ -152,25 +151,27 @@ def importance(view: View, categories: Categories) -> Floats:
 
 
 def compared(view: View) -> Bools:
-    """Return which items had a good look in this turn that could show a change.
+    """Return which items were fetched in this turn and could show a change.
 
-    Whoever was not tried in this turn was seen before it began, and so was whoever
-    failed since.
+    Items not tried in this turn were last seen before it began, and so were items that
+    failed in it.
     """
     others = view.age[~view.looked]
     recent = view.age < float(others.min(initial=np.inf))
-    found: Bools = view.looked & view.ready & (view.looks > 1) & recent
-    return found
+    is_compared: Bools = view.looked & view.ready & (view.looks > 1) & recent
+    return is_compared
 
 
 def first_seen(view: View) -> Bools:
     """Return which items were seen for the first time in this turn."""
-    found: Bools = view.looked & (view.looks <= 1)
-    return found
+    is_first: Bools = view.looked & (view.looks <= 1)
+    return is_first
 
 
 def count(categories: Categories, what: Bools) -> Floats:
-    """Return how many of each category's items are such."""
-    such = what[categories.item].astype(np.float64)
-    found = np.bincount(categories.category, weights=such, minlength=len(categories))
-    return found.astype(np.float64)
+    """Return how many items of each category are selected by ``what``."""
+    selected = what[categories.item].astype(np.float64)
+    total = np.bincount(
+        categories.category, weights=selected, minlength=len(categories)
+    )
+    return total.astype(np.float64)

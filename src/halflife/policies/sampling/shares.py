@@ -1,4 +1,4 @@
-"""What a sample says of each category, and how requests are shared out by it."""
+"""Estimates of the changed share of each category, and quotas of requests."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -22,17 +22,16 @@ By: TypeAlias = Literal["estimate", "lower", "upper", "posterior", "history"]
 
 @dataclass(frozen=True, slots=True)
 class ShareJudge:
-    """How the changed share of a category is judged by its sample.
+    """An estimator of the changed share of a category from its sample.
 
     Attributes:
-        by: The sample's share itself (``estimate``; Algorithm 3), the
-            ``lower`` or ``upper`` bound of its interval, or the mean of what is
-            believed after it: with a prior common to all categories
-            (``posterior``), or with what each one's items are believed to have
-            done (``history``). How much a prior counts for is learned from how
-            well it foretells the samples of all categories.
+        by: The share in the sample (``estimate``; Algorithm 3), the ``lower`` or
+            ``upper`` bound of its interval, or a posterior mean: with a prior common to
+            all categories (``posterior``), or with the believed share of the category's
+            items (``history``). The strength of the prior is learned from how well it
+            predicts the samples of all categories.
         method: The kind of interval.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
 
     """
 
@@ -43,7 +42,7 @@ class ShareJudge:
     def __call__(
         self, sample: CategorySample, view: View, categories: Categories
     ) -> Floats:
-        """Return the share of each category to go by."""
+        """Return the estimated share of each category."""
         common = pooled(sample, view, categories)
         if self.by == "estimate":
             return np.where(sample.count > 0, sample.mean, common)
@@ -56,12 +55,12 @@ class ShareJudge:
             own = believed(view, categories)
             mean = np.where(np.isfinite(own), own, common)
         strength = prior_strength(sample.changed, sample.count, mean)
-        # The mean alone is asked for; bounds would cost more than all the rest.
+        # Only the mean is needed; bounds would be slower than all the rest.
         return (strength * mean + sample.changed) / (strength + sample.count)
 
 
 def pooled(sample: CategorySample, view: View, categories: Categories) -> float:
-    """Return the changed share of all samples; what is believed if there is none."""
+    """Return the changed share of all samples; the believed share without samples."""
     total = float(sample.count.sum())
     if total > 0:
         return float(sample.changed.sum()) / total
@@ -71,10 +70,10 @@ def pooled(sample: CategorySample, view: View, categories: Categories) -> float:
 
 
 def quotas(share: Floats, most: Floats, requests: float) -> Floats:
-    """Return requests by category in proportion to ``share``, none above its most.
+    """Return requests by category in proportion to ``share``, limited by ``most``.
 
-    What a category cannot take goes to the others in the same proportion; where
-    all that have a share are full, the rest goes by what the others can take.
+    Requests above a category's limit go to the others in the same proportion; if all
+    categories with a share are full, the rest goes in proportion to the other limits.
 
     >>> quotas(np.array([7.0, 3.0]), np.array([90.0, 90.0]), 80.0)
     array([56., 24.])
@@ -88,13 +87,13 @@ def quotas(share: Floats, most: Floats, requests: float) -> Floats:
 
 
 def _level(share: Floats, most: Floats, requests: float) -> Floats:
-    """Return min(most, level * share) with the level that spends the requests."""
+    """Return min(most, level * share) for the level that spends the requests."""
     has = share > 0
     if not has.any() or requests >= float(most[has].sum()):
         return np.where(has, most, 0.0)
     full = np.where(has, most / np.where(has, share, 1.0), np.inf)
     order = np.argsort(full, kind="stable")[: int(has.sum())]
-    # With the first k categories full, the others share what is left.
+    # With the first k categories full, the others share the rest.
     below = np.concatenate([[0.0], np.cumsum(most[order])[:-1]])
     above = np.cumsum(share[order][::-1])[::-1]
     level = (requests - below) / above
@@ -103,7 +102,7 @@ def _level(share: Floats, most: Floats, requests: float) -> Floats:
 
 
 def ranks(score: Floats, rng: np.random.Generator) -> Ints:
-    """Return each category's place, the highest score first; ties fall by chance."""
+    """Return the rank of each category, the highest score first; ties are random."""
     order = np.lexsort((rng.random(score.size), -score))
     rank = np.empty(score.size, dtype=np.intp)
     rank[order] = np.arange(score.size)
@@ -111,7 +110,7 @@ def ranks(score: Floats, rng: np.random.Generator) -> Ints:
 
 
 def best_category(categories: Categories, rank: Ints) -> Ints:
-    """Return the category of each item that comes first; all must be in one."""
+    """Return the best-ranked category of each item; each item must have one."""
     place = np.full(categories.n_items, len(categories), dtype=np.intp)
     np.minimum.at(place, categories.item, rank[categories.category])
     return np.argsort(rank)[place]
@@ -120,11 +119,11 @@ def best_category(categories: Categories, rank: Ints) -> Ints:
 def adjusted(
     stale: Floats, share: Floats, view: View, categories: Categories
 ) -> Floats:
-    """Return each item's chance to be stale, by what is now known of its categories.
+    """Return each item's chance to be stale, corrected by its categories' samples.
 
-    A category in which the share q of items was believed stale and p turned out to
-    be multiplies the odds of each of its items by p (1 - q) / (q (1 - p)); several
-    categories do so by the geometric mean.
+    If a category's believed stale share is q and its estimated one p, the odds of its
+    items are multiplied by p (1 - q) / (q (1 - p)); for several categories by the
+    geometric mean.
     """
     own = believed(view, categories)
     q = np.where(np.isfinite(own), own, share)

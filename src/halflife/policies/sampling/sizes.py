@@ -1,4 +1,4 @@
-"""How many items of each category to sample.
+"""Sample sizes of categories.
 
 N is the average size of a category and r the budget over the number of items.
 """
@@ -14,18 +14,18 @@ from halflife.core.categories import Categories
 from halflife.core.view import View
 
 Scale: TypeAlias = Literal["even", "pages", "sizes"]
-# How many samples to take in each category, given the requests of the whole turn.
+# Sample sizes of categories, given the requests of the whole turn.
 SampleSize: TypeAlias = Callable[[View, Categories, float], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class FixedSize:
-    """The same number in every category."""
+    """The same sample size in every category."""
 
     samples: float
 
     def __call__(self, view: View, categories: Categories, requests: float) -> Floats:
-        """Return how many to sample in each category."""
+        """Return the sample size of each category."""
         del view, requests
         return np.full(len(categories), float(self.samples))
 
@@ -35,16 +35,16 @@ class Root:
     """sqrt(N r) in a category of average size (Taleghani and Ugur-Ozekinci, s. 4.1).
 
     Attributes:
-        scale: How samples are shared between categories of unequal size: ``even``;
-            times n |C| / |R| (``pages``; Eq. 8, |R| items in n categories); or
-            times n |C| / sum |C| (``sizes``), which is fair where they overlap.
+        scale: The scaling between categories of unequal size: ``even``; times
+            n |C| / |R| (``pages``; Eq. 8, |R| items in n categories); or times
+            n |C| / sum |C| (``sizes``), which is fair where they overlap.
 
     """
 
     scale: Scale = "sizes"
 
     def __call__(self, view: View, categories: Categories, requests: float) -> Floats:
-        """Return how many to sample in each category."""
+        """Return the sample size of each category."""
         room = _average(categories) * requests / max(len(view), 1)
         return scaled(float(np.sqrt(room)), categories, self.scale)
 
@@ -53,18 +53,18 @@ class Root:
 class Optimal:
     """sqrt(N r f(p_t) / (6 (p_r - p))), Eq. 7 (Cho and Ntoulas 2002).
 
-    p_t is the changed share of the last category that the budget reaches when the
-    most changed come first, f the density of the categories' shares, p_r the mean
-    share of those above p_t and p that of all. The shares are those of the latest
-    looks before this turn (``last``), or what is believed of them (``belief``).
-    Where the shares cannot tell, ``Root`` decides.
+    p_t is the changed share of the last category within the budget, with the most
+    changed first, f the density of the categories' shares, p_r the mean share of those
+    above p_t and p that of all. The shares are those of the latest fetches before this
+    turn (``last``), or believed ones (``belief``). Without informative shares the
+    factor is 1, as in ``Root``.
     """
 
     scale: Scale = "sizes"
     source: Literal["last", "belief"] = "last"
 
     def __call__(self, view: View, categories: Categories, requests: float) -> Floats:
-        """Return how many to sample in each category."""
+        """Return the sample size of each category."""
         last = self.source == "last"
         share = last_share(view, categories) if last else believed(view, categories)
         factor = spread_factor(share, categories.size.astype(np.float64), requests)
@@ -87,7 +87,7 @@ def scaled(samples: float, categories: Categories, scale: Scale = "sizes") -> Fl
 
 
 def spread_factor(share: Floats, size: Floats, requests: float) -> float:
-    """Return f(p_t) / (6 (p_r - p)) of Eq. 7; 1 where it cannot be told.
+    """Return f(p_t) / (6 (p_r - p)) of Eq. 7; 1 if it cannot be estimated.
 
     The density is a Gaussian kernel's, with Silverman's bandwidth.
 
@@ -109,24 +109,26 @@ def spread_factor(share: Floats, size: Floats, requests: float) -> float:
         return 1.0
     bumps = np.exp(-0.5 * ((threshold - p) / width) ** 2)
     density = float(bumps.mean() / (width * np.sqrt(2 * np.pi)))
-    # Samples one hundredth or a hundred times as many as the root are a bad guess.
+    # Limit the factor: estimates beyond 1/100 and 100 are unreliable.
     return float(np.clip(density / (6.0 * gap), 0.01, 100.0))
 
 
 def last_share(view: View, categories: Categories) -> Floats:
-    """Return the share of each category that its latest looks found changed.
+    """Return the changed share of each category in its latest fetches.
 
-    Looks of this turn do not count, so that the answer stands while it lasts.
-    nan where there were none.
+    Fetches of this turn do not count, so that the result is constant within a turn.
+    nan without fetches.
     """
-    told = (view.looks > 1) & ~view.looked
-    return _mean(categories, view.changed.astype(np.float64), told.astype(np.float64))
+    is_known = (view.looks > 1) & ~view.looked
+    return _mean(
+        categories, view.changed.astype(np.float64), is_known.astype(np.float64)
+    )
 
 
 def believed(view: View, categories: Categories) -> Floats:
-    """Return the share of each category believed to have changed by now.
+    """Return the believed changed share of each category now.
 
-    Items tried in this turn do not count; nan where there are no others.
+    Items tried in this turn do not count; nan if there are no others.
     """
     return _mean(categories, staleness(view), (~view.looked).astype(np.float64))
 

@@ -1,9 +1,9 @@
-"""Rules that choose which content summaries to renew, week by week.
+"""Rules that choose which content summaries to refresh, week by week.
 
-A rule is a pure callable ``(shelf, budget, rng) -> wish``. It may wish for less than
-the budget allows: the wish is carried out, the shelf is brought up to date and the
-rule is called again, until it wishes for nothing. What it knows is what a crawler
-has seen: the summaries it made, and no database between two refreshes.
+A rule is a pure callable ``(shelf, budget, rng) -> wish``. It may request less than the
+budget allows: the request is carried out, the shelf is updated and the rule is called
+again, until it requests nothing. A rule knows only the summaries that a crawler made,
+not the databases between two refreshes.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ NONE: Ints = np.zeros(0, dtype=np.intp)
 
 @dataclass(frozen=True, slots=True)
 class Refreshes:
-    """What refreshes showed so far, oldest first: facts that only grow.
+    """The results of all refreshes so far, oldest first.
 
     Attributes:
         database: Which database.
-        gap: Weeks since its summary was last made.
-        kl: How far the old summary was from the new one.
+        gap: Weeks between its last two summaries.
+        kl: The divergence of the old summary from the new one.
 
     """
 
@@ -35,7 +35,7 @@ class Refreshes:
     kl: Floats
 
     def and_then(self, database: Ints, gap: Floats, kl: Floats) -> "Refreshes":
-        """Return these and later ones."""
+        """Return these results and later ones."""
         return Refreshes(
             np.concatenate((self.database, database)),
             np.concatenate((self.gap, gap)),
@@ -48,8 +48,8 @@ class Samples:
     """The latest sample of documents of each database.
 
     Attributes:
-        week: When it was taken; -1 if never.
-        share: Share of the sampled documents that had changed since the summary.
+        week: The week of the sample; -1 if there was none.
+        share: The share of sampled documents that had changed since the summary.
 
     """
 
@@ -59,14 +59,14 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class CountChecks:
-    """What match counts of a few words showed of the summaries in use, oldest first.
+    """Checks of the present summaries by match counts of a few words, oldest first.
 
     Attributes:
         database: Which database.
-        age: How many weeks old its summary was.
-        kl: How far it was off by the counts; NaN if they told nothing.
-        price: Of a check of each database, in refreshes; ``inf`` where the counts
-            that it tells are of no use, and it cannot be checked so.
+        age: The age of its summary, in weeks.
+        kl: The divergence estimated from the counts; NaN if they were not usable.
+        price: The cost of a check of each database, in refreshes; ``inf`` where match
+            counts are not usable.
 
     """
 
@@ -76,7 +76,7 @@ class CountChecks:
     price: Floats
 
     def and_then(self, database: Ints, age: Floats, kl: Floats) -> "CountChecks":
-        """Return these and later ones."""
+        """Return these results and later ones."""
         return CountChecks(
             np.concatenate((self.database, database)),
             np.concatenate((self.age, age)),
@@ -85,7 +85,7 @@ class CountChecks:
         )
 
     def without(self, database: Ints) -> "CountChecks":
-        """Return the same without these databases, whose summaries were made anew."""
+        """Return the checks without these databases, whose summaries were refreshed."""
         left = ~np.isin(self.database, database)
         return CountChecks(
             self.database[left], self.age[left], self.kl[left], self.price
@@ -93,23 +93,23 @@ class CountChecks:
 
     @classmethod
     def none(cls, price: Floats) -> "CountChecks":
-        """Return no check at all, of databases in which one has this price."""
+        """Return no checks, of databases with these prices of a check."""
         return cls(NONE, np.zeros(0), np.zeros(0), price)
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryShelf:
-    """The summaries as a crawler sees them in one week.
+    """The summaries that a crawler has in one week.
 
     Attributes:
         week: The week.
-        age: Weeks since each summary was made.
+        age: The age of each summary, in weeks.
         stratum: The domain of each database.
-        size: Documents of each when its summary was made.
-        refreshes: What refreshes showed so far.
-        samples: What samples showed last.
-        income: Refreshes that a week brings.
-        checks: What match counts showed; None where no database tells such.
+        size: Documents of each database when its summary was made.
+        refreshes: The results of refreshes so far.
+        samples: The latest samples.
+        income: Refreshes per week.
+        checks: Checks by match counts; None where no database has such counts.
 
     """
 
@@ -125,12 +125,12 @@ class SummaryShelf:
 
 @dataclass(frozen=True, slots=True)
 class RefreshWish:
-    """Databases whose summaries are to be made anew, and those to look at first.
+    """Databases to refresh, and those to sample or check first.
 
     Attributes:
-        refresh: Those whose summaries are to be made anew.
-        sample: Those of which documents are to be sampled first.
-        check: Those of which match counts are to be asked for first.
+        refresh: Databases whose summaries are to be refreshed.
+        sample: Databases whose documents are to be sampled first.
+        check: Databases whose match counts are to be checked first.
 
     """
 
@@ -139,39 +139,39 @@ class RefreshWish:
     check: Ints = field(default_factory=lambda: NONE)
 
 
-class Taught(Protocol):
-    """What a rule learns from before it starts, from a recording or from a store."""
+class TrainingData(Protocol):
+    """The data that rules are trained on, from a recording or from a store."""
 
     @property
     def cost(self) -> Floats | None:
-        """Of a refresh of each database; None if all cost the same."""
+        """The cost of a refresh of each database; None if all are the same."""
         ...
 
     @property
     def weight(self) -> Floats | None:
-        """How much each database counts; None if all count the same."""
+        """The weight of each database; None if all are the same."""
         ...
 
     def survival(self, names: Sequence[str]) -> WeibullSurvival:
-        """Return each database's survival by these features, time in weeks."""
+        """Return the survival of each database by these features, in weeks."""
         ...
 
     def odds(self) -> Floats:
-        """Return the log odds of a change, databases x age in weeks."""
+        """Return the log odds of a change (databases x age in weeks)."""
         ...
 
 
 class TextPolicy(Protocol):
-    """Anything that turns a shelf and a budget into a wish."""
+    """A rule that chooses databases from a shelf and a budget."""
 
     def __call__(
         self, shelf: SummaryShelf, budget: float, rng: Generator
     ) -> RefreshWish:
-        """Return what to do next for at most ``budget`` refreshes."""
+        """Return the next requests for at most ``budget`` refreshes."""
         ...
 
 
 def best(gain: Floats, budget: float, rng: Generator) -> RefreshWish:
-    """Wish for the databases with the most gain, ties by lot; none without gain."""
+    """Return the databases with the largest positive gains; ties are random."""
     order = np.lexsort((rng.random(gain.size), -gain))[: max(int(budget), 0)]
     return RefreshWish(order[gain[order] > 0])

@@ -1,9 +1,9 @@
-"""Updates by classification: Naive Bayes on the age and features of a summary.
+"""Refreshes by classification: naive Bayes on the age and features of a summary.
 
 Ipeirotis et al., TODS 2007, s. 5.2 and Appendix A. Every pair of weeks p < q of a
 database is an example: has its summary of week p changed by week q, kl > tau? The
 features are age, ln age, ln|D| and kappa in week p and a dummy for each domain, with
-all squares and products. Each is taken as normal in either class.
+all squares and products. Each is normal in both classes.
 """
 
 import numpy as np
@@ -15,17 +15,17 @@ from halflife.policies.texts import RefreshWish, SummaryShelf, best
 from halflife.policies.texts.lessons import Lessons
 from halflife.summary.features import evolution
 
-_FLAT = 1e-6  # variance, in units of all examples', below which a feature is flat
+_FLAT = 1e-6  # variance, relative to all examples, below which a feature is constant
 
 
 class Bayes:
-    """Renews the summaries that have most likely changed.
+    """Refreshes the summaries that have most likely changed.
 
     Args:
         odds: Log odds of a change, databases x age in weeks.
-        bounded: Whether the most likely are taken until the budget is spent; if not,
-            all that have changed more likely than not, as in the paper, where the
-            classifier cannot follow a budget.
+        bounded: Whether the most likely are refreshed within the budget; if not, all
+            that have more likely changed than not, as in the paper, whose classifier
+            ignores the budget.
 
     """
 
@@ -34,9 +34,9 @@ class Bayes:
         self.bounded = bounded
 
     def score(self, shelf: SummaryShelf, age: Floats) -> Floats:
-        """Return ln(1 + odds of a change), which rises with them and is above 0.
+        """Return ln(1 + odds of a change), positive and increasing with the odds.
 
-        Between two weeks the log odds are on a line, and flat after the last.
+        The log odds are interpolated between weeks, and constant after the last.
         """
         del shelf
         last = self.odds.shape[1] - 1
@@ -49,7 +49,7 @@ class Bayes:
     def __call__(
         self, shelf: SummaryShelf, budget: float, rng: Generator
     ) -> RefreshWish:
-        """Return the most likely."""
+        """Return the summaries that have most likely changed."""
         most = self.odds.shape[1] - 1
         odds = self.odds[np.arange(shelf.age.size), np.minimum(shelf.age, most)]
         if not self.bounded:
@@ -59,19 +59,19 @@ class Bayes:
 
 
 def odds_of(lessons: Lessons) -> Floats:
-    """Return the log odds of a change, each database judged by the others alone."""
+    """Return the log odds of a change, with each database predicted from the others."""
     ages = np.arange(1, lessons.kl.shape[2])
     raw = [_examples(lessons, i) for i in range(len(lessons.found))]
-    asked = [_asked(lessons, i, ages) for i in range(len(raw))]
-    # Scaled by what is known at the start, or a database's own future would leak in.
-    known = np.concatenate(asked)
+    queries = [_queries(lessons, i, ages) for i in range(len(raw))]
+    # Scaled by values at the start: a database's own future must not leak in.
+    known = np.concatenate(queries)
     mean, spread = known.mean(axis=0), known.std(axis=0)
     spread[spread == 0] = 1.0
     sums = [_sums(_products((one - mean) / spread), gone) for one, gone in raw]
     total = np.sum(sums, axis=0)
     odds = np.zeros((len(raw), ages.size + 1))
     for i, own in enumerate(sums):
-        now = (asked[i] - mean) / spread
+        now = (queries[i] - mean) / spread
         odds[i, 1:] = _odds(total - own, _products(now))
     return odds
 
@@ -99,16 +99,16 @@ def features(age: ArrayLike, size: Floats, kappa: Floats, kinds: Bools) -> Float
     )
 
 
-def taught(x: Floats, gone: Bools, asked: Floats) -> Floats:
-    """Return the log odds of a change of what is asked, as all examples teach it."""
+def classify(x: Floats, gone: Bools, queries: Floats) -> Floats:
+    """Return the log odds of a change for queries, learned from examples."""
     mean, spread = x.mean(axis=0), x.std(axis=0)
     spread[spread == 0] = 1.0
     sums = _sums(_products((x - mean) / spread), gone)
-    return _odds(sums, _products((asked - mean) / spread))
+    return _odds(sums, _products((queries - mean) / spread))
 
 
 def _examples(lessons: Lessons, i: int) -> tuple[Floats, Bools]:
-    """Return the features of all pairs of weeks, and which had changed."""
+    """Return the features of all pairs of weeks, and whether they had changed."""
     first, second = np.triu_indices(lessons.kl.shape[1], 1)
     late = first >= lessons.history - 1  # so that kappa is known
     first, second = first[late], second[late]
@@ -116,7 +116,7 @@ def _examples(lessons: Lessons, i: int) -> tuple[Floats, Bools]:
     return _features(lessons, i, first, second - first), gone
 
 
-def _asked(lessons: Lessons, i: int, ages: Ints) -> Floats:
+def _queries(lessons: Lessons, i: int, ages: Ints) -> Floats:
     return _features(lessons, i, np.full(ages.size, lessons.begin), ages)
 
 
@@ -127,7 +127,7 @@ def _products(x: Floats) -> Floats:
 
 
 def _sums(x: Floats, gone: Bools) -> Floats:
-    """Return number, sum and sum of squares of either class (2 x 3 x features)."""
+    """Return number, sum and sum of squares of both classes (2 x 3 x features)."""
     return np.array(
         [
             (np.full(x.shape[1], mine.sum()), x[mine].sum(0), (x[mine] ** 2).sum(0))
@@ -145,12 +145,12 @@ def _odds(sums: Floats, x: Floats) -> Floats:
     variance = sums[:, 2] / number - mean**2
     whole = number.sum(axis=0)
     middle = sums[:, 1].sum(axis=0) / whole
-    plain = sums[:, 2].sum(axis=0) / whole - middle**2
-    telling = plain > _FLAT
-    floor = np.maximum(_FLAT, 1e-3 * plain)
+    total_variance = sums[:, 2].sum(axis=0) / whole - middle**2
+    is_informative = total_variance > _FLAT
+    floor = np.maximum(_FLAT, 1e-3 * total_variance)
     variance = np.maximum(variance, floor)
     each = -0.5 * np.log(variance)[:, None] - 0.5 * (
         (x - mean[:, None]) ** 2 / variance[:, None]
     )
-    likely = each[:, :, telling].sum(axis=2) + np.log(number[:, :1])
+    likely = each[:, :, is_informative].sum(axis=2) + np.log(number[:, :1])
     return np.asarray(likely[1] - likely[0])

@@ -1,29 +1,29 @@
-"""The index rule with checks: match counts of a few words say when to renew.
+"""The index rule with checks: match counts of a few words show when to refresh.
 
-Most drift comes in jumps that nobody foresees, but five words whose match counts are
-asked for anew (``summary.count_check``) see one for a seventieth of what a new summary
-takes. So a small share of the budget buys checks, and the rest renews what they show to
-be worth most.
+Most drift comes in unpredictable jumps, but new match counts of five words
+(``summary.count_check``) detect one for a seventieth of the cost of a new summary. So a
+small share of the budget pays for checks, and the rest for the refreshes that they show
+to be most valuable.
 
-**When to check.** Between two checks of a database lie
+**When to check.** The interval between two checks of a database is
 
     every = sum(price pace) / (share income pace),   pace = a**SPREAD,
 
-weeks, so that all checks together take their share of the income: sum(price / every) =
-share income. ``a`` is the drift expected a week.
+weeks, so that all checks together use their share of the income: sum(price / every) =
+share income. ``a`` is the expected drift per week.
 
-**What a check tells.** Five words are off by a factor of three or so, hence a check
-counts for a part of what is believed: where the divergence was expected to be e and the
-counts say d, it is taken to be d**TRUST e**(1 - TRUST). Between checks it is on a line,
+**The evidence of a check.** Five words err by a factor of about three, so a check is
+combined with the expectation: for an expected divergence e and an estimate d from the
+counts, the new estimate is d**TRUST e**(1 - TRUST). Between checks it is interpolated,
 and after the last one it grows by ``a`` a week.
 
-**What to renew.** Along that path D the gain is U(t) = t D(t) - (integral of D over
-0..t), Olston and Widom's index; without checks it is a t**2 / 2. Renewing by U alone
-makes frequencies go by sqrt(a): a few restless databases take nearly everything.
-U / max(a, median a)**EVEN takes part of that back.
+**What to refresh.** Along that path D the gain is U(t) = t D(t) - (integral of D over
+0..t), Olston and Widom's index; without checks it is a t**2 / 2. With U alone the
+frequencies are proportional to sqrt(a): a few restless databases use nearly everything.
+U / max(a, median a)**EVEN compensates part of that.
 
-A database that tells no counts, or none of use, is not checked so. Where none tells
-any, the rule is the index rule of ``drift_index``.
+A database without usable counts is not checked. If no database has any, the rule is the
+index rule of ``drift_index``.
 """
 
 from dataclasses import dataclass
@@ -42,23 +42,23 @@ from halflife.policies.texts import (
 )
 from halflife.policies.texts.drift_index import drift_index, shrunk
 
-SHARE = 0.07  # of the budget that buys checks
+SHARE = 0.07  # share of the budget for checks
 SPREAD = 0.4  # how much more often restless databases are checked
-TRUST = 0.3  # what a check counts for, in the logarithm
-EVEN = 0.7  # how much of the preference for restless databases is taken back
-FLOOR = 0.05  # of what was expected: no check says less, five words may all stay put
+TRUST = 0.3  # the weight of a check, in the logarithm
+EVEN = 0.7  # how much of the preference for restless databases is compensated
+FLOOR = 0.05  # least result of a check, as a share of the expected divergence
 NEAREST = 0.5  # weeks: in a replay a check is made in the nearest week
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedDrift:
-    """What is believed of each database.
+    """The believed drift of each database.
 
     Attributes:
-        scale: Drift expected a week.
-        age: How old the summary was at its last check, in weeks; 0 if there was none.
-        off: How far it was off by then.
-        area: The integral of that over its age until then.
+        scale: The expected drift per week.
+        age: The age of the summary at its last check, in weeks; 0 without a check.
+        off: The believed divergence at that age.
+        area: The integral of the divergence up to that age.
 
     """
 
@@ -68,7 +68,7 @@ class CheckedDrift:
     area: Floats
 
     def expected(self, age: Floats) -> Floats:
-        """Return how far a summary is off at an age, the last check or later."""
+        """Return the expected divergence at an age, the last check or later."""
         return np.asarray(self.off + self.scale * np.maximum(age - self.age, 0.0))
 
     def worth(self, age: Floats) -> Floats:
@@ -79,13 +79,15 @@ class CheckedDrift:
         return np.asarray(np.where(age >= self.age, gain, 0.0))
 
 
-def followed(checks: CountChecks | None, scale: Floats, trust: float) -> CheckedDrift:
-    """Return what checks make of the drift that was expected, one after another."""
+def follow_checks(
+    checks: CountChecks | None, scale: Floats, trust: float
+) -> CheckedDrift:
+    """Return the believed drift after updating the expectation with each check."""
     n = scale.size
     age, off, area = np.zeros(n), np.zeros(n), np.zeros(n)
     if checks is None:
         return CheckedDrift(scale, age, off, area)
-    database, at, kl = _told(checks)
+    database, at, kl = _usable(checks)
     place = np.arange(database.size) - np.searchsorted(database, database)
     for k in range(int(place.max(initial=-1)) + 1):
         mine = place == k
@@ -98,23 +100,23 @@ def followed(checks: CountChecks | None, scale: Floats, trust: float) -> Checked
     return CheckedDrift(scale, age, off, area)
 
 
-def _told(checks: CountChecks) -> tuple[Ints, Floats, Floats]:
-    """Return the checks that told something, by database and then by age."""
-    some = np.isfinite(checks.kl) & (checks.age > 0)
-    database, age = checks.database[some], checks.age[some]
+def _usable(checks: CountChecks) -> tuple[Ints, Floats, Floats]:
+    """Return the checks with a result, by database and then by age."""
+    usable = np.isfinite(checks.kl) & (checks.age > 0)
+    database, age = checks.database[usable], checks.age[usable]
     order = np.lexsort((age, database))
-    return database[order], age[order], checks.kl[some][order]
+    return database[order], age[order], checks.kl[usable][order]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedIndex:
-    """Checks by match counts, and renews what is worth most by them.
+    """Checks by match counts, and refreshes the summaries with the largest index.
 
     Attributes:
-        share: Of the budget that buys checks.
+        share: The share of the budget for checks.
         spread: How much more often restless databases are checked.
-        trust: What a check counts for against what was expected, in the logarithm.
-        even: How much of the preference for restless databases is taken back.
+        trust: The weight of a check against the expectation, in the logarithm.
+        even: How much of the preference for restless databases is compensated.
 
     """
 
@@ -125,33 +127,36 @@ class CheckedIndex:
     by_cost: ClassVar[bool] = True
 
     def drift(self, shelf: SummaryShelf) -> CheckedDrift:
-        """Return what refreshes and checks make one believe.
+        """Return the drift believed after refreshes and checks.
 
-        A check of the summary in use counts as a refresh with that drift, for how much
-        is expected; what it is compared with itself is what refreshes alone showed.
+        A check of the present summary counts as a refresh with that drift in the
+        expectation; the checks themselves are compared with the expectation from
+        refreshes alone.
         """
         seen, n = shelf.refreshes, shelf.size.size
-        some = np.isfinite(seen.kl) & (seen.gap > 0)
-        database, gap = seen.database[some], seen.gap[some]
-        total = np.bincount(database, seen.kl[some], n).astype(np.float64)
+        usable = np.isfinite(seen.kl) & (seen.gap > 0)
+        database, gap = seen.database[usable], seen.gap[usable]
+        total = np.bincount(database, seen.kl[usable], n).astype(np.float64)
         watched = np.bincount(database, gap, n).astype(np.float64)
-        first = followed(shelf.checks, shrunk(total, watched, shelf.size), self.trust)
+        first = follow_checks(
+            shelf.checks, shrunk(total, watched, shelf.size), self.trust
+        )
         scale = shrunk(total + first.off, watched + first.age, shelf.size)
-        return followed(shelf.checks, scale, self.trust)
+        return follow_checks(shelf.checks, scale, self.trust)
 
     def index(self, drift: CheckedDrift, age: Floats) -> Floats:
-        """Return what renewing each is worth at an age, evened out."""
+        """Return the compensated index of each database at an age."""
         usual = np.maximum(drift.scale, np.median(drift.scale))
         return np.asarray(drift.worth(age) / usual**self.even)
 
     def score(self, shelf: SummaryShelf, age: Floats) -> Floats:
-        """Return what renewing each is worth at an age."""
-        if not _tells(shelf):
+        """Return the index of each database at an age."""
+        if not _has_counts(shelf):
             return drift_index.score(shelf, age)
         return self.index(self.drift(shelf), age)
 
     def every(self, scale: Floats, price: Floats, income: float) -> Floats:
-        """Return the time between two checks of each; ``inf`` where there is none.
+        """Return the interval between checks of each; ``inf`` without checks.
 
         >>> rule = CheckedIndex(share=0.1, spread=0.5)
         >>> rule.every(np.array([1.0, 16.0]), np.full(2, 0.02), 1.0)
@@ -167,8 +172,8 @@ class CheckedIndex:
     def __call__(
         self, shelf: SummaryShelf, budget: float, rng: Generator
     ) -> RefreshWish:
-        """Return whom to check, or if all checks that are due were made, to renew."""
-        if not _tells(shelf):
+        """Return the databases with due checks, or the refreshes if there are none."""
+        if not _has_counts(shelf):
             return drift_index(shelf, budget, rng)
         drift = self.drift(shelf)
         if (due := self._due(shelf, drift.scale, budget)).size:
@@ -189,8 +194,8 @@ class CheckedIndex:
         return due[np.cumsum(checks.price[due]) <= budget]
 
 
-def _tells(shelf: SummaryShelf) -> bool:
-    """Say whether any database tells counts that it can be checked by."""
+def _has_counts(shelf: SummaryShelf) -> bool:
+    """Return whether any database has usable match counts."""
     return shelf.checks is not None and bool(np.isfinite(shelf.checks.price).any())
 
 

@@ -40,7 +40,7 @@ _SURE = -30.0  # log odds that a summary has changed when it was just made
 
 
 class Experience:
-    """What a live store teaches; it is a ``Taught``."""
+    """What a live store teaches; it is a ``TrainingData``."""
 
     def __init__(self, known: Databases) -> None:
         self.known = known
@@ -169,7 +169,7 @@ class Experience:
         x = self._features(owner, gap)
         for i in range(len(self.known)):
             asked = self._features(np.full(ages.size, i), ages)
-            table[i, 1:] = bayes.taught(x, over, asked)
+            table[i, 1:] = bayes.classify(x, over, asked)
         return table
 
     def _examples(self) -> tuple[Ints, Floats, Bools]:

@@ -28,8 +28,8 @@ from halflife.policies.texts import (
     Refreshes,
     Samples,
     SummaryShelf,
-    Taught,
     TextPolicy,
+    TrainingData,
 )
 from halflife.policies.texts.checked_index import CheckedIndex
 from halflife.policies.texts.samples import SHARE
@@ -209,11 +209,11 @@ class DueSummaries:
 
     """
 
-    prepare: Callable[[Taught], Callable[[float], TextPolicy]]
+    prepare: Callable[[TrainingData], Callable[[float], TextPolicy]]
     checks: bool = False
     samples: bool = False
     level: float | None = None
-    survival: Callable[[Taught], WeibullSurvival] | None = None
+    survival: Callable[[TrainingData], WeibullSurvival] | None = None
     counts: CheckedIndex | None = None
 
 

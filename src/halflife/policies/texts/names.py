@@ -15,7 +15,13 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
-from halflife.policies.texts import RefreshWish, SummaryShelf, Taught, TextPolicy, best
+from halflife.policies.texts import (
+    RefreshWish,
+    SummaryShelf,
+    TextPolicy,
+    TrainingData,
+    best,
+)
 from halflife.policies.texts.bayes import Bayes
 from halflife.policies.texts.checked_index import checked
 from halflife.policies.texts.drift_index import drift_index
@@ -27,7 +33,7 @@ from halflife.policies.texts.turns import naive
 
 PAPER = "Ipeirotis et al. 2007"
 Prepare = Callable[[Lessons], Callable[[float], TextPolicy]]
-PrepareAny = Callable[[Taught], Callable[[float], TextPolicy]]
+PrepareAny = Callable[[TrainingData], Callable[[float], TextPolicy]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ def _always(policy: TextPolicy) -> PrepareAny:
 
 
 def _survival(names: Sequence[str], about: str, paper: str = "") -> TextRule:
-    def frequencies(lessons: Taught) -> Callable[[float], TextPolicy]:
+    def frequencies(lessons: TrainingData) -> Callable[[float], TextPolicy]:
         lives, more = lessons.survival(names), (lessons.cost, lessons.weight)
         return lambda every: by_lives(lives, every, cost=more[0], weight=more[1])
 
@@ -117,7 +123,7 @@ def _hindsight(lessons: Lessons) -> Callable[[float], TextPolicy]:
 
 
 def _bayes(about: str, *, bounded: bool) -> TextRule:
-    def prepare(lessons: Taught) -> Callable[[float], TextPolicy]:
+    def prepare(lessons: TrainingData) -> Callable[[float], TextPolicy]:
         policy = Bayes(lessons.odds(), bounded=bounded)
         return lambda _: policy
 
