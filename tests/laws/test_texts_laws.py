@@ -14,10 +14,10 @@ from halflife.models.drift import DriftPrediction as Model
 from halflife.policies.texts import Refreshes, Samples, SummaryShelf, best
 from halflife.policies.texts.bayes import (
     Bayes,
-    _asked,
     _examples,
     _odds,
     _products,
+    _queries,
     _sums,
     odds_of,
     taught,
@@ -119,7 +119,7 @@ def test_examples_are_all_pairs_of_weeks_after_the_first_history():
 
 def test_a_database_is_asked_about_as_it_was_known_at_the_start():
     taught = lessons(start=2)
-    found = _asked(taught, 5, np.arange(1, 9))
+    found = _queries(taught, 5, np.arange(1, 9))
     np.testing.assert_allclose(found, [features(taught, 5, 5, a) for a in range(1, 9)])
 
 
@@ -127,7 +127,7 @@ def test_an_empty_database_has_the_size_of_one_document():
     taught = lessons()
     none = replace(taught.found[0], size=np.zeros(12))
     found = replace(taught, found=(none, *taught.found[1:]))
-    assert _asked(found, 0, np.array([1]))[0, 2] == 0.0
+    assert _queries(found, 0, np.array([1]))[0, 2] == 0.0
 
 
 def test_products_are_features_squares_and_pairs():
@@ -210,7 +210,7 @@ def test_each_database_is_judged_by_the_examples_of_the_others():
     known_ = lessons()
     found = Bayes(odds_of(known_), bounded=True)
     ages = np.arange(1, 12)
-    asked = [_asked(known_, i, ages) for i in range(7)]
+    asked = [_queries(known_, i, ages) for i in range(7)]
     known = np.concatenate(asked)
     mean, spread = known.mean(axis=0), known.std(axis=0)
     spread[spread == 0] = 1.0
