@@ -19,8 +19,8 @@ from halflife.policies.texts.bayes import (
     _products,
     _queries,
     _sums,
+    classify,
     odds_of,
-    taught,
 )
 from halflife.policies.texts.drift_index import (
     POWERS,
@@ -185,9 +185,9 @@ def test_what_all_examples_teach_does_not_depend_on_the_units_of_features():
     x, gone = rng.normal(size=(60, 3)), np.arange(60) % 3 == 0
     x[gone] += 0.8
     asked = rng.normal(size=(5, 3))
-    found = taught(x, gone, asked)
+    found = classify(x, gone, asked)
     unit, zero = np.array([3.0, 0.2, 50.0]), np.array([1.0, -4.0, 7.0])
-    again = taught(unit * x + zero, gone, unit * asked + zero)
+    again = classify(unit * x + zero, gone, unit * asked + zero)
     np.testing.assert_allclose(again, found, rtol=1e-6)
     mean, spread = x.mean(axis=0), x.std(axis=0)
     by_examples = by_hand(
@@ -195,7 +195,7 @@ def test_what_all_examples_teach_does_not_depend_on_the_units_of_features():
     )
     np.testing.assert_allclose(found, by_examples, rtol=1e-4)
     flat = np.ones((60, 1)), np.ones((5, 1))
-    both = taught(np.hstack([x, flat[0]]), gone, np.hstack([asked, flat[1]]))
+    both = classify(np.hstack([x, flat[0]]), gone, np.hstack([asked, flat[1]]))
     np.testing.assert_allclose(both, found)  # a feature that never varies tells nothing
 
 
