@@ -9,9 +9,11 @@
 
 To the last two half as many cycles are lent as to the first, by Student's t about the
 pooled forecast: with fewer, sites are covered too little at 30 days. At each level the
-quantile is the mean of the three, weighed by (mean past pinball loss)^-p, p =
-``SHARPNESS`` n / (n + ``HALF``) after n cycles: equal weights at first, nearly the best
-one alone in the end. Losses are of the quality itself, e^-loss.
+quantile is the mean of the three, weighted by e^-p, p = ``SHARPNESS`` n / (n + ``HALF``)
+after n cycles: equal weights at first, nearly the best one alone in the end. e is the
+mean past pinball loss less ``ALIKE`` of the least that any of the three had at each
+forecast: a collapse that none foresaw costs all of them the same, and would hide how
+much they differ in the quiet time before. Losses are of the quality itself, exp(-loss).
 """
 
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ from halflife.models.conformal import (
 SCORES, PAST, BLOCKS = MEMBERS = "scores", "past", "blocks"
 OWN = 0.5  # of the cycles lent to scores are lent to what the source itself did
 SHARPNESS, HALF = 16.0, 2.0  # of the weights, and the cycles at which it is half
+ALIKE = 0.9  # of the loss that all members had at a forecast, not compared
 KEPT = 400  # outcomes that the member *past* goes by, or those of 20 cycles
 PAID = 200  # past forecasts that weights go by, at most four a cycle
 BLOCK, DRAWS = 7, 120  # steps in a block, and sums of them that are drawn
@@ -123,7 +126,8 @@ class Mixture:
         end = np.searchsorted(s.later[grid], looks, side="right")
         begin = max(0, int(end.min(initial=grid.size)) - PAID)
         paid = self._paid(grid[begin : int(end.max(initial=0))], levels)
-        total = running_sums(np.moveaxis(paid, 1, -1))
+        excess = paid - ALIKE * paid.min(axis=0)
+        total = running_sums(np.moveaxis(excess, 1, -1))
         first = np.maximum(end - PAID, 0)
         sums = total[..., end - begin] - total[..., first - begin]
         mean = np.moveaxis(sums / np.maximum(end - first, 1), -1, 1) + _LEAST
