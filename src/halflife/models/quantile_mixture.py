@@ -8,12 +8,14 @@
   1989), times the square root of the pooled forecast over the mean of such sums.
 
 To the last two half as many cycles are lent as to the first, by Student's t about the
-pooled forecast: with fewer, sites are covered too little at 30 days. At each level the
-quantile is the mean of the three, weighted by e^-p, p = ``SHARPNESS`` n / (n + ``HALF``)
-after n cycles: equal weights at first, nearly the best one alone in the end. e is the
-mean past pinball loss less ``ALIKE`` of the least that any of the three had at each
-forecast: a collapse that none foresaw costs all of them the same, and would hide how
-much they differ in the quiet time before. Losses are of the quality itself, exp(-loss).
+pooled forecast: with fewer, sites are covered too little at 30 days.
+
+At each level the quantile is the mean of the three, weighted by e^-p with p =
+``SHARPNESS`` n / (n + ``HALF``) after n cycles: equal weights at first, nearly the best
+one alone in the end. e is the mean past pinball loss, of which ``ALIKE`` of the least
+loss that any of the three had at each forecast is left out: a collapse that none
+predicted costs all of them the same, and would hide how much they differ in the quiet
+time before. Losses are of the quality itself, exp(-loss).
 """
 
 from dataclasses import dataclass
