@@ -105,7 +105,7 @@ def test_members_weigh_by_a_power_of_what_they_paid_beyond_what_all_did():
     for k, level in enumerate(1.0 - LEVELS):
         off = truth - each[:, :, k]
         paid = np.where(off > 0, level * off, (level - 1) * off)
-        excess = (paid - 0.9 * paid.min(axis=0)).mean(axis=1) + 1e-9
+        excess = (paid - n / (n + 10.0) * paid.min(axis=0)).mean(axis=1) + 1e-9
         share = (excess / excess.min()) ** -power
         found = mixed.weights(look, LEVELS)[:, 0, k]
         np.testing.assert_allclose(found, share / share.sum(), rtol=1e-6)
@@ -125,8 +125,9 @@ def test_weights_go_by_four_forecasts_a_cycle_and_the_latest_of_them(
         seen = [i for i in grid.tolist() if s.later[i] <= look][-5:]
         each = mixed.each(np.array(seen), s.guess[seen], LEVELS)
         paid = pinball(each, s.found[seen], LEVELS)
-        excess = (paid - q.ALIKE * paid.min(axis=0)).mean(axis=1) + 1e-9
         n = s.cycles[look]
+        common = n / (n + q.COMMON) * paid.min(axis=0)
+        excess = (paid - common).mean(axis=1) + 1e-9
         share = (excess / excess.min(axis=0)) ** -(q.SHARPNESS * n / (n + q.HALF))
         np.testing.assert_allclose(found, share / share.sum(axis=0), rtol=1e-6)
 
@@ -145,11 +146,11 @@ def test_a_collapse_that_none_foresaw_does_not_hide_which_member_is_the_best(
     monkeypatch.setattr(Mixture, "_paid", lambda _, *asked: paid(*asked))
     found = mixed.weights(np.array([39]), LEVELS)[:, 0, 1]
     # 35 forecasts came true. Their whole losses, 0.0383 and 0.0483 in the mean, would
-    # give the best only 97 %; 0.0037 and 0.0137 leave the next nothing.
-    excess = ((quiet - 0.009) * 34 + collapse - 0.9) / 35
+    # give the best only 97 %; without 35/45 of the common part the next gets nothing.
+    excess = (quiet * 34 + collapse) / 35 - 35 / 45 * (0.01 * 34 + 1.0) / 35
     weight = excess ** -(16.0 * 35 / 37)
     np.testing.assert_allclose(found, weight / weight.sum(), rtol=1e-4)
-    assert found[0] > 0.999999
+    assert found[0] > 0.9999
 
 
 def test_without_a_past_all_members_count_alike():

@@ -12,10 +12,10 @@ pooled forecast: with fewer, sites are covered too little at 30 days.
 
 At each level the quantile is the mean of the three, weighted by e^-p with p =
 ``SHARPNESS`` n / (n + ``HALF``) after n cycles: equal weights at first, nearly the best
-one alone in the end. e is the mean past pinball loss, of which ``ALIKE`` of the least
-loss that any of the three had at each forecast is left out: a collapse that none
-predicted costs all of them the same, and would hide how much they differ in the quiet
-time before. Losses are of the quality itself, exp(-loss).
+one alone in the end. e is the mean past pinball loss, less the share n / (n +
+``COMMON``) of the least loss that any of the three had at each forecast: a collapse
+that none predicted costs all of them the same, and would hide how much they differ in
+the quiet time before. Losses are of the quality itself, exp(-loss).
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from halflife.models.conformal import (
 SCORES, PAST, BLOCKS = MEMBERS = "scores", "past", "blocks"
 OWN = 0.5  # of the cycles lent to scores are lent to what the source itself did
 SHARPNESS, HALF = 16.0, 2.0  # of the weights, and the cycles at which it is half
-ALIKE = 0.9  # of the loss that all members had at a forecast, not compared
+COMMON = 10.0  # cycles at which half of what all members lost is left out
 KEPT = 400  # outcomes that the member *past* goes by, or those of 20 cycles
 PAID = 200  # past forecasts that weights go by, at most four a cycle
 BLOCK, DRAWS = 7, 120  # steps in a block, and sums of them that are drawn
@@ -128,13 +128,15 @@ class Mixture:
         end = np.searchsorted(s.later[grid], looks, side="right")
         begin = max(0, int(end.min(initial=grid.size)) - PAID)
         paid = self._paid(grid[begin : int(end.max(initial=0))], levels)
-        excess = paid - ALIKE * paid.min(axis=0)
-        total = running_sums(np.moveaxis(excess, 1, -1))
+        paid = np.concatenate([paid, paid.min(axis=0, keepdims=True)])
+        total = running_sums(np.moveaxis(paid, 1, -1))
         first = np.maximum(end - PAID, 0)
         sums = total[..., end - begin] - total[..., first - begin]
-        mean = np.moveaxis(sums / np.maximum(end - first, 1), -1, 1) + _LEAST
-        power = SHARPNESS * s.cycles[looks] / (s.cycles[looks] + HALF)
-        share = (mean / mean.min(axis=0)) ** -power[:, None]
+        mean = np.moveaxis(sums / np.maximum(end - first, 1), -1, 1)
+        cycles = s.cycles[looks][:, None]
+        excess = mean[:-1] - cycles / (cycles + COMMON) * mean[-1] + _LEAST
+        power = SHARPNESS * cycles / (cycles + HALF)
+        share = (excess / excess.min(axis=0)) ** -power
         out: Floats = share / share.sum(axis=0)
         return out
 
