@@ -33,7 +33,7 @@ def store(path):
     """A store that has read ahead, and is done with it."""
     with SqliteStore.open(path) as store:
         store.read_ahead(["other", "s"])
-        store._ahead.end()
+        store._prefetch.end()
         yield store
 
 
@@ -83,9 +83,9 @@ def test_what_was_read_for_sources_that_are_kept_apart_now_is_given_up(path):
         store.finish(run, 2.0)
     with SqliteStore.open(path) as store:
         store.read_ahead(["s", "t"])
-        assert store._ahead.sources == {"s", "t"}
+        assert store._prefetch.sources == {"s", "t"}
         assert len(store.evidence(["t"])) == 1
-        assert store._ahead is None
+        assert store._prefetch is None
 
 
 def test_looks_go_on_from_what_was_read_ahead(store, path):
@@ -107,7 +107,7 @@ def test_columns_that_cannot_be_read_ahead_are_read_from_rows(path):
 def test_nothing_is_read_ahead_of_what_is_not_wanted(path, sources):
     with SqliteStore.open(path) as store:
         store.read_ahead(sources)
-        assert store._ahead is None
+        assert store._prefetch is None
 
 
 def test_nothing_is_read_ahead_without_columns(path):
@@ -116,7 +116,7 @@ def test_nothing_is_read_ahead_without_columns(path):
         db.execute("DELETE FROM filed")
     with SqliteStore.open(path) as store:
         store.read_ahead(["s"])
-        assert store._ahead is None
+        assert store._prefetch is None
         assert len(store.evidence(["s"])) == 5
 
 

@@ -50,7 +50,7 @@ def test_without_a_share_nothing_is_checked(small):
 
 
 def told(score, trust=1.0, made=10.0, ahead=1.0):
-    one = auditing_sets.Told()
+    one = auditing_sets.AuditScores()
     one.made, one.ahead = [made] * len(score), [ahead] * len(score)
     one.score, one.trust = [(s, s) for s in score], [trust] * len(score)
     one.bounds = [(0.8, 0.7, 0.85, 0.8 + 0.05 * s) for s in score]

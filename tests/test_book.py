@@ -116,7 +116,7 @@ def test_every_event_of_the_log_has_a_meaning():
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 owner = ast.unparse(node.func.value)
-                if (owner, node.func.attr) in {("logs", "event"), ("self", "_say")}:
+                if (owner, node.func.attr) in {("logs", "event"), ("self", "_log")}:
                     inside = ast.walk(node.args[0])
                     names = (n.value for n in inside if isinstance(n, ast.Constant))
                     written |= {name for name in names if isinstance(name, str)}

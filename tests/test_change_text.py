@@ -39,7 +39,7 @@ def test_names_may_hold_what_templates_use() -> None:
 def test_a_logged_change_is_the_line_of_its_row(
     record: dict[str, object], source: str, key: str
 ) -> None:
-    text = change_log.written(NewFields(record))
+    text = change_log.fields_json(NewFields(record))
     logged = Change(19722.75, source, key, "new", LoggedFields(text), 3)
     line = as_line(logged)
     assert line.isascii()

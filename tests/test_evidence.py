@@ -171,7 +171,7 @@ def test_many_small_batches_take_little_room():
     for day in range(500):
         fold(evidence, [Looks.of([present("a", float(day), str(day))])])
     assert evidence.gaps().tally.sum() == 499
-    assert len(evidence._gaps._pieces) < 10
+    assert len(evidence._gaps._chunks) < 10
 
 
 @given(

@@ -83,7 +83,7 @@ def test_without_a_history_a_fifth_is_the_limit():
     assert guard.judge(1000, 200, 1.0).credible
     verdict = guard.judge(1000, 201, 1.0)
     assert not verdict.credible
-    assert "after 0 earlier cycles" in verdict.why
+    assert "0 earlier cycles are too few" in verdict.why
 
 
 def test_a_small_source_that_is_often_empty_may_be_empty():

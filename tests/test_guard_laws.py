@@ -95,8 +95,8 @@ def test_before_its_own_history_a_fifth_of_what_stays_is_the_limit():
     assert new.judge(12, 9, 1.0).credible  # fewer than ten are believed
     assert not new.judge(12, 10, 1.0).credible
     few = learned(LEAST_CYCLES - 1)
-    assert "nobody knows" in few.judge(1000, 20, 1.0).why
-    assert "nobody knows" not in learned(LEAST_CYCLES).judge(1000, 20, 1.0).why
+    assert "too few to know" in few.judge(1000, 20, 1.0).why
+    assert "too few to know" not in learned(LEAST_CYCLES).judge(1000, 20, 1.0).why
 
 
 def test_an_answer_with_nothing_left_is_held():

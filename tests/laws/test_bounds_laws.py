@@ -250,13 +250,13 @@ def test_the_search_begins_at_a_price_that_is_too_high_and_near_if_looks_are_man
     monkeypatch, budget
 ):
     rate, weight, cost = items(20, 5)
-    seen, settle = [], random_schedules.settle
+    seen, settle = [], random_schedules.spend_budget
 
     def kept(demand, spend, start):
         seen.append(start)
         return settle(demand, spend, start)
 
-    monkeypatch.setattr(random_schedules, "settle", kept)
+    monkeypatch.setattr(random_schedules, "spend_budget", kept)
     plan = lambdacrawl(rate, budget, weight=weight, cost=cost)
     price = math.log(plan.price / weight.max())  # weights count in parts of the largest
     assert seen[0] >= price - 1e-9

@@ -164,7 +164,7 @@ def test_a_group_is_due_by_its_own_history():
     """The oracle: the paper's static model on the objects of the group alone."""
     config = config_of()
     state = state_of(config, known(config), BEGAN)
-    seen = state.known
+    seen = state.history
     color = np.array(seen.lives.attributes["color"].tolist())
     groups = state.policy.groups(state.terms).groups(seen)
     assert sorted(groups) == [("blue",), ("red",)]
@@ -191,7 +191,7 @@ def test_a_fetch_of_a_group_puts_off_that_group_alone():
 
 def dues(copy):
     state = state_of(copy.config, copy.store, copy.clock.now)
-    return state._groups(state.known, state.fetches)
+    return state._groups(state.history, state.fetches)
 
 
 def test_what_a_group_lacks_is_missing_and_gone_once_a_full_fetch_lacks_it_too():
@@ -285,11 +285,11 @@ def test_a_forgotten_fetch_leaves_no_gap_in_the_history_of_a_group():
     state = state_of(config, known(config), BEGAN)
     times = tuple(np.linspace(BEGAN - 0.9, BEGAN - HOUR, REMEMBERED).tolist())
     groups = [("red",), ("blue",)]
-    found = group_dues(state.policy, state.known, state.terms, groups, {"red": times})
-    looks = state.known.looks
+    found = group_dues(state.policy, state.history, state.terms, groups, {"red": times})
+    looks = state.history.looks
     mine = np.union1d(looks[looks >= times[0]], times)
-    red = np.array(state.known.lives.attributes["color"].tolist()) == "red"
-    part = replace(state.known.select(red), looks=mine)
+    red = np.array(state.history.lives.attributes["color"].tolist()) == "red"
+    part = replace(state.history.select(red), looks=mine)
     holds = ModelThreshold("exponential", 0.9).holds(part)
     assert found[0].due - found[0].last == pytest.approx(min(holds, 0.9 - HOUR))
 

@@ -65,7 +65,7 @@ def kept(folder, lines, days, world=None, **given):
             if "cars" in store.collections():
                 run.known.append(store.collection("cars"))
 
-        play = Play(BEGAN, days, told=told, rhythm=SELDOM)
+        play = Play(BEGAN, days, on_report=told, rhythm=SELDOM)
         sent = play_recorded(config, store, {HOST: answer}, play)
     run.fetches = [one.at for one in sent if "from" not in one.url]
     return run

@@ -260,7 +260,7 @@ def test_an_answer_that_is_not_believed_is_forgotten_and_nothing_is_lost(copied,
     with SqliteStore.open(config.store_path) as store:
         assert store.verify() == []
         last = store.register("jobs").snapshots[-1]
-    assert (last.valid, last.note) == (False, "somebody did not believe it")
+    assert (last.valid, last.note) == (False, "it was not believed")
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
         "sites": [crawl.row() for crawl in crawls],
         "sets": listed,
         "waiting": waiting,
-        "mishandled": [fault._asdict() for fault in broken],
+        "mishandled": [fault.row() for fault in broken],
         "results": rows,
     }
     if json:

@@ -29,6 +29,10 @@ class Fault(NamedTuple):
     items: int
     trouble: str
 
+    def row(self) -> dict[str, object]:
+        """Return it as a row for programs."""
+        return {"source": self.source, "items": self.items, "said": self.trouble}
+
     def words(self) -> str:
         """Return it in a line."""
         many = "1 item" if self.items == 1 else f"{self.items} items"

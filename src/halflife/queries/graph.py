@@ -78,7 +78,7 @@ def selection(incidence: Incidence, history: Bools, sample: Bools) -> SelScores:
 
     >>> from halflife.core.forms import Term
     >>> rows = [(Term("A", "1"),), (Term("A", "1"), Term("B", "2")), (Term("B", "2"),)]
-    >>> table = Incidence.joining("xyz", rows)
+    >>> table = Incidence.from_terms("xyz", rows)
     >>> selection(table, np.array([1, 1, 0]) > 0, np.array([0, 0, 1]) > 0).sel
     array([0.5, 1. , 1. ])
     """

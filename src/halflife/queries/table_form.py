@@ -34,7 +34,7 @@ class TableFaults:
 def round_count(count: int) -> int:
     """Return a count to two digits, as sites print it.
 
-    >>> [rounded(n) for n in (7, 96, 1234, 98765)]
+    >>> [round_count(n) for n in (7, 96, 1234, 98765)]
     [7, 96, 1200, 99000]
     """
     if not count:

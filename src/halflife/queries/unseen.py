@@ -116,7 +116,7 @@ class UnseenRecords:
 def estimate_overflow(shown: Iterable[int]) -> tuple[float, float]:
     """Return the estimate and bound for queries that overflow and are undivided.
 
-    >>> likely, most = overflowing([50])
+    >>> likely, most = estimate_overflow([50])
     >>> round(likely), round(most)
     (50, 1950)
     """

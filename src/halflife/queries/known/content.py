@@ -114,7 +114,7 @@ class SummedAges:
     rate at every moment, so their order needs no correction, and the paper's bounds are
     not needed.
 
-    >>> Ages(np.array([3.0])).mean(np.array([2.0]))
+    >>> SummedAges(np.array([3.0])).mean(np.array([2.0]))
     array([6.])
     """
 
