@@ -49,9 +49,10 @@ docs: setup reference  ## build the book as a static site in out/book, and check
 reference: setup  ## write the reference pages of the book from the code
 	@$(BIN)/python -m tools.reference
 
+# Workers fill the cores; threads of linear algebra inside each would only wait for one another.
 test: $(VENV)/.collected  ## run every test
 	@$(BIN)/python -m compileall -q -j 0 src
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-faults: setup  ## crash, cut the power, fill the disk, set the clock: thousands of times
 	@HALFLIFE_FAULTS=full $(BIN)/pytest -n 2 --dist worksteal --timeout 900 --durations 15 -m faults tests/faults
