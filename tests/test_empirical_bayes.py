@@ -161,6 +161,21 @@ def test_the_same_looks_give_the_same_numbers():
     assert first.shape_.tolist() == again.shape_.tolist()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_numbers_of_an_item_do_not_depend_on_the_items_beside_it(dtype):
+    """Matrix products round differently at the edge of a block."""
+    rng = np.random.default_rng(3)
+    kinds = (-rng.exponential(30.0, (7, GRID.points))).astype(dtype)
+    prior = wide_prior()
+    alone = np.array([posterior(row[None], prior) for row in kinds])[:, :, 0]
+    for items in (8, 61, 300):
+        kind = rng.integers(0, 7, items)
+        together = np.array(posterior(kinds[kind], prior)).T
+        assert together == pytest.approx(alone[kind], rel=1e-14)
+        for each in range(7):
+            assert len(np.unique(together[kind == each], axis=0)) <= 1
+
+
 def test_the_chance_of_a_change_is_the_mean_over_the_cell_around_a_rate():
     grid = RateGrid()
     time, lost = _losses(grid)

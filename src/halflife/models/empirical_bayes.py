@@ -206,15 +206,25 @@ def posterior(
     time, losses = _losses(grid)
     # One product gives the losses, the mean rate and the normalisation.
     integrands = np.column_stack([losses, grid.rate, np.ones(grid.points)])
-    integrands = (prior[:, None] * integrands).astype(table.dtype)
+    integrands = prior[:, None] * integrands
     for part in _parts(columns.shape[1]):
         log_table = table[part if rows is None else rows[part]]
         log_table = log_table - log_table.max(axis=1, keepdims=True)
-        products = np.exp(log_table, out=log_table) @ integrands
-        products /= products[:, -1:]
+        likelihood = np.exp(log_table, out=log_table).astype(np.float64)
+        products = likelihood @ integrands
+        products = _coarse(products / products[:, -1:])
         columns[:2, part] = _as_gamma(products[:, :-2], time)
         columns[2, part] = products[:, -2]
     return Posterior(*columns)
+
+
+def _coarse(values: Floats) -> Floats:
+    """Return numbers without the digits in which processors and threads differ.
+
+    Matrix products add in an order of their own on each machine. Without these digits,
+    items with the same past have the same rate, and ties are ties everywhere.
+    """
+    return values.astype(np.float32).astype(np.float64)
 
 
 def _as_gamma(lost: Table, time: Floats) -> tuple[Floats, Floats]:
