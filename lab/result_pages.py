@@ -11,8 +11,7 @@ Three marks, all of them comments that no reader sees:
 - ``<!-- result: league.json table=standings -->`` to ``<!-- end of result -->``
   encloses what the same command wrote from the file;
 - ``<!-- result: fetch.json -->`` below a heading says in which file the figures of the
-  section will be. A file whose ``status`` is ``not yet measured`` has the command; what
-  the section states was then printed by that command before results were kept.
+  section are.
 """
 
 import json
@@ -33,7 +32,7 @@ LEVEL = re.compile(r"95 % (?=bounds|intervals)")
 COMMAND = re.compile(
     r"`(?:\.venv/bin/|time |for )*(?:python3? |halflife |make |pytest |tests/|s in )"
 )
-MEASURED, UNMEASURED = "measured", "not yet measured"
+MEASURED = "measured"
 
 
 class Mark(NamedTuple):

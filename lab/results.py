@@ -39,7 +39,7 @@ from lab import (
 )
 from lab.entries import ENTRIES, EntryRules, table
 from lab.result_commands import PRINTED, PrintedFigure
-from lab.result_pages import MEASURED, UNMEASURED, rendered
+from lab.result_pages import MEASURED, rendered
 from lab.result_tables import TABLES
 
 ROOT = Path(__file__).parents[1]
@@ -262,11 +262,6 @@ FIGURES: dict[str, BookFigure] = {
         for name, one in PRINTED.items()
     },
 }
-# Figures of the book that no result file has yet: what they state was printed by these
-# commands before results were kept. Some of them are times, which need a quiet machine.
-LATER: dict[str, str] = {
-    "league-others": "make league ONLY=league DATA=DIR",
-}
 
 
 def envelope(name: str, found: Payload) -> Payload:
@@ -322,10 +317,6 @@ def measure(out: Path, only: Sequence[str], errand: Errand) -> None:
             continue
         _say(f"{name}: {figure.command}")
         write(out / f"{name}.json", envelope(name, figure.measure(errand)))
-    for name, command in LATER.items():
-        if not (out / f"{name}.json").is_file():
-            report = {"figure": name, "status": UNMEASURED, "command": command}
-            write(out / f"{name}.json", report)
 
 
 def league_picture(out: Path) -> str:

@@ -15,7 +15,6 @@ from lab.result_commands import PRINTED, PrintedFigure
 from lab.result_pages import (
     END,
     MEASURED,
-    UNMEASURED,
     figures,
     looked_up,
     marks,
@@ -63,10 +62,6 @@ def test_a_result_says_how_it_was_measured_or_that_it_was_not(path):
     told = json.loads(path.read_text())
     assert told["figure"] == path.stem
     assert told["command"]
-    if told["status"] == UNMEASURED:
-        assert path.stem in {*results.LATER, *results.FIGURES}
-        assert "rows" not in told
-        return
     assert told["status"] == MEASURED
     assert path.stem in results.FIGURES
     assert {"halflife", "commit", "python", "numpy"} <= told["made_by"].keys()
@@ -79,7 +74,7 @@ def test_a_result_says_how_it_was_measured_or_that_it_was_not(path):
 
 def test_every_figure_has_a_file():
     known = {path.stem for path in FILES}
-    assert known == {*results.FIGURES, *results.LATER}
+    assert known == {*results.FIGURES}
 
 
 TOLD = {
@@ -99,7 +94,7 @@ GOOD = (
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps(TOLD))
-    (tmp_path / "later.json").write_text(json.dumps({"status": UNMEASURED}))
+    (tmp_path / "later.json").write_text(json.dumps({"status": "not yet measured"}))
     return tmp_path
 
 
@@ -234,8 +229,6 @@ def test_figures_that_need_recorded_histories_are_left_alone_without(tmp_path, c
     )
     assert "league: needs recorded histories" in capsys.readouterr().err
     assert not (tmp_path / "league.json").exists()
-    told = json.loads((tmp_path / "league-others.json").read_text())
-    assert told["status"] == UNMEASURED
     assert results.main(["--only", "nothing"]) == 2
 
 
@@ -252,7 +245,7 @@ def test_what_a_command_prints_becomes_rows_and_a_table():
 def test_every_result_is_shown_on_a_page():
     texts = [(ROOT / page).read_text() for page in results.PAGES]
     shown = {Path(mark.file).stem for text in texts for mark in marks(text)}
-    assert shown == {*results.FIGURES, *results.LATER}
+    assert shown == {*results.FIGURES}
 
 
 def test_every_figure_that_a_command_prints_has_a_real_command():
