@@ -80,9 +80,12 @@ def test_the_title_of_a_decision_says_what_was_decided(title, page):
 
 @pytest.mark.parametrize("page", [page for _, page in DECISIONS])
 def test_a_decision_begins_with_the_question_that_it_answers(page):
-    paragraph = (DOCS / "decisions" / page).read_text().split("\n\n")[1]
-    assert paragraph.startswith("**Question.** ")
-    assert paragraph.endswith("?")
+    text = (DOCS / "decisions" / page).read_text()
+    _, question, answer, *_ = text.split("\n\n")
+    assert question.startswith("**Question.** ")
+    assert question.endswith("?")
+    assert answer.startswith("**Answer.** ")
+    assert "**What would change our mind:**" in text
 
 
 @cache

@@ -132,7 +132,7 @@ def test_an_item_is_explained_with_how_far_that_is_trusted(synced, told, asked):
     checked(synced, right=0.4)
     _, out, _ = told("explain", "/docs/0000.html")
     assert "trusted less than they say" in out
-    assert "times as wide, for checks of the last" in out
+    assert "times as wide, because checks of the last" in out
     _, answer = asked("explain", "/docs/0000.html")
     assert answer["source"] == "demo"
     assert answer["trust"]["factor"] > 1.0

@@ -76,7 +76,7 @@ def test_the_terms_are_those_of_the_rule_that_chooses(gamma):
         assert sum(said.parts.values()) == pytest.approx(gains[row])
         assert said.rank == int(np.sum(gains > gains[row]))
         assert all(gain in gains for _, gain in said.beside)
-    assert "so that nothing waits for ever" in "\n".join(said.lines())
+    assert "so that no item waits for ever" in "\n".join(said.lines())
 
 
 def test_the_price_is_that_of_the_best_schedule(poisson):

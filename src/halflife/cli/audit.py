@@ -173,7 +173,7 @@ def _coverage(audited: "SourceAudit") -> str:
         return "  no forecast has come due yet"
     share = interval(*audited.coverage)
     due = f"  {count(audited.scored, 'forecast')} came due"
-    return f"{due}: within their 95 % bounds {share}, {_coverage_verdict(audited)}"
+    return f"{due}: {share} within their 95 % bounds, {_coverage_verdict(audited)}"
 
 
 def _coverage_verdict(audited: "SourceAudit") -> str:
@@ -233,5 +233,5 @@ def describe_trust(audited: "SourceAudit") -> str:
         )
     return (
         f"{about} are trusted less than they say: bounds are made "
-        f"{number(audited.trust.factor, 2)} times as wide, for {audited.trust.why}"
+        f"{number(audited.trust.factor, 2)} times as wide, because {audited.trust.why}"
     )
