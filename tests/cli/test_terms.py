@@ -58,6 +58,7 @@ def test_a_worked_example(poisson):
     assert said.stale == pytest.approx(1 - np.exp(-0.5))
     assert said.rate == (0.5, 0.5, 0.5)
     assert said.looks == 5
+    assert said.lines()[0] == "last seen 24 h ago; 5 fetches so far, 2 found a change"
     assert said.changes == 2
 
 
