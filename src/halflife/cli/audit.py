@@ -130,16 +130,16 @@ def calibration_rows(audited: "SourceAudit") -> list[dict[str, object]]:
 def words(
     audited: "SourceAudit", kind: "Kind[Any, Any]", now: float
 ) -> "Sequence[str]":
-    """Return the audit of a source as lines of text."""
+    """Return the audit of a source as lines of text: the verdict, then its grounds."""
     if not audited.checked and not audited.scored:
         return [f"{audited.source}: {kind.unchecked}"]
     return [
-        f"{audited.source}: {_quality(audited, kind)}",
-        *([_brier(audited)] if audited.reliability.size.size else []),
+        f"{audited.source}: {verdict(audited)}",
+        f"  {_quality(audited, kind)}",
         _coverage(audited),
         f"  {_drift(audited, now)}",
         f"  {_trust(audited)}",
-        f"  verdict: {verdict(audited)}",
+        *([_brier(audited)] if audited.reliability.size.size else []),
     ]
 
 
