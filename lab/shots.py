@@ -42,8 +42,8 @@ PAGES = {
 }
 EMPTY = {"empty-overview": "/overview", "empty-league": "/league"}
 FIRST: Mapping[str, tuple[str, Scheme, int]] = {  # page, colours, height in px
-    "overview": ("/overview", "light", 960),
-    "changes": ("/changes", "light", 700),
+    "overview": ("/overview", "light", 915),
+    "changes": ("/changes", "light", 643),
     "what-if": ("/what-if?budget=700", "dark", 880),
 }
 LOOKS: tuple[tuple[Scheme, str, int], ...] = (

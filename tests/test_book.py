@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,12 @@ def test_the_title_of_a_decision_says_what_was_decided(title, page):
 
 @pytest.mark.parametrize("page", [page for _, page in DECISIONS])
 def test_a_decision_begins_with_the_question_that_it_answers(page):
-    paragraph = (DOCS / "decisions" / page).read_text().split("\n\n")[1]
-    assert paragraph.startswith("**Question.** ")
-    assert paragraph.endswith("?")
+    text = (DOCS / "decisions" / page).read_text()
+    _, question, answer, *_ = text.split("\n\n")
+    assert question.startswith("**Question.** ")
+    assert question.endswith("?")
+    assert answer.startswith("**Answer.** ")
+    assert "**What would change our mind:**" in text
 
 
 @cache
@@ -276,6 +280,68 @@ def defined(name):
                 rest = parts[end : end + 1]
                 return all(re.search(rf"\b{one}\b", path.read_text()) for one in rest)
     return False
+
+
+WRITTEN = sorted(
+    page
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md"))
+    if page.parent.name != "reference"  # made from the code
+)
+PYTHON = re.compile(r"^```(?:python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def python_of(text):
+    """Return the Python that a page shows, without prompts and output."""
+    for block in PYTHON.findall(text):
+        lines = block.splitlines()
+        if any(line.startswith(">>> ") for line in lines):
+            lines = [line[4:] for line in lines if line[:4] in {">>> ", "... "}]
+        yield "\n".join(lines)
+
+
+def names_in(code):
+    """Return the names of ours that Python imports, or takes from a module of ours."""
+    modules, named = {}, set()
+    for node in ast.walk(ast.parse(code, mode="exec")):
+        if isinstance(node, ast.Import):
+            modules |= {part.asname or part.name: part.name for part in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for part in node.names:
+                modules[part.asname or part.name] = f"{node.module}.{part.name}"
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            named.add((node.value.id, node.attr))
+    named = {f"{modules[name]}.{last}" for name, last in named if name in modules}
+    return {
+        one for one in {*modules.values(), *named} if re.match("(halflife|lab)[.]", one)
+    }
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_the_python_that_a_page_shows_can_be_imported(page):
+    for code in python_of(page.read_text()):
+        for name in sorted(names_in(code)):
+            assert reached(name), name
+
+
+def reached(name):
+    """Say whether a dotted name leads somewhere from its package."""
+    first, *rest = name.split(".")
+    found = import_module(first)
+    for place, part in enumerate(rest, 1):
+        if not hasattr(found, part):
+            try:
+                import_module(".".join([first, *rest[:place]]))
+            except ModuleNotFoundError:
+                return False
+        found = getattr(found, part)
+    return True
+
+
+def test_a_name_that_cannot_be_imported_is_found():
+    code = "from halflife.engine import alerts\nimport halflife\nhalflife.sync()"
+    assert names_in(code) == {"halflife.engine.alerts", "halflife.sync"}
+    assert not reached("halflife.engine.alerts")
+    assert reached("halflife.sync")
 
 
 def test_a_name_that_does_not_exist_is_found():

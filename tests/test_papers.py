@@ -4,15 +4,28 @@ import re
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 import pytest
+import typer.main
 
 from halflife import plugins
+from halflife.bench import newrecords_play
 from halflife.cli.app import app
+from halflife.config import BudgetConfig, Config, PolicyConfig
+from halflife.kinds.form.settings import AttributeConfig, FormConfig
+from halflife.kinds.listing.settings import ListingConfig
+from halflife.kinds.pages.settings import PagesConfig
+from halflife.kinds.search.settings import SearchConfig
 
 ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text()
 PAGES = [*sorted((ROOT / "docs" / "papers").glob("*.md")), ROOT / "docs/one-budget.md"]
 COUNTS = {"QR": 12, "CS": 12, "IC": 9, "SC": 7, "CF": 9, "ONE": 5}
+TABLES = (
+    Config, BudgetConfig, PolicyConfig, PagesConfig, ListingConfig, SearchConfig,
+    FormConfig, AttributeConfig,
+)  # fmt: skip
 IDS = [f"{name}{n + 1}" for name, many in COUNTS.items() for n in range(many)]
 
 
@@ -68,6 +81,58 @@ def test_every_command_that_is_named_exists(rows):
     }
     assert named
     assert not named - verbs
+
+
+def test_every_policy_after_an_option_can_be_replayed(rows):
+    known = {part.name for part in plugins.describe_policies()} | {
+        *newrecords_play.POLICIES
+    }
+    named = {
+        name
+        for row in rows
+        for given in re.findall(r"--policies ([\w,-]+)", row[4])
+        for name in given.split(",")
+    }
+    assert named
+    assert not named - known
+
+
+def test_every_setting_that_is_named_exists(rows):
+    known = {key for table in TABLES for key in table.model_fields}
+    known |= set(get_args(AttributeConfig.model_fields["kind"].annotation))
+    named = {
+        key
+        for row in rows
+        for key in re.findall(r"`(?:\[\w+\] |\[(?:\w+\.)?)?([a-z_]+)[`\] ]", row[2])
+    }
+    assert len(named) > 20
+    assert not named - known
+
+
+def test_every_option_that_is_named_exists(rows):
+    verbs = [*typer.main.get_command(app).commands.values()]
+    verbs += [part for verb in verbs for part in getattr(verb, "commands", {}).values()]
+    options = {name for verb in verbs for part in verb.params for name in part.opts}
+    named = {
+        option
+        for row in rows
+        for cell in (row[2], row[4])
+        if "lab." not in cell
+        for option in re.findall(r"--[a-z][a-z-]*", cell)
+    }
+    assert len(named) > 8
+    assert not named - options
+
+
+def test_every_experiment_that_is_named_can_be_run(rows):
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    cells = [row[4] for row in rows]
+    modules = {m for cell in cells for m in re.findall(r"python -m (lab\.\w+)", cell)}
+    assert modules
+    assert not [name for name in modules if find_spec(name) is None]
+    made = {name for cell in cells for name in re.findall(r"make ([a-z-]+)", cell)}
+    assert made
+    assert not made - targets
 
 
 def exists(name):

@@ -61,7 +61,8 @@ def test_a_copy_as_good_as_believed_is_said_to_be(synced, told, asked):
     checked(synced, right=0.9)
     code, out, _ = told("audit")
     assert code == 0
-    assert out.startswith("demo: freshness found 0.")
+    assert out.startswith("demo: bounds can be relied on: ")
+    assert "\n  freshness found 0." in out
     assert "100 checks" in out
     assert "as often as they say" in out
     assert "no drift" in out
@@ -99,7 +100,7 @@ def test_a_copy_worse_than_believed_costs_trust_and_widens_bounds(synced, told, 
     assert "drift: at 20" in out
     assert "clearly staler than believed" in out
     assert "bounds are widened by this factor" in out
-    assert "verdict: bounds were too narrow: " in out
+    assert "demo: bounds were too narrow: " in out
     _, after = asked("status")
     one, other = (x["results"][0]["freshness"] for x in (before, after))
     assert other["high"] - other["low"] > one["high"] - one["low"]
@@ -132,7 +133,7 @@ def test_an_item_is_explained_with_how_far_that_is_trusted(synced, told, asked):
     checked(synced, right=0.4)
     _, out, _ = told("explain", "/docs/0000.html")
     assert "trusted less than they say" in out
-    assert "times as wide, for checks of the last" in out
+    assert "times as wide, because checks of the last" in out
     _, answer = asked("explain", "/docs/0000.html")
     assert answer["source"] == "demo"
     assert answer["trust"]["factor"] > 1.0
@@ -172,9 +173,11 @@ def test_there_is_a_row_for_a_source_of_every_kind(synced, told, asked):
     assert code == 0
     names = out.splitlines()[0].split()
     assert names[:5] == ["source", "kind", "measure", "found", "forecast"]
-    assert "jobs: recall found 0.950 [" in out
+    assert "\njobs: 9 forecasts came due, too few to say whether" in out
+    assert "\n  recall found 0.950 [" in out
     assert "on average between 10 whole looks" in out
-    assert "books: summary found 1.000 [0.846, 1.000], believed 0.950" in out
+    assert "\nbooks: bounds can be relied on: 100% of 10 forecasts held" in out
+    assert "\n  summary found 1.000 [0.846, 1.000], believed 0.950" in out
     assert "on average between 11 looks at the database" in out
     _, answer = asked("audit")
     rows = {row["source"]: row for row in answer["results"]}

@@ -58,6 +58,7 @@ def test_a_worked_example(poisson):
     assert said.stale == pytest.approx(1 - np.exp(-0.5))
     assert said.rate == (0.5, 0.5, 0.5)
     assert said.looks == 5
+    assert said.lines()[0] == "last seen 24 h ago; 5 fetches so far, 2 found a change"
     assert said.changes == 2
 
 
@@ -76,7 +77,7 @@ def test_the_terms_are_those_of_the_rule_that_chooses(gamma):
         assert sum(said.parts.values()) == pytest.approx(gains[row])
         assert said.rank == int(np.sum(gains > gains[row]))
         assert all(gain in gains for _, gain in said.beside)
-    assert "so that nothing waits for ever" in "\n".join(said.lines())
+    assert "so that no item waits for ever" in "\n".join(said.lines())
 
 
 def test_the_price_is_that_of_the_best_schedule(poisson):

@@ -52,11 +52,11 @@ def test_the_words_say_what_was_seen():
     silent = {OSLO: (rows(3), None), ROME: (rows(2, "Rome"), None), PARIS: ({}, None)}
     assert judge(silent) == ("none", "not reported", "2 answers gave no count")
     small = {OSLO: (rows(3), 3), ROME: (rows(2, "Rome"), 2)}
-    proof = "2 queries that were read whole had as many records as reported"
+    proof = "2 queries read whole had as many records as reported"
     assert judge(small) == ("exact", "exact", proof)
     last = {OSLO: ResultEnd(2, 2, 3)}
     more = judge({OSLO: (rows(5), 12)}, ends=last)
-    proof = "0 queries that were read whole had as many records as reported"
+    proof = "0 queries read whole had as many records as reported"
     assert more[2] == proof + ", and a last page was where it was expected"
     unseen = judge({OSLO: (rows(5), 37)})
     why = "no query was small enough to be counted"

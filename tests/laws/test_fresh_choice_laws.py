@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Attribute, Interface, Query, ResultPage, Term
+from halflife.core.wording import span
 from halflife.queries.fresh import Choice
 from halflife.queries.fresh.expected_gain import (
     JOINED,
@@ -739,9 +740,8 @@ def test_values_are_ranked_by_records_times_days_for_a_request():
         _, city, pages, expected, days, n = row
         assert (choice.query, choice.pages) == (one("city", city), pages)
         assert (choice.page, choice.expected) == (0, pytest.approx(expected))
-        assert (
-            choice.why == f"about {expected:.1f} new of {n}, read {days:.1f} days ago"
-        )
+        read = f"read {span(days)} ago"
+        assert choice.why == f"about {expected:.1f} new, {n} held, {read}"
     assert values.pages() == 1 + 2 + 3 + 1
     assert one("city", "Oslo") in values
     assert Query.of(Term("city", "Oslo"), Term("city", "Rome")) not in values

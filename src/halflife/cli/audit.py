@@ -130,16 +130,16 @@ def calibration_rows(audited: "SourceAudit") -> list[dict[str, object]]:
 def words(
     audited: "SourceAudit", kind: "Kind[Any, Any]", now: float
 ) -> "Sequence[str]":
-    """Return the audit of a source as lines of text."""
+    """Return the audit of a source as lines of text: the verdict, then its grounds."""
     if not audited.checked and not audited.scored:
         return [f"{audited.source}: {kind.unchecked}"]
     return [
-        f"{audited.source}: {_quality(audited, kind)}",
-        *([_brier(audited)] if audited.reliability.size.size else []),
+        f"{audited.source}: {verdict(audited)}",
+        f"  {_quality(audited, kind)}",
         _coverage(audited),
         f"  {_drift(audited, now)}",
         f"  {_trust(audited)}",
-        f"  verdict: {verdict(audited)}",
+        *([_brier(audited)] if audited.reliability.size.size else []),
     ]
 
 
@@ -173,7 +173,7 @@ def _coverage(audited: "SourceAudit") -> str:
         return "  no forecast has come due yet"
     share = interval(*audited.coverage)
     due = f"  {count(audited.scored, 'forecast')} came due"
-    return f"{due}: within their 95 % bounds {share}, {_coverage_verdict(audited)}"
+    return f"{due}: {share} within their 95 % bounds, {_coverage_verdict(audited)}"
 
 
 def _coverage_verdict(audited: "SourceAudit") -> str:
@@ -233,5 +233,5 @@ def describe_trust(audited: "SourceAudit") -> str:
         )
     return (
         f"{about} are trusted less than they say: bounds are made "
-        f"{number(audited.trust.factor, 2)} times as wide, for {audited.trust.why}"
+        f"{number(audited.trust.factor, 2)} times as wide, because {audited.trust.why}"
     )

@@ -109,7 +109,7 @@ def _print_comparison(rows: "Sequence[Mapping[str, object]]", result: "WhatIf") 
     if rows:
         now, then = result.now, result.then
         show.say(
-            f"quality in all: {now.total:.3f} now, {then.total:.3f} then; "
+            f"quality in all: {now.total:.3f} now, {then.total:.3f} then, at "
             f"{number(now.spent, 4)} and {count(then.spent, 'request')} a day"
         )
         for name, changed in (("winners", result.winners), ("losers", result.losers)):

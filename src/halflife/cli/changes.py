@@ -79,11 +79,23 @@ def _cursor(store: "Store", since: str) -> int:
         try:
             at = bootstrap.clock() - words.days("--since", word)
         except UsageError:
-            at = words.moment("--since", word)
+            at = _date(word)
         after = max(store.changes.before(at), removed)
     if removed and after in {0, removed}:
         show.note(f"halflife: changes up to {removed} are no longer kept")
     return after
+
+
+def _date(word: str) -> float:
+    """Return a date in days since the epoch; raise ``UsageError``."""
+    from halflife.cli import words
+    from halflife.core.errors import UsageError
+
+    try:
+        return words.moment("--since", word)
+    except UsageError:
+        what = f"--since: {word!r} is no span of time, date or number of a change"
+        raise UsageError(f"{what}; write 7d, 2024-01-31 or 120") from None
 
 
 async def _follow(

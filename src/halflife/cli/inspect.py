@@ -184,7 +184,8 @@ def _print(
     for note in notes:
         show.say(show.plain(note))
     if fresh is not None:
-        show.say(f"freshness now: {show.interval(**fresh)}, as far as we know")
+        now = show.interval(**fresh)
+        show.say(f"freshness of all pages now: {now}, at 95 % confidence")
     for _, alike in groupby(sorted(sections["sets"], key=tuple), key=tuple):
         show.table([show.flat(row) for row in alike])
     for name in sorted(sections.keys() - _SECTIONS):

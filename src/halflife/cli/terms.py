@@ -158,15 +158,16 @@ class ItemTerms:
             f"{self.stale:.0%} likely to have changed since",
             *self._busy(),
             f"weight {number(self.weight, 6)}, {count(self.cost, 'request')} a fetch",
-            f"a fetch now would buy {number(self.gain, 3)}{self._made_of()}",
+            f"gain of a fetch now: {number(self.gain, 3)}{self._made_of()}",
         ]
         if self.choice is not None:
             return [*lines, self.choice.line()]
+        worth = "at this budget a fetch is worth it from a gain of"
         return [
             *lines,
-            f"the price of a request is {number(self.price, 3)}",
-            f"{self.rank} of {count(self.of, 'item')} would buy more",
-            *(f"  beside it: {key}, {number(gain, 3)}" for key, gain in self.beside),
+            f"{worth} {number(self.price, 3)} on",
+            f"{self.rank} of {count(self.of, 'item')} gain more now; next to it are:",
+            *(f"  {number(gain, 3)}  {key}" for key, gain in self.beside),
             self._verdict(),
         ]
 
@@ -175,7 +176,8 @@ class ItemTerms:
         if not self.looks or self.exposure < 1.01 * self.age:
             return []
         usual = span(self.exposure)
-        return [f"hints and neighbours suggest busy days: they count as {usual}"]
+        why = "hints and neighbouring pages say that more changed than usual"
+        return [f"{why}: that time counts as {usual}"]
 
     def _made_of(self) -> str:
         if len(self.parts) < 2:
@@ -190,7 +192,7 @@ class ItemTerms:
             return "so it is due now"
         if not np.isfinite(self.due):
             return "so at this budget it is never worth a request"
-        return f"so it will be due in {span(self.due)}"
+        return f"so it is due in {span(self.due)}"
 
 
 def terms(
@@ -267,7 +269,7 @@ def _losses(rule: Index) -> dict[str, tuple[Objective, float]]:
     if isinstance(rule, PatientIndex) and rule.patience:
         losses = {
             f"for {rule.objective}": (rule.objective, 1.0),
-            "so that nothing waits for ever": ("harmonic", rule.patience),
+            "so that no item waits for ever": ("harmonic", rule.patience),
         }
     return losses
 

@@ -8,6 +8,7 @@ import typer
 
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.core.wording import span
 from halflife.kinds.search import audit, runner, selection
 
 if TYPE_CHECKING:
@@ -197,8 +198,10 @@ def _notes(ranking: "Ranking", lacking: "Sequence[str]") -> "list[str]":
 
 def status_cells(row: "Mapping[str, object]") -> "Row":
     """Return a status row of a database as cells of a table."""
-    size, cells = row["size"], {**row}
+    size, cells = row["size"], {("age" if k == "age_days" else k): row[k] for k in row}
     cells.pop("summary", None)  # its mean is ``still_true``
+    if isinstance(age := cells["age"], float):
+        cells["age"] = span(age)
     if isinstance(size, dict):
         high = f"{size['high']:.0f}" if isfinite(size["high"]) else "?"
         cells["size"] = f"{size['mean']:.0f} [{size['low']:.0f}, {high}]"

@@ -34,10 +34,10 @@ LATELY = 7.0  # days for which an alarm counts, and of which trust is computed
 ALARMED = 2.0  # the least factor by which bounds are widened while an alarm counts
 BRIEF = 1e-6  # days
 LENGTHS = (  # longest horizons of forecasts, in days, and in words
-    (0.0, "not at all"),
-    (0.25, "hours"),
-    (3.0, "a day or so"),
-    (inf, "a week or more"),
+    (0.0, "for the same moment"),
+    (0.25, "for a few hours ahead"),
+    (3.0, "for about a day ahead"),
+    (inf, "for a week or more ahead"),
 )
 SIDE = 1.959963984540054  # standard deviations within which 95 % lie
 
@@ -224,9 +224,9 @@ def _errors(issued: Sequence[IssuedForecast]) -> list[Trust]:
         ]
         scores = scores_of(chosen[-calibration.RECENT :])
         missed = np.count_nonzero(np.abs(scores) > SIDE)
-        why = f"{missed} of the last {count(scores.size, 'forecast')} missed the bounds"
-        if length is not None:
-            why = f"{why} among those {LENGTHS[length][1]} ahead"
+        ahead = "" if length is None else f" {LENGTHS[length][1]}"
+        made = f"the last {count(scores.size, 'forecast')}{ahead}"
+        why = f"{missed} of {made} missed the bounds"
         if scores.size:
             reasons.append(Trust(calibration.trust_factor(scores), why))
     return reasons

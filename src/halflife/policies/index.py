@@ -111,14 +111,16 @@ def _pace(exposure: float, age: float) -> str:
 def days(length: float) -> str:
     """Return a duration in words.
 
-    >>> days(2.5), days(0.25), days(0.001)
-    ('2.5 days', '6 h', '1.4 min')
+    >>> days(2.5), days(0.25), days(0.001), days(0.0001)
+    ('2.5 days', '6 h', '1.4 min', '9 s')
     """
     if length >= 2:
         return f"{number(length, 3)} days"
     if length >= 1 / 24:
         return f"{number(length * 24, 2)} h"
-    return f"{number(length * 1440, 2)} min"
+    if length >= 1 / 1440:
+        return f"{number(length * 1440, 2)} min"
+    return f"{length * 86400:.0f} s"
 
 
 harmonic = Strategy(

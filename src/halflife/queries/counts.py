@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import log10
 
 from halflife.core.forms import Query
+from halflife.core.wording import count
 from halflife.queries.form_facts import CountQuality
 from halflife.queries.notes import SLACK, ProbeNotes
 
@@ -61,9 +62,8 @@ def _exact(notes: ProbeNotes) -> tuple[CountQuality, Judgement]:
     if not agreeing and not last:
         why = "no query was small enough to be counted"
         return "unknown", Judgement("not checked", why)
-    proof = (
-        f"{len(agreeing)} queries that were read whole had as many records as reported"
-    )
+    read = count(len(agreeing), "query", "queries")
+    proof = f"{read} read whole had as many records as reported"
     proof += ", and a last page was where it was expected" if last else ""
     return "exact", Judgement("exact", proof)
 

@@ -8,7 +8,7 @@ from halflife.web import words
 NAMED = 3  # sources that a sentence names
 FEW = 20  # outcomes below which no verdict is given
 
-HOLD = "The forecasts hold: of every source they were as right as they claim to be."
+HOLD = "The forecasts hold: every source that was checked kept its bounds."
 
 
 def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -16,7 +16,7 @@ def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 
     >>> row = {"source": "news", "verdict": "as said", "forecasts": 40, "checked": 9}
     >>> sentence([row])
-    'The forecasts hold: of every source they were as right as they claim to be.'
+    'The forecasts hold: every source that was checked kept its bounds.'
     >>> sentence([{**row, "verdict": "too sure"}])
     'The forecasts of news are too sure: their bounds are widened until they hold.'
     """

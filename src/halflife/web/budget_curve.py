@@ -33,7 +33,7 @@ def draw(
     )
     if then[0] != now[0]:
         imagined = np.array([then[0]]), np.array([then[1]])
-        marks.append(Points(*imagined, "budget to imagine", 1))
+        marks.append(Points(*imagined, "budget to try", 1))
         about += f"; {words.count(then[0])} would buy {words.share(then[1])}"
     low = min(float(budgets[0]), now[0], then[0])
     return Chart(

@@ -14,6 +14,7 @@ from numpy.random import Generator
 
 from halflife.core.forms import Interface, Query, Term, terms_of
 from halflife.core.object_store import Attributes
+from halflife.core.wording import span
 from halflife.queries.fresh import Choice
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
@@ -94,7 +95,7 @@ class Rotation:
             expected = self._pace(term) * days
             held = len(self._seen[term])
             pages = max(ceil((held + expected) / self._interface.page_size), 1)
-            why = f"about {expected:.1f} new of {held}, read {days:.1f} days ago"
+            why = f"about {expected:.1f} new, {held} held, read {span(days)} ago"
             ranking.append(
                 (expected * days / pages, Choice(query, 0, pages, expected, why))
             )
