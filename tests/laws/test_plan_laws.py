@@ -18,17 +18,10 @@ from halflife.core.plan import Plan
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.policies.discovery import DiscoveryPolicy, _mixed
 from halflife.policies.index import Index
-from halflife.policies.planner import (
-    _SLACK,
-    Planner,
-    _alike,
-    _is_stale,
-    _Pool,
-    survival_columns,
-    taken,
-)
 from halflife.policies.shortlist import USED, Shortlist
 from halflife.policies.simple import oldest_first
+from halflife.policies.view_rows import survival_columns, take_rows
+from lab.planner import _SLACK, Planner, _alike, _is_stale, _Pool
 
 # A planner with a memory
 
@@ -42,7 +35,7 @@ def world(n=200, seed=0):
 
 def test_some_rows_of_a_view_are_all_their_columns():
     view, rows = world(10), np.array([2, 5, 9])
-    some = taken(view, rows)
+    some = take_rows(view, rows)
     assert list(some.keys) == [view.keys[i] for i in rows]
     for field in fields(view):
         column = getattr(view, field.name)

@@ -22,8 +22,8 @@ from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.policies import Policy
 from halflife.policies.index import Index
-from halflife.policies.planner import survival_columns, taken
 from halflife.policies.rounds import InRounds
+from halflife.policies.view_rows import survival_columns, take_rows
 
 MANY = 100_000  # items from which on a short list is used
 BLOCK = 65_536
@@ -147,7 +147,7 @@ class Shortlist:
             return whole
         found = self._chooser(whole, many, rng)
         rows = np.union1d(found.rows, np.flatnonzero(whole.looked))
-        self._keep(rows, taken(whole, rows))
+        self._keep(rows, take_rows(whole, rows))
         return None
 
     def _best(
