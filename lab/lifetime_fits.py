@@ -10,7 +10,8 @@ from halflife.core.lifetimes import Collection, Lives
 from halflife.models.arrival import arrivals, fit_arrivals
 from halflife.models.lifetime import ExponentialLifetime, WeibullLifetime
 from halflife.models.spells import spells
-from halflife.models.survival_curves import KaplanMeier, Turnbull
+from halflife.models.survival_curves import KaplanMeier
+from lab.turnbull import Turnbull
 
 _DAYS = 365
 _MEAN = 60.0  # days that an object of shape 1 lasts

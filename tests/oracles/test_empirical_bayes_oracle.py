@@ -9,11 +9,11 @@ from halflife.models.empirical_bayes import (
     GRID,
     RateGrid,
     fit_prior,
-    grid_posterior,
     log_likelihood,
     wide_prior,
 )
 from lab.fit import watch
+from lab.rates.empirical_bayes import grid_posterior
 
 
 @pytest.mark.parametrize("changes", [0, 1, 4, 9])

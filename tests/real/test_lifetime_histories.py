@@ -18,8 +18,9 @@ from halflife.models.lifetime import (
     choose_lifetime,
 )
 from halflife.models.spells import Spells, spells
-from halflife.models.survival_curves import KaplanMeier, Turnbull
+from halflife.models.survival_curves import KaplanMeier
 from halflife.recordings.objects import load_parquet
+from lab.turnbull import Turnbull
 
 ROOT = Path(__file__).parents[2] / ".." / "shared" / "data" / "objects"
 SOURCES = sorted(p.name for p in ROOT.iterdir()) if ROOT.is_dir() else []
