@@ -26,7 +26,7 @@ from halflife.queries.known.frequency import disjoint_frequencies, frequencies
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.known.pace import VersionPace
-from halflife.queries.known.refresh import Probe, Refresher, refresher
+from halflife.queries.known.refresh import Probe, Refresher
 from halflife.queries.known.rules import (
     GreedyRounds,
     KnownEstimates,
@@ -43,6 +43,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.policies import INDEX
 from halflife.queries.table_form import TableForm
 from probe_worlds import relation
+from refreshers import refresher
 
 RNG = np.random.default_rng
 
