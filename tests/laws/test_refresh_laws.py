@@ -18,7 +18,6 @@ from halflife.queries.known.content import (
     measure,
     number,
     staleness,
-    summed_ages,
     weigher,
 )
 from halflife.queries.known.copies import Copy
@@ -44,6 +43,7 @@ from halflife.queries.policies import INDEX
 from halflife.queries.table_form import TableForm
 from probe_worlds import relation
 from refreshers import refresher
+from summed_ages import summed_ages
 
 RNG = np.random.default_rng
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats, Ints
-from halflife.core.lifetimes import Collection
 from halflife.models.ascent import Peak, Slopes, climb
 from halflife.models.counts import (
     LAWS,
@@ -30,7 +29,7 @@ from halflife.models.counts import (
     variance_per_mean,
 )
 
-__all__ = ["ArrivalModel", "ArrivalStatus", "arrivals", "fit_arrivals"]
+__all__ = ["ArrivalModel", "ArrivalStatus", "fit_arrivals"]
 
 _HALF = 0.5  # prior arrivals where none was observed
 _EPOCH_WEEKDAY = 3  # day 0 of the epoch was a Thursday; Monday is 0
@@ -151,23 +150,6 @@ class ArrivalModel:
     @property
     def _rates(self) -> int:
         return len(self.covariance) - (self.law != "poisson")
-
-
-def arrivals(
-    collection: Collection, *, step: float = 0.0
-) -> tuple[Floats, Floats, Ints]:
-    """Return start, end and count: the spells that began between adjacent snapshots.
-
-    With a ``step`` (days) snapshots are skipped until that much time has passed.
-    Objects in the first snapshot did not arrive: they are not counted.
-    """
-    looks, lives = collection.looks, collection.lives
-    if step > 0 and looks.size:
-        bins = np.floor((looks - looks[0]) / step + 1e-9)
-        looks = looks[np.concatenate(([True], bins[1:] > bins[:-1]))]
-    first = np.searchsorted(looks, lives.first_seen[~lives.truncated])
-    count = np.bincount(first, minlength=looks.size)[1 : max(looks.size, 1)]
-    return looks[:-1], looks[1:], count
 
 
 def weekday_days(start: Floats, end: Floats, decay: float = 0.0) -> Floats:
