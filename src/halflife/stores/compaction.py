@@ -177,10 +177,10 @@ def rebuild(db: Database, known: Evidence) -> Evidence:
     return rebuilt
 
 
-def log_since(db: Database, size: int = CHUNK) -> Iterator[Looks]:
+def log_since(db: Database) -> Iterator[Looks]:
     """Yield the observations after the last folded one, in order."""
     cursor = db.execute(_LOG, (until(db), _LAST))
-    while rows := cursor.fetchmany(size):
+    while rows := cursor.fetchmany(CHUNK):
         yield Looks.of(_look(*row) for row in rows)
 
 
