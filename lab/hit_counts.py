@@ -17,7 +17,6 @@ from halflife.queries.known.coverage import (
     at_least_held,
     count_matches,
 )
-from halflife.queries.known.form_coverage import count_hits
 from halflife.queries.known.greedy import (
     GreedyLimits,
     ProbeOffers,
@@ -25,6 +24,7 @@ from halflife.queries.known.greedy import (
     choose,
     offers,
 )
+from halflife.queries.known.guess import count_hits
 from halflife.queries.known.keywords import Pool
 from halflife.queries.ledger import Ledger
 

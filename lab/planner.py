@@ -13,8 +13,9 @@ from halflife.core.arrays import Bools, Floats
 from halflife.core.budget import Budget
 from halflife.core.plan import Plan
 from halflife.core.view import View
+from halflife.models.quality import columns
 from halflife.policies.index import Index
-from halflife.policies.view_rows import survival_columns, take_rows
+from halflife.policies.view_rows import take_rows
 
 _SLACK = 1.0 - 1e-5  # rounding may lower the index by less than that
 
@@ -77,11 +78,7 @@ class Planner:
 
     def _can_follow(self, view: View) -> bool:
         plain = self.policy.longest == np.inf and self.policy.extra == 0
-        return (
-            plain
-            and bool(np.isinf(view.room).all())
-            and survival_columns(view) is not None
-        )
+        return plain and bool(np.isinf(view.room).all()) and bool(columns(view))
 
     def _from_pool(
         self, view: View, budget: Budget, rng: np.random.Generator
@@ -127,7 +124,7 @@ def _is_stale(pool: _Pool, view: View) -> Bools:
     stale: Bools = (view.exposure > pool.until) | (view.held != pool.view.held)
     stale |= view.weight != pool.view.weight
     stale |= view.cost != pool.view.cost
-    before, now = survival_columns(pool.view) or {}, survival_columns(view) or {}
+    before, now = columns(pool.view), columns(view)
     for name, column in now.items():
         stale |= column != before[name]
     return stale

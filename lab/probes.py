@@ -24,7 +24,6 @@ from halflife.core.forms import Interface
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.association import SampledCoverage
 from halflife.queries.known.coverage import Hits, count_matches
-from halflife.queries.known.form_coverage import learn_factor
 from halflife.queries.known.greedy import (
     GreedyLimits,
     ProbeOffers,
@@ -36,6 +35,7 @@ from halflife.queries.known.greedy import (
     read,
     units_of,
 )
+from halflife.queries.known.guess import learn_factor
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
 from lab.exact_probes import full_cover, pruned, repriced, within_budget

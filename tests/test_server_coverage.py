@@ -22,8 +22,8 @@ from halflife.queries.known.coverage import (
     count_matches,
     ratio,
 )
-from halflife.queries.known.form_coverage import count_hits, learn_factor
 from halflife.queries.known.greedy import GreedyLimits, ProbePlan, choose, offers
+from halflife.queries.known.guess import count_hits, learn_factor
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import TableFaults

@@ -26,8 +26,8 @@ from halflife.queries.known.coverage import (
     ratio,
     renumbered,
 )
-from halflife.queries.known.form_coverage import count_hits, learn_factor
 from halflife.queries.known.greedy import ProbePlan, offers
+from halflife.queries.known.guess import count_hits, learn_factor
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import TableForm, round_count

@@ -29,8 +29,6 @@ from halflife.models.counts import (
     variance_per_mean,
 )
 
-__all__ = ["ArrivalModel", "ArrivalStatus", "fit_arrivals"]
-
 _HALF = 0.5  # prior arrivals where none was observed
 _EPOCH_WEEKDAY = 3  # day 0 of the epoch was a Thursday; Monday is 0
 _FEWEST = 3  # intervals needed to estimate a spread

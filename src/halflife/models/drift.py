@@ -35,15 +35,6 @@ from halflife.models.drift_tables import (
 from halflife.models.spells import Spells
 from halflife.models.weibull_ph import WeibullPH, WeibullPHStatus
 
-__all__ = [
-    "PAPER",
-    "DriftModel",
-    "DriftPrediction",
-    "WeibullSurvival",
-    "features",
-    "paper",
-]
-
 WEEK = 7.0
 _EXP = 600.0
 _SMALL, _LARGE = 1e-10, 1e300

@@ -25,8 +25,6 @@ from halflife.models.drift_scores import (
 )
 from halflife.models.spells import Spells
 
-__all__ = ["Validation", "validate"]
-
 _GRID = 40  # times at which curves are compared
 
 

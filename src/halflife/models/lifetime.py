@@ -19,8 +19,6 @@ from halflife.models.ascent import Peak, climb
 from halflife.models.spells import Spells, spells
 from halflife.models.weibull import Likelihood
 
-__all__ = ["ExponentialLifetime", "LifeStatus", "WeibullLifetime", "choose_lifetime"]
-
 _HALF = 0.5  # prior deaths or survivors where none was observed
 _NORMAL_95 = 1.959963984540054
 _WIDE = 30.0  # largest distance of ln(rate) from ln(deaths / exposure)

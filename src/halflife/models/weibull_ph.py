@@ -24,8 +24,6 @@ from halflife.models.cox_columns import codes
 from halflife.models.spells import Spells
 from halflife.models.weibull import log_ended
 
-__all__ = ["WeibullPH", "WeibullPHStatus"]
-
 _SHAPES = (0.05, 20.0)
 _WIDE = 30.0  # bounds of ln(rate), and of a coefficient in deviations
 _STEEPEST = 300.0  # largest ln H, so that squares stay finite

@@ -1,25 +1,16 @@
-"""Some rows of a view, and the columns of its survival."""
+"""Some rows of a view."""
 
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
 from halflife.core.keys import KeySubset
 from halflife.core.view import View
 from halflife.models.mixed_survival import survival_rows
-from halflife.models.quality import columns
-
-Columns: TypeAlias = dict[str, NDArray[np.generic]]
-
-
-def survival_columns(view: View) -> Columns | None:
-    """Return the columns of a view's survival; None if it is not made of columns."""
-    return columns(view) or None
 
 
 def take_rows(view: View, rows: Ints) -> View:
