@@ -19,7 +19,6 @@ def numbers_of(model):
             np.array([model.log_likelihood, model.spread, model.memory, model.misfit]),
             np.atleast_1d(model.mean(0.0, 7.0)),
             np.atleast_1d(model.variance(0.0, 7.0)),
-            np.atleast_1d(model.mean_error(0.0, 7.0)),
         ]
     )
 

@@ -47,13 +47,10 @@ def test_weekday_rates_are_each_days_own_and_their_errors_add_up():
     # from a Thursday on: 1.5 days of that and the next
     assert found.mean(0.0, 1.5) == pytest.approx(own[3] + own[4] / 2)
     assert found.variance(0.0, 1.5) == pytest.approx(own[3] + own[4] / 2)
-    error = math.sqrt(own[3] / 12 + own[4] / 12 / 4)
-    assert found.mean_error(0.0, 1.5) == pytest.approx(error, rel=1e-3)
 
 
-def test_the_error_of_a_mean_grows_with_the_days():
+def test_the_mean_grows_with_the_days():
     found = fit_arrivals(DAY, DAY + 1, counts(), laws=("poisson",), weekdays=False)
-    assert found.mean_error(3.0, 13.0) == pytest.approx(10 * found.rate_error)
     start, end = np.array([0.0, 2.0]), np.array([1.0, 9.0])
     np.testing.assert_allclose(found.mean(start, end), found.rate * (end - start))
     lost = found.mean(0.0, 10.0, decay=0.3)

@@ -132,19 +132,6 @@ class ArrivalModel:
         """Return the variance of the arrivals that ``mean`` expects."""
         return self.mean(start, end, decay=decay) * self.scale
 
-    def mean_error(
-        self, start: Floats | float, end: Floats | float, *, decay: float = 0.0
-    ) -> Floats:
-        """Return the standard error of ``mean``, by the delta method."""
-        days = weekday_days(np.atleast_1d(start), np.atleast_1d(end), decay)
-        by_log = days * self.weekday
-        if self._rates == 1:
-            by_log = by_log.sum(axis=1, keepdims=True)
-        inner = self.covariance[: self._rates, : self._rates]
-        spread = np.einsum("ij,jk,ik->i", by_log, inner, by_log)
-        error = np.sqrt(np.maximum(np.asarray(spread, np.float64), 0.0))
-        return error.reshape(np.broadcast(start, end).shape)
-
     @property
     def _rates(self) -> int:
         return len(self.covariance) - (self.law != "poisson")
