@@ -9,9 +9,10 @@ from typing import Self
 
 import numpy as np
 
-from halflife.core.arrays import LARGEST_LOG, Floats, Ints
+from halflife.core.arrays import LARGEST_LOG, Floats
 from halflife.core.errors import NotFitted
 from halflife.core.lifetimes import Lives
+from halflife.models.gaps import sum_by_item
 from halflife.models.spells import Spells, spells
 
 _NORMAL_95 = 1.959963984540054
@@ -78,7 +79,7 @@ class KaplanMeier:
         ended, weight = data.ended, data.weight
         end = np.where(ended, (data.lower + data.upper) / 2, data.lower)
         self.time_, where = np.unique(end[ended], return_inverse=True)
-        self.deaths_ = _sums(where, weight[ended], self.time_.size)
+        self.deaths_ = sum_by_item(where, weight[ended], self.time_.size)
         entered = _before(data.entry, weight, self.time_)
         self.at_risk_ = entered - _before(end, weight, self.time_)
         self.status_ = status_of(data)
@@ -121,10 +122,6 @@ def status_of(data: Spells) -> CurveStatus:
     if not len(data):
         return CurveStatus.NO_SPELLS
     return CurveStatus.OK if data.deaths else CurveStatus.NO_DEATHS
-
-
-def _sums(where: Ints, amount: Floats, size: int) -> Floats:
-    return np.bincount(where, amount, minlength=size).astype(np.float64, copy=False)
 
 
 def _before(time: Floats, weight: Floats, at: Floats) -> Floats:

@@ -89,12 +89,6 @@ ORDER BY o.id
 """
 
 
-def create(db: Database) -> None:
-    """Create the tables of the fold."""
-    for statement in STATEMENTS:
-        db.execute(statement)
-
-
 def until(db: Database) -> int:
     """Return the number of the last folded observation; 0 if there is none."""
     row = db.execute("SELECT observation FROM rolled_until").fetchone()

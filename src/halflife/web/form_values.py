@@ -7,6 +7,11 @@ from typing import Any
 from halflife.web.settings_desk import ValuesError
 
 
+def given_fields(form: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a form that was sent, as text."""
+    return {str(name): str(value) for name, value in form.items()}
+
+
 def typed(table: Mapping[str, Any]) -> dict[str, str]:
     r"""Return settings as the contents of form fields.
 
