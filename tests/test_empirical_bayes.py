@@ -12,14 +12,13 @@ from halflife.models.empirical_bayes import (
     _losses,
     add_log_likelihood,
     fit_prior,
-    log_likelihood,
     posterior,
     wide_prior,
 )
 from halflife.models.gaps import RateStatus
 from lab.fit import watch
 from lab.projection import mostly_still, projection, spread, three_kinds
-from lab.rates.empirical_bayes import EmpiricalBayesRate, grid_posterior
+from lab.rates.empirical_bayes import EmpiricalBayesRate, grid_posterior, log_likelihood
 
 
 def no_gaps():

@@ -6,12 +6,13 @@ import numpy as np
 
 from halflife.core.arrays import Bools, Bytes, Floats, Ints
 from halflife.core.errors import NotFitted
+from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
     GRID,
     RateGrid,
     Table,
+    add_log_likelihood,
     fit_prior,
-    log_likelihood,
     posterior,
 )
 from halflife.models.gaps import check_gaps, statuses
@@ -79,3 +80,10 @@ class EmpiricalBayesRate:
         if not hasattr(self, "shape_"):
             raise NotFitted("call fit() before survival()")
         return GammaSurvival(self.shape_, self.exposure_)
+
+
+def log_likelihood(gaps: Gaps, n_items: int, grid: RateGrid = GRID) -> Table:
+    """Return ln P(gaps of item i | rate k) as row i, column k."""
+    table = np.zeros((n_items, grid.points), dtype=np.float32)
+    add_log_likelihood(table, gaps, grid)
+    return table

@@ -14,12 +14,11 @@ from halflife.models.empirical_bayes import (
     _parts,
     add_log_likelihood,
     fit_prior,
-    log_likelihood,
     posterior,
     wide_prior,
 )
 from halflife.models.gaps import check_gaps
-from lab.rates.empirical_bayes import EmpiricalBayesRate, grid_posterior
+from lab.rates.empirical_bayes import EmpiricalBayesRate, grid_posterior, log_likelihood
 
 SMALL = RateGrid(0.01, 10.0, 7)
 

@@ -110,8 +110,3 @@ def _compared(source: Collection, scores: Mapping[str, ScheduleScore]) -> list[R
         }
         for one, other in pairs
     ]
-
-
-def usual_gap(source: Collection) -> float:
-    """Return the median number of days between two snapshots."""
-    return float(np.median(np.diff(source.looks)))

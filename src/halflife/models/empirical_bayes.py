@@ -85,13 +85,6 @@ class Posterior(NamedTuple):
     mean: Floats
 
 
-def log_likelihood(gaps: Gaps, n_items: int, grid: RateGrid = GRID) -> Table:
-    """Return ln P(gaps of item i | rate k) as row i, column k."""
-    table = np.zeros((n_items, grid.points), dtype=np.float32)
-    add_log_likelihood(table, gaps, grid)
-    return table
-
-
 def add_log_likelihood(table: Table, gaps: Gaps, grid: RateGrid = GRID) -> None:
     """Add gaps to the log-likelihoods in place; row ``i`` of the table is item ``i``.
 

@@ -16,7 +16,7 @@ from halflife.recordings import textdb
 from halflife.recordings.pages import Recording, recording_of_changes
 from halflife.recordings.parquet import read_table
 from halflife.replay.recorded_source import RecordedHistory, source_name
-from halflife.replay.world import RecordedAnswer, RecordedRequest, Responder, as_json
+from halflife.replay.world import RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store, summaries
 from halflife.summary.drift import SummaryDrift, drift
 from halflife.summary.metrics import METRICS
@@ -30,18 +30,6 @@ CAPPED, MOST_SHOWN = "capped-search", 50  # documents that such a search shows
 SEARCH_FAULTS = {CAPPED: "a search shows and counts 50 documents at most"}
 SUMMARY = "summary"
 MEASURES = (SUMMARY, *(metric for metric in METRICS if metric != "kl"))
-
-
-def search_box(
-    find: Callable[[str, float], Sequence[str]], text: Callable[[str], str]
-) -> Responder:
-    """Return a search at ``/search``; ``find`` returns the hits of a word, in order."""
-
-    def answer(request: RecordedRequest, now: float) -> RecordedAnswer:
-        hits = find(request.url.query.get("q", "").lower(), now)
-        return results(request, hits, lambda name: (name, text(name)))
-
-    return answer
 
 
 def results(
