@@ -24,7 +24,6 @@ from halflife.models.ascent import Peak, Slopes, climb
 from halflife.models.counts import (
     LAWS,
     Law,
-    cumulative,
     slopes,
     variance_per_mean,
 )
@@ -35,7 +34,6 @@ _FEWEST = 3  # intervals needed to estimate a spread
 _DISPERSION = (float(np.log(1e-3)), float(np.log(1e6)))
 _WIDE = 12.0  # largest distance of a weekday's ln(rate) from that of all days
 _WEEKS = 4  # in which each weekday was observed, before they may differ
-_GRID = np.linspace(0.01, 0.99, 99)
 
 
 class ArrivalStatus(IntEnum):
@@ -70,7 +68,6 @@ class ArrivalModel:
             they were not compared.
         spread: Pearson's chi-squared over degrees of freedom: 1 if the law fits.
         memory: Correlation of neighbouring residuals: 0 if counts are independent.
-        misfit: Largest distance of the probability integral transform from uniform.
         status: How far observations suffice; see ``ArrivalStatus``.
 
     """
@@ -84,7 +81,6 @@ class ArrivalModel:
     weekday_p: float
     spread: float
     memory: float
-    misfit: float
     status: ArrivalStatus
 
     @property
@@ -272,12 +268,8 @@ def _best(fits: Mapping[str, _Fit]) -> ArrivalModel:
     )
 
 
-def _fitness(fit: _Fit, dispersion: float) -> tuple[float, float, float]:
-    """Return Pearson's spread, the correlation of residuals, and the misfit.
-
-    The misfit is that of the nonrandomised probability integral transform: Czado,
-    Gneiting and Held, "Predictive model assessment for count data", 2009.
-    """
+def _fitness(fit: _Fit, dispersion: float) -> tuple[float, float]:
+    """Return Pearson's spread, and the correlation of neighbouring residuals."""
     mean, count = fit.mean(), fit.count
     scale = np.sqrt(mean * variance_per_mean(fit.law, dispersion))
     residual = (count - mean) / scale
@@ -285,11 +277,7 @@ def _fitness(fit: _Fit, dispersion: float) -> tuple[float, float, float]:
     memory = float(residual[1:] @ residual[:-1]) / max(
         float(residual @ residual), 1e-300
     )
-    low = cumulative(fit.law, count - 1, mean, dispersion)
-    high = cumulative(fit.law, count, mean, dispersion)
-    width = np.maximum(high - low, 1e-12)
-    share = [np.clip((u - low) / width, 0.0, 1.0).mean() for u in _GRID]
-    return spread, memory, float(np.max(np.abs(np.array(share) - _GRID)))
+    return spread, memory
 
 
 def _covers_weekdays(days: Floats) -> bool:
@@ -318,6 +306,5 @@ def _rate_only(days: Floats, count: Floats) -> ArrivalModel:
         weekday_p=1.0,
         spread=1.0,
         memory=0.0,
-        misfit=0.0,
         status=status,
     )
