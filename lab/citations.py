@@ -22,8 +22,9 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known.content import SummedAges
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_of
+from halflife.queries.known.query_loop import ALPHA
 from halflife.queries.known.rules import KnownEstimates
-from halflife.queries.policies import rule_of
+from halflife.queries.policies import ALIASES, KNOWN
 from halflife.study.axes import Axis, linear
 from halflife.study.marks import LineMark
 from halflife.study.svg import Chart, chart
@@ -94,7 +95,8 @@ def kept(papers: Library, name: str, weight: Floats, rng: Generator) -> Floats:
     The rule knows the rates. Citations come at random moments; what counts at the end
     of a day is sum(t - t_i) over those since a paper was last asked for.
     """
-    rule, growth = rule_of(name), SummedAges(papers.rate)
+    rule = KNOWN[ALIASES.get(name, name)].make(ALPHA)
+    growth = SummedAges(papers.rate)
     chance = default_rng(0)
     age, missed, summed = np.zeros((3, PAPERS))
     curve = np.zeros(DAYS)

@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from halflife.core.arrays import Bools, Floats, Ints
-from halflife.queries.known.greedy import ProbeOffers, choose, knapsack
+from halflife.queries.known.greedy import ProbeOffers, choose
 from halflife.queries.known.keywords import Pool
+from lab.probe_knapsack import knapsack
 
 Status: TypeAlias = Literal["optimal", "limit", "greedy"]
 SLACK = 1e-6  # what HiGHS takes for nothing

@@ -7,12 +7,8 @@ import numpy as np
 from halflife.bench.population import rates_and_weights
 from halflife.core.arrays import Floats
 from halflife.core.history import Gaps
-from halflife.models.empirical_bayes import (
-    EmpiricalBayesRate,
-    grid_posterior,
-    log_likelihood,
-)
 from halflife.models.poisson import PoissonRate
+from lab.rates.empirical_bayes import EmpiricalBayesRate, grid_posterior, log_likelihood
 
 
 def run(items: int = 100_000, looks: int = 20, seed: int = 0) -> dict[str, float]:

@@ -19,15 +19,15 @@ import numpy as np
 from halflife.core.arrays import Ints
 from halflife.core.categories import Categories
 from halflife.core.history import History
-from halflife.grouping.places import ancestors, by_site, folders
 from halflife.grouping.topic import LinkMatrix, Surfer, common_terms
 from halflife.grouping.topic_book import TopicBook
-from halflife.models.empirical_bayes import EmpiricalBayesRate
 from halflife.recordings.histories import load
 from halflife.recordings.pages import Recording
 from lab.grouping.behaviour import PACES, paced, together, windows
+from lab.grouping.places import ancestors, by_site, folders
 from lab.grouping.texts import clusters
 from lab.linkgraph import LinkGraph, load_graph
+from lab.rates.empirical_bayes import EmpiricalBayesRate
 from lab.topics import likeness
 
 EVERY = 14.0  # days from look to look

@@ -7,10 +7,12 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.core.lifetimes import Collection, Lives
-from halflife.models.arrival import arrivals, fit_arrivals
+from halflife.models.arrival import fit_arrivals
 from halflife.models.lifetime import ExponentialLifetime, WeibullLifetime
 from halflife.models.spells import spells
-from halflife.models.survival_curves import KaplanMeier, Turnbull
+from halflife.models.survival_curves import KaplanMeier
+from lab.arrival_counts import arrivals
+from lab.turnbull import Turnbull
 
 _DAYS = 365
 _MEAN = 60.0  # days that an object of shape 1 lasts

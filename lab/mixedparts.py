@@ -25,7 +25,6 @@ from halflife.kinds.pages.recorded_source import site
 from halflife.kinds.search.client import words_of
 from halflife.kinds.search.dictionary import COMMON
 from halflife.kinds.search.kind import SUMMARY
-from halflife.kinds.search.recorded_source import search_box
 from halflife.kinds.search.runner import RESERVE
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.sample_resample import WORDS
@@ -37,6 +36,7 @@ from halflife.replay.world import RecordedAnswer, RecordedRequest
 from halflife.stores import Store, summaries
 from halflife.summary.drift import drift
 from halflife.summary.weekly import Weekly
+from lab.search_box import search_box
 
 TAU = 0.05  # the divergence from which a summary has changed
 DIGITS = 3  # of a count, as people are shown it

@@ -23,14 +23,7 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.forms import Interface
 from halflife.queries.incidence import Incidence
 from halflife.queries.known.association import SampledCoverage
-from halflife.queries.known.coverage import Coverage, Hits, TrueCoverage, count_matches
-from halflife.queries.known.form_coverage import (
-    HitCounts,
-    learn_factor,
-    refresh,
-    send,
-    settle,
-)
+from halflife.queries.known.coverage import Hits, count_matches
 from halflife.queries.known.greedy import (
     GreedyLimits,
     ProbeOffers,
@@ -38,14 +31,16 @@ from halflife.queries.known.greedy import (
     Reading,
     choose,
     greedy_probes,
-    knapsack,
     offers,
     read,
     units_of,
 )
+from halflife.queries.known.guess import learn_factor
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
 from lab.exact_probes import full_cover, pruned, repriced, within_budget
+from lab.hit_counts import Coverage, HitCounts, TrueCoverage, refresh, send, settle
+from lab.probe_knapsack import knapsack
 from lab.probeworlds import World, known_worlds, made_up
 from lab.tables import listed
 

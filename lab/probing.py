@@ -21,7 +21,6 @@ from numpy.random import Generator
 
 from halflife.core.errors import UsageError
 from halflife.core.search import Document
-from halflife.probing.capture import chao, chapman
 from halflife.probing.focused_probe import FocusedSample, focused_sample
 from halflife.probing.frequency import frequency_summary
 from halflife.probing.hierarchy import Hierarchy
@@ -35,6 +34,7 @@ from halflife.probing.stop_rule import StopRule
 from halflife.recordings import textdb
 from halflife.summary import Summary
 from halflife.summary.metrics import METRICS, compare
+from lab.capture import chao, chapman
 from lab.shrinkage import shrink
 from lab.synthetic_text import Language
 

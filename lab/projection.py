@@ -5,15 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from halflife.core.arrays import Floats
-from halflife.models.empirical_bayes import (
-    GRID,
-    fit_prior,
-    grid_posterior,
-    log_likelihood,
-    posterior,
-)
+from halflife.models.empirical_bayes import GRID, fit_prior, posterior
 from halflife.models.poisson import GammaSurvival
 from lab.fit import watch
+from lab.rates.empirical_bayes import grid_posterior, log_likelihood
 
 
 def projection(items: int = 1500, seed: int = 0) -> dict[str, float]:

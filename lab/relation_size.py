@@ -14,12 +14,12 @@ from halflife.core.arrays import Floats
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import Query
 from halflife.core.object_store import Attributes
-from halflife.probing.capture import LEVEL, SizeInterval, chapman
-from halflife.probing.size import ratio
+from halflife.probing.size import LEVEL, SizeInterval, ratio
 from halflife.queries.completeness import QueryReader
 from halflife.queries.drill_down import Drill, DrillWalk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import Guide, LocalChances
+from lab.capture import chapman
 
 
 class FormSizeMethod(StrEnum):

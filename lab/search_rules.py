@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,21 @@ from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Report
-from halflife.kinds.search.recorded_source import RecordedSearch, recorded_searches
+from halflife.kinds.search.recorded_source import (
+    FULL_TAU,
+    SUMMARY,
+    WEEK,
+    RecordedSearch,
+)
 from halflife.kinds.search.settings import SearchConfig
 from halflife.metrics.intervals import Interval, series_interval
+from halflife.recordings import textdb
 from halflife.replay.play import Play, play_recorded
+from halflife.replay.recorded_source import source_name
 from halflife.stores import Store
 
 DAY, MONTH = 86400.0, 30.0
+RECENT_TAU = 0.05  # divergence that half of the summaries of new documents reach
 FEWEST = 20  # documents that a database has at all times
 WARM = 0.25  # of the time is for first summaries and learning, and is not scored
 DAILY = ServiceRhythm(DAY, DAY, DAY, DAY, DAY)
@@ -166,6 +174,31 @@ def main(arguments: list[str] | None = None) -> None:
     for row in compare(sources, list(dict.fromkeys(names)), asked.budget, days):
         sys.stdout.write(json.dumps(row) + "\n")
         sys.stdout.flush()
+
+
+def recorded_searches(
+    folder: Path,
+    names: Iterable[str] = (),
+    *,
+    tau: float | None = None,
+    measure: str = SUMMARY,
+    recent: bool = False,
+) -> list[RecordedSearch]:
+    """Return the text databases that are recorded in a folder (``recordings.textdb``).
+
+    Their weeks are aligned: the first whole week of each begins when that of the latest
+    did. ``recent`` shows only documents that are new in the last 13 weeks. The default
+    of ``tau`` is reached by half of the summaries in about half of the recorded time.
+    """
+    weekly = textdb.load(folder)
+    weekly = weekly.recent() if recent else weekly
+    chosen = tuple(names) or weekly.sites
+    tau = (RECENT_TAU if recent else FULL_TAU) if tau is None else tau
+    began = float(weekly.begin.max()) + WEEK * weekly.since
+    return [
+        RecordedSearch(source_name(site), weekly, site, tau, measure, began)
+        for site in chosen
+    ]
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from halflife.bench.setpolicies import (
     schedule_row,
     schedules,
     stretch,
-    usual_gap,
 )
 from halflife.core.arrays import Floats, Ints
 from halflife.core.lifetimes import Collection
@@ -33,6 +32,11 @@ from halflife.recordings.objects import load_parquet
 from halflife.replay.listings import SetReplay, recall_difference, rho_ratio
 
 MEMORY = 45.0  # looks that a pace is learned from
+
+
+def usual_gap(source: Collection) -> float:
+    """Return the median number of days between two snapshots."""
+    return float(np.median(np.diff(source.looks)))
 
 
 def groups(source: Collection, seed: int = 0) -> list[Row]:

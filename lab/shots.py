@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from halflife.engine import bootstrap
-from halflife.web import showcase
 from halflife.web.server import ServeWish, running
+from lab import showcase
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from halflife.core.arrays import Floats
 from halflife.core.forms import Query
 from halflife.core.object_store import Attributes
-from halflife.probing.capture import LEVEL, SizeInterval
+from halflife.probing.size import LEVEL, SizeInterval
 from halflife.queries.completeness import QueryReader
 from halflife.queries.drill_down import (
     Drill,

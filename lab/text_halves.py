@@ -37,6 +37,7 @@ from halflife.policies.texts.drift_index import drift_index as index
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.turns import naive
 from halflife.recordings.textdb import load
+from lab import count_reports
 
 GRID = tuple(
     CheckedIndex(share=share, trust=trust, even=even)
@@ -49,9 +50,9 @@ TRIED = 88
 CHOSEN_AT = (10.0, 20.0, 40.0)  # T at which settings are chosen
 TELLINGS: Mapping[str, textcounts.CountReport | None] = {
     "exact": textcounts.exact,
-    "rounded": textcounts.rounded(2),
-    "noisy": textcounts.noisy(0.05),
-    "capped": textcounts.capped(100.0),
+    "rounded": count_reports.rounded(2),
+    "noisy": count_reports.noisy(0.05),
+    "capped": count_reports.capped(100.0),
     "absent": None,
 }
 

@@ -27,7 +27,7 @@ from halflife.core.observation import Looks, Seen
 from halflife.core.plan import Plan
 from halflife.policies.champion import PatientIndex
 from halflife.policies.index import Index
-from halflife.policies.planner import Planner
+from lab.planner import Planner
 
 Result = TypeVar("Result")
 

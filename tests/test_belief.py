@@ -10,11 +10,11 @@ from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.models.empirical_bayes import EmpiricalBayesRate
 from halflife.models.quality import freshness_forecast
 from halflife.policies.adaptive import NUTCH, STORMCRAWLER
 from halflife.policies.index import freshness
 from halflife.replay.pages import Replay
+from lab.rates.empirical_bayes import EmpiricalBayesRate
 
 BELIEFS = {
     "poisson": PoissonBelief,

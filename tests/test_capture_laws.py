@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from halflife.core.search import Document
-from halflife.probing.capture import chao, chapman, lognormal_interval
 from halflife.probing.size import _ShownDocument, ratio
+from lab.capture import chao, chapman, lognormal_interval
 
 counts = st.integers(0, 60)
 

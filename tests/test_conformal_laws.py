@@ -10,9 +10,10 @@ from scipy import stats
 from halflife.models import conformal as c
 from halflife.models.conformal import Calibrated, Scored, dispersion, mixed_quantiles
 from halflife.models.spells import Spells
-from halflife.models.survival_curves import KaplanMeier, Turnbull
+from halflife.models.survival_curves import KaplanMeier
 from lab import adaptive_step as step
 from lab.adaptive_step import Adaptive
+from lab.turnbull import Turnbull
 
 
 def a_past(seed, n=40, cycle=1.0, first=3):

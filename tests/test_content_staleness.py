@@ -16,11 +16,11 @@ from halflife.queries.known.content import (
     expected_staleness,
     measure,
     staleness,
-    summed_ages,
     weigher,
 )
 from halflife.queries.known.copies import Copy
 from halflife.queries.known.pace import VersionPace
+from summed_ages import summed_ages
 
 ONE = np.array([0.7])
 GROWTHS = {

@@ -8,19 +8,17 @@ from halflife.core.errors import NotFitted
 from halflife.core.history import Gaps
 from halflife.models.empirical_bayes import (
     GRID,
-    EmpiricalBayesRate,
     RateGrid,
     _losses,
     add_log_likelihood,
     fit_prior,
-    grid_posterior,
-    log_likelihood,
     posterior,
     wide_prior,
 )
 from halflife.models.gaps import RateStatus
 from lab.fit import watch
 from lab.projection import mostly_still, projection, spread, three_kinds
+from lab.rates.empirical_bayes import EmpiricalBayesRate, grid_posterior, log_likelihood
 
 
 def no_gaps():

@@ -10,10 +10,10 @@ from form_walks import outcomes
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.errors import BudgetSpent, UsageError
 from halflife.core.object_store import Attributes
-from halflife.probing.capture import chapman
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import LocalChances
 from lab import size_panel as panels
+from lab.capture import chapman
 from lab.relation_size import (
     FormSizeMethod,
     averaged,

@@ -15,12 +15,12 @@ from halflife.queries.known.greedy import (
     Reading,
     choose,
     greedy_probes,
-    knapsack,
     offers,
     read,
     units_of,
 )
 from halflife.queries.known.keywords import Pool, most_frequent, pool_of
+from lab.probe_knapsack import knapsack
 from probe_worlds import relation, worlds
 
 READINGS: tuple[Reading, ...] = ("all", "first", "some")

@@ -36,7 +36,6 @@ def numbers_of(found):
             found.conditional(AGES, AGES[::-1]),
             found.of_unknown_age(AGES),
             found.hazard(AGES),
-            found.survival_error(AGES),
         ]
     )
 
@@ -204,16 +203,6 @@ def test_intervals_of_the_parameters_cover_the_truth(model):
     rate, shapes = np.mean(hits, axis=0)
     assert 0.90 <= rate <= 0.99
     assert shapes == 1.0 if model is ExponentialLifetime else 0.90 <= shapes <= 0.99
-
-
-def test_the_error_of_the_forecast_is_that_of_repeated_worlds():
-    found = [
-        WeibullLifetime().fit(world(seed, shape=1.3, rate=3.0)[1]) for seed in range(60)
-    ]
-    t, age = np.array([30.0]), np.array([10.0])
-    spread = np.std([f.conditional(t, age) for f in found])
-    claimed = np.mean([f.survival_error(t, age) for f in found])
-    assert claimed == pytest.approx(spread, rel=0.2)
 
 
 @pytest.mark.parametrize("shape", [0.7, 1.0, 1.5])

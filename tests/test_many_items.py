@@ -17,8 +17,8 @@ from halflife.models import quality
 from halflife.models.poisson import Exponential
 from halflife.models.quality import freshness_forecast
 from halflife.policies.champion import champion, champion_of
-from halflife.policies.planner import taken
 from halflife.policies.rehearsal import long_run
+from halflife.policies.view_rows import take_rows
 
 NOW = 20_000.0
 COLUMNS = ("age", "rate", "exposure", "doubt", "looks", "looked", "ready", "weight")
@@ -101,7 +101,7 @@ def test_what_requests_buy_at_very_many_pages_is_told_by_a_sample(monkeypatch):
     some = pages_state.sampled(rows)
     assert some.size == np.unique(some).size == 1000
     assert np.array_equal(some, pages_state.sampled(rows))
-    few = taken(view, some)
+    few = take_rows(view, some)
     told, doubt = pages_kind.fresh(few, long_run(champion, few, 1000 * share))
     assert np.all(np.abs(told - mean) < 4 * np.sqrt(0.25 / 1000))
     assert np.all(doubt > variance)

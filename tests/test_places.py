@@ -2,15 +2,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from halflife.grouping.places import (
-    DEEPEST,
-    LONGEST,
-    ancestors,
-    by_site,
-    folder,
-    folders,
-    site,
-)
+from halflife.grouping.places import LONGEST, folder, site
+from lab.grouping.places import DEEPEST, ancestors, by_site, folders
 
 keys = st.text(alphabet="ab/:?#.é\x00 ", max_size=30) | st.from_regex(
     r"https?://[a-c](/[x-z]{0,2}){0,5}[?#]?/?", fullmatch=True

@@ -10,8 +10,8 @@ from halflife.core.budget import Budget
 from halflife.core.view import View
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.policies.index import Index
-from halflife.policies.planner import Planner
 from lab import turns
+from lab.planner import Planner
 
 RNG = np.random.default_rng(0)
 

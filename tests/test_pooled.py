@@ -12,7 +12,7 @@ from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
-from halflife.models.empirical_bayes import GRID, EmpiricalBayesRate, log_likelihood
+from halflife.models.empirical_bayes import GRID
 from halflife.models.gaps import check_gaps
 from halflife.models.rates.counts import Counted
 from halflife.models.rates.pool import PooledRates
@@ -20,6 +20,7 @@ from halflife.models.rates.tree import Tree, fit_groups, fit_tree, likelihoods
 from halflife.policies import index_estimators
 from halflife.replay.pages import Replay
 from lab import estimators as bench
+from lab.rates.empirical_bayes import EmpiricalBayesRate, log_likelihood
 from rates_cases import ESTIMATORS, fed, gaps
 
 STRATEGIES = [name for name in vars(index_estimators) if name.startswith("index_")]

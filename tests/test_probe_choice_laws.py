@@ -10,13 +10,13 @@ from halflife.allocation.signals import SignalRates
 from halflife.core.forms import Attribute, Interface, Query, Term
 from halflife.models.lifetime import LifeStatus, WeibullLifetime
 from halflife.queries.fresh.simple import GammaPoissonRule
-from halflife.queries.known.coverage import TrueCoverage, at_least_held
-from halflife.queries.known.form_coverage import HitCounts
+from halflife.queries.known.coverage import at_least_held
 from halflife.queries.known.greedy import _State, offers, units_of
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords, Origin
 from halflife.queries.table_form import TableForm
+from lab.hit_counts import HitCounts, TrueCoverage
 from probe_worlds import relation, worlds
 
 

@@ -9,12 +9,11 @@ from hypothesis.extra.numpy import arrays
 
 from halflife.queries.known.order import (
     ascending,
-    best_order,
     interval_for,
-    loop_mean,
     relative_staleness,
     snapshot,
 )
+from lab.query_order import best_order, loop_mean
 
 A = np.array([0.375, 0.875])
 positive = st.floats(0.01, 100.0)

@@ -8,8 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.core.history import Gaps
 from halflife.executors.local import InProcess
-from halflife.models.empirical_bayes import EmpiricalBayesRate, Posterior
+from halflife.models.empirical_bayes import Posterior
 from halflife.models.poisson import GammaSurvival
+from lab.rates.empirical_bayes import EmpiricalBayesRate
 from lab.rates.rates_in_parts import fit_prior_in_parts, fit_rates
 
 

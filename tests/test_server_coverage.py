@@ -19,23 +19,15 @@ from halflife.queries.known.coverage import (
     Hits,
     ReportedCoverage,
     ScaledCorpus,
-    TrueCoverage,
     count_matches,
     ratio,
 )
-from halflife.queries.known.form_coverage import (
-    ROUNDED,
-    HitCounts,
-    count_hits,
-    learn_factor,
-    refresh,
-    send,
-    settle,
-)
 from halflife.queries.known.greedy import GreedyLimits, ProbePlan, choose, offers
+from halflife.queries.known.guess import count_hits, learn_factor
 from halflife.queries.known.keywords import Pool, pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import TableFaults
+from lab.hit_counts import ROUNDED, HitCounts, TrueCoverage, refresh, send, settle
 
 CARS = cars(600)
 HELD = {key: car for key, car in CARS.items() if car["city"] in {"Rome", "Lima"}}

@@ -6,7 +6,6 @@ from hypothesis import given, strategies as st
 
 from halflife.core.errors import UsageError
 from halflife.core.search import Document, SearchAnswer
-from halflife.probing.capture import chao, chapman
 from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemoryDatabase, MatchRanking, Totals
 from halflife.probing.query_sampling import query_based_sample
@@ -27,6 +26,7 @@ from halflife.probing.size import (
     ratio,
 )
 from halflife.probing.totals import TotalsTrust, judge_totals
+from lab.capture import chao, chapman
 from lab.synthetic_text import Language
 
 DICTIONARY = [str(i) for i in range(100)]

@@ -17,7 +17,7 @@ from halflife.stores.schema import reference
 from halflife.stores.sqlite import SqliteStore
 from halflife.stores.store_copy import DERIVED, copy_store
 from halflife.stores.tables import pack, unpack
-from halflife.web import showcase
+from lab import showcase
 from store_looks import HEX, present
 
 NOW = 20_000.0

@@ -7,13 +7,8 @@ from scipy import optimize
 from halflife.core.errors import NotFitted
 from halflife.models.lifetime import WeibullLifetime
 from halflife.models.spells import Spells, spells
-from halflife.models.survival_curves import (
-    CurveStatus,
-    KaplanMeier,
-    Turnbull,
-    _log_likelihood,
-    _steps_of,
-)
+from halflife.models.survival_curves import CurveStatus, KaplanMeier
+from lab.turnbull import Turnbull, _log_likelihood, _steps_of
 from lifetime_worlds import world
 
 INF = np.inf

@@ -5,7 +5,6 @@ import pytest
 from numpy.random import default_rng
 
 import textdb_folder
-from halflife.bench.textcounts import capped, noisy, rounded
 from halflife.bench.textreplay import CHECK, TextTerms, TextWorld, replay
 from halflife.bench.textscores import compare, rows, score, warm_up
 from halflife.bench.textviews import score_rules, starts, views
@@ -16,6 +15,7 @@ from halflife.policies.texts.names import RULES
 from halflife.policies.texts.turns import naive
 from halflife.recordings.textdb import load
 from halflife.summary.drift import drifts
+from lab.count_reports import capped, noisy, rounded
 from text_worlds import databases, world_of
 
 RATES = (0.0002, 0.0005, 0.001, 0.002, 0.003, 0.0003, 0.0006, 0.0012, 0.004, 0.01)

@@ -16,7 +16,6 @@ from halflife.models.mixed_survival import MixedSurvival, survival_rows
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import Announced
 from halflife.policies.champion import PATIENCE, PatientIndex
-from halflife.policies.planner import taken
 from halflife.policies.simple import oldest_first
 from halflife.policies.valuation import (
     falling,
@@ -26,6 +25,7 @@ from halflife.policies.valuation import (
     turn_plan,
     valued,
 )
+from halflife.policies.view_rows import take_rows
 
 CHAINS = st.lists(
     st.tuples(st.floats(0.0, 100.0), st.integers(1, 4)), min_size=1, max_size=12
@@ -125,5 +125,5 @@ class Opaque:
 def test_some_pages_survive_as_they_did_among_all_where_one_shape_is_for_all():
     law, rows, t = Weibull(np.linspace(0.1, 1.0, 8), 0.7), np.array([6, 1]), np.ones(8)
     view = replace(view_of(8, np.random.default_rng(2)), survival=law)
-    few = taken(view, rows)
+    few = take_rows(view, rows)
     assert np.array_equal(few.survival.alive(t[:2]), law.alive(t)[rows])

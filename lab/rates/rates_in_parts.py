@@ -23,10 +23,10 @@ from halflife.models.empirical_bayes import (
     RateGrid,
     Table,
     fit_prior,
-    log_likelihood,
     posterior,
     sampled_rows,
 )
+from lab.rates.empirical_bayes import log_likelihood
 
 _ITEMS = 8 * 8192  # whose likelihoods are held at once
 

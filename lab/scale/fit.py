@@ -25,7 +25,8 @@ from halflife.bench.out_of_core import MeasuredProcess
 from halflife.bench.population import rates_and_weights
 from halflife.core.history import Gaps
 from halflife.executors import executor_named
-from halflife.models.empirical_bayes import EmpiricalBayesRate, Posterior
+from halflife.models.empirical_bayes import Posterior
+from lab.rates.empirical_bayes import EmpiricalBayesRate
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

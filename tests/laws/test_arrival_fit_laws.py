@@ -82,7 +82,7 @@ def test_too_few_intervals_or_arrivals_leave_a_poisson_rate():
     assert never.rate == 0.5
     same = fit_arrivals(np.ones(4), np.ones(4), np.arange(4))
     assert same.status is ArrivalStatus.NO_LOOKS
-    assert (same.spread, same.memory, same.misfit) == (1.0, 0.0, 0.0)
+    assert (same.spread, same.memory) == (1.0, 0.0)
     assert (same.log_likelihood, same.dispersion) == (0.0, 0.0)
     assert _rate_only(np.full((1, 7), 2.0), np.array([7.0])).rate == pytest.approx(0.5)
 

@@ -22,25 +22,24 @@ from halflife.queries.known.coverage import (
     Hits,
     ReportedCoverage,
     ScaledCorpus,
-    TrueCoverage,
     numbered,
     ratio,
     renumbered,
 )
-from halflife.queries.known.form_coverage import (
-    ROUNDED,
-    HitCounts,
-    _open_offers,
-    _sent,
-    count_hits,
-    learn_factor,
-    refresh,
-    settle,
-)
 from halflife.queries.known.greedy import ProbePlan, offers
+from halflife.queries.known.guess import count_hits, learn_factor
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
 from halflife.queries.table_form import TableForm, round_count
+from lab.hit_counts import (
+    ROUNDED,
+    HitCounts,
+    TrueCoverage,
+    _open_offers,
+    _sent,
+    refresh,
+    settle,
+)
 from probe_worlds import WORDS, relation, rows
 
 # how often words go together

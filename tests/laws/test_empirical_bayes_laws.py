@@ -8,19 +8,17 @@ import pytest
 from halflife.models import empirical_bayes
 from halflife.models.empirical_bayes import (
     GRID,
-    EmpiricalBayesRate,
     RateGrid,
     _as_gamma,
     _losses,
     _parts,
     add_log_likelihood,
     fit_prior,
-    grid_posterior,
-    log_likelihood,
     posterior,
     wide_prior,
 )
 from halflife.models.gaps import check_gaps
+from lab.rates.empirical_bayes import EmpiricalBayesRate, grid_posterior, log_likelihood
 
 SMALL = RateGrid(0.01, 10.0, 7)
 

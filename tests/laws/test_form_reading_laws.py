@@ -824,8 +824,7 @@ def test_records_are_known_by_where_they_came_from():
     local = LocalRecords(form_of({}).interface, records({"Oslo": 2}), {"Oslo0": 4.0})
     local.note("s", {"city": "Rome"}, Origin.SAMPLED)
     local.note("h", {"city": "Oslo"}, Origin.HARVESTED)
-    assert local.having(Origin.HISTORY) == ["Oslo0", "Oslo1"]
-    assert local.having(Origin.SAMPLED) == ["s"]
+    assert local.are(Origin.HISTORY).tolist() == [True, True, False, False]
     assert local.are(Origin.SAMPLED).tolist() == [False, False, True, False]
     both = local.are(Origin.HISTORY, Origin.HARVESTED)
     assert both.tolist() == [True, True, False, True]

@@ -10,8 +10,7 @@ from scipy import stats
 from form_walks import outcomes
 from form_worlds import ATTRIBUTES, behind, cars
 from halflife.core.forms import Attribute, Interface, Query, Term
-from halflife.probing.capture import SizeInterval, chapman
-from halflife.probing.size import ratio
+from halflife.probing.size import SizeInterval, ratio
 from halflife.queries.drill_down import Drill, DrillStep, DrillWalk
 from halflife.queries.ledger import Ledger
 from halflife.queries.levels import DrillLevel, LocalChances
@@ -34,6 +33,7 @@ from halflife.queries.sampling import (
     sample,
 )
 from halflife.queries.table_form import TableForm
+from lab.capture import chapman
 from lab.relation_size import (
     FormSizeMethod,
     averaged,

@@ -74,31 +74,6 @@ def test_the_hazard_is_the_slope_of_minus_the_log_of_survival(rate, shape):
     assert at_birth == pytest.approx([shape * rate * 1e-9 ** (shape - 1)] * 2)
 
 
-@pytest.mark.parametrize(("rate", "shape"), LAWS)
-@pytest.mark.parametrize("age", [0.0, 2.0])
-def test_the_error_of_survival_is_by_the_delta_method(rate, shape, age):
-    model = fixed(rate, shape)
-    for t in (0.4, 3.0):
-
-        def chance(a, k, t=t):
-            return alive(a, k, age + t) / alive(a, k, age)
-
-        e = 1e-6
-        slope = np.array(
-            [
-                (chance(rate + e, shape) - chance(rate - e, shape)) / (2 * e),
-                (chance(rate, shape + e) - chance(rate, shape - e)) / (2 * e),
-            ]
-        )
-        by_hand = math.sqrt(slope @ model.covariance_ @ slope)
-        found = model.survival_error(np.array([t]), age)[0]
-        assert found == pytest.approx(by_hand, rel=1e-5)
-    assert model.survival_error(np.array([0.0]), age)[0] == 0.0
-    assert model.survival_error(np.array([2.0]), -3.0)[0] == pytest.approx(
-        model.survival_error(np.array([2.0]))[0]
-    )
-
-
 def test_the_interval_of_the_rate_is_even_in_its_logarithm():
     model = fixed(0.3, 1.2)
     for z in (1.0, NORMAL):

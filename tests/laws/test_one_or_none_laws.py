@@ -42,12 +42,12 @@ from halflife.queries.fresh.records import effectiveness
 from halflife.queries.frontier import CrawlState
 from halflife.queries.known.content import _words
 from halflife.queries.known.coverage import Factor, ratio
-from halflife.queries.known.order import loop_costs
 from halflife.queries.local import LocalRecords, QueryReading
 from halflife.queries.random_check import DrilledRecords, LookupSample
 from halflife.queries.sampling import _Drawn
 from halflife.selection.lexicon import _mean
 from halflife.selection.samples import SampleIndex
+from lab.query_order import loop_costs
 
 CITY = Attribute("city", "select", ("Oslo", "Rome"))
 FORM = Interface((CITY,), page_size=10)

@@ -6,7 +6,8 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.core.keys import Folders, Keys
 from halflife.grouping import places as module
-from halflife.grouping.places import ancestors, by_site, folder, folder_codes, site
+from halflife.grouping.places import folder, folder_codes, site
+from lab.grouping.places import ancestors, by_site
 
 NAMES = [
     "http://a", "http://b", "http://a/", "http://a/x/1", "http://a/x/2", "http://a/x//3",

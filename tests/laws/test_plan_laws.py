@@ -16,19 +16,13 @@ from halflife.core.item import Item
 from halflife.core.observation import Looks
 from halflife.core.plan import Plan
 from halflife.models.poisson import Exponential, GammaSurvival
+from halflife.models.quality import columns
 from halflife.policies.discovery import DiscoveryPolicy, _mixed
 from halflife.policies.index import Index
-from halflife.policies.planner import (
-    _SLACK,
-    Planner,
-    _alike,
-    _is_stale,
-    _Pool,
-    survival_columns,
-    taken,
-)
 from halflife.policies.shortlist import USED, Shortlist
 from halflife.policies.simple import oldest_first
+from halflife.policies.view_rows import take_rows
+from lab.planner import _SLACK, Planner, _alike, _is_stale, _Pool
 
 # A planner with a memory
 
@@ -42,7 +36,7 @@ def world(n=200, seed=0):
 
 def test_some_rows_of_a_view_are_all_their_columns():
     view, rows = world(10), np.array([2, 5, 9])
-    some = taken(view, rows)
+    some = take_rows(view, rows)
     assert list(some.keys) == [view.keys[i] for i in rows]
     for field in fields(view):
         column = getattr(view, field.name)
@@ -63,11 +57,9 @@ def test_views_are_alike_if_they_are_of_as_many_items_and_one_kind_of_life():
 
 def test_the_law_of_a_view_is_made_of_its_columns_or_of_none():
     view = world(10)
-    assert set(survival_columns(view)) == {"shape", "exposure"}
-    assert (
-        survival_columns(replace(view, survival=GammaSurvival(np.ones(1), np.ones(1))))
-        is None
-    )
+    assert set(columns(view)) == {"shape", "exposure"}
+    other = replace(view, survival=GammaSurvival(np.ones(1), np.ones(1)))
+    assert not columns(other)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,9 @@ from halflife.queries.incidence import Incidence
 from halflife.queries.known import sets as module
 from halflife.queries.known.greedy import (
     GreedyLimits,
-    _begins,
     _State,
     choose,
     greedy_probes,
-    knapsack,
     offers,
     read,
     units_of,
@@ -41,6 +39,7 @@ from lab.exact_probes import (
     repriced,
     within_budget,
 )
+from lab.probe_knapsack import _begins, knapsack
 from probe_worlds import relation, rows, worlds
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=6)

@@ -5,12 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from halflife.models.empirical_bayes import (
-    GRID,
-    fit_prior,
-    log_likelihood,
-    posterior,
-)
+from halflife.models.empirical_bayes import GRID, fit_prior, posterior
 from halflife.models.gaps import check_gaps
 from halflife.models.rates import pool, tree as trees
 from halflife.models.rates.pool import PooledRates, _with_new_groups
@@ -24,6 +19,7 @@ from halflife.models.rates.tree import (
     fit_tree,
     likelihoods,
 )
+from lab.rates.empirical_bayes import log_likelihood
 
 
 def tables(seed=0, items=12, days=15):

@@ -18,7 +18,6 @@ from halflife.queries.known.content import (
     measure,
     number,
     staleness,
-    summed_ages,
     weigher,
 )
 from halflife.queries.known.copies import Copy
@@ -26,7 +25,7 @@ from halflife.queries.known.frequency import disjoint_frequencies, frequencies
 from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.known.pace import VersionPace
-from halflife.queries.known.refresh import Probe, Refresher, refresher
+from halflife.queries.known.refresh import Probe, Refresher
 from halflife.queries.known.rules import (
     GreedyRounds,
     KnownEstimates,
@@ -43,6 +42,8 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.policies import INDEX
 from halflife.queries.table_form import TableForm
 from probe_worlds import relation
+from refreshers import refresher
+from summed_ages import summed_ages
 
 RNG = np.random.default_rng
 

@@ -14,9 +14,9 @@ from halflife.models.lifetime import ExponentialLifetime, WeibullLifetime
 from halflife.models.poisson import PoissonRate
 from halflife.models.signals import HintedLooks, HintTrust
 from halflife.models.spells import Spells
-from halflife.probing.capture import chapman
 from halflife.selection.lexicon import LanguageModel
 from halflife.summary.metrics import compare, kl
+from lab.capture import chapman
 
 ONE = np.ones(1)
 SOME = Spells.of(np.zeros(4), np.arange(1.0, 5.0), np.arange(2.0, 6.0))

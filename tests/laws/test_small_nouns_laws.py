@@ -9,7 +9,7 @@ from halflife.core.categories import Categories
 from halflife.core.lifetimes import Collection, Lives
 from halflife.core.view import Unrest, evenly
 from halflife.policies.laws import unseen_view
-from halflife.policies.planner import taken
+from halflife.policies.view_rows import take_rows
 
 
 def test_who_came_back_has_not_gone():
@@ -32,11 +32,11 @@ def test_some_rows_keep_their_topics():
         ("tea", "cup"), np.array([0, 1, 0]), np.array([0, 2, 3]), 4
     )
     view = replace(unseen_view(4), topics=lambda: topics)
-    some = taken(view, np.array([3, 2])).topics()
+    some = take_rows(view, np.array([3, 2])).topics()
     assert some.names == ("tea", "cup")
     pairs = zip(some.category.tolist(), some.item.tolist(), strict=True)
     assert sorted(pairs) == [(0, 0), (1, 1)]
-    assert taken(unseen_view(4), np.array([1])).topics() is None
+    assert take_rows(unseen_view(4), np.array([1])).topics() is None
 
 
 def test_groups_change_evenly_until_somebody_knows_better():

@@ -10,11 +10,11 @@ from halflife.core.budget import Account, BudgetSpent
 from halflife.core.errors import UsageError
 from halflife.core.lazy_scipy import exprel
 from halflife.core.lifetimes import Collection, Lives
-from halflife.models.arrival import arrivals
 from halflife.models.conformal import inside
 from halflife.models.signals import announced_share, silent_share
 from halflife.summary import Summary
 from halflife.summary.tables import Summaries, vocabulary
+from lab.arrival_counts import arrivals
 
 INF = math.inf
 

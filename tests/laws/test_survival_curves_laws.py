@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from halflife.core.errors import NotFitted
-from halflife.models import survival_curves
 from halflife.models.spells import Spells
-from halflife.models.survival_curves import (
-    CurveStatus,
-    KaplanMeier,
+from halflife.models.survival_curves import CurveStatus, KaplanMeier
+from lab import turnbull
+from lab.turnbull import (
     Turnbull,
     _alive,
     _grid,
@@ -216,9 +215,9 @@ def test_of_many_ages_intervals_are_widened_to_a_quarter_of_the_usual_gap(monkey
     upper = np.array([1.1, 4.3, 4.7, INF, 5.4])
     data = Spells.of(np.array([0.0, 1.1, 0.3, 3.2, 0.0]), lower, upper)
     assert _grid(data) == 0.0
-    monkeypatch.setattr(survival_curves, "_AGES", 5)
+    monkeypatch.setattr(turnbull, "_AGES", 5)
     assert _grid(data) == 0.0  # five ages are not more than five
-    monkeypatch.setattr(survival_curves, "_AGES", 4)
+    monkeypatch.setattr(turnbull, "_AGES", 4)
     assert _grid(data) == pytest.approx(1.5 / 4)  # gaps of 1, 3, 2 and 0.5 days
     there = Spells.of(np.zeros(5), lower, np.full(5, INF))
     assert _grid(there) == 0.0

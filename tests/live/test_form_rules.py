@@ -6,12 +6,13 @@ from importlib.metadata import entry_points
 import numpy as np
 import pytest
 
+from form_plans import planned_queries
 from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.core.forms import Attribute, Interface
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
-from halflife.kinds.form import recorded_source, runner
+from halflife.kinds.form import recorded_source
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.plugins import load
 from halflife.queries.policies import EXPECTED, INDEX, FormPolicy
@@ -81,7 +82,7 @@ def played(tmp_path, days, *lines):
         play = Play(BEGAN, days, rhythm=QUARTERLY, on_report=told)
         sent = play_recorded(config, store, answer, play)
         register = store.register("cars")
-        plan = runner.plan(store, config.source[0], BEGAN + days, 50)
+        plan = planned_queries(store, config.source[0], BEGAN + days, 50)
     return asked, register, plan, sent
 
 

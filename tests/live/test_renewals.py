@@ -13,8 +13,8 @@ from halflife.core.object_store import Listing
 from halflife.engine import appraisal, bootstrap, renewals
 from halflife.engine.loop import LEASE
 from halflife.engine.service import ServiceRhythm
+from halflife.engine.service_terms import SHORTEST_NAP
 from halflife.kinds.listing import runner as listing_runner
-from halflife.kinds.pages.runner import SHORTEST_NAP
 from halflife.kinds.whole import AHEAD, step_of
 from halflife.market import price
 from halflife.market.curves import Decay

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from form_plans import planned_queries
 from form_worlds import behind, cars
 from halflife.cli import sets
 from halflife.config import Config
@@ -286,7 +287,10 @@ def test_what_is_asked_of_a_form_buys_more_after_its_hour(stars):
     _, store, source = stars
     copy = form_value.load_copy(store, source)
     before, after = (
-        sum(step.gain for step in form_value.steps(store, source, at, copy))
+        sum(
+            step.gain
+            for step in planned_queries(store, source, at, form_value.PLANNED, copy)
+        )
         for at in (BEGAN + 7.0 + AHEAD, BEGAN + 7.0 + 4.0 * HOUR)
     )
     assert after > 5.0 * before

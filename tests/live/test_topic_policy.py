@@ -9,7 +9,7 @@ from halflife.engine import bootstrap
 from halflife.grouping.topic_book import TopicBook
 from halflife.kinds.pages.runner import keeping
 from halflife.kinds.pages.topics import Topics
-from halflife.policies.planner import taken
+from halflife.policies.view_rows import take_rows
 from hand_clock import BEGAN, Hands
 from site_parts import html, running, settings, sync
 
@@ -71,7 +71,7 @@ def test_topics_come_from_the_copies_and_links_of_the_store(site, tmp_path):
     with bootstrap.reading(config) as store:
         seen = bootstrap.outlook(config, store, config.source, BEGAN + 1.0)
         found, keys = seen.view.topics(), list(seen.view.keys)
-        some = taken(seen.view, np.array([3, 1])).topics()
+        some = take_rows(seen.view, np.array([3, 1])).topics()
     tea = {keys[row] for row in found.members(found.names.index("tea"))}
     assert tea >= {f"{site.url}{path}" for path in TEAS}
     assert not tea & {f"{site.url}{path}" for path in CARS}

@@ -5,15 +5,9 @@ import pytest
 from scipy import integrate, optimize
 
 from halflife.core.history import Gaps
-from halflife.models.empirical_bayes import (
-    GRID,
-    RateGrid,
-    fit_prior,
-    grid_posterior,
-    log_likelihood,
-    wide_prior,
-)
+from halflife.models.empirical_bayes import GRID, RateGrid, fit_prior, wide_prior
 from lab.fit import watch
+from lab.rates.empirical_bayes import grid_posterior, log_likelihood
 
 
 @pytest.mark.parametrize("changes", [0, 1, 4, 9])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from halflife.models.spells import Spells
-from halflife.models.survival_curves import KaplanMeier, Turnbull
+from halflife.models.survival_curves import KaplanMeier
+from lab.turnbull import Turnbull
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

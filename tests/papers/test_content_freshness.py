@@ -4,9 +4,10 @@ Extracted From the Web Using Keyword Search", SIGMOD 2010."""
 import numpy as np
 import pytest
 
-from halflife.queries.known.content import SummedAges, summed_ages
+from halflife.queries.known.content import SummedAges
 from halflife.queries.known.order import ascending, snapshot
 from lab import citations
+from summed_ages import summed_ages
 
 
 @pytest.fixture(scope="module")

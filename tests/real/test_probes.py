@@ -5,11 +5,10 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from halflife.queries.known.coverage import TrueCoverage
-from halflife.queries.known.form_coverage import HitCounts, refresh, send
 from halflife.queries.known.greedy import choose, greedy_probes, offers
 from halflife.queries.known.keywords import pool_of
 from halflife.queries.ledger import Ledger
+from lab.hit_counts import HitCounts, TrueCoverage, refresh, send
 from lab.probeworlds import World, known_worlds
 from objects_folder import REAL
 

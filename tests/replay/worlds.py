@@ -13,10 +13,10 @@ from halflife.kinds.form import recorded_source as form_recorded
 from halflife.kinds.form.recorded_pages import snippet
 from halflife.kinds.listing import recorded_source as listing_recorded
 from halflife.kinds.pages import recorded_source as pages_recorded
-from halflife.kinds.search import recorded_source as search_recorded
 from halflife.queries.table_form import TableForm
 from halflife.recordings.registers import relation_of
 from halflife.replay.world import Responder
+from lab.search_box import search_box
 
 BEGAN = 20_000.0
 HOME = 'allow = ["127.0.0.0/8"]\nrobots = false\n'
@@ -105,7 +105,7 @@ def library() -> Part:
     asked = "{url}/search?q={{query}}&from={{offset}}&size={{count}}"
     head = f'kind = "search"\n{HOME}search_url = "{asked}"\n'
     head += 'engine = "elasticsearch"\nper_page = 20'
-    return Part("library", search_recorded.search_box(find, body), head)
+    return Part("library", search_box(find, body), head)
 
 
 def papers(began: float = BEGAN, days: float = 3.0) -> Part:

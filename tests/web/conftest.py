@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from halflife.engine import bootstrap
-from halflife.web import actions, board, showcase, survey
+from halflife.web import actions, board, survey
 from halflife.web.server import ServeWish, running
+from lab import showcase
 from web_hostile import hostile_state
 from web_visitor import Visitor
 

@@ -10,7 +10,8 @@ import pytest
 from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.stores import files
-from halflife.web import showcase
+from halflife.web.showcase import SETS
+from lab import showcase
 
 PAGES = ("overview", "sources", "plan", "what-if", "inbox", "audit")
 
@@ -51,7 +52,7 @@ def test_a_state_that_is_being_written_to_is_shown_and_nothing_is_lost(
 def unseen(tmp_path):
     """Every kind of source, and a state file that holds no observation."""
     path = tmp_path / "halflife.toml"
-    path.write_text(showcase.PAGES + showcase.SETS)
+    path.write_text(showcase.PAGES + SETS)
     with bootstrap.writing(Config.load(path)):
         return path
 

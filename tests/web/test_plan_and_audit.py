@@ -7,8 +7,10 @@ from halflife.config import Config
 from halflife.core.forecast import Forecast
 from halflife.core.host import HostState
 from halflife.engine import bootstrap
-from halflife.web import pages, rows, showcase, verdicts, what_if_page
+from halflife.web import pages, rows, verdicts, what_if_page
 from halflife.web.board import Board
+from halflife.web.showcase import SHAPES
+from lab import showcase
 
 NOW = 20_500.0
 
@@ -29,7 +31,7 @@ def test_of_a_host_that_fails_one_page_is_planned_and_the_others_wait(seen):
     plan = pages.plan(seen, {})["results"]
     (tried,) = [row for row in plan if row["source"] == "gazette"]
     assert tried["fails"] is True
-    assert tried["others"] == showcase.SHAPES["gazette"][0] - 1
+    assert tried["others"] == SHAPES["gazette"][0] - 1
     assert not any(row["fails"] for row in plan if row["source"] != "gazette")
 
 

@@ -13,10 +13,8 @@ from typing import NamedTuple
 from halflife.alerts import AlarmKind, Health
 from halflife.alerts.rules import (
     INFORMATION,
-    USUAL,
     AlarmFinding,
     Severity,
-    Thresholds,
     judge,
 )
 
@@ -97,11 +95,7 @@ class AlarmTurn:
 
 
 def step(
-    alarms: Iterable[Alarm],
-    healths: Iterable[Health],
-    now: float,
-    *,
-    limits: Thresholds = USUAL,
+    alarms: Iterable[Alarm], healths: Iterable[Health], now: float
 ) -> list[AlarmTurn]:
     """Judge sources, and return the transitions of their alarms.
 
@@ -111,7 +105,7 @@ def step(
     return [
         _turn(known.get((health.source, finding.kind)), health.source, finding, now)
         for health in healths
-        for finding in judge(health, limits)
+        for finding in judge(health)
     ]
 
 

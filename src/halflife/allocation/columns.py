@@ -84,10 +84,10 @@ def columns(
     _refuse("rate", rates, pace > HUGE, "so small that rate**(1/shape) is below 1e30")
     return Columns(
         rate=rates,
-        weight=_flush_tiny(weights / scale) if scale > 0 else weights,
+        weight=flush_tiny(weights / scale) if scale > 0 else weights,
         cost=costs,
         shape=shapes,
-        pace=_flush_tiny(pace),
+        pace=flush_tiny(pace),
         scale=scale,
     )
 
@@ -126,5 +126,6 @@ def _refuse(name: str, values: Floats, bad: Bools, must: str) -> None:
         raise ValueError(f"{name} must be {must}, got {got}{where}")
 
 
-def _flush_tiny(values: Floats) -> Floats:
+def flush_tiny(values: Floats) -> Floats:
+    """Return values with 0 in place of what is too small to count."""
     return np.where(values < TINY, 0.0, values)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from halflife.belief import Belief
 from halflife.belief.plain import PlainRates
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import Evidence
@@ -54,9 +53,9 @@ class DueDates:
     is exact as long as no item is fetched twice in between.
     """
 
-    def __init__(self, rule: IntervalRule, beside: Belief | None = None) -> None:
+    def __init__(self, rule: IntervalRule) -> None:
         self.rule = rule
-        self.beside = beside or PlainRates()
+        self._plain = PlainRates()
         self._of: Evidence | None = None
         self._interval = self._modified = self._due = np.zeros(0)
         self._looks = self._changes = np.zeros(0, dtype=np.intp)
@@ -67,7 +66,7 @@ class DueDates:
             self._start(evidence)
         else:
             self._follow(evidence)
-        return replace(self.beside(evidence, now, since), due=self._due.copy())
+        return replace(self._plain(evidence, now, since), due=self._due.copy())
 
     def _start(self, evidence: Evidence) -> None:
         self._of = evidence

@@ -20,7 +20,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from halflife.belief import Belief
 from halflife.belief.plain import PlainRates
 from halflife.belief.schedule import RequestPace
 from halflife.core.arrays import Bools, Floats, Ints
@@ -42,7 +41,6 @@ class MirrorSync:
     Args:
         step: The step along the gradient; 0.05 in the published code.
         probes: The chance e of a probe between two syncs; 0.1 in that code.
-        beside: The belief that the rest of the view comes from.
 
     """
 
@@ -50,11 +48,10 @@ class MirrorSync:
         self,
         step: float = 0.05,
         probes: float = 0.1,
-        beside: Belief | None = None,
     ) -> None:
         self.step = step
         self.probes = probes
-        self.beside = beside or PlainRates()
+        self._plain = PlainRates()
         self._of: Evidence | None = None
         self._start()
 
@@ -77,7 +74,7 @@ class MirrorSync:
             self._follow(evidence, rows)
         if pace is not None:
             self._spend(evidence.cost, pace)
-        view = self.beside(evidence, now, since)
+        view = self._plain(evidence, now, since)
         return replace(view, due=self._due())
 
     def _due(self) -> Floats:

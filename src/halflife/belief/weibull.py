@@ -12,6 +12,7 @@ from halflife.core.history import Gaps
 from halflife.core.view import View
 from halflife.models.poisson import PoissonRate
 
+REFIT = 1.25  # growth of the observations after which rates are learned again
 SHAPES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
 _PRIOR_CHANGES, _PRIOR_DAYS = 0.5, 1.0
 _SPREAD = 0.5  # of ln(shape) about 0, before any observation
@@ -56,13 +57,11 @@ class WeibullBelief:
     Args:
         shape: The shape, if it is known; otherwise it is learned again when the number
             of observations has doubled.
-        refit: Learn the rates again when observations have grown by this factor.
 
     """
 
-    def __init__(self, shape: float | None = None, *, refit: float = 1.25) -> None:
+    def __init__(self, shape: float | None = None) -> None:
         self.shape = shape
-        self.refit = refit
         self._of: Evidence | None = None
         self._looks = self._bent_at = 0
         self._survival = Weibull(np.zeros(0), 1.0)
@@ -71,7 +70,7 @@ class WeibullBelief:
         """Return the view at ``now``; items fetched since ``since`` count as done."""
         looks = int(evidence.looks.sum())
         grown = self._survival.rate.size != len(evidence)
-        if self._of is not evidence or grown or looks > self.refit * self._looks:
+        if self._of is not evidence or grown or looks > REFIT * self._looks:
             self._survival = self._refit(evidence, looks)
             self._of, self._looks = evidence, looks
         a = 1.0 / self._survival.shape

@@ -5,7 +5,6 @@ covariates are the paper's: ln|D| and the threshold tau at the start of a spell,
 kappa, the divergence between the summaries of that week and the week before.
 """
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from halflife.models.drift import DriftModel
 from halflife.models.drift_tables import ALL
 from halflife.models.drift_validation import Validation, validate
 from halflife.models.spells import Spells
-from halflife.recordings.textdb import load
 from halflife.summary.drift import drifts
 from halflife.summary.features import features
 from halflife.summary.survival import lifetimes
@@ -34,17 +32,6 @@ class SummarySpells(NamedTuple):
     x: Floats
     domain: np.typing.NDArray[np.str_]
     database: Ints
-
-
-def run(folder: Path, sites: int | None = None) -> list[dict[str, Any]]:
-    """Return the results of each view, on all sites or the first few."""
-    whole = load(folder)
-    weekly = whole if sites is None else whole.select(whole.sites[:sites])
-    views = {"all": weekly, "recent": weekly.recent()}
-    return [
-        {"view": name} | study(summary_spells(view, TAUS[name]))
-        for name, view in views.items()
-    ]
 
 
 def summary_spells(view: Weekly, taus: tuple[float, ...]) -> SummarySpells:

@@ -21,6 +21,7 @@ LEARNED = 0.6  # the share of a history that schedules and groups learn from
 EARLIER, LATER = 400, 200  # snapshots for learning and for scoring, at most
 FEWEST = 10  # snapshots that a replay needs
 CONFIDENCES = (0.5, 0.8, 0.95)
+TARGET = 0.9  # recall
 
 Row = dict[str, object]
 
@@ -32,7 +33,7 @@ def stretch(source: Collection) -> tuple[Collection, float]:
     return thin(source, looks), float(source.looks[at])
 
 
-def schedules(source: Collection, target: float = 0.9) -> list[Row]:
+def schedules(source: Collection) -> list[Row]:
     """Return a row for each schedule: quality, syncs, and how often it fell short.
 
     Syncs are due as for a live listing with a long ``max_interval``. ``static`` keeps
@@ -44,11 +45,11 @@ def schedules(source: Collection, target: float = 0.9) -> list[Row]:
     the ends of at most 5 % of its cycles.
     """
     history, begin = stretch(source)
-    replay = SetReplay(history, begin, target)
+    replay = SetReplay(history, begin, TARGET)
     known = history.until(begin)
     rivals: dict[str, Schedule] = {"every look": FixedInterval(0.0)}
     for sure in CONFIDENCES:
-        terms = ListingTerms(target, sure, longest=FARTHEST)
+        terms = ListingTerms(TARGET, sure, longest=FARTHEST)
         threshold = _schedule(names.threshold_pooled, terms)
         paced = _schedule(names.threshold_paced, terms)
         rivals[f"static {sure}"] = FixedInterval(threshold(known) - last_fetch(known))
@@ -109,8 +110,3 @@ def _compared(source: Collection, scores: Mapping[str, ScheduleScore]) -> list[R
         }
         for one, other in pairs
     ]
-
-
-def usual_gap(source: Collection) -> float:
-    """Return the median number of days between two snapshots."""
-    return float(np.median(np.diff(source.looks)))

@@ -10,7 +10,7 @@ from halflife.bench.textreplay import TextTerms, TextWorld, replay
 from halflife.bench.textscores import HISTORY, NAIVE
 from halflife.bench.textviews import TextView
 from halflife.core.arrays import Floats, Ints
-from halflife.metrics.intervals import Interval, Ratio, cluster_interval, draws
+from halflife.metrics.intervals import Ratio, cluster_interval, draws
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.names import named
 from halflife.selection.trial import Trial, known_items
@@ -96,8 +96,8 @@ def _row(
         own, plain, new = (
             _ratio(values[name], home, databases) for values in (mine, naive, fresh)
         )
-        row[name] = _bounds(cluster_interval(counts, own))
-        row[f"{name}_gain"] = _bounds(cluster_interval(counts, own, plain))
+        row[name] = cluster_interval(counts, own)._asdict()
+        row[f"{name}_gain"] = cluster_interval(counts, own, plain)._asdict()
         row[f"{name}_fresh"] = cluster_interval(counts, new).mean
     return row
 
@@ -106,7 +106,3 @@ def _ratio(values: Floats, home: Ints, databases: int) -> Ratio:
     has = np.isfinite(values)
     top = np.bincount(home[has], values[has], databases).astype(np.float64)
     return Ratio(top, np.bincount(home[has], None, databases).astype(np.float64))
-
-
-def _bounds(found: Interval) -> dict[str, float]:
-    return dict(found._asdict())

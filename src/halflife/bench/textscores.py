@@ -15,7 +15,7 @@ import numpy as np
 
 from halflife.bench.textreplay import CHECK, TextRun, TextTerms, TextWorld, replay
 from halflife.core.arrays import Floats, Ints
-from halflife.metrics.intervals import Interval, Ratio, cluster_interval, draws
+from halflife.metrics.intervals import Ratio, cluster_interval, draws
 from halflife.models.drift import WeibullSurvival
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.names import named
@@ -168,7 +168,7 @@ def rows(
 def _figures(own: TextScore, counts: Floats) -> dict[str, Any]:
     ones = np.ones_like(own.updates)
     figures = {
-        name: _bounds(cluster_interval(counts, Ratio(own.metric[name], ones)))
+        name: cluster_interval(counts, Ratio(own.metric[name], ones))._asdict()
         for name in ("ur", "wr", "up", "wp", "kl")
     }
     shares = {
@@ -178,7 +178,8 @@ def _figures(own: TextScore, counts: Floats) -> dict[str, Any]:
         "predicted_then": Ratio(own.updates - own.alive_then, own.updates),
     }
     figures |= {
-        name: _bounds(cluster_interval(counts, share)) for name, share in shares.items()
+        name: cluster_interval(counts, share)._asdict()
+        for name, share in shares.items()
     }
     return figures | {
         "spent_a_week": float(own.spent.mean()),
@@ -197,8 +198,4 @@ def _cut(own: TextScore, plain: TextScore, counts: Floats) -> dict[str, float]:
 def _gain(own: TextScore, plain: TextScore, counts: Floats) -> dict[str, float]:
     ones = np.ones_like(own.true)
     shares = Ratio(own.true, ones), Ratio(plain.true, ones)
-    return _bounds(cluster_interval(counts, *shares))
-
-
-def _bounds(found: Interval) -> dict[str, float]:
-    return dict(found._asdict())
+    return cluster_interval(counts, *shares)._asdict()

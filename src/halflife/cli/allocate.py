@@ -11,8 +11,6 @@ from halflife.cli.options import ConfigPath, Json
 if TYPE_CHECKING:
     from halflife.allocation.parts import PartedAllocation
 
-__all__ = ["allocate"]
-
 Objective: TypeAlias = Literal["freshness", "age", "harmonic"]
 Items = Annotated[
     str,

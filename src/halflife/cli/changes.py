@@ -25,10 +25,6 @@ LONGEST = 40  # letters of a value that a line shows
 Item = Annotated[
     str, typer.Argument(metavar="KEY", help="A page's URL or part of it, a record.")
 ]
-Choice = Annotated[
-    str | None,
-    typer.Option(metavar="V", help="Versions back from the current one, or a time."),
-]
 
 
 @app.command()

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from halflife.engine.versions import ItemVersion
     from halflife.stores import Store
 
-Item = Annotated[str, typer.Argument(metavar="ITEM", help="A URL, or a part of one.")]
 Explained = Annotated[
     str | None,
     typer.Argument(metavar="ITEM", help="A URL, a part of one, or a source."),

@@ -17,8 +17,8 @@ from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.quality import item_blocks
 from halflife.policies.champion import PatientIndex
 from halflife.policies.index import NEVER_SEEN_DAYS, Index
-from halflife.policies.planner import taken
 from halflife.policies.valuation import gain_policy
+from halflife.policies.view_rows import take_rows
 
 LATEST = 3650.0  # days; what would be due later than this is never due
 CONFIDENCE = 0.95
@@ -249,7 +249,7 @@ def _gains(rule: Index, view: View) -> Floats:
     gains = np.empty(len(view))
     for at, _ in item_blocks(view):
         rows = np.arange(at.start, at.stop)
-        part = view if rows.size == len(view) else taken(view, rows)
+        part = view if rows.size == len(view) else take_rows(view, rows)
         gains[at] = rule.gain(part)
     return gains
 

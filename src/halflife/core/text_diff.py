@@ -142,17 +142,15 @@ def unified(
         yield from (f" {line}" for line in old[first : first + context])
 
 
-def by_words(
-    old: Sequence[str], new: Sequence[str], context: int = CONTEXT
-) -> Iterator[str]:
+def by_words(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     """Return a diff in which the words that differ are marked.
 
     >>> list(by_words(["it costs 5 now"], ["it costs 7 now"]))
     ['@@ -1,1 +1,1 @@', 'it costs [-5-]{+7+} now']
     """
-    for group in _grouped(differences(old, new), context):
-        yield _head(group, len(old), len(new), context)
-        first = max(group[0].a - context, 0)
+    for group in _grouped(differences(old, new), CONTEXT):
+        yield _head(group, len(old), len(new), CONTEXT)
+        first = max(group[0].a - CONTEXT, 0)
         for block in group:
             yield from old[first : block.a]
             old_text = "\n".join(old[block.a : block.b])
@@ -160,7 +158,7 @@ def by_words(
                 "\n"
             )
             first = block.b
-        yield from old[first : first + context]
+        yield from old[first : first + CONTEXT]
 
 
 def _mark_words(old: str, new: str) -> str:

@@ -89,12 +89,12 @@ class Appraiser:
         """Return the offers of sources now, in weighted quality-days."""
         return join_offers([kind_of(s).offers(self.state(s)) for s in sources])
 
-    def age(self, source: SourceConfig, *, some: bool = False) -> Floats:
+    def age(self, source: SourceConfig) -> Floats:
         """Return the days since the last fetch, page by page where there are pages.
 
-        ``inf`` where there was none yet. With ``some``, of pages that stand for all.
+        ``inf`` where there was none yet.
         """
-        return kind_of(source).ages(self.state(source), some=some)
+        return kind_of(source).ages(self.state(source))
 
 
 def limits(config: Config, known: Sequence[Known]) -> Limits:

@@ -44,10 +44,10 @@ from halflife.kinds.pages.settings import map_addresses
 from halflife.kinds.pages.source_rows import rows_of
 from halflife.models.week_rhythm import WeekCalendar
 from halflife.policies import Policy, Strategy
-from halflife.policies.planner import taken
 from halflife.policies.rounds import InRounds
 from halflife.policies.shortlist import MANY, Shortlist
 from halflife.policies.valuation import gain_policy, turn_plan, valued
+from halflife.policies.view_rows import take_rows
 from halflife.stores import Store, location
 from halflife.stores.memory import MemoryStore
 from halflife.stores.table_store import TableStore
@@ -194,7 +194,7 @@ class Outlook:
         if isinstance(belief, PartialBelief) and belief.learn(self.evidence, self.now):
             found = belief.view_rows(self.evidence, rows, self.now, self.now)
             return replace(found, calendar=self.calendar)
-        return taken(self.view, rows)
+        return take_rows(self.view, rows)
 
     def plan(self, requests: int) -> Plan:
         """Return the plan for this many requests, in the policy's order.
@@ -245,7 +245,7 @@ class JointOutlook(Outlook):
 
     def some(self, rows: Ints) -> View:
         """Return the view of the items at these rows."""
-        return taken(self.view, rows)
+        return take_rows(self.view, rows)
 
     def plan(self, requests: int) -> Plan:
         """Return the plan for this many requests, best first.

@@ -13,6 +13,8 @@ from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.protocol import Report
 from halflife.stores import Store
 
+EXAMPLES = 5  # names that are shown of those that differ
+
 
 @dataclass(frozen=True, slots=True)
 class HeldDecision:
@@ -82,7 +84,7 @@ def pending_answers(store: Store) -> list[PendingAnswer]:
 
 
 def evidence(
-    store: Store, source: SourceConfig, pending: PendingAnswer, most: int = 5
+    store: Store, source: SourceConfig, pending: PendingAnswer
 ) -> dict[str, Any]:
     """Return the differences of a held answer from the copy, with examples."""
     pages = _pages(store, pending.run)
@@ -100,9 +102,9 @@ def evidence(
         "held": there,
         "missing": gone,
         "gap": gap,
-        "examples": lost[:most],
+        "examples": lost[:EXAMPLES],
         "arrived": len(new),
-        "arrived_examples": new[:most],
+        "arrived_examples": new[:EXAMPLES],
     }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from halflife.core.change import Change
 from halflife.core.observation import Content
 from halflife.core.text_diff import count_differences, split_words
+from halflife.core.wording import count
 from halflife.stores import Store
 
 MOST = 500  # pages that are described at once: a few milliseconds each
@@ -76,7 +77,7 @@ def _amount(old: Content | None, new: Content, *, is_new: bool) -> str:
     if after is None:
         return f"{len(new.body)} bytes"
     if is_new:
-        return _count(len(after), "line")
+        return count(len(after), "line")
     before = _lines(old) if old is not None else None
     if before is None:
         return ""
@@ -89,7 +90,3 @@ def _amount(old: Content | None, new: Content, *, is_new: bool) -> str:
 
 def _words(lines: Sequence[str]) -> list[str]:
     return [word for line in lines for word in split_words(line)]
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -29,9 +29,6 @@ class VersionChoice:
     at: float | None = None
 
 
-CURRENT, PREVIOUS = VersionChoice(0), VersionChoice(1)
-
-
 @dataclass(frozen=True, slots=True)
 class ItemVersion:
     """A version of a page or a record.

@@ -6,17 +6,15 @@ Addresses without a scheme, such as ``site/folder/page``, are split alike; a key
 a slash is a page in the folder ``/`` of a site without a name.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from halflife.core.arrays import Ints
-from halflife.core.categories import Categories
 from halflife.core.keys import Keys
 
 LONGEST = 4096  # characters of an address that count
-DEEPEST = 32  # folders above a page that count
 _BLOCK = 65_536
 
 
@@ -26,7 +24,7 @@ def site(key: str) -> str:
     >>> site("https://Example.org:8080/a/b"), site("example.org/a")
     ('example.org:8080', 'example.org')
     """
-    return _split(key)[0].rpartition("://")[2].removesuffix("/").lower()
+    return root_and_path(key)[0].rpartition("://")[2].removesuffix("/").lower()
 
 
 def folder(key: str, depth: int | None = None) -> str:
@@ -37,7 +35,7 @@ def folder(key: str, depth: int | None = None) -> str:
     >>> folder("http://a.org/x/y/z.html?q=/1"), folder("http://a.org/x/y/z.html", 1)
     ('http://a.org/x/y/', 'http://a.org/x/')
     """
-    root, path = _split(key)
+    root, path = root_and_path(key)
     if depth is None:
         return root + path[: path.rfind("/") + 1]
     parts = path.split("/", depth)[:-1] if depth > 0 else []
@@ -97,54 +95,7 @@ def _up_to_slash(keys: Keys, first: int) -> Iterator[tuple[bytes, bool]]:
             yield bytes(text[start : text.rfind(b"/", start, end) + 1]), plain
 
 
-def by_site(keys: Iterable[str], group: Sequence[str] = ()) -> Categories:
-    """Return a category for each site; ``group`` has the sites if they are known.
-
-    >>> by_site(["http://a/1", "http://b/2", "http://a/3"]).names
-    ('a', 'b')
-    """
-    return Categories.of_labels(group or map(site, keys))
-
-
-def folders(keys: Iterable[str], depth: int | None = None) -> Categories:
-    """Return a category for each folder, with the pages directly in it.
-
-    With ``depth``, folders deeper below the root count as their ancestor there.
-    """
-    return Categories.of_labels(folder(key, depth) for key in keys)
-
-
-def ancestors(keys: Iterable[str], deepest: int = DEEPEST) -> Categories:
-    """Return a category for each folder; a page is in its own and in all above it.
-
-    >>> ancestors(["http://a/x/1", "http://a/2"]).size
-    array([2, 1])
-    """
-    code: dict[str, int] = {}
-    above: dict[str, list[int]] = {}
-    category: list[int] = []
-    count: list[int] = []
-    for key in keys:
-        own = folder(key, deepest)
-        if own not in above:
-            above[own] = [code.setdefault(name, len(code)) for name in _chain(own)]
-        category += above[own]
-        count.append(len(above[own]))
-    rows = np.repeat(np.arange(len(count)), np.array(count, np.intp))
-    where = np.array(category, np.intp)
-    return Categories.of_pairs(tuple(code), where, rows, len(count))
-
-
-def _chain(own: str) -> list[str]:
-    """Return the folders from the root down to this one."""
-    root, path = _split(own)
-    names = [root]
-    for part in path.split("/")[:-1]:
-        names.append(names[-1] + part + "/")
-    return names
-
-
-def _split(key: str) -> tuple[str, str]:
+def root_and_path(key: str) -> tuple[str, str]:
     """Return an address as its site's root, with a slash, and the path below it."""
     if len(key) > LONGEST or "?" in key or "#" in key:
         key = key[:LONGEST].partition("#")[0].partition("?")[0]

@@ -9,6 +9,8 @@ from halflife.core import lazy_scipy
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.lifetimes import Lives
 
+CONFIDENCE = 0.95
+
 
 @dataclass(frozen=True, slots=True)
 class ExposureSpans:
@@ -60,8 +62,8 @@ class Rate(NamedTuple):
     high: float
 
 
-def rate_interval(deaths: int, time: float, *, confidence: float = 0.95) -> Rate:
-    """Return deaths per day at risk with Garwood's exact Poisson interval.
+def rate_interval(deaths: int, time: float) -> Rate:
+    """Return deaths per day at risk with Garwood's exact Poisson interval of 95 %.
 
     low = q((1-c)/2; d)/E and high = q((1+c)/2; d+1)/E with q(p; s) the Gamma(s)
     quantile. Garwood, "Fiducial limits for the Poisson distribution", 1936. Without
@@ -72,7 +74,7 @@ def rate_interval(deaths: int, time: float, *, confidence: float = 0.95) -> Rate
     """
     if time <= 0:
         return Rate(0.0, 0.0, 0.0)
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - CONFIDENCE) / 2.0
     low = float(lazy_scipy.gammaincinv(deaths, tail)) if deaths else 0.0
     high = float(lazy_scipy.gammaincinv(deaths + 1, 1.0 - tail))
     return Rate(deaths / time, low / time, high / time)

@@ -20,17 +20,13 @@ import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats, Ints
-from halflife.core.lifetimes import Collection
 from halflife.models.ascent import Peak, Slopes, climb
 from halflife.models.counts import (
     LAWS,
     Law,
-    cumulative,
     slopes,
     variance_per_mean,
 )
-
-__all__ = ["ArrivalModel", "ArrivalStatus", "arrivals", "fit_arrivals"]
 
 _HALF = 0.5  # prior arrivals where none was observed
 _EPOCH_WEEKDAY = 3  # day 0 of the epoch was a Thursday; Monday is 0
@@ -38,7 +34,6 @@ _FEWEST = 3  # intervals needed to estimate a spread
 _DISPERSION = (float(np.log(1e-3)), float(np.log(1e6)))
 _WIDE = 12.0  # largest distance of a weekday's ln(rate) from that of all days
 _WEEKS = 4  # in which each weekday was observed, before they may differ
-_GRID = np.linspace(0.01, 0.99, 99)
 
 
 class ArrivalStatus(IntEnum):
@@ -73,7 +68,6 @@ class ArrivalModel:
             they were not compared.
         spread: Pearson's chi-squared over degrees of freedom: 1 if the law fits.
         memory: Correlation of neighbouring residuals: 0 if counts are independent.
-        misfit: Largest distance of the probability integral transform from uniform.
         status: How far observations suffice; see ``ArrivalStatus``.
 
     """
@@ -87,7 +81,6 @@ class ArrivalModel:
     weekday_p: float
     spread: float
     memory: float
-    misfit: float
     status: ArrivalStatus
 
     @property
@@ -135,39 +128,9 @@ class ArrivalModel:
         """Return the variance of the arrivals that ``mean`` expects."""
         return self.mean(start, end, decay=decay) * self.scale
 
-    def mean_error(
-        self, start: Floats | float, end: Floats | float, *, decay: float = 0.0
-    ) -> Floats:
-        """Return the standard error of ``mean``, by the delta method."""
-        days = weekday_days(np.atleast_1d(start), np.atleast_1d(end), decay)
-        by_log = days * self.weekday
-        if self._rates == 1:
-            by_log = by_log.sum(axis=1, keepdims=True)
-        inner = self.covariance[: self._rates, : self._rates]
-        spread = np.einsum("ij,jk,ik->i", by_log, inner, by_log)
-        error = np.sqrt(np.maximum(np.asarray(spread, np.float64), 0.0))
-        return error.reshape(np.broadcast(start, end).shape)
-
     @property
     def _rates(self) -> int:
         return len(self.covariance) - (self.law != "poisson")
-
-
-def arrivals(
-    collection: Collection, *, step: float = 0.0
-) -> tuple[Floats, Floats, Ints]:
-    """Return start, end and count: the spells that began between adjacent snapshots.
-
-    With a ``step`` (days) snapshots are skipped until that much time has passed.
-    Objects in the first snapshot did not arrive: they are not counted.
-    """
-    looks, lives = collection.looks, collection.lives
-    if step > 0 and looks.size:
-        bins = np.floor((looks - looks[0]) / step + 1e-9)
-        looks = looks[np.concatenate(([True], bins[1:] > bins[:-1]))]
-    first = np.searchsorted(looks, lives.first_seen[~lives.truncated])
-    count = np.bincount(first, minlength=looks.size)[1 : max(looks.size, 1)]
-    return looks[:-1], looks[1:], count
 
 
 def weekday_days(start: Floats, end: Floats, decay: float = 0.0) -> Floats:
@@ -305,12 +268,8 @@ def _best(fits: Mapping[str, _Fit]) -> ArrivalModel:
     )
 
 
-def _fitness(fit: _Fit, dispersion: float) -> tuple[float, float, float]:
-    """Return Pearson's spread, the correlation of residuals, and the misfit.
-
-    The misfit is that of the nonrandomised probability integral transform: Czado,
-    Gneiting and Held, "Predictive model assessment for count data", 2009.
-    """
+def _fitness(fit: _Fit, dispersion: float) -> tuple[float, float]:
+    """Return Pearson's spread, and the correlation of neighbouring residuals."""
     mean, count = fit.mean(), fit.count
     scale = np.sqrt(mean * variance_per_mean(fit.law, dispersion))
     residual = (count - mean) / scale
@@ -318,11 +277,7 @@ def _fitness(fit: _Fit, dispersion: float) -> tuple[float, float, float]:
     memory = float(residual[1:] @ residual[:-1]) / max(
         float(residual @ residual), 1e-300
     )
-    low = cumulative(fit.law, count - 1, mean, dispersion)
-    high = cumulative(fit.law, count, mean, dispersion)
-    width = np.maximum(high - low, 1e-12)
-    share = [np.clip((u - low) / width, 0.0, 1.0).mean() for u in _GRID]
-    return spread, memory, float(np.max(np.abs(np.array(share) - _GRID)))
+    return spread, memory
 
 
 def _covers_weekdays(days: Floats) -> bool:
@@ -351,6 +306,5 @@ def _rate_only(days: Floats, count: Floats) -> ArrivalModel:
         weekday_p=1.0,
         spread=1.0,
         memory=0.0,
-        misfit=0.0,
         status=status,
     )

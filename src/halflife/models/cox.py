@@ -34,8 +34,6 @@ from halflife.models.cox_tests import (
     sum_by_cluster,
 )
 
-__all__ = ["CoxModel", "CoxStatus", "LikelihoodRatio", "Wald"]
-
 _RIDGE = 1.0  # ridge where likelihood has no peak
 _EXP = 600.0  # exponents are kept within
 

@@ -8,8 +8,6 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.cox_risk import RiskSets, RiskSums, Ties, totals
 
-__all__ = ["Baseline", "CurveFit", "CurveFitStatus", "baselines", "weibull_curves"]
-
 _ROUNDS = 200
 _CLOSE = 1e-12
 _DAMPING, _EASE, _STUCK = 1e-3, 10.0, 1e14  # first damping, its factor, and its limit

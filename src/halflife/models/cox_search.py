@@ -10,7 +10,6 @@ from halflife.models.cox_risk import RiskSets, slopes, sums
 _ROUNDS = 60
 _HALVINGS = 30
 _CLOSE = 1e-16  # gain in log-likelihood expected of one more step
-_NEAR = 1e-9  # so near, a step that promises no less than the last is noise
 _NOISE = 1e-12  # relative error of a sum of many terms
 _LEAST = 1e-9  # least information, relative to a covariate's own
 _SEPARATED = 1e-5  # of the information at 0; less means that there is no peak

@@ -24,7 +24,6 @@ from halflife.core.errors import NotFitted, UsageError
 from halflife.models.cox import CoxModel, CoxStatus
 from halflife.models.cox_baseline import CurveFit, weibull_curves
 from halflife.models.cox_columns import codes
-from halflife.models.cox_risk import Ties
 from halflife.models.drift_tables import (
     ALL,
     BASELINES,
@@ -35,15 +34,6 @@ from halflife.models.drift_tables import (
 )
 from halflife.models.spells import Spells
 from halflife.models.weibull_ph import WeibullPH, WeibullPHStatus
-
-__all__ = [
-    "PAPER",
-    "DriftModel",
-    "DriftPrediction",
-    "WeibullSurvival",
-    "features",
-    "paper",
-]
 
 WEEK = 7.0
 _EXP = 600.0
@@ -208,7 +198,6 @@ class DriftModel:
 
     Args:
         baseline: ``curve`` or ``likelihood``.
-        ties: As for ``CoxModel``.
         ridge: As for ``CoxModel``.
         origin: Whether curves are fitted where all covariates are at their ``mean``,
             or ``zero`` as in the paper; least squares depends on it.
@@ -231,13 +220,11 @@ class DriftModel:
         self,
         *,
         baseline: Baselines = "curve",
-        ties: Ties = "efron",
         ridge: float = 0.0,
         origin: Literal["mean", "zero"] = "mean",
         days: float = WEEK,
     ) -> None:
         self.baseline = baseline
-        self.ties: Ties = ties
         self.ridge = ridge
         self.origin = origin
         self.days = days
@@ -258,7 +245,7 @@ class DriftModel:
                 f"baseline must be 'curve' or 'likelihood', got {self.baseline!r}"
             )
         covariates = np.asarray(x, np.float64)
-        cox = CoxModel(ties=self.ties, ridge=self.ridge).fit(
+        cox = CoxModel(ridge=self.ridge).fit(
             covariates,
             np.where(spells.ended, spells.upper, spells.lower),
             spells.ended,

@@ -6,7 +6,6 @@ curve of Kaplan and Meier over the other databases of the same domain, which use
 nothing of the database itself.
 """
 
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -24,10 +23,7 @@ from halflife.models.drift_scores import (
     concordance,
     kaplan_meier,
 )
-from halflife.models.drift_tables import ALL
 from halflife.models.spells import Spells
-
-__all__ = ["Validation", "validate"]
 
 _GRID = 40  # times at which curves are compared
 
@@ -75,7 +71,6 @@ def validate(
     *,
     domain: ArrayLike,
     database: ArrayLike,
-    names: Sequence[str] = ALL,
 ) -> Validation:
     """Leave out each database in turn, and predict its spells from the others.
 
@@ -86,10 +81,10 @@ def validate(
     n = len(spells)
     databases, code = codes(database, n, "database")
     codes(domain, n, "domain")
-    full = copy(model).fit(spells, covariates, domain=domains, names=names)
+    full = copy(model).fit(spells, covariates, domain=domains)
     time = np.where(spells.ended, spells.upper, spells.lower)
     left_out = _LeaveOut(
-        model, spells, time, covariates, domains, names, full.drift_.coefficient
+        model, spells, time, covariates, domains, full.drift_.coefficient
     )
     rows = np.zeros((len(databases), 7))
     risk, predicted = np.zeros(n), np.zeros(n, np.bool_)
@@ -120,7 +115,6 @@ class _LeaveOut:
     time: Floats
     x: Floats
     domain: NDArray[Any]
-    names: Sequence[str]
     start: Floats
 
     def score(self, left_out: Bools, risk: Floats) -> tuple[float, ...]:
@@ -154,6 +148,5 @@ class _LeaveOut:
             self.spells.take(rows),
             self.x[rows],
             domain=self.domain[rows],
-            names=self.names,
             start=self.start,
         )

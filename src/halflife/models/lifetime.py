@@ -19,14 +19,11 @@ from halflife.models.ascent import Peak, climb
 from halflife.models.spells import Spells, spells
 from halflife.models.weibull import Likelihood
 
-__all__ = ["ExponentialLifetime", "LifeStatus", "WeibullLifetime", "choose_lifetime"]
-
 _HALF = 0.5  # prior deaths or survivors where none was observed
 _NORMAL_95 = 1.959963984540054
 _WIDE = 30.0  # largest distance of ln(rate) from ln(deaths / exposure)
 _SHAPES = (0.05, 20.0)
 _LARGEST = 1e300
-_GONE = 1e6  # a hazard beyond which nothing survives
 
 
 class LifeStatus(IntEnum):
@@ -187,18 +184,6 @@ class WeibullLifetime:
             power = np.minimum(x ** (self.shape_ - 1.0), _LARGEST)
         return np.asarray(self.shape_ * self.rate_ * power)
 
-    def survival_error(self, t: Floats, age: Floats | float = 0.0) -> Floats:
-        """Return the standard error of ``conditional(t, age)`` by the delta method."""
-        start = np.maximum(np.asarray(age, np.float64), 0.0)
-        end = start + np.maximum(t, 0.0)
-        by_rate, by_shape = (
-            b - a for a, b in zip(self._slopes(start), self._slopes(end), strict=True)
-        )
-        (v, c), (_, w) = self.covariance_.tolist()
-        spread = v * by_rate**2 + 2 * c * by_rate * by_shape + w * by_shape**2
-        error = np.sqrt(np.maximum(spread, 0.0))
-        return np.asarray(self.conditional(t, start) * error)
-
     def mean(self) -> float:
         """Return the mean life, Gamma(1 + 1/k) / a days."""
         self._check()
@@ -232,12 +217,6 @@ class WeibullLifetime:
         x = self.rate_ * np.maximum(t, 0.0)
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.minimum(x**self.shape_, _LARGEST))
-
-    def _slopes(self, t: Floats) -> tuple[Floats, Floats]:
-        """Return dH/da and dH/dk."""
-        h = np.minimum(self._hazard_to(t), _GONE)
-        x = self.rate_ * np.where(np.asarray(t) > 0, t, 1.0)
-        return self.shape_ * h / self.rate_, h * np.log(x)
 
     def _check(self) -> None:
         if not hasattr(self, "rate_"):

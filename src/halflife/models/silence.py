@@ -51,10 +51,6 @@ class ChangedLooks(NamedTuple):
 class SilentShares:
     """The share of changes that goes unannounced, for each item.
 
-    Args:
-        own: The weight of the class in the share of an item, in changes.
-        pretend: The weight of the prior of a class, in changes.
-
     Attributes:
         share_: q of each item, from 0.02 to 1; 1 for items without dates.
 
@@ -67,9 +63,6 @@ class SilentShares:
 
     share_: Floats
 
-    def __init__(self, *, own: float = OWN, pretend: float = PRETEND) -> None:
-        self.own, self.pretend = own, pretend
-
     def fit(self, gaps: ChangedLooks, expected: Floats, place: Ints) -> Self:
         """Learn from observations; ``expected`` are the total changes of each item.
 
@@ -77,7 +70,7 @@ class SilentShares:
         """
         dated = np.flatnonzero(place >= 0)
         group, all_of = place[dated], np.maximum(expected[dated], 0.0)
-        weight = self.own / (self.own + all_of)
+        weight = OWN / (OWN + all_of)
         expected_sum = _sums(group, weight * all_of)
         x = np.maximum(gaps.expected, _FEWEST)
         self.share_ = np.ones(place.size)
@@ -86,13 +79,9 @@ class SilentShares:
             counted = gaps.tally * unannounced / -np.expm1(-unannounced)
             seen = np.bincount(gaps.item, counted, place.size)[dated]
             seen_sum = _sums(group, weight * seen)
-            overall = (seen_sum.sum() + self.pretend) / (
-                expected_sum.sum() + self.pretend
-            )
-            class_share = (seen_sum + self.pretend * overall) / (
-                expected_sum + self.pretend
-            )
-            own = (seen + self.own * class_share[group]) / (all_of + self.own)
+            overall = (seen_sum.sum() + PRETEND) / (expected_sum.sum() + PRETEND)
+            class_share = (seen_sum + PRETEND * overall) / (expected_sum + PRETEND)
+            own = (seen + OWN * class_share[group]) / (all_of + OWN)
             self.share_[dated] = np.clip(own, LEAST, 1.0)
         return self
 

@@ -9,8 +9,6 @@ import numpy as np
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.lifetimes import Lives
 
-__all__ = ["Spells", "spells"]
-
 
 @dataclass(frozen=True)
 class Spells:

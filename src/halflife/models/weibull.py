@@ -70,30 +70,36 @@ class _Part:
 
     def __call__(self, at: Floats) -> Floats:
         alive = -_cumulative(self.lower, at)
-        alive[..., self.between] += self._log_ended(at, alive[..., self.between])
+        rise = _cumulative(self.upper[:, self.between], at) + alive[..., self.between]
+        alive[..., self.between] += log_ended(rise, _STEEPEST)
         if self.exact.any():
             alive[..., self.exact] += _log_hazard(self.lower[:, self.exact], at)
         at_entry = _mean(-_cumulative(self.entry, at), self.share)
         log_p: Floats = (_mean(alive, self.share) - at_entry) @ self.weight
         return log_p
 
-    def _log_ended(self, at: Floats, alive: Floats) -> Floats:
-        """Return ln(1 - exp(-D)) with D = H(u) - H(l), and its derivatives."""
-        d, a, k, aa, ak, kk = _cumulative(self.upper[:, self.between], at) + alive
-        d = np.maximum(d, 1e-300)
-        with np.errstate(under="ignore"):
-            first = 1.0 / np.expm1(np.minimum(d, _STEEPEST))
-        second = -first * (1.0 + first)
-        return np.array(
-            [
-                np.log(-np.expm1(-d)),
-                first * a,
-                first * k,
-                first * aa + second * a * a,
-                first * ak + second * a * k,
-                first * kk + second * k * k,
-            ]
-        )
+
+def log_ended(passed: Floats, steepest: float) -> Floats:
+    """Return ln(1 - exp(-D)) and its derivatives, from D and its derivatives.
+
+    D is the rise of the cumulative hazard over an interval: H(u) - H(l). Above
+    ``steepest`` its derivatives count as there, so that squares stay finite.
+    """
+    d, a, k, aa, ak, kk = passed
+    d = np.maximum(d, 1e-300)
+    with np.errstate(under="ignore"):
+        first = 1.0 / np.expm1(np.minimum(d, steepest))
+    second = -first * (1.0 + first)
+    return np.array(
+        [
+            np.log(-np.expm1(-d)),
+            first * a,
+            first * k,
+            first * aa + second * a * a,
+            first * ak + second * a * k,
+            first * kk + second * k * k,
+        ]
+    )
 
 
 def _mean(log: Floats, share: Floats) -> Floats:

@@ -22,8 +22,7 @@ from halflife.core.arrays import Bools, Floats, Ints
 from halflife.models.ascent import Peak, Slopes, climb
 from halflife.models.cox_columns import codes
 from halflife.models.spells import Spells
-
-__all__ = ["WeibullPH", "WeibullPHStatus"]
+from halflife.models.weibull import log_ended
 
 _SHAPES = (0.05, 20.0)
 _WIDE = 30.0  # bounds of ln(rate), and of a coefficient in deviations
@@ -288,7 +287,7 @@ class _Likelihood:
             rows = self.between
             before = _cumulative(self.lower[rows], z[rows], shape[rows])
             after = _cumulative(self.upper[rows], z[rows], shape[rows])
-            log_p[:, rows] += _log_ended(after - before)
+            log_p[:, rows] += log_ended(after - before, _STEEPEST)
         if self.exact.any():
             rows = self.exact
             log_p[:, rows] += _log_hazard(self.lower[rows], z[rows], shape[rows])
@@ -308,21 +307,3 @@ def _log_hazard(log: Floats, z: Floats, shape: Floats) -> Floats:
     """Return ln h = ln shape + z + (shape - 1) ln t and its derivatives, one a row."""
     q, ones, zeros = shape * log, np.ones(z.size), np.zeros(z.size)
     return np.array([np.log(shape) + z + q - log, ones, 1.0 + q, zeros, zeros, q])
-
-
-def _log_ended(passed: Floats) -> Floats:
-    """Return ln(1 - exp(-D)) and its derivatives, from D and its derivatives."""
-    d, z, g, zz, zg, gg = passed
-    d = np.maximum(d, _TINY)
-    first = 1.0 / np.expm1(np.minimum(d, _STEEPEST))
-    second = -first * (1.0 + first)
-    return np.array(
-        [
-            np.log(-np.expm1(-d)),
-            first * z,
-            first * g,
-            first * zz + second * z * z,
-            first * zg + second * z * g,
-            first * gg + second * g * g,
-        ]
-    )

@@ -43,21 +43,6 @@ def pieces(name: str, wire: bytes) -> Iterator[bytes]:
         raise Undecodable("is damaged: it cannot be decoded") from None
 
 
-def unpack(name: str, wire: bytes, limit: int) -> bytes:
-    """Decode all of ``wire``; raise ``Undecodable`` past ``limit`` bytes.
-
-    >>> unpack("deflate", zlib.compress(b"abc"), 3)
-    b'abc'
-    """
-    size, parts = 0, []
-    for piece in pieces(name, wire):
-        size += len(piece)
-        if size > limit:
-            raise Undecodable(f"is larger than {limit} bytes once decoded")
-        parts.append(piece)
-    return b"".join(parts)
-
-
 def _zlib(wire: bytes, bits: int) -> Iterator[bytes]:
     data = wire
     for _ in range(_MEMBERS):

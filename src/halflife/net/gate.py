@@ -4,7 +4,7 @@ import asyncio
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from aiohttp.abc import AbstractResolver
 from multidict import CIMultiDict
@@ -20,7 +20,6 @@ from halflife.core.errors import (
 from halflife.core.host import HostBook, HostState
 from halflife.net.access import GET, PUBLIC, Access, Answer, GateSettings, Payload
 from halflife.net.addresses import check_url, origin, parse_url
-from halflife.net.claims import HostClaims
 from halflife.net.cookies import CookieBook
 from halflife.net.dates import SECONDS
 from halflife.net.hops import check_repeated, in_words, target
@@ -30,6 +29,9 @@ from halflife.net.parameters import with_parameters
 from halflife.net.robots import LARGEST, RETRY, HostRules, after_robots, rules
 from halflife.net.secrecy import SecretRedactor
 from halflife.net.wire import Blameless, Call, HungUp, Offline, Reply, Transport, Wire
+
+if TYPE_CHECKING:
+    from halflife.net.claims import HostClaims
 
 _NEGOTIATION = frozenset({"accept", "accept-language"})
 _VALIDATORS = frozenset({
@@ -155,11 +157,10 @@ class Gate:
         clock: Callable[[], float],
         resolver: AbstractResolver | None = None,
         transport: Transport | None = None,
-        claims: HostClaims | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
-        self.claims = claims
+        self.claims: HostClaims | None = None
         self.moves: dict[str, dict[str, str]] = {}
         self._book = hosts
         self._wire = transport or Wire(settings, clock, resolver)

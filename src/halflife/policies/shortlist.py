@@ -20,10 +20,11 @@ from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.plan import Plan
 from halflife.core.view import View
+from halflife.models.quality import columns
 from halflife.policies import Policy
 from halflife.policies.index import Index
-from halflife.policies.planner import survival_columns, taken
 from halflife.policies.rounds import InRounds
+from halflife.policies.view_rows import take_rows
 
 MANY = 100_000  # items from which on a short list is used
 BLOCK = 65_536
@@ -143,11 +144,11 @@ class Shortlist:
             self._keep(rows, belief.view_rows(evidence, rows, now, since))
             return None
         whole = belief(evidence, now, since)
-        if survival_columns(whole) is None:
+        if not columns(whole):
             return whole
         found = self._chooser(whole, many, rng)
         rows = np.union1d(found.rows, np.flatnonzero(whole.looked))
-        self._keep(rows, taken(whole, rows))
+        self._keep(rows, take_rows(whole, rows))
         return None
 
     def _best(

@@ -9,7 +9,6 @@ from numpy.random import Generator
 
 from halflife.core.arrays import Floats
 from halflife.core.search import Document, Searchable
-from halflife.probing.capture import LEVEL, SizeInterval
 from halflife.probing.query_sampling import PER_QUERY
 from halflife.probing.sample import Sample
 from halflife.probing.sample_resample import (
@@ -24,6 +23,16 @@ from halflife.probing.totals import FEWEST, USABLE, TotalsTrust, judge_totals
 
 ROUNDS = 1000  # of the bootstrap
 REFINED = 5  # times that the size corrects the chances it was found with
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class SizeInterval:
+    """An estimate of a number of documents, with two bounds."""
+
+    size: float
+    low: float
+    high: float
 
 
 class SearchSizeMethod(StrEnum):

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 from halflife.core.forms import Query, Term
 from halflife.core.object_store import Attributes
 from halflife.queries.completeness import PartialAnswer, QueryAnswer
+from halflife.queries.fresh.progress import read_terms
 from halflife.queries.unseen import PossibleLoss
 
 Row: TypeAlias = dict[str, Any]
@@ -152,7 +153,7 @@ def read_crawl(row: Row, records: Mapping[str, Attributes]) -> CrawlState:
     for part_row in row["left"]:
         left.append(_part(part_row, left, records))
     reads = {
-        _query(terms): QueryAnswer(_those(keys, records), whole, total)
+        read_terms(terms): QueryAnswer(_those(keys, records), whole, total)
         for terms, whole, total, keys in row["reads"]
     }
     stuck = tuple(_part(part_row, (), records) for part_row in row["stuck"])
@@ -160,7 +161,7 @@ def read_crawl(row: Row, records: Mapping[str, Attributes]) -> CrawlState:
         records=dict(records),
         complete=False,
         unresolved=tuple(part.query for part in stuck),
-        unproven=tuple(map(_query, row["unproven"])),
+        unproven=tuple(map(read_terms, row["unproven"])),
         requests=0,
         left=tuple(left),
         stuck=stuck,
@@ -193,10 +194,10 @@ def _part(
 ) -> CrawlPart:
     above = row["above"]
     return CrawlPart(
-        _query(row["query"]),
+        read_terms(row["query"]),
         None if above is None else left[above],
         tuple(row["tried"]),
-        set(_query(row["terms"])),
+        set(read_terms(row["terms"])),
         {key for key in row["keys"] if key in records},
         row["total"],
         row["failed"],
@@ -211,15 +212,13 @@ def _begun(
     if row is None:
         return None
     terms, page_size, pages, keys, total = row
-    return PartialAnswer(_query(terms), page_size, pages, _those(keys, records), total)
+    return PartialAnswer(
+        read_terms(terms), page_size, pages, _those(keys, records), total
+    )
 
 
 def _terms(terms: Iterable[Term]) -> list[tuple[str, str]]:
     return sorted((term.attribute, term.value) for term in terms)
-
-
-def _query(terms: Iterable[Sequence[str]]) -> Query:
-    return Query.of(*(Term(attribute, value) for attribute, value in terms))
 
 
 def _those(

@@ -157,10 +157,6 @@ class LocalRecords:
         """Return the terms that a record meets, as positions."""
         return self._of[key]
 
-    def having(self, origin: Origin) -> list[str]:
-        """Return the records of an origin."""
-        return [key for key in self.keys if self._origin[key] is origin]
-
     @property
     def count(self) -> Ints:
         """How many records meet each term, without those known to be gone."""

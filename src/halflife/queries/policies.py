@@ -17,11 +17,10 @@ from halflife.queries.fresh.records import SampleGuidedRule
 from halflife.queries.fresh.rotation import Rotation, RotationRule
 from halflife.queries.fresh.simple import Exhaustive, GammaPoissonRule, Newest
 from halflife.queries.known.guess import Coverage
-from halflife.queries.known.query_loop import ALPHA, PacedLoop
+from halflife.queries.known.query_loop import PacedLoop
 from halflife.queries.known.rules import (
     GreedyRounds,
     KnownIndex,
-    KnownOracle,
     KnownRule,
     LookupIndex,
     Naive,
@@ -336,17 +335,3 @@ ALIASES: Mapping[str, str] = {
     "naive2": "naive-2",
     "greedy": "method-1",
 }
-
-
-def rule_of(name: str) -> KnownRule:
-    """Return one of our rules for known records by its name in settings or replays.
-
-    Only replays have the oracle, because it needs the true differences.
-    """
-    if name == "oracle":
-        return KnownOracle()
-    policy = KNOWN.get(ALIASES.get(name, name))
-    if policy is None:
-        names = ", ".join([*KNOWN, "oracle"])
-        raise ValueError(f"there is no rule {name!r}; choose one of {names}")
-    return policy.make(ALPHA)

@@ -18,7 +18,6 @@ from halflife.readers import trees
 from halflife.readers.text_blocks import Block
 
 LONGEST = 1000  # characters of a rule
-MOST = 100  # rules of a source
 _PREFIXES = {"css:": "css", "xpath:": "xpath", "re:": "re"}
 
 Part = tuple[str, str]  # the language of a rule, and the expression

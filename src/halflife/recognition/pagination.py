@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from math import ceil
-from typing import TypeAlias
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from halflife.core.errors import UsageError
@@ -49,10 +48,6 @@ _ROUND = frozenset({10, 20, 25, 30, 40, 50, 100, 200, 250, 500, 1000})
 _LINK = re.compile(r"<([^<>]{1,4096})>((?:\s*;\s*[^,;]{1,500}){1,20})")
 _REL = re.compile(r"""rel\s*=\s*"?([^";]+)""", re.IGNORECASE)
 _RANGE = re.compile(r"[^/]{1,100}/\s*(\d{1,12})\s*")
-
-Part: TypeAlias = tuple[
-    tuple[str, ...], Mapping[str, object]
-]  # its path, and the object
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from halflife.core.wording import number
 from halflife.metrics.intervals import Interval, mean_interval
 from halflife.policies.listings.schedules import FixedInterval, Schedule
 
+ALLOWED = 0.05  # share of time, or of cycles, below the target
 _SOON = 1e-9  # days; observations on a grid of minutes are not exact numbers
 
 
@@ -205,19 +206,19 @@ class SetReplay:
         return spent
 
     def longest_fixed(
-        self, allowed: float = 0.05, *, at_ends: bool = False
+        self, *, at_ends: bool = False
     ) -> tuple[FixedInterval, ScheduleScore]:
         """Return, in hindsight, the longest fixed interval that keeps the target.
 
-        That is, with recall below the target for at most the allowed share of time,
-        or at the ends of at most that share of cycles, as a threshold promises;
+        That is, with recall below the target for at most 5 % of the time, or at the
+        ends of at most 5 % of the cycles, as a threshold promises;
         the shortest interval if none does. Intervals are multiples of the usual gap.
         """
         gap = float(np.median(np.diff(self.source.looks)))
         best, score = FixedInterval(gap), self.score_of([self.evenly(gap)])
         for times in range(2, self.source.looks.size - self._start):
             found = self.score_of([self.evenly(times * gap)])
-            if (found.missed if at_ends else found.below) <= allowed:
+            if (found.missed if at_ends else found.below) <= ALLOWED:
                 best, score = FixedInterval(times * gap), found
             if found.syncs == 0 or found.below > 0.5:
                 break

@@ -6,8 +6,6 @@ compressor gets a dictionary of frequent words.
 
 import zlib
 
-from halflife.stores.database import Database
-
 STATEMENTS = (
     # zlib with the words below; NULL if the headers were not kept
     "ALTER TABLE content ADD COLUMN head BLOB",
@@ -32,12 +30,6 @@ _WORDS = (
     b"nginx\nContent-Length: \nContent-Type: text/html; charset=utf-8\nDate: "
     b"HTTP/1.1 200 OK\n"
 )
-
-
-def create(db: Database) -> None:
-    """Add the column of headers to every table of copies."""
-    for statement in STATEMENTS:
-        db.execute(statement)
 
 
 def pack(head: str) -> bytes | None:

@@ -67,12 +67,6 @@ _KIND_LISTED = f"CHECK (kind IN ({_KINDS}))"
 _KIND_TESTED = "CHECK ({})".format(" OR ".join(f"kind = '{k}'" for k in CHANGE_KINDS))
 
 
-def create(db: Database) -> None:
-    """Create the table of changes."""
-    for statement in STATEMENTS:
-        db.execute(statement)
-
-
 def ease_check(db: Database) -> None:
     """Replace the check of a change's kind by a faster one with the same result.
 

@@ -41,7 +41,7 @@ _LATER = "later_"  # prefix of the columns of layers
 _IF = "WHEN EXISTS (SELECT 1 FROM filed) BEGIN"
 _UNFILE = "DELETE FROM filed_column; DELETE FROM filed;"
 _TOUCH = "INSERT INTO touched (item) VALUES"
-_STATEMENTS = (
+STATEMENTS = (
     """
 CREATE TABLE filed (  -- evidence that lies here as columns, too
     id INTEGER PRIMARY KEY,
@@ -94,12 +94,6 @@ _PRUNE = (
     f"DELETE FROM filed WHERE id IN ({_BEHIND})",  # noqa: S608
     "DELETE FROM touched WHERE id < ? AND id <= (SELECT min(upto) FROM filed)",
 )
-
-
-def create(db: Database) -> None:
-    """Make the tables of columns."""
-    for statement in _STATEMENTS:
-        db.execute(statement)
 
 
 def forget(db: Database) -> None:

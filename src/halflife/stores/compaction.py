@@ -89,12 +89,6 @@ ORDER BY o.id
 """
 
 
-def create(db: Database) -> None:
-    """Create the tables of the fold."""
-    for statement in STATEMENTS:
-        db.execute(statement)
-
-
 def until(db: Database) -> int:
     """Return the number of the last folded observation; 0 if there is none."""
     row = db.execute("SELECT observation FROM rolled_until").fetchone()
@@ -177,10 +171,10 @@ def rebuild(db: Database, known: Evidence) -> Evidence:
     return rebuilt
 
 
-def log_since(db: Database, size: int = CHUNK) -> Iterator[Looks]:
+def log_since(db: Database) -> Iterator[Looks]:
     """Yield the observations after the last folded one, in order."""
     cursor = db.execute(_LOG, (until(db), _LAST))
-    while rows := cursor.fetchmany(size):
+    while rows := cursor.fetchmany(CHUNK):
         yield Looks.of(_look(*row) for row in rows)
 
 

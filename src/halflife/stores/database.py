@@ -4,7 +4,7 @@ Statements are written for SQLite, with ``?``, ``?1`` or ``:name`` for values;
 another engine translates them (``postgres/dialect.py``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 
@@ -41,3 +41,9 @@ class Database(Protocol):
     def executemany(self, sql: str, parameters: Any, /) -> Rows:  # noqa: ANN401
         """Execute a statement once for each row of values."""
         ...
+
+
+def execute_all(statements: Iterable[str], db: Database) -> None:
+    """Execute statements without values, in order."""
+    for statement in statements:
+        db.execute(statement)

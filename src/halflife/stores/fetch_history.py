@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from halflife.stores.connection import Tables
 
+REASONS = 20  # reasons of failures that are told apart
 LATEST = 100_000  # observations that are read; 0.1 s
 _WINDOW = "observation.id > (SELECT coalesce(max(id), 0) FROM observation) - :latest"
 _MINE = "(SELECT id FROM source WHERE name = :source)"
@@ -73,14 +74,12 @@ class ObservedRow(NamedTuple):
     failed: int
 
 
-def failures(
-    store: "Tables", source: str, since: float, most: int = 20
-) -> list[FailureRow]:
+def failures(store: "Tables", source: str, since: float) -> list[FailureRow]:
     """Return why fetches of a source failed since then, the latest reason first."""
-    parameters = {"source": source, "since": since, "most": most, "latest": LATEST}
+    parameters = {"source": source, "since": since, "most": REASONS, "latest": LATEST}
     with store.reading() as db:
         rows = [*db.execute(_FAILED, parameters), *db.execute(_BROKEN, parameters)]
-    return sorted(map(FailureRow._make, rows), key=lambda row: -row.last)[:most]
+    return sorted(map(FailureRow._make, rows), key=lambda row: -row.last)[:REASONS]
 
 
 def observed(

@@ -157,12 +157,6 @@ class Checks:
     silent: int
 
 
-def create(db: Database) -> None:
-    """Create the tables of forecasts and checks."""
-    for statement in STATEMENTS:
-        db.execute(statement)
-
-
 def remove(db: Database, before: float) -> int:
     """Remove forecasts and checks made before a moment; return how many.
 

@@ -42,12 +42,6 @@ REPLACE INTO linked VALUES (?1, ?2, (SELECT id FROM item WHERE key = ?3), ?4)
 """
 
 
-def create(db: Database) -> None:
-    """Make the tables of the link graph."""
-    for statement in STATEMENTS:
-        db.execute(statement)
-
-
 def read_links(looks: Looks) -> Iterable[tuple[Observation, Outgoing]]:
     """Return the observations with links, each with its links."""
     return ((o, o.links) for o in looks.details if o.links is not None)

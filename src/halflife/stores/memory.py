@@ -24,6 +24,7 @@ from halflife.core.observation import Content, Looks, Observation, Outgoing, See
 from halflife.core.store import RESUME_WITHIN, Note, Run, Staged
 from halflife.stores import lifetimes, links as graph, page_changes, record_changes
 from halflife.stores.connection import Connection
+from halflife.stores.database import execute_all
 from halflife.stores.holdings import MemoryHoldings
 from halflife.stores.memory_parts import (
     MemoryChanges,
@@ -440,19 +441,19 @@ class MemoryStore:
     @cached_property
     def outbox(self) -> "Outbox":
         """Alerts, and messages that wait to be sent: tables in memory."""
-        from halflife.stores.outbox import Outbox, create  # noqa: PLC0415  (rare)
+        from halflife.stores.outbox import STATEMENTS, Outbox  # noqa: PLC0415  (rare)
 
         db = sqlite3.connect(":memory:", isolation_level=None)
-        create(db)
+        execute_all(STATEMENTS, db)
         return Outbox(Connection(db, Path(":memory:")))
 
     @cached_property
     def sinks(self) -> "SinkRows":
         """The progress of each sink: tables in memory."""
-        from halflife.stores.sink_rows import SinkRows, create  # noqa: PLC0415  (rare)
+        from halflife.stores.sink_rows import STATEMENTS, SinkRows  # noqa: PLC0415  (rare)
 
         db = sqlite3.connect(":memory:", isolation_level=None)
-        create(db)
+        execute_all(STATEMENTS, db)
         return SinkRows(Connection(db, Path(":memory:")))
 
     def fleet(self) -> FleetState:

@@ -94,12 +94,6 @@ class Message:
     trouble: str
 
 
-def create(db: Database) -> None:
-    """Create the tables of alerts and messages."""
-    for statement in STATEMENTS:
-        db.execute(statement)
-
-
 def pause(tries: int, number: int) -> float:
     """Return the days until a message is tried again after so many tries.
 

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from halflife.core.errors import UsageError
-from halflife.stores import change_log, leases, note_rows, page_changes, page_versions
+from halflife.stores import (
+    change_log,
+    columns,
+    leases,
+    note_rows,
+    page_changes,
+    page_versions,
+)
 from halflife.stores.database import Database
 from halflife.stores.leases import source_id
 from halflife.stores.tables import unpack
@@ -189,7 +196,7 @@ def rename(db: Database, old: str, new: str) -> None:
     db.execute("UPDATE alarm SET source = ? WHERE source = ?", (new, old))
     _rename_notes(db, old, new)
     _rename_runs(db, old, new)
-    _drop_columns(db)
+    columns.forget(db)
     db.execute("DELETE FROM source WHERE id = ?", (mine,))
 
 
@@ -210,7 +217,7 @@ def forget(db: Database, name: str) -> None:
     for table in ("forecast", "checked", "alarm"):
         db.execute(f"DELETE FROM {table} WHERE source = ?", (name,))  # noqa: S608
     note_rows.forget(db, name)
-    _drop_columns(db)
+    columns.forget(db)
 
 
 def _any(db: Database, table: str, source: int) -> bool:
@@ -241,12 +248,6 @@ def _rename_runs(db: Database, old: str, new: str) -> None:
             db.execute(
                 "UPDATE run SET sources = ? WHERE id = ?", (json.dumps(covered), run)
             )
-
-
-def _drop_columns(db: Database) -> None:
-    """Remove the packed columns of all sources; the rows hold the same."""
-    db.execute("DELETE FROM filed_column")
-    db.execute("DELETE FROM filed")
 
 
 def _keep_numbers_apart(db: Database) -> None:

@@ -98,12 +98,6 @@ class PageVersion:
     packed: int = field(default=0, compare=False)
 
 
-def create(db: Database) -> None:
-    """Create the tables."""
-    for statement in STATEMENTS:
-        db.execute(statement)
-
-
 def save(db: Database, look: Observation, item: int, most: int) -> None:
     """Store the body of an observation as the current one, and the one before it."""
     if look.content is None:

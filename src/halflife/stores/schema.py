@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 from halflife.stores import (
@@ -21,6 +21,7 @@ from halflife.stores import (
     spellings,
     views,
 )
+from halflife.stores.database import execute_all
 from halflife.stores.hints import CLAIMS, refold
 
 Step: TypeAlias = Callable[[Any], None]  # given a connection to the database
@@ -201,57 +202,44 @@ CREATE TABLE hinted_gap (  -- a gap between good looks in which hints came
 
 def _first(db: sqlite3.Connection) -> None:
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    for statement in _V1:
-        db.execute(statement)
-
-
-def _set_sources(db: sqlite3.Connection) -> None:
-    for statement in _V2:
-        db.execute(statement)
+    execute_all(_V1, db)
 
 
 def _counted_hints(db: sqlite3.Connection) -> None:
-    for statement in _HINTS:
-        db.execute(statement)
+    execute_all(_HINTS, db)
     refold(db)
-
-
-def _care(db: sqlite3.Connection) -> None:
-    outbox.create(db)
-    compaction.create(db)
 
 
 def _readable(db: sqlite3.Connection) -> None:
     change_log.create_removed(db)
-    page_versions.create(db)
+    execute_all(page_versions.STATEMENTS, db)
     views.create(db)
 
 
 def _archivable(db: sqlite3.Connection) -> None:
-    answer_heads.create(db)
+    execute_all(answer_heads.STATEMENTS, db)
     change_log.ease_check(db)
 
 
 def _kinds_of_hints(db: sqlite3.Connection) -> None:
-    for statement in CLAIMS:
-        db.execute(statement)
+    execute_all(CLAIMS, db)
     columns.forget(db)  # they lack the new fields
 
 
 STEPS: tuple[Step, ...] = (
     _first,
-    _set_sources,
+    partial(execute_all, _V2),
     _counted_hints,
-    links.create,
-    _care,
-    columns.create,
-    forecasts.create,
+    partial(execute_all, links.STATEMENTS),
+    partial(execute_all, outbox.STATEMENTS + compaction.STATEMENTS),
+    partial(execute_all, columns.STATEMENTS),
+    partial(execute_all, forecasts.STATEMENTS),
     spellings.create,
     held_pages.create,
     note_rows.create,
-    change_log.create,
+    partial(execute_all, change_log.STATEMENTS),
     _readable,
-    sink_rows.create,
+    partial(execute_all, sink_rows.STATEMENTS),
     _archivable,
     _kinds_of_hints,
 )  # step n makes version n + 1 out of version n

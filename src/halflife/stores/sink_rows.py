@@ -120,12 +120,6 @@ SELECT change, at, trouble FROM dead_letter WHERE sink = ? ORDER BY seq LIMIT ?
 """
 
 
-def create(db: Database) -> None:
-    """Create the tables of sinks and dead letters."""
-    for statement in STATEMENTS:
-        db.execute(statement)
-
-
 class SinkRows:
     """The progress of the sinks of a database."""
 

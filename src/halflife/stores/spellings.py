@@ -21,7 +21,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.stores import change_log
-from halflife.stores.database import Database
+from halflife.stores.database import Database, execute_all
 
 STATEMENTS = (
     """
@@ -71,8 +71,7 @@ WHERE now IS NOT NULL AND source NOT IN (SELECT source FROM lease)
 
 def create(db: Database) -> None:
     """Create the tables; mark the keys that may be of an older spelling."""
-    for statement in STATEMENTS:
-        db.execute(statement)
+    execute_all(STATEMENTS, db)
     rows = ((item, fold(key)) for item, key in db.execute(_ODD).fetchall())
     db.executemany("INSERT INTO old_key VALUES (?, ?, NULL)", rows)
 

@@ -11,6 +11,7 @@ from math import isfinite, nan
 from typing import Any
 
 from halflife.core.store import NoteBook
+from halflife.core.wording import finite
 from halflife.stores.notes import NoteKind
 
 MOST = 200  # refreshes of a database that are stored
@@ -88,8 +89,8 @@ def _read(rows: Sequence[Mapping[str, Any]]) -> list[Refresh]:
     return found
 
 
-def _write_check(check: LastCheck) -> Mapping[str, float | int | None]:
-    return {k: v if isfinite(v) else None for k, v in asdict(check).items()}
+def _write_check(check: LastCheck) -> object:
+    return finite(asdict(check))
 
 
 def _read_check(row: Mapping[str, Any]) -> LastCheck:

@@ -3,11 +3,12 @@
 Each database has one note of them, which outlives the versions themselves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
 
 from halflife.core.store import NoteBook
+from halflife.core.wording import finite
 from halflife.stores.notes import NoteKind
 
 MOST = 200  # versions of a database that are stored
@@ -69,18 +70,14 @@ def note(store: NoteBook, source: str, life: Life) -> None:
     LIFETIMES.save(store, rows, source)
 
 
-def _row(life: Life) -> dict[str, float | int | None]:
-    return {k: v if isfinite(v) else None for k, v in asdict(life).items()}
-
-
 def _read(row: dict[str, float | int | None]) -> Life:
     values = {k: inf if v is None else v for k, v in row.items()}
     version = int(values.pop("version"))
     return Life(version, **{k: float(v) for k, v in values.items()})
 
 
-def _write(rows: Sequence[Life]) -> list[Mapping[str, float | int | None]]:
-    return [_row(life) for life in rows]
+def _write(rows: Sequence[Life]) -> list[object]:
+    return [finite(asdict(life)) for life in rows]
 
 
 def _read_all(rows: Sequence[dict[str, float | int | None]]) -> list[Life]:

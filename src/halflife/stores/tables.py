@@ -276,24 +276,6 @@ def history(db: Database, sources: Sequence[str]) -> History:
     )
 
 
-def log(db: Database, sources: Sequence[str]) -> Iterator[Looks]:
-    """Read all observations as columns, in the order in which they were written."""
-    for rows in chunks(db, _LOOKS, sources):
-        if any(seen == Seen.HINT for _, _, _, seen, *_ in rows):
-            yield Looks.of(
-                Observation(key, at, Seen(seen), unpack(digest), modified=modified)
-                for _, key, at, seen, digest, modified in rows
-            )
-            continue
-        _, keys, at, seen, digest, _ = zip(*rows, strict=True)
-        yield Looks(
-            keys,
-            np.array(at, dtype=np.float64),
-            np.array(seen, dtype=np.int8),
-            tuple(map(unpack, digest)),
-        )
-
-
 def _look_rows(
     run: int, looks: Looks, numbers: Sequence[int | None], first: int
 ) -> Iterator[Row]:

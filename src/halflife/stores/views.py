@@ -6,7 +6,7 @@ program show the data without any knowledge of the tables.
 
 import re
 
-from halflife.stores.database import Database
+from halflife.stores.database import Database, execute_all
 
 _DATE = "strftime('%Y-%m-%dT%H:%M:%SZ', {} * 86400.0, 'unixepoch')"
 _TEXT = "CASE typeof({0}) WHEN 'blob' THEN lower(hex({0})) ELSE {0} END"
@@ -52,8 +52,7 @@ _BARE = re.compile(r"\bREFERENCES (\w+)(?!\w)(?! *\()")
 
 def create(db: Database) -> None:
     """Create the views, and let every foreign key name its column."""
-    for statement in STATEMENTS:
-        db.execute(statement)
+    execute_all(STATEMENTS, db)
     name_columns(db)
 
 

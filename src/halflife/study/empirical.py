@@ -83,10 +83,10 @@ def reach(collection: Collection) -> float:
     return max(min(most, HALF_LIVES * half_life), 3.0 * unit(collection))
 
 
-def lags(collection: Collection, farthest: float | None = None) -> Floats:
+def lags(collection: Collection) -> Floats:
     """Return lags from zero on, whole multiples of the gap between snapshots."""
     step = unit(collection)
-    most = max(1, math.floor((farthest or reach(collection)) / step + 1e-9))
+    most = max(1, math.floor(reach(collection) / step + 1e-9))
     return np.unique(np.round(np.linspace(0, most, POINTS + 1))) * step
 
 

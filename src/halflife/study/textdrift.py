@@ -99,13 +99,8 @@ def files(found: Iterable[StudyFigure]) -> dict[str, str]:
     for figure in found:
         texts[f"{figure.name}.csv"] = as_csv(figure.table)
         for _, draw in figure.charts:
-            texts[f"{figure.name}.svg"] = alone(draw(figure.name))
+            texts[f"{figure.name}.svg"] = svg.alone(draw(figure.name))
     return texts
-
-
-def alone(element: str) -> str:
-    """Return an ``<svg>`` element with its colours, for a file of its own."""
-    return element.replace("</desc>", f"</desc><style>{svg.STYLE}</style>", 1)
 
 
 def _figure(metric: str, views: Mapping[str, AgeCurves]) -> StudyFigure:

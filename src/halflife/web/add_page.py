@@ -92,7 +92,7 @@ class AddPage:
 
     async def begin(self, request: Request) -> Response:
         """Start a trial."""
-        form = AddForm(_given(await request.form()))
+        form = AddForm(form_values.given_fields(await request.form()))
         return await run_in_threadpool(self._begin, form)
 
     def _begin(self, form: AddForm) -> Response:
@@ -108,7 +108,7 @@ class AddPage:
         """Write the source into the settings."""
         sent = await request.form()
         chosen = [str(name) for name in sent.getlist("field")]
-        form = AddForm(_given(sent), chosen)
+        form = AddForm(form_values.given_fields(sent), chosen)
         answer = await run_in_threadpool(self._save, form)
         if isinstance(answer, Response):
             return answer
@@ -196,10 +196,6 @@ class AddPage:
         given = {name: words.plain(value) for name, value in form.given.items()}
         target = form.given.get("target", "")
         return {**usual, **given, "target": target}
-
-
-def _given(form: Mapping[str, Any]) -> dict[str, str]:
-    return {str(name): str(value) for name, value in form.items()}
 
 
 def corrections(given: Mapping[str, str]) -> Corrections:

@@ -65,13 +65,10 @@ TITLES = {
 }
 FILTERS = (
     "ago",
-    "change",
     "count",
-    "date",
     "exact",
     "gain",
     "interval",
-    "plain",
     "share",
     "span",
     "target",

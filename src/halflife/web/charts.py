@@ -14,7 +14,7 @@ from halflife.core.wording import number
 from halflife.models.calibration import Reliability
 from halflife.models.hindsight import PastFreshness
 from halflife.study import svg
-from halflife.study.axes import Axis, calendar, linear, percent, spans
+from halflife.study.axes import Axis, calendar, linear, percent
 from halflife.study.figures import cell
 from halflife.study.marks import BandMark, Bars, LineMark, Mark, Points
 from halflife.study.svg import Chart
@@ -26,7 +26,6 @@ MEASURES = {
     "content": "True records",
     "summary": "Chance that the summary holds",
 }
-LONGEST, SHORTEST = 30.0, 0.5  # days that a forecast shows
 # Every chart is drawn twice, and the style sheet shows the one that fits: text in a
 # picture that is scaled down to a phone's width would be too small to read.
 WIDE, SLIM = (600.0, 320.0), (340.0, 270.0)
@@ -100,47 +99,6 @@ def _dates(low: float, high: float) -> Axis:
 def _day(at: float) -> str:
     moment = np.datetime64(math.floor(at + 1e-7), "D").astype(date)
     return f"{moment.day} {moment:%b}"
-
-
-def decay(
-    name: str, cast: Forecast, now: float, target: float, sync_by: float
-) -> ChartFigure:
-    """Return the forecast quality of a copy if nothing is fetched, and its target."""
-    wait = sync_by - now
-    far = 2.5 * wait if 0.0 < wait < math.inf else 7.0
-    far = min(max(far, SHORTEST), LONGEST)
-    ahead = np.linspace(0.0, far, 61)
-    at = cast.at - now
-    mean, low, high = (
-        np.interp(ahead, at, y) for y in (cast.mean, cast.low, cast.high)
-    )
-    floor = min(0.1 * math.floor(10.0 * float(low.min())), 0.9)
-    marks: list[Mark] = [LineMark(ahead, mean, f"expected {cast.measure}")]
-    about = f"It is {words.share(float(mean[0]))} now"
-    if (low < high).any():
-        marks.insert(0, BandMark(ahead, low, high, "95 % interval"))
-        about += f" ({words.interval(float(low[0]), float(high[0]))})"
-    last = words.share(float(mean[-1]))
-    about += f", and {last} in {words.span(far)} if nothing is fetched."
-    if math.isfinite(target):
-        ends = np.array([0.0, far])
-        under = 0.1 * math.floor(10.0 * target - 1e-9)  # the line is not the axis
-        floor = min(floor, max(under, 0.0))
-        marks.append(
-            LineMark(ends, np.full(2, target), f"target {words.share(target)}", 2, 1)
-        )
-        if 0.0 < wait <= far:
-            place = np.full(2, wait)
-            marks.append(LineMark(place, np.array([floor, 1.0]), "sync by", 1, 2))
-    chart = Chart(
-        f"{MEASURES[cast.measure]} from now on, if nothing is fetched",
-        about,
-        spans("from now", far),
-        percent(cast.measure, floor, 1.0),
-        tuple(marks),
-    )
-    columns = {"days from now": ahead, "expected": mean, "low": low, "high": high}
-    return _figure(name, chart, {k: v[::6].tolist() for k, v in columns.items()})
 
 
 def course(

@@ -1,7 +1,7 @@
 """The page that changes settings of a source or the budget, and undoes changes."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
@@ -48,12 +48,12 @@ class EditPage:
 
     async def save(self, request: Request) -> Response:
         """Save the form, if it is valid and the file has not changed meanwhile."""
-        given = _given(await request.form())
+        given = form_values.given_fields(await request.form())
         return await run_in_threadpool(self._save, given)
 
     async def undo(self, request: Request) -> Response:
         """Undo the last change."""
-        given = _given(await request.form())
+        given = form_values.given_fields(await request.form())
         return await run_in_threadpool(self._undo, given)
 
     def _save(self, given: dict[str, str]) -> Response:
@@ -181,10 +181,6 @@ def _title(name: str, *, removing: bool) -> str:
     if not name:
         return "Settings"
     return f"Remove {name}?" if removing else f"Edit {name}"
-
-
-def _given(form: Mapping[str, Any]) -> dict[str, str]:
-    return {str(name): str(value) for name, value in form.items()}
 
 
 def _change_answer(change: SettingsChange) -> Answer:

@@ -1,12 +1,15 @@
 """Conversion between settings and the fields of the forms that edit them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from halflife.web.settings_desk import ValuesError
 
-TYPED = ("target", "weight", "max_requests")
+
+def given_fields(form: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a form that was sent, as text."""
+    return {str(name): str(value) for name, value in form.items()}
 
 
 def typed(table: Mapping[str, Any]) -> dict[str, str]:
@@ -53,11 +56,6 @@ def budget_values(given: Mapping[str, str]) -> dict[str, Any]:
     if wrong:
         raise ValuesError(wrong)
     return {"requests": requests, "per": given.get("per", "day")}
-
-
-def several(pairs: Sequence[tuple[str, str]], name: str) -> list[str]:
-    """Return every value of a name that a form sent more than once."""
-    return [value for key, value in pairs if key == name]
 
 
 def _number(name: str, given: Mapping[str, str], wrong: dict[str, str]) -> float | None:

@@ -1,4 +1,4 @@
-"""Sample data for the page: every kind of source, and every kind of problem.
+"""Sample data for the page: sources of every kind.
 
 Nothing is fetched. Pages change and objects come and go at random, from a seed; the
 observations of them are written to the store as a sync would write them.
@@ -23,7 +23,6 @@ from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
 from halflife.stores import summaries
-from halflife.stores.forecasts import ForecastCheck, IssuedForecast
 from halflife.stores.summaries import StoredSummary
 from halflife.stores.table_store import TableStore
 from halflife.summary import Summary
@@ -66,26 +65,6 @@ target = "freshness >= 0.65"
 pages = ["https://news.example/"]
 """
 BUDGET = re.compile(r"^requests = (\d+)$", re.MULTILINE)
-PAGES = f"""\
-[budget]
-requests = 300
-per = "day"
-[[source]]
-name = "handbook"
-weight = 2.0
-target = "freshness >= 0.6"
-pages = ["https://handbook.example/"]
-{NEWS}[[source]]
-name = "wiki"
-pages = ["https://wiki.example/"]
-[[source]]
-name = "gazette"
-pages = ["https://gazette.example/"]
-target = "freshness >= 0.8"
-[[source]]
-name = "archive"
-pages = ["https://archive.example/2024", "https://archive.example/2025"]
-"""
 LISTED, ASKED = 3, 22  # requests of a list and of a form, in the last day
 SHAPES = {  # pages, median changes a day, days between fetches
     "handbook": (80, 0.02, 2.0),
@@ -97,21 +76,6 @@ READ = 80  # requests of the news, in the last day
 FURNISHED = 2 * LISTED + ASKED + READ  # requests of the added sources in the last day
 CITIES = ("Oslo", "Rome", "Lima")
 WORDS = ("cotton", "engine", "harbour", "lantern", "meadow", "orbit", "river", "stone")
-
-
-def build(folder: Path, now: float, seed: int = 1, pages: str = PAGES) -> Path:
-    """Write settings and a state into a folder; return the settings file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "halflife.toml"
-    path.write_text(pages + SETS, encoding="utf-8")
-    config = Config.load(path)
-    rng = np.random.default_rng(seed)
-    with bootstrap.writing(config) as store:
-        visits = [visit for name in SHAPES for visit in _pages(name, now, rng)]
-        furnish(config, store, now, rng)
-        _write_pages(store, visits, now)
-        _judge(store, now, rng)
-    return path
 
 
 def extend(path: Path) -> Path:
@@ -127,7 +91,7 @@ def extend(path: Path) -> Path:
     rng = np.random.default_rng(1)
     with bootstrap.writing(config) as store:
         furnish(config, store, now, rng)
-        _write_pages(store, list(_pages("news", now, rng)), now)
+        write_pages(store, list(page_visits("news", now, rng)), now)
     return path
 
 
@@ -141,7 +105,7 @@ def furnish(config: Config, store: TableStore, now: float, rng: Generator) -> No
     _summary(store, now)
 
 
-def _pages(name: str, now: float, rng: Generator) -> Iterator[Visit]:
+def page_visits(name: str, now: float, rng: Generator) -> Iterator[Visit]:
     """Yield fetches of pages at regular times; each page has its own change rate."""
     count, middle, every = SHAPES[name]
     rate = middle * rng.lognormal(0.0, 1.0, count)
@@ -158,7 +122,7 @@ def _pages(name: str, now: float, rng: Generator) -> Iterator[Visit]:
         yield at, name, observed
 
 
-def _write_pages(
+def write_pages(
     store: TableStore,
     visits: Sequence[tuple[float, str, list[Observation]]],
     now: float,
@@ -178,7 +142,7 @@ def _write_pages(
 def _observe(name: str, i: int, at: float, version: int) -> Observation:
     content = Content("text/html", _body(name, i, version).encode())
     digest = f"{name}-{i}-{version}"
-    return Observation(_key(name, i), at, Seen.PRESENT, digest, content=content)
+    return Observation(page_key(name, i), at, Seen.PRESENT, digest, content=content)
 
 
 def _body(name: str, i: int, version: int) -> str:
@@ -198,7 +162,9 @@ def _body(name: str, i: int, version: int) -> str:
     )
 
 
-def _key(name: str, i: int) -> str:
+def page_key(name: str, i: int) -> str:
+    """Return the address of a page of a source."""
+    """Return the address of a page of a source."""
     return f"https://{name}.example/{f'page-{i}' if i else ''}"
 
 
@@ -293,46 +259,3 @@ def _summary(store: TableStore, now: float) -> None:
     )
     summaries.save(store, kept)
     summaries.save(store, replace(kept, at=now - 12.0))
-
-
-def _judge(store: TableStore, now: float, rng: Generator) -> None:
-    """Write forecasts and their outcomes, most of them right."""
-    forecasts = store.forecasts
-    issued = [f for name in SHAPES for f in _issued(name, now, rng)]
-    forecasts.issue(issued)
-    scored = []
-    for name in SHAPES:
-        for cast in forecasts.waiting(name):
-            spread = (cast.high - cast.low) / 4.2
-            found = float(np.clip(rng.normal(cast.mean, spread), 0.0, 1.0))
-            scored.append(
-                replace(cast, told=cast.due, found=found, looks=12.0, draw=0.5)
-            )
-    for name in SHAPES:
-        forecasts.note(name, _checks(name, now, rng))
-    forecasts.settle(scored[: int(0.9 * len(scored))])
-
-
-def _checks(name: str, now: float, rng: Generator) -> list[ForecastCheck]:
-    """Return checks of pages drawn at random that agree with the estimates."""
-    count = SHAPES[name][0]
-    believed = rng.uniform(0.3, 1.0, 60)
-    fresh = rng.uniform(size=60) < believed
-    return [
-        ForecastCheck(
-            _key(name, k % count), now - 20.0 + k // 3, 0.02, 1.0,
-            float(believed[k]), bool(fresh[k]),
-        )
-        for k in range(60)
-    ]  # fmt: skip
-
-
-def _issued(name: str, now: float, rng: Generator) -> Sequence[IssuedForecast]:
-    means = rng.uniform(0.4, 0.95, DAYS)
-    return [
-        IssuedForecast(
-            name, "freshness", now - DAYS + day, 0.0, float(mean),
-            float(max(mean - 0.1, 0.0)), float(min(mean + 0.08, 1.0)),
-        )
-        for day, mean in enumerate(means)
-    ]  # fmt: skip

@@ -143,16 +143,6 @@ def interval(low: float, high: float) -> str:
     return f"{ends} %"
 
 
-def change(value: float) -> str:
-    """Return the change of a share, in percentage points.
-
-    >>> change(0.0423), change(-0.1), change(0.0001)
-    ('+4.2 pp', '-10 pp', '0 pp')
-    """
-    points = round(100 * value, 1)
-    return f"{points:+g} pp" if points else "0 pp"
-
-
 def count(value: float | None) -> str:
     """Return a number in short form.
 

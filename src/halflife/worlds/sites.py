@@ -18,11 +18,9 @@ from halflife.worlds.calibration import Statistics, draw, spread
 
 DAYS = 430.0  # length of a history: 60 weeks of text databases, and a year of pages
 YEAR = 360.0  # days covered by the published counts
-MONDAY = 4  # the first Monday, in days since the epoch
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 SIZES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
 LARGE = 10  # pages of a large commit, at least
-MOST_SMALL = LARGE - 1
 DOMAINS = ("com", "org", "edu", "gov", "misc")
 # The constants below were set so that the statistics of worlds come out like those of
 # the recorded sites (tests/test_worlds.py has the tolerances).

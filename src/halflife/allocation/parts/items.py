@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from halflife.allocation.columns import TINY, Columns, Objective
+from halflife.allocation.columns import Columns, Objective, flush_tiny
 from halflife.allocation.demand import Demand
 from halflife.allocation.solver import demand_of
 from halflife.core.arrays import Floats
@@ -79,10 +79,10 @@ class Problem(NamedTuple):
         pace = block.rate if shape is ones else block.rate ** (1.0 / shape)
         return Columns(
             rate=block.rate,
-            weight=_flush_tiny(weight / self.scale),
+            weight=flush_tiny(weight / self.scale),
             cost=ones if block.cost is None else block.cost,
             shape=shape,
-            pace=_flush_tiny(pace),
+            pace=flush_tiny(pace),
             scale=self.scale,
         )
 
@@ -102,7 +102,3 @@ def stand_ins(rows: Floats, objective: Objective) -> Demand:
     ones = np.ones(first.size)
     items = Columns(ones, ones, ones, shape, mass, 1.0)
     return demand_of(items, objective)._replace(first=first)
-
-
-def _flush_tiny(values: Floats) -> Floats:
-    return np.where(values < TINY, 0.0, values)

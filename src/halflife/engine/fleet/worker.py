@@ -17,7 +17,8 @@ from halflife.core.request import Fetch
 from halflife.engine import bootstrap, control, logs, network
 from halflife.engine.fleet.batch_purse import BatchPurse
 from halflife.engine.fleet.host_claims import LeasedHosts
-from halflife.engine.fleet.source_reads import SourceReads
+from halflife.engine.fleet.source_reads import AGAIN, SourceReads
+from halflife.engine.fleet.source_thread import BEATS
 from halflife.engine.health import ServiceStatus
 from halflife.engine.offline import is_lost
 from halflife.engine.reload import Settings
@@ -38,7 +39,6 @@ from halflife.stores.work import SeenAnswer
 Result = TypeVar("Result")
 
 LEASE = 30.0  # seconds that a lease lasts unless it is renewed
-BEATS = 6.0  # beats in the time of a lease
 TURN = 10.0  # seconds that the pages of one host may take before others get a say
 MOST_PAGES = 50  # pages of a host that are leased at once
 SOONEST, LATEST = 0.05, 0.25  # seconds between two tries to lease something
@@ -48,7 +48,6 @@ DRAINED = 60.0  # seconds that leased work may take when drained
 ENDED = GRACE + 5.0  # seconds after which it has ended in any case
 TOGETHER = 0.2  # seconds for which observations wait to be handed in together
 UNKNOWN = 5.0  # seconds that a host is left to workers that know its sources
-AGAIN = 0.5  # seconds between two tries to hand something in
 # The parts of the status that only the planner knows.
 PLANNED = ("sources", "alarms", "failing", "failures", "left", "due", "store_bytes")
 

@@ -454,24 +454,6 @@ def _summed(first: TrackedChange, second: TrackedChange) -> TrackedChange:
     )
 
 
-def plan(
-    store: Store,
-    source: FormConfig,
-    now: float,
-    most: int,
-    known: FormCopy | None = None,
-) -> list[PlannedQuery]:
-    """Return the first queries of a turn, best first; nothing is sent.
-
-    ``known`` is the copy, if it was read already.
-    """
-    copy = load_copy(store, source) if known is None else known
-    how = corrected(store, source)
-    return planned(
-        copy, how.interface, rhythms.rhythm(store, source.name), source, (now, most)
-    )
-
-
 def planned(
     copy: FormCopy,
     interface: Interface,

@@ -104,13 +104,6 @@ def whole(copy: FormCopy, source: FormConfig) -> float:
     return max(len(copy.records) / source.per_page, 1.0)
 
 
-def steps(
-    store: Store, source: FormConfig, now: float, copy: FormCopy | None = None
-) -> list[PlannedQuery]:
-    """Return the next queries, best first, with their gains."""
-    return runner.plan(store, source, now, PLANNED, copy)
-
-
 def gains(
     copy: FormCopy, queries: list[PlannedQuery], most: float = inf
 ) -> tuple[Floats, Floats]:

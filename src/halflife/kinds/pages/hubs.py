@@ -8,7 +8,7 @@ hub had changed. The content that the hub sends is not used as the page.
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
@@ -53,18 +53,11 @@ class HubMemory:
         store: Where subscriptions are kept.
         source: The source.
         callback: The address at which hubs reach us.
-        draw: Returns a random text of so many bytes that cannot be guessed.
 
     """
 
-    def __init__(
-        self,
-        store: NoteBook,
-        source: str,
-        callback: str,
-        draw: Callable[[int], str] = secrets.token_urlsafe,
-    ) -> None:
-        self._store, self._source, self._draw = store, source, draw
+    def __init__(self, store: NoteBook, source: str, callback: str) -> None:
+        self._store, self._source = store, source
         self._below = callback.rstrip("/") + PATH
         self._found: dict[str, tuple[str, str] | None] = {}  # by page: hub, topic
 
@@ -99,9 +92,9 @@ class HubMemory:
         for key, named in self._found.items():
             if named is not None and key not in kept and len(kept) < MOST:
                 kept.add(key)
-                where = self._below + self._draw(_NAME)
+                where = self._below + secrets.token_urlsafe(_NAME)
                 subscription = Subscription(
-                    key, named[1], named[0], where, secret=self._draw(_NAME)
+                    key, named[1], named[0], where, secret=secrets.token_urlsafe(_NAME)
                 )
                 after[subscription.token] = subscription
         return after

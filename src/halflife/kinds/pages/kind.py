@@ -40,8 +40,8 @@ from halflife.market import price
 from halflife.market.target_rule import Goal
 from halflife.market.target_status import TURN, TargetMemory, TargetStatus
 from halflife.models.quality import beta_bounds, freshness_forecast
-from halflife.policies.planner import taken
 from halflife.policies.rehearsal import long_run, some_rows
+from halflife.policies.view_rows import take_rows
 from halflife.readers.containment import is_mishandled
 from halflife.stores import Store
 from halflife.stores.forecasts import IssuedForecast
@@ -114,7 +114,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         most = max(cost / state.reading.shortest(source, cost), cost)
         requests = np.concatenate([[0.0], spread(cost / RARE, most, POINTS)])
         chosen, (view, rows) = strategy(state.reading.config, [source]), state.sampled
-        sample = taken(view, some_rows(chosen, rows))
+        sample = take_rows(view, some_rows(chosen, rows))
         part = float(sample.cost.sum()) / cost
         often = long_run(chosen, sample, part * requests)
         mean, variance = fresh(sample, often, at_random=chosen.at_random)
@@ -211,7 +211,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         if not view.held[rows].any():
             return None
         share = view.weight[rows] / max(float(view.weight[mine].sum()), 1e-12)
-        gain = price.gains(taken(view, rows).survival, rows.size)
+        gain = price.gains(take_rows(view, rows).survival, rows.size)
         multiplicity = np.full(rows.size, mine.size / rows.size)
         weighted = state.source.weight * share[:, None] * gain
         return Prospects(weighted, view.cost[rows], multiplicity)

@@ -10,20 +10,13 @@ from halflife.stores.notes.validator_trust import VALIDATOR_TRUST, doubted
 MOST = 3  # names listed of many
 
 
-def advice(
-    store: NoteBook, source: PagesConfig, now: float | None = None
-) -> list[tuple[str, str]]:
+def advice(store: NoteBook, source: PagesConfig) -> list[tuple[str, str]]:
     """Return the problems of pages of a source, and what to do about each."""
     rows = []
     if empty := script_words(store, source):
         rows.append((empty, 'set render = "browser" (needs halflife[browser])'))
     trust = VALIDATOR_TRUST.load(store, source.name) or {}
-    at = (
-        max((record.at for record in trust.values()), default=0.0)
-        if now is None
-        else now
-    )
-    hosts = doubted(trust, at)
+    hosts = doubted(trust, max((record.at for record in trust.values()), default=0.0))
     if hosts:
         names = ", ".join(hosts[:MOST]) + (" and others" if len(hosts) > MOST else "")
         text = f'"not modified" of {names} hid changes, so it is not used'

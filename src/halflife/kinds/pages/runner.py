@@ -43,7 +43,6 @@ from halflife.stores import Run, Store
 if TYPE_CHECKING:
     from halflife.kinds.pages.key_files import KeyFileChecker
 
-SHORTEST_NAP = 5.0  # least seconds between two turns
 LONGEST_NAP = 3600.0
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from halflife.belief import Belief
 from halflife.core.categories import Categories
 from halflife.core.evidence import Evidence
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Seen
 from halflife.core.view import View
 from halflife.grouping.topic import TOPICS
 from halflife.grouping.topic_book import TopicBook
@@ -25,7 +25,6 @@ from halflife.stores import Store
 
 FEWEST_TOPICS = 20  # as in the paper's experiments (s. 5)
 TOPIC_PAGES = 50  # pages per topic: the paper has 20 topics for 1000 pages
-COMMON = 2  # least pages with a term that is a topic
 
 
 class Topics:
@@ -59,12 +58,6 @@ class Topics:
         if rows.size:
             self._until = float(evidence.last_at[rows[-1]])
 
-    def observe(self, looks: Looks) -> None:
-        """Assign the pages of some observations; a callback of ``Keeper.turn``."""
-        for look in looks:
-            if look.links is not None and look.seen is Seen.PRESENT:
-                self._file(look.key, look.links.to)
-
     def _file(self, key: str, links: Sequence[str]) -> None:
         from halflife.readers.text import is_html, to_text  # noqa: PLC0415  (slow)
         from halflife.readers.titles import terms  # noqa: PLC0415
@@ -74,10 +67,6 @@ class Topics:
         if copy is not None and is_html(copy.media_type, copy.body):
             words = terms(to_text(copy.media_type, copy.body))
             self.book.download(key, words, links)
-
-    def categories(self) -> Categories:
-        """Return the topics of pages; rows are those of the sources' evidence."""
-        return self.book.categories(self._store.evidence(self._sources).keys)
 
     def commonest(self, keys: Sequence[str]) -> Categories:
         """Return the pages by the most frequent terms; rows are ``keys``.
@@ -144,18 +133,3 @@ def with_topics(
         return found
 
     return TopicBelief(belief, file)
-
-
-def topics(store: Store, sources: Sequence[str], k: int = TOPICS) -> Categories:
-    """Return the topics of all pages with a copy, by all terms known now.
-
-    Terms on fewer than ``COMMON`` pages are not topics.
-    """
-    filed = Topics(store, sources, k)
-    filed.book.refile()
-    found = filed.categories()
-    keep = np.flatnonzero(found.size >= COMMON)
-    inside = np.isin(found.category, keep)
-    code = np.searchsorted(keep, found.category[inside])
-    names = [found.names[j] for j in keep]
-    return Categories.of_pairs(names, code, found.item[inside], found.n_items)

@@ -1,6 +1,6 @@
 """A recorded search box: the hits of a word at a time."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, reduce
 from math import nan
@@ -16,7 +16,7 @@ from halflife.recordings import textdb
 from halflife.recordings.pages import Recording, recording_of_changes
 from halflife.recordings.parquet import read_table
 from halflife.replay.recorded_source import RecordedHistory, source_name
-from halflife.replay.world import RecordedAnswer, RecordedRequest, Responder, as_json
+from halflife.replay.world import RecordedAnswer, RecordedRequest, as_json
 from halflife.stores import Store, summaries
 from halflife.summary.drift import SummaryDrift, drift
 from halflife.summary.metrics import METRICS
@@ -24,25 +24,12 @@ from halflife.summary.weekly import Weekly
 
 WEEK = 7.0  # days
 FULL_TAU = 0.005  # divergence that half of all summaries reach in half of the weeks
-RECENT_TAU = 0.05  # the same for what is new in the last 13 weeks
 LAST_DAY = 20_076.0  # the last day of databases without a known first day
 PER_PAGE = 20  # documents on a page of results, as a search engine shows them
 CAPPED, MOST_SHOWN = "capped-search", 50  # documents that such a search shows
 SEARCH_FAULTS = {CAPPED: "a search shows and counts 50 documents at most"}
 SUMMARY = "summary"
 MEASURES = (SUMMARY, *(metric for metric in METRICS if metric != "kl"))
-
-
-def search_box(
-    find: Callable[[str, float], Sequence[str]], text: Callable[[str], str]
-) -> Responder:
-    """Return a search at ``/search``; ``find`` returns the hits of a word, in order."""
-
-    def answer(request: RecordedRequest, now: float) -> RecordedAnswer:
-        hits = find(request.url.query.get("q", "").lower(), now)
-        return results(request, hits, lambda name: (name, text(name)))
-
-    return answer
 
 
 def results(
@@ -226,31 +213,6 @@ class RecordedSearch:
             self._made.clear()
             self._made[version] = 0 if kept is None else self.week(kept.at)
         return self._made.get(version)
-
-
-def recorded_searches(
-    folder: Path,
-    names: Iterable[str] = (),
-    *,
-    tau: float | None = None,
-    measure: str = SUMMARY,
-    recent: bool = False,
-) -> list[RecordedSearch]:
-    """Return the text databases that are recorded in a folder (``recordings.textdb``).
-
-    Their weeks are aligned: the first whole week of each begins when that of the latest
-    did. ``recent`` shows only documents that are new in the last 13 weeks. The default
-    of ``tau`` is reached by half of the summaries in about half of the recorded time.
-    """
-    weekly = textdb.load(folder)
-    weekly = weekly.recent() if recent else weekly
-    chosen = tuple(names) or weekly.sites
-    tau = (RECENT_TAU if recent else FULL_TAU) if tau is None else tau
-    began = float(weekly.begin.max()) + WEEK * weekly.since
-    return [
-        RecordedSearch(source_name(site), weekly, site, tau, measure, began)
-        for site in chosen
-    ]
 
 
 def text_histories(folder: Path) -> Sequence[RecordedHistory]:

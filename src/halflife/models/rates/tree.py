@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halflife.core.arrays import Floats, Ints
-from halflife.models.empirical_bayes import GRID, RateGrid, Table, fit_prior
+from halflife.models.empirical_bayes import Table, fit_prior
 
 Likelihoods: TypeAlias = NDArray[np.float32]
 
@@ -161,9 +161,9 @@ class TreePriors(NamedTuple):
     folders: GroupPriors
 
 
-def fit_tree(table: Table, item: Ints, tree: Tree, grid: RateGrid = GRID) -> TreePriors:
+def fit_tree(table: Table, item: Ints, tree: Tree) -> TreePriors:
     """Return the priors on all levels; row ``i`` of the table is item ``item[i]``."""
-    root = fit_prior(table, grid)
+    root = fit_prior(table)
     likelihood = likelihoods(table)
     above = np.tile(root, (tree.hosts, 1))
     hosts = _fit_level(likelihood, tree.host[item], above)

@@ -154,20 +154,6 @@ class ChangeProbability:
         return index(self.survival, t, "freshness")
 
 
-def summed_ages(updates: ArrayLike, synced: float, at: float) -> float:
-    """Return F(e; t): the ages at ``at`` of all updates since ``synced``, summed.
-
-    Updates at 5, 6 and 7 make 1, 3 and 6 at the moments 6, 7 and 8 (Table 2; an
-    update at the very moment has age 0).
-
-    >>> [summed_ages([1.0, 5.0, 6.0, 7.0], 4.0, at) for at in (6.0, 7.0, 8.0)]
-    [1.0, 3.0, 6.0]
-    """
-    when = np.asarray(updates, dtype=np.float64)
-    missed = when[(when > synced) & (when <= at)]
-    return float(np.sum(at - missed))
-
-
 def staleness(stale: ArrayLike, weight: ArrayLike = 1.0) -> float:
     """Return F(L; t) of tuples with these dissimilarities (Eq. 1); 0 without tuples.
 

@@ -7,7 +7,7 @@ estimating two-way and multi-way associations", Computational Linguistics 33, 20
 """
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -33,14 +33,6 @@ class Hits:
 
     count: Floats
     error: Floats
-
-
-class Coverage(Protocol):
-    """A way to estimate the server coverage of candidates."""
-
-    def hits(self, pool: Pool) -> Hits:
-        """Return how many records of the server answer each candidate."""
-        ...
 
 
 def numbered(pool: Pool, other: Incidence) -> Ints:
@@ -74,18 +66,6 @@ def at_least_held(pool: Pool, count: Floats, error: Floats) -> Hits:
         np.where(pool.lookup, 1.0, np.maximum(count, floor)),
         np.where(pool.lookup, 0.0, np.where(low, np.inf, error)),
     )
-
-
-@dataclass(frozen=True)
-class TrueCoverage:
-    """The true coverage, from the server's relation."""
-
-    server: Incidence
-
-    def hits(self, pool: Pool) -> Hits:
-        """Return how many records of the server answer each candidate."""
-        count = count_matches(pool, self.server)
-        return at_least_held(pool, count, np.zeros(len(pool)))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ from halflife.queries.known.gains import Gains
 from halflife.queries.known.keywords import Pool, pool_for
 from halflife.queries.known.rules import KnownChoice, KnownEstimates, KnownRule
 from halflife.queries.ledger import Ledger
-from halflife.queries.policies import INDEX, rule_of
 
-DEFAULT = INDEX.name
 DOUBTED = "was missing from an answer"  # why a tuple is looked up first
 _DEARER = 2.0  # a query that takes so many times the pages expected is reconsidered
 _DOUBT = 0.1  # share of a turn's requests for tuples missing from answers
@@ -173,11 +171,6 @@ class Refresher:
                 copy.doubted[row] = True
             else:
                 copy.lose(copy.keys[row])
-
-
-def refresher(copy: Copy, interface: Interface, name: str = DEFAULT) -> Refresher:
-    """Return a refresher for a copy by the name of its rule; see ``policies``."""
-    return make_refresher(copy, interface, rule_of(name))
 
 
 def make_refresher(copy: Copy, interface: Interface, rule: KnownRule) -> Refresher:

@@ -9,7 +9,7 @@ absent: its content is learned or measured again, and one warning is logged.
 import json
 import logging
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
@@ -118,6 +118,11 @@ def text(value: Any) -> str:  # noqa: ANN401
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} is no text")
     return value
+
+
+def moments(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return moments by name; raise ``ValueError`` or ``TypeError`` if some are not."""
+    return {text(name): finite(at) for name, at in row.items()}
 
 
 def _warn(book: NoteBook, about: str, why: str) -> None:

@@ -4,11 +4,10 @@ The process that serves writes the claims (``KEY_CLAIMS``), the process that fet
 proves them (``KEY_PROOFS``).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from halflife.stores.notes import NoteKind, finite, text, texts
+from halflife.stores.notes import NoteKind, finite, moments, text, texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,7 @@ Proofs: TypeAlias = dict[KeyClaim, KeyProof]
 
 
 def _read_claims(rows: list[Any]) -> Claims:
-    return {KeyClaim(*texts(claim)): _pages(pages) for claim, pages in rows}
-
-
-def _pages(row: Mapping[str, Any]) -> dict[str, float]:
-    return {text(key): finite(at) for key, at in row.items()}
+    return {KeyClaim(*texts(claim)): moments(pages) for claim, pages in rows}
 
 
 def _read_proofs(rows: list[Any]) -> Proofs:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 from halflife.models.validator_trust import TrustRecord
-from halflife.stores.notes import NoteKind, finite, text, texts
+from halflife.stores.notes import NoteKind, finite, moments, text, texts
 
 NEVER = -1.0  # a time before all times, in days
 
@@ -106,10 +106,6 @@ def _read_trust(rows: Mapping[str, Any]) -> HubTrust:
     return {text(hub): TrustRecord(*map(finite, row)) for hub, row in rows.items()}
 
 
-def _read_announcements(row: Mapping[str, Any]) -> dict[str, float]:
-    return {text(key): finite(at) for key, at in row.items()}
-
-
 SUBSCRIPTIONS = NoteKind(
     "subscriptions",
     1,
@@ -122,7 +118,7 @@ CONFIRMATIONS = NoteKind(
     lambda confirmations: {t: asdict(one) for t, one in confirmations.items()},
     _read_confirmations,
 )
-ANNOUNCEMENTS = NoteKind("announcements", 1, dict[str, float], _read_announcements)
+ANNOUNCEMENTS = NoteKind("announcements", 1, dict[str, float], moments)
 HUB_TRUST = NoteKind(
     "hub_trust",
     1,

@@ -8,7 +8,7 @@ breaks within a transaction rolls it back.
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from time import time
 from typing import Any
 
@@ -207,26 +207,24 @@ class PostgresConnection:
             finally:
                 self.joined = False
 
-    @contextmanager
-    def changing_schema(self) -> Iterator[PostgresDatabase]:
+    def changing_schema(self) -> AbstractContextManager[PostgresDatabase]:
         """Create or change tables while no other process writes."""
-        with self.store_errors():
-            self._begin(_LOCK.format(_SPACE, self._key))
-            try:
-                yield self.db
-                self.db.link.execute("COMMIT")
-            finally:
-                self._undo()
+        return self._transaction(_LOCK.format(_SPACE, self._key))
 
-    @contextmanager
-    def apart(self, *, durable: bool = True) -> Iterator[PostgresDatabase]:
+    def apart(
+        self, *, durable: bool = True
+    ) -> AbstractContextManager[PostgresDatabase]:
         """Make changes, all of them or none, beside the writer of the store.
 
         For tables that no store reads: leases of hosts, and pages handed out to
         workers. Without ``durable`` the commit does not wait for the disk.
         """
+        return self._transaction("BEGIN" if durable else _UNSYNCED)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[PostgresDatabase]:
         with self.store_errors():
-            self._begin("BEGIN" if durable else _UNSYNCED)
+            self._begin(begin)
             try:
                 yield self.db
                 self.db.link.execute("COMMIT")

@@ -5,24 +5,17 @@ the best some hours from now can be ignored until then: only candidates, and ite
 new evidence, are evaluated again.
 """
 
-from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from halflife.core.arrays import Bools, Floats, Ints
+from halflife.core.arrays import Bools, Floats
 from halflife.core.budget import Budget
-from halflife.core.categories import Categories
-from halflife.core.keys import KeySubset
 from halflife.core.plan import Plan
 from halflife.core.view import View
-from halflife.models.mixed_survival import survival_rows
 from halflife.models.quality import columns
 from halflife.policies.index import Index
-
-Columns: TypeAlias = dict[str, NDArray[np.generic]]
+from halflife.policies.view_rows import take_rows
 
 _SLACK = 1.0 - 1e-5  # rounding may lower the index by less than that
 
@@ -85,11 +78,7 @@ class Planner:
 
     def _can_follow(self, view: View) -> bool:
         plain = self.policy.longest == np.inf and self.policy.extra == 0
-        return (
-            plain
-            and bool(np.isinf(view.room).all())
-            and survival_columns(view) is not None
-        )
+        return plain and bool(np.isinf(view.room).all()) and bool(columns(view))
 
     def _from_pool(
         self, view: View, budget: Budget, rng: np.random.Generator
@@ -102,7 +91,7 @@ class Planner:
         if 4 * rows.size > len(view):
             return None
         self.weighed = rows.size
-        few = self.policy(taken(view, rows), budget, rng)
+        few = self.policy(take_rows(view, rows), budget, rng)
         left = budget.requests - float(view.cost[rows[few.rows]].sum())
         used_up = len(few) > 0 and left < float(view.cost.min())
         if not used_up or float(few.gain.min()) < pool.least:
@@ -124,11 +113,6 @@ class Planner:
         return _Pool(view, later >= least * _SLACK, least, until)
 
 
-def survival_columns(view: View) -> Columns | None:
-    """Return the columns of a view's survival; None if it is not made of columns."""
-    return columns(view) or None
-
-
 def _alike(before: View, now: View) -> bool:
     """Return whether two views have as many items and the same kind of survival."""
     same_kind = type(before.survival) is type(now.survival)
@@ -140,30 +124,7 @@ def _is_stale(pool: _Pool, view: View) -> Bools:
     stale: Bools = (view.exposure > pool.until) | (view.held != pool.view.held)
     stale |= view.weight != pool.view.weight
     stale |= view.cost != pool.view.cost
-    before, now = survival_columns(pool.view) or {}, survival_columns(view) or {}
+    before, now = columns(pool.view), columns(view)
     for name, column in now.items():
         stale |= column != before[name]
     return stale
-
-
-def taken(view: View, rows: Ints) -> View:
-    """Return some rows of a view."""
-    columns: dict[str, Any] = {}
-    for field in fields(view):
-        value = getattr(view, field.name)
-        if isinstance(value, np.ndarray) and value.shape[:1] == (len(view),):
-            columns[field.name] = value[rows]
-    survival = survival_rows(view.survival, rows, len(view))
-    return replace(
-        view,
-        keys=KeySubset(view.keys, rows),
-        survival=survival,
-        topics=partial(_topics, view, rows),
-        **columns,
-    )
-
-
-def _topics(view: View, rows: Ints) -> Categories | None:
-    """Return the topics of some rows of a view."""
-    found = view.topics()
-    return None if found is None else found.of_items(rows)

@@ -1,22 +1,10 @@
 """Estimates of size from documents that were found more than once."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.errors import UsageError
-
-LEVEL = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class SizeInterval:
-    """An estimate of a number of documents, with two bounds."""
-
-    size: float
-    low: float
-    high: float
+from halflife.probing.size import LEVEL, SizeInterval
 
 
 def chapman(first: int, second: int, both: int, level: float = LEVEL) -> SizeInterval:

@@ -1,23 +1,21 @@
-"""Server coverage from the hit counts that a form reports."""
+"""Hits that a form reports, requested only where they matter, and what is sent then."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
-from numpy.random import Generator
 
 from halflife.core.arrays import Bools, Floats
 from halflife.core.errors import BudgetSpent
 from halflife.core.forms import ResultPage
+from halflife.queries.incidence import Incidence
 from halflife.queries.known.coverage import (
-    Coverage,
     Hits,
-    Reference,
     ReportedCoverage,
-    ScaledCorpus,
+    at_least_held,
     count_matches,
-    ratio,
 )
 from halflife.queries.known.greedy import (
     GreedyLimits,
@@ -26,6 +24,7 @@ from halflife.queries.known.greedy import (
     choose,
     offers,
 )
+from halflife.queries.known.guess import count_hits
 from halflife.queries.known.keywords import Pool
 from halflife.queries.ledger import Ledger
 
@@ -33,38 +32,24 @@ ROUNDED = 0.05 / 3.0**0.5  # relative error of a count rounded to two digits, at
 ROUNDS = 20  # times that a choice is repeated after counting
 
 
-def count_hits(ledger: Ledger, pool: Pool, number: int) -> int | None:
-    """Return the hits of a candidate, for a request; None if they are unknown.
+class Coverage(Protocol):
+    """A way to estimate the server coverage of candidates."""
 
-    They are unknown if the count is capped, or not reported and there is more than a
-    page.
-    """
-    query = pool.query(number)
-    if query is None:
-        return 1
-    found = ledger.first(query)
-    if not found.more:
-        return len(found.records)
-    cut = ledger.interface.counts == "capped" and found.total == ledger.interface.cap
-    return None if cut else found.total
+    def hits(self, pool: Pool) -> Hits:
+        """Return how many records of the server answer each candidate."""
+        ...
 
 
-def learn_factor(
-    pool: Pool, reference: Reference, ledger: Ledger, queries: int, rng: Generator
-) -> ScaledCorpus:
-    """Return a scaled reference; its factor is learned from a few counted queries.
+@dataclass(frozen=True)
+class TrueCoverage:
+    """The true coverage, from the server's relation."""
 
-    The queries are drawn in proportion to their count in the reference, without
-    replacement, since the ratio is of sums; each costs a request.
-    """
-    shown = count_matches(pool, reference)
-    fit = np.flatnonzero(shown > 0)
-    weight = shown[fit] / shown[fit].sum()
-    drawn = rng.choice(fit, min(queries, fit.size), replace=False, p=weight)
-    hits = {int(j): count_hits(ledger, pool, int(j)) for j in drawn}
-    reported = np.array([j for j, count in hits.items() if count is not None], np.intp)
-    counts = np.array([hits[int(j)] for j in reported], dtype=np.float64)
-    return ScaledCorpus(reference, ratio(counts, shown[reported]))
+    server: Incidence
+
+    def hits(self, pool: Pool) -> Hits:
+        """Return how many records of the server answer each candidate."""
+        count = count_matches(pool, self.server)
+        return at_least_held(pool, count, np.zeros(len(pool)))
 
 
 class HitCounts:
