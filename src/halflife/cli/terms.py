@@ -164,8 +164,10 @@ class ItemTerms:
             return [*lines, self.choice.line()]
         return [
             *lines,
-            f"the price of a request is {number(self.price, 3)}: "
-            "in the long run the budget pays for gains from there on",
+            (
+                f"the price of a request is {number(self.price, 3)}: "
+                "in the long run the budget pays for gains from there on"
+            ),
             f"{self.rank} of {count(self.of, 'item')} gain more now; next to it are:",
             *(f"  {number(gain, 3)}  {key}" for key, gain in self.beside),
             self._verdict(),
