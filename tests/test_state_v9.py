@@ -21,6 +21,7 @@ from halflife.cli import main
 from halflife.config import Config
 from halflife.core.errors import StoreError, TooNew
 from halflife.core.store import Note
+from halflife.core.wording import span
 from halflife.engine import breakers, targets
 from halflife.kinds.form import runner as form_runner
 from halflife.stores import note_rows, schema, summaries, summary_lifetimes
@@ -68,6 +69,14 @@ def memos(path):
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 BELIEVED = ("gain", "why")
+MISSED = re.compile(r"of the last (.*) missed the bounds among those (.*) ahead")
+AHEAD = {
+    "not at all": "for the same moment",
+    "hours": "for a few hours ahead",
+    "a day or so": "for about a day ahead",
+    "a week or more": "for a week or more ahead",
+}
+QUERY = re.compile(r"about (\S+) new of (\d+), read (\S+) days ago")  # as it was worded
 RENAMED = {"gone": "gone_estimate"}  # what was an estimate is called so now
 REWORDED = ("its first crawl has not come to its end", "its first crawl goes on")
 
@@ -117,10 +126,23 @@ def has(after, before):
 def believed(after, before):
     """Say whether a number, or a text with numbers, is as it was but for beliefs."""
     if isinstance(before, str):
+        before = QUERY.sub(query_in_present_words, before)
+        before = MISSED.sub(misses_in_present_words, before)
         numbers = [[*map(float, NUMBER.findall(text))] for text in (after, before)]
         same = NUMBER.sub("#", after) == NUMBER.sub("#", before)
         return same and all(map(near, *numbers))
     return near(after, before)
+
+
+def misses_in_present_words(found):
+    """Return how many forecasts missed as it is worded now."""
+    return f"of the last {found[1]} {AHEAD[found[2]]} missed the bounds"
+
+
+def query_in_present_words(found):
+    """Return why a query comes next as it is worded now."""
+    new, held, days = found.groups()
+    return f"about {new} new, {held} held, read {span(float(days))} ago"
 
 
 def rows(path, table, names=None):

@@ -162,10 +162,12 @@ class ItemTerms:
         ]
         if self.choice is not None:
             return [*lines, self.choice.line()]
-        worth = "at this budget a fetch is worth it from a gain of"
         return [
             *lines,
-            f"{worth} {number(self.price, 3)} on",
+            (
+                f"the price of a request is {number(self.price, 3)}: "
+                "in the long run the budget pays for gains from there on"
+            ),
             f"{self.rank} of {count(self.of, 'item')} gain more now; next to it are:",
             *(f"  {number(gain, 3)}  {key}" for key, gain in self.beside),
             self._verdict(),
