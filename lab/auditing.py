@@ -1,6 +1,6 @@
 """Audits on recorded histories: whether they are right, and what they cost.
 
-``python -m lab.auditing DATA [pages] [listings] [forms] [summaries]
+``python -m lab.auditing DATA [pages] [other-half] [listings] [forms] [summaries]
 [checks]`` reads a folder with ``sites`` and ``objects`` and prints as JSON, of the
 kinds that are named or of all: how often the quality found lies within its interval,
 and how often forecasts came true, with their own bounds and with those widened by
@@ -8,7 +8,8 @@ trust; before and after everything begins to change faster.
 
 Pages are replayed through the running system, with a share of its requests spent on
 pages drawn at random; on recorded pages, and on pages that change at even odds, as is
-believed of them. For the other kinds see ``auditing_sets``, ``auditing_texts`` and, for
+believed of them. ``other-half`` are recorded pages of the half of the sites that rules
+were made on. For the other kinds see ``auditing_sets``, ``auditing_texts`` and, for
 checks of summaries, ``auditing_checks``.
 """
 
@@ -276,8 +277,16 @@ def report(folder: Path) -> dict[str, Any]:
     }
 
 
+def other_half(folder: Path) -> dict[str, Any]:
+    """Return the figures of recorded pages of the half that rules were made on."""
+    worlds = [world(folder, seed, half=1 - TOLD, begin=BEGIN) for seed in SEEDS]
+    runs = [play(one, USUAL, seed) for one, seed in zip(worlds, SEEDS, strict=True)]
+    return told(runs, DAYS / 4.0)
+
+
 KINDS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "pages": lambda folder: report(folder / "sites"),
+    "other-half": lambda folder: other_half(folder / "sites"),
     "listings": lambda folder: auditing_sets.listings(folder / "objects"),
     "forms": lambda folder: auditing_sets.forms(folder / "objects"),
     "summaries": lambda folder: auditing_texts.summaries(folder / "sites"),

@@ -50,6 +50,7 @@ def demo_seeds(report: Report) -> str:
         "the truth was above them, below them": f"{row['above']}, {row['below']}",
         "true freshness less believed, in the mean": off,
         "mean width of the bounds": f"{row['width']:.3f}",
+        "their mean interval score": f"{row['score']:.3f}",
         "mean freshness over the 40 days": f"{row['freshness']:.3f}",
     }
     return table(["figure", "value"], list(figures.items()))

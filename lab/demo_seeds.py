@@ -3,9 +3,9 @@
 ``python -m lab.demo_seeds --seeds 100`` keeps the demo's site once for every seed, as
 ``halflife demo --seed N`` does, and holds the believed freshness at the end against the
 true one. It prints the share of seeds whose bounds hold the truth, with the interval of
-Clopper and Pearson, and how far the belief is off on average. Every seed is written to
-``--log`` as it ends and is not played twice, so a run that was cut short goes on; the
-log is of one version of the code.
+Clopper and Pearson, how far the belief is off on average, and the interval score. Every
+seed is written to ``--log`` as it ends and is not played twice, so a run that was cut
+short goes on; the log is of one version of the code.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from halflife.demo.run import Options, keep_site
+from halflife.models.calibration import interval_score
 from halflife.models.fractions import clopper_pearson
 
 Row: TypeAlias = dict[str, Any]
@@ -82,6 +83,7 @@ def summary(rows: Sequence[Row]) -> Row:
         "off": float(off.mean()),
         "off_error": spread / np.sqrt(len(rows)),
         "width": float((high - low).mean()),
+        "score": float(interval_score(low, high, true).mean()),
         "true": float(true.mean()),
         "freshness": float(np.mean([row["freshness"] for row in rows])),
     }
@@ -95,8 +97,8 @@ def words(found: Row) -> str:
         f"{part['share']:.3f} [{part['low']:.3f}, {part['high']:.3f}]; the truth was "
         f"above them {found['above']} times, below {found['below']}.\n"
         f"True minus believed: {found['off']:+.4f} (standard error "
-        f"{found['off_error']:.4f}); width of the bounds {found['width']:.3f}; "
-        f"freshness {found['freshness']:.4f}.\n"
+        f"{found['off_error']:.4f}); width of the bounds {found['width']:.3f}, their "
+        f"interval score {found['score']:.3f}; freshness {found['freshness']:.4f}.\n"
     )
 
 

@@ -49,6 +49,23 @@ def test_without_a_share_nothing_is_checked(small):
     assert auditing.covered([run], 0.0, 16.0) == []
 
 
+def test_the_other_half_is_that_of_which_nothing_else_is_told(
+    small, monkeypatch, tmp_path
+):
+    asked = []
+
+    def world(folder, seed, *, half, begin):
+        asked.append((folder, half, begin))
+        return auditing.even(seed)
+
+    monkeypatch.setattr(auditing, "world", world)
+    (tmp_path / "sites").mkdir()
+    found = auditing.KINDS["other-half"](tmp_path)
+    assert asked == [(tmp_path / "sites", 1 - auditing.TOLD, auditing.BEGIN)] * 2
+    assert found["turns"] == 2 * 63
+    assert [row["ahead"] for row in found["forecasts"]] == [0.0, 1 / 24, 1.0, 7.0]
+
+
 def told(score, trust=1.0, made=10.0, ahead=1.0):
     one = auditing_sets.AuditScores()
     one.made, one.ahead = [made] * len(score), [ahead] * len(score)

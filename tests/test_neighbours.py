@@ -158,6 +158,50 @@ def test_where_pages_change_by_themselves_neighbours_are_not_trusted():
     age = view.age[view.held]
     off = np.abs(view.exposure[view.held] - age) / np.maximum(age, 1.0)
     assert off.mean() < 0.1
+    assert (view.unsettled[view.held] <= 0.2 * age).all()
+
+
+def pages_alone(seed, n=120, days=30):
+    """Return a view of pages that change by themselves, and how many are fresh."""
+    rng = np.random.default_rng(seed)
+    evidence = Evidence.of(pages(sites=1, folders=1, each=n))
+    belief, texts, held = Neighbours(), np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+    rate = np.minimum(0.1 * np.exp(1.8 * rng.standard_normal(n)), 24.0)
+    for day in range(days):
+        texts += rng.poisson(rate)
+        if day < days - 1:
+            rows = np.flatnonzero(rng.random(n) < (0.25 if day else 1.0))
+            look(evidence, rows, float(day), [str(texts[row]) for row in rows])
+            held[rows] = texts[rows]
+        view = belief(evidence, float(day), float(day))
+    return view, float(np.mean(held == texts))
+
+
+def test_bounds_are_narrower_where_pages_are_found_to_change_by_themselves():
+    inside, widths = [], []
+    for seed in range(20):
+        view, fresh = pages_alone(seed)
+        whole = dataclasses.replace(view, unsettled=np.zeros(0))
+        casts = [freshness_forecast(one, np.zeros(1)) for one in (view, whole)]
+        widths.append([float(cast.high[0] - cast.low[0]) for cast in casts])
+        inside.append(casts[0].low[0] <= fresh <= casts[0].high[0])
+    some, more = np.mean(widths, axis=0)
+    assert some < 0.9 * more
+    assert np.mean(inside) >= 0.85
+
+
+def test_where_pages_change_together_the_whole_past_is_unrestful():
+    rng = np.random.default_rng(4)
+    evidence = Evidence.of(pages(sites=4, folders=3, each=20))
+    belief, texts = Neighbours(), np.zeros(len(evidence), dtype=int)
+    site = np.arange(len(evidence)) // 60
+    for day in range(60):
+        texts += (rng.random(4) < 0.1)[site]
+        rows = np.flatnonzero(rng.random(texts.size) < 0.3)
+        look(evidence, rows, float(day), [str(texts[row]) for row in rows])
+        view = belief(evidence, float(day), float(day))
+    held = view.held
+    assert view.unsettled[held] == pytest.approx(view.age[held], rel=0.02)
 
 
 def test_how_much_pages_differ_is_learned_as_by_brute_force():

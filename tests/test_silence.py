@@ -311,6 +311,8 @@ def test_demo_seeds_are_summed_up(tmp_path, capsys):
     assert "held on 2 of 4 seeds: 0.500 [0.068, 0.932]" in said
     assert "above them 1 times, below 1" in said
     assert "True minus believed: +0.0000" in said
+    # All bounds are 0.2 wide, and two truths lie 0.1 outside: 0.2 + 2 * 40 * 0.1 / 4.
+    assert "interval score 2.200" in said
     demo_seeds.main(["--seeds", "1", "--first", "5", "--pages", "3", "--days", "1",
                      "--json", "--log", str(log)])  # fmt: skip
     found = demo_seeds.json.loads(capsys.readouterr().out)

@@ -12,6 +12,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Looks, Observation, Seen
 from halflife.core.view import Unrest
+from halflife.kinds.pages import kind as pages_kind
 from halflife.models.bursts import MOST_SITES, Bursts
 from halflife.models.poisson import Exponential
 from halflife.models.quality import freshness_forecast
@@ -210,6 +211,7 @@ def view_of(unrest, n=60, watched=1e9):
         group=np.arange(n) % 3,
         survival=Exponential(np.full(n, 0.1)),
         doubt=np.zeros(n),
+        unsettled=np.zeros(0),  # all of the past counts
         unrest=lambda: Unrest(unrest, watched),
     )
 
@@ -257,6 +259,16 @@ def test_unrest_and_little_time_to_learn_widen_bounds():
         widths.append(float(cast.high[0] - cast.low[0]))
     assert widths == sorted(widths)
     assert widths[-1] > 2.0 * widths[0]
+
+
+def test_days_to_come_are_unrestful_in_full_until_the_next_fetch():
+    view = view_of(1.0, n=2)  # seen two days ago
+    view = dataclasses.replace(view, unsettled=np.full(2, 0.5))
+    later = pages_kind._later(view, np.array([np.inf, 4.0]), 3.0)
+    assert later.unsettled.tolist() == [3.5, 1.0]
+    whole = dataclasses.replace(view, unsettled=np.zeros(0))
+    later = pages_kind._later(whole, np.array([np.inf, 4.0]), 3.0)
+    assert later.unsettled.tolist() == later.age.tolist() == [5.0, 1.0]
 
 
 def test_a_belief_tells_the_unrest_of_what_it_saw():

@@ -67,7 +67,7 @@ def fate_by_hand(view, i, later):
     swing = (alive(lived - doubt) - alive(lived + doubt)) / 2
     if not u:
         return chance, chance * (1 - chance), swing
-    span = view.age[i] + later
+    span = view.unsettled_age[i] + later
     v = pace**2 * u * span + u * lived**2 / watched
     r = -math.log(chance) / lived
     both = 2 - min(u * pace * r, 1) * pace * later / lived
@@ -83,6 +83,7 @@ CASES = [
     a_view(2, unrest=(3.0, 50.0)),
     a_view(3, unrest=(0.4, 20.0), doubt=4.0),
     a_view(4, unrest=(np.array([0.0, 2.0, 40.0]), 60.0, np.array([0.7, 1.0, 1.8]))),
+    replace(a_view(5, unrest=(3.0, 50.0)), unsettled=0.2 * a_view(5).age),
 ]
 
 

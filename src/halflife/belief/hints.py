@@ -224,7 +224,8 @@ class HintedBelief:
         unsettled = view.unsettled
         if self._counts_all:
             silence = self._silence(silent.whole, view)
-            quiet, unsettled = self._share * rate, silence**2 * view.age
+            quiet = self._share * rate
+            unsettled = silence**2 * view.unsettled_age
         else:
             rate = rate - (rates * np.expm1(-worth)).sum(axis=0)
         announced = Announced(inner, quiet, rates.sum(axis=0), _mean(worth, rates))

@@ -38,7 +38,7 @@ TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
 REFIT = 1.25  # learn the shape again when observations have grown by this factor
 BLOCK = 65_536  # items that are viewed at once, where there are many
 _COLUMNS: dict[str, Any] = {  # of a view, that are computed
-    **dict.fromkeys(("rate", "age", "exposure", "doubt"), np.float64),
+    **dict.fromkeys(("rate", "age", "exposure", "doubt", "unsettled"), np.float64),
     **dict.fromkeys(("looks", "changes"), np.int32),
     **dict.fromkeys(("looked", "changed", "ready"), np.bool_),
 }
@@ -147,7 +147,9 @@ class Neighbours:
         lived, doubt = view.exposure, view.doubt
         lived[held] = self._lived(pages, last, now)
         doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
-        return replace(view, unrest=self._unrest)
+        unsettled = view.age.copy()
+        unsettled[held] *= self._trust.share
+        return replace(view, unrest=self._unrest, unsettled=unsettled)
 
     def _lived(self, pages: Ints, last: Floats, now: float) -> Floats:
         """Return the time that pages have lived by now, weighed by trust."""

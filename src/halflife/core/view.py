@@ -96,7 +96,8 @@ class View:
             (``Strategy.needs_topics``); computed when it is called.
         calendar: How unevenly time passes, for forecasts; None if evenly.
         unsettled: Days since the last successful observation in which unrest counts:
-            the age, or less where maps announce changes; empty if no map does.
+            the age, or less where pages were found to change apart from their group, or
+            where maps announce changes; empty if it is the age.
 
     """
 
@@ -124,6 +125,11 @@ class View:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @property
+    def unsettled_age(self) -> Floats:
+        """The days since the last observation in which unrest counts."""
+        return self.unsettled if self.unsettled.size else self.age
 
     @property
     def held(self) -> Bools:

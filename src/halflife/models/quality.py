@@ -148,8 +148,9 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     in p later of the e days, hit them all at once with probability q = p u r, at most 1
     (``models.unrest``). The unrest itself was learned from n spans as long as this one,
     ``PRIOR`` included; the shared part has the variance of Student's t with n degrees
-    of freedom, n / (n - 2) times as much. Where maps announce changes the age counts
-    for less (``View.unsettled``). Where the group's past is in doubt, even without
+    of freedom, n / (n - 2) times as much. The age counts for less where pages were
+    found to change apart from their group, or where maps announce changes
+    (``View.unsettled``). Where the group's past is in doubt, even without
     unrest, they swing by at least S(e - doubt) - S(e + doubt) over 2.
     """
     held, doubt = view.looks[at] > 0, view.doubt[at]
@@ -168,8 +169,7 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     coming = np.minimum(pace * later / days, 1.0)
     finite_falls = np.where(np.isfinite(falls), falls, 0.0)
     hit = np.minimum(pace * u * finite_falls / days, 1.0) * coming
-    age = (view.unsettled if view.unsettled.size else view.age)[at]
-    span = np.where(held, age, 0.0) + later
+    span = np.where(held, view.unsettled_age[at], 0.0) + later
     variance = pace**2 * u * span + u * lived**2 / watched
     alive, alone, shared_swing = shared_survival(alive, lived, variance, hit)
     spans = watched / np.maximum(span, 1.0) + PRIOR

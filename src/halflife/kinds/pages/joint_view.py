@@ -68,15 +68,10 @@ def joined_view(
         due=np.zeros(0),
         survival=MixedSurvival(rows, [view.survival for view in views]),
         unrest=joined_unrest,
-        unsettled=_scattered([unsettled(view) for view in views], rows, n),
+        unsettled=_scattered([view.unsettled_age for view in views], rows, n),
         topics=unfiled,
         **columns,
     )
-
-
-def unsettled(view: View) -> Floats:
-    """Return the days in which unrest counts, for each item."""
-    return view.unsettled if view.unsettled.size else view.age
 
 
 def _scattered(values: Sequence[Any], rows: Sequence[Ints], n: int) -> Any:  # noqa: ANN401

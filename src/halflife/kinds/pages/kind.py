@@ -392,6 +392,7 @@ def _later(view: View, gap: Floats, later: float) -> View:
         age=np.where(again, since, passed),
         exposure=np.where(again, pace * since, view.exposure + pace * later),
         doubt=np.where(again, 0.0, view.doubt),
+        unsettled=np.where(again, since, view.unsettled_age + later),
         calendar=None,  # it starts at the last fetch and ends now
     )
 
