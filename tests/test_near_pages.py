@@ -16,8 +16,8 @@ from halflife.kinds.pages import belief_notes
 from halflife.models.bursts import Bursts, at_least_one
 from halflife.stores.memory import MemoryStore
 
-PAGES = 8
-KEYS = Keys([f"http://s/x/{i}" for i in range(PAGES)])
+PAGES = 60
+KEYS = Keys([f"http://s/x/{i:02}" for i in range(PAGES)])
 FOLDER = np.zeros(PAGES, dtype=np.intp)
 
 
@@ -43,21 +43,21 @@ def learned(pages, changed, last=0.0, *, expected=0.5):
     near.grow(PAGES)
     seen[pages] = 10.0
     looks = looks_at(pages, 0.0, 10.0, expected, changed)
-    near.learn(looks, (KEYS, FOLDER), seen, bursts_of(10.0))
+    near.learn(looks, (KEYS, FOLDER, FOLDER), seen, bursts_of(10.0))
     return near
 
 
 def test_a_change_nearby_counts_as_worked_out_by_hand():
-    near = learned([3], [True])
+    near = learned([26], [True])
     # 0.5 / (1 - exp(-0.5)) = 1.2707 changes where 0.5 were to be expected.
     busy = (1.270747 + 3) / (0.5 + 3)
-    expected = [busy, busy, busy, 1.0, busy, busy, busy, 1.0]
+    expected = [1.0] * 2 + [busy] * 24 + [1.0] + [busy] * 24 + [1.0] * 9
     assert near.busy(np.arange(PAGES)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_pages_are_told_of_as_far_as_something_was_seen_near_them():
     near = learned([3], [True])
-    assert near.most_informative(99).tolist() == [0, 1, 2, 4, 5, 6]
+    assert near.most_informative(99).tolist() == [0, 1, 2, *range(4, 28)]
     assert near.most_informative(2).tolist() == [0, 1]
 
 
@@ -88,7 +88,7 @@ def test_how_busy_is_the_mean_of_the_posterior(expected, seen, looks):
 
 
 @settings(max_examples=40)
-@given(st.lists(st.booleans(), min_size=1, max_size=PAGES), st.floats(0.0, 9.9))
+@given(st.lists(st.booleans(), min_size=1, max_size=8), st.floats(0.0, 9.9))
 def test_the_order_of_looks_in_a_batch_does_not_matter(changed, last):
     pages = list(range(len(changed)))
     one = learned(pages, changed, last)
@@ -116,17 +116,19 @@ def look(evidence, rows, at, texts):
 def played(together, days=120, seed=0, pages=60):
     """Return the belief of who watched pages that change in series, or each alone.
 
-    Six neighbours change at a time if ``together``; else as many pages by chance.
+    A tenth of the pages, neighbours, change at a time if ``together``; else as many by
+    chance.
     """
+    tenth = pages // 10
     rng, evidence, belief = np.random.default_rng(seed), site(pages), Neighbours()
     version = np.zeros(pages, dtype=int)
     belief(evidence, 0.0, 0.0)
     for day in range(1, days):
         if rng.random() < 0.2:
-            first = int(rng.integers(pages - 5))
-            some = np.arange(first, first + 6)
-            version[some if together else rng.permutation(pages)[:6]] += 1
-        rows = rng.permutation(pages)[:6]
+            first = int(rng.integers(pages - tenth + 1))
+            some = np.arange(first, first + tenth)
+            version[some if together else rng.permutation(pages)[:tenth]] += 1
+        rows = rng.permutation(pages)[:tenth]
         look(evidence, rows, float(day), [f"v{version[row]}" for row in rows])
         belief(evidence, float(day), float(day))
     return belief, evidence
@@ -139,7 +141,7 @@ def test_near_pages_are_trusted_where_series_change_together():
 
 def test_names_that_say_nothing_speak_less_for_near_pages():
     def speaks(together):
-        likely = played(together)[0]._near_trust.likely
+        likely = played(together, pages=600)[0]._near_trust.likely
         return likely[-1] - likely[0]
 
     assert speaks(together=True) > speaks(together=False) + 20.0
@@ -169,3 +171,13 @@ def test_pages_found_later_are_sorted_in():
     busy = belief._near.busy(np.arange(200))
     assert busy[99] > 1.01
     assert busy[150] == 1.0
+
+
+def test_observations_are_spread_alike_in_blocks_and_at_once(monkeypatch):
+    pages, changed = list(range(0, 60, 3)), [True, False] * 10
+    at_once = learned(pages, changed)
+    monkeypatch.setattr("halflife.belief.near_pages.BLOCK", 7)
+    in_blocks = learned(pages, changed)
+    assert in_blocks.seen.tolist() == at_once.seen.tolist()
+    assert in_blocks.expected.tolist() == at_once.expected.tolist()
+    assert np.unique(at_once.seen).size > 5

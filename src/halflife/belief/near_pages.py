@@ -29,6 +29,7 @@ from halflife.models.bursts import Bursts
 Kind = TypeVar("Kind", bound=np.generic)
 PRIOR = 3.0  # changes; 1 is nearly as good on recorded sites, 10 too timid
 MOST = 20.0  # times as busy as the site and the folder, at most
+BLOCK = 8192  # observations that are spread at once: each has dozens of pages near it
 SPARE, SHARE = 64, 0.02  # new pages, and their share of all, that may wait for an order
 
 
@@ -82,16 +83,31 @@ class NearPages:
     def learn(
         self,
         looks: NewObservations,
-        place: tuple[Keys, Ints],
+        place: tuple[Keys, Ints, Ints],
         last: Floats,
         bursts: Bursts,
     ) -> None:
-        """Learn from observations; ``last`` is the last fetch of each page."""
+        """Learn from observations; ``last`` is the last fetch of each page.
+
+        ``place`` are the names of all pages, their folders and their sites.
+        """
         self.forget(looks.pages)
         order = self._near(*place)
         ordered = np.flatnonzero(looks.pages < order.rows.size)
-        which, near = order.near(looks.pages[ordered])
-        which = ordered[which]
+        for start in range(0, ordered.size, BLOCK):
+            self._spread(looks, ordered[start : start + BLOCK], order, last, bursts)
+
+    def _spread(
+        self,
+        looks: NewObservations,
+        some: Ints,
+        order: NameOrder,
+        last: Floats,
+        bursts: Bursts,
+    ) -> None:
+        """Add some of the observations to the pages near theirs."""
+        which, near = order.near(looks.pages[some])
+        which = some[which]
         since, at, seen = looks.since[which], looks.at[which], last[near]
         usable = np.flatnonzero((seen < at) & np.isfinite(seen) & (since < at))
         which, near = which[usable], near[usable]
@@ -113,9 +129,9 @@ class NearPages:
         deviation = np.abs(np.log(self.busy(pages)))
         return pages[np.argsort(-deviation, kind="stable")[:most]]
 
-    def _near(self, keys: Keys, folder: Ints) -> NameOrder:
+    def _near(self, keys: Keys, folder: Ints, site: Ints) -> NameOrder:
         """Return the order of names, made again when there are many new pages."""
         n = len(keys)
         if self._order is None or n > self._sorted * (1.0 + SHARE) + SPARE:
-            self._order, self._sorted = name_order(keys, folder), n
+            self._order, self._sorted = name_order(keys, folder, site), n
         return self._order

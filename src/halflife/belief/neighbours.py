@@ -419,7 +419,7 @@ class Neighbours:
                 changed, at_least_one(silent * lived, hints.load), 0.0
             )
             looks = NewObservations(here, since, at, silent * lived, unannounced)
-            place = evidence.keys, self._pages.folder
+            place = evidence.keys, self._pages.folder, self._pages.site
             self._near.learn(looks, place, evidence.last_at, self._bursts)
             counted = np.where(changed, hints.changes(rate * lived), 0.0)
             pages = self._own_pages()

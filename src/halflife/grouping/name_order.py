@@ -1,10 +1,10 @@
 """Pages in the order of their names, and the pages near each other.
 
 Pages that are edited together often have adjacent names in their folder: chapters,
-parts of a series, versions of a page. Near a page are those within ``CLOSE`` places of
-it, and those up to ``FAR`` places away whose names begin with the same ``ALIKE`` bytes;
-always in one folder. In a sorted folder both are one range around the page, so two
-small numbers a page define the pages near it.
+parts of a series, versions of a page. A site is sorted by folder, then by name. Near a
+page are those of its site within ``CLOSE`` places of it, also of the folders before and
+after, because many folders are small. This is one range around the page, so two small
+numbers a page define the pages near it.
 
 A page whose address ends in a slash has the name of its last part, in the folder
 around it: ``/blog/a/`` is near ``/blog/b/``.
@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from halflife.core.arrays import Ints
 from halflife.core.keys import Keys
 
-CLOSE = 3  # places; on recorded sites such pages change together 6 times as often
-FAR = 10
-ALIKE = 5  # bytes
+CLOSE = 24  # places; so far away, recorded pages change together 4 times as often
 WIDTH = 24  # bytes of a name that it is sorted by
 _BLOCK = 65_536
 _SLASH = ord("/")
@@ -33,7 +31,7 @@ class NameOrder:
     """Pages sorted by folder and name.
 
     Attributes:
-        rows: The pages in their order.
+        rows: The pages in their order: by site, folder and name.
         place: The position of each page in it.
         before: How many of the pages just before each are near it.
         after: How many of those just after it.
@@ -56,25 +54,23 @@ class NameOrder:
         return which, self.rows[self.place[pages][which] + step].astype(np.intp)
 
 
-def name_order(keys: Keys, folder: Ints) -> NameOrder:
-    """Return pages in the order of their names; ``folder`` is the folder of each.
+def name_order(keys: Keys, folder: Ints, site: Ints) -> NameOrder:
+    """Return pages in the order of their names; with the folder and site of each.
 
-    >>> pages = Keys(["a/one", "a/two", "a/six", "b/two"])
-    >>> name_order(pages, np.array([0, 0, 0, 1])).rows
-    array([0, 2, 1, 3], dtype=int32)
+    >>> pages = Keys(["a/y/one", "a/x/two", "a/x/six", "b/x/two"])
+    >>> name_order(pages, np.array([0, 1, 1, 2]), np.array([0, 0, 0, 1])).rows
+    array([2, 1, 0, 3], dtype=int32)
     """
     names, shelf = _names(keys, folder)
     words = [names[:, i] for i in range(names.shape[1])]
-    rows = np.lexsort((*reversed(words), shelf)).astype(np.int32)
+    rows = np.lexsort((*reversed(words), shelf, site)).astype(np.int32)
     place = np.empty_like(rows)
     place[rows] = np.arange(rows.size, dtype=np.int32)
-    folder_of, first = shelf[rows], names[rows, 0] >> np.uint64(8 * (8 - ALIKE))
+    site_of = site[rows]
     after = np.zeros(rows.size, dtype=np.uint8)
     before = np.zeros(rows.size, dtype=np.uint8)
-    for step in range(1, min(FAR, rows.size - 1) + 1):
-        near = folder_of[step:] == folder_of[:-step]
-        if step > CLOSE:
-            near &= first[step:] == first[:-step]
+    for step in range(1, min(CLOSE, rows.size - 1) + 1):
+        near = site_of[step:] == site_of[:-step]
         after[:-step] += near
         before[step:] += near
     # Ranges, by construction: a page near at a step is near at every shorter one.
@@ -82,7 +78,7 @@ def name_order(keys: Keys, folder: Ints) -> NameOrder:
 
 
 def _names(keys: Keys, folder: Ints) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the first bytes of each name as numbers, and a number for its folder."""
+    """Return the first bytes of each name as numbers, and the place of its folder."""
     n = len(keys)
     begin, end = np.empty(n, dtype=np.int64), keys.end[1 : n + 1].copy()
     for rows, text in _blocks(keys):
@@ -105,7 +101,17 @@ def _names(keys: Keys, folder: Ints) -> tuple[NDArray[np.uint64], NDArray[np.int
             end[row] = start + len(bare)
         if name[:cut].endswith(b"/"):
             shelf[row] = -1 - inner.setdefault(bare[:at], len(inner))
-    return _words(keys, begin, end), shelf
+    return _words(keys, begin, end), _in_order(keys, shelf, begin)
+
+
+def _in_order(keys: Keys, shelf: Ints, begin: Ints) -> NDArray[np.int64]:
+    """Return the place of each page's folder when folders are sorted by name."""
+    _, page, code = np.unique(shelf, return_index=True, return_inverse=True)
+    bounds = zip(keys.end[page].tolist(), begin[page].tolist(), strict=True)
+    names = [bytes(keys.text[start:stop]) for start, stop in bounds]
+    place = np.empty(len(names), dtype=np.int64)
+    place[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return place[code]
 
 
 def _blocks(keys: Keys) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
