@@ -1,28 +1,33 @@
 """The real service on a clock of its own, which its sleeps put forward.
 
 Nothing of the service is left out: it has its gate, its store and its ledger, and its
-requests are sent. While it works the clock stands still; while it would sleep, the
-clock goes on, and nobody waits. So weeks pass in minutes.
+requests are sent. While it works the clock stands still, however long that takes (live,
+work that takes seconds ends long before the next turn); while it would sleep, the clock
+goes on, and nobody waits. So weeks pass in minutes.
 """
 
 import asyncio
 import io
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from halflife.config import Config
-from halflife.engine import bootstrap, logs
+from halflife.engine import bootstrap, logs, service
 from halflife.engine.reload import Settings
 from halflife.engine.service import Service, ServiceEnvironment, ServiceRhythm
 from halflife.engine.signals import Stop
 from halflife.kinds.listing.audit import audit_set
 from halflife.kinds.listing.runner import ListingOutcome
+from halflife.kinds.pages import client
 from halflife.kinds.protocol import Report
 from halflife.stores.table_store import TableStore
 
 DAY = 86400.0
+WORK = 600.0  # seconds that a turn waits for its work, at most
 HOURLY = ServiceRhythm(
     shortest=3600.0, longest=3600.0, catch_up=3600.0, slice=3600.0, judged=DAY / 4.0
 )  # what comes in within an hour is all that a turn may spend
@@ -90,6 +95,17 @@ class Passing:
     rhythm: ServiceRhythm = HOURLY
 
 
+@contextmanager
+def _standing_still() -> Iterator[None]:
+    """Let turns wait for their work, and second fetches of a page come at once.
+
+    Else the clock would jump to the next turn while a page that has changed is fetched
+    again, seconds later.
+    """
+    with patch.object(service, "WAIT", WORK), patch.object(client, "MOMENT", 0.0):
+        yield
+
+
 def passed(
     path: Path,
     hands: Hands,
@@ -101,7 +117,8 @@ def passed(
 
     ``each`` is called with the store at the moments that are looked at.
     """
-    return asyncio.run(_passed(path, hands, passing, each, told))
+    with _standing_still():
+        return asyncio.run(_passed(path, hands, passing, each, told))
 
 
 async def _passed(
