@@ -78,7 +78,9 @@ class PageSnapshot:
         lot = ceil(target_rule.LOT * self.rows.size)
         risk = target_rule.risk(memory.past, now, self.goal.level)
         count = self._enough(memory, unseen, lot)
-        if risk.miss - risk.least < LIKELY:  # there is time to fetch in steps
+        if self._is_over(memory):
+            count = int(np.count_nonzero(unseen))
+        elif risk.miss - risk.least < LIKELY:  # there is time to fetch in steps
             count = min(count, max(STRIDE * lot, seen))
         reason = (
             f"{risk.miss:.1%} likely to fall below {number(self.goal.level, 4)},"
@@ -125,10 +127,12 @@ class PageSnapshot:
         """Return the memory of the round at this moment; start a new one if it is over.
 
         A round that finds much loss ends early: its pages are soon out of date again.
+        But one that has found a burst is finished first (see ``_is_over``).
         """
         same = memory.chances.size == self.rows.size
         passed = self.now - memory.began
-        if same and 0 <= passed < min(memory.length, self._length(memory)):
+        goes_on = same and 0 <= passed < ROUND
+        if goes_on and (not self._is_over(memory) or self._is_unfinished(memory)):
             return memory
         past = memory.past
         if same and passed >= 0:
@@ -143,6 +147,25 @@ class PageSnapshot:
             unwatched=float(self.share @ np.minimum(self.view.age[self._at], ROUND)),
             chances=self.chances(),
         )
+
+    def _is_over(self, memory: TargetMemory) -> bool:
+        """Return whether a round has lasted its time.
+
+        If it is unfinished it then fetches all the rest: a new round would not know
+        that what was found makes a loss in the other pages likely.
+        """
+        return self.now - memory.began >= min(memory.length, self._length(memory))
+
+    def _is_unfinished(self, memory: TargetMemory) -> bool:
+        """Return whether a round found a burst, and more of it is wanted.
+
+        For a mean no moment is worse than another, so its rounds end in time.
+        """
+        if self.goal.confidence is None:
+            return False
+        now = self._round(memory, self._unseen(memory))
+        is_burst = now.found > target_rule.CALM * max(now.began - now.left, 0.0)
+        return is_burst and target_rule.wants_more(memory.past, now, self.goal)
 
     def _length(self, memory: TargetMemory | None = None) -> float:
         """Return the days in which a part of the allowed loss is expected.
@@ -160,7 +183,7 @@ class PageSnapshot:
         return max(QUARTER * lasts, min(FIRST, lasts), self.least)
 
     def _unseen(self, memory: TargetMemory) -> Bools:
-        unseen: Bools = self.view.age[self._at] >= self.now - memory.began
+        unseen: Bools = self.view.age[self._at] > self.now - memory.began
         return unseen
 
     def _round(self, memory: TargetMemory, unseen: Bools) -> TargetRound:
