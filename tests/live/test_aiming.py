@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from math import inf
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.core.object_store import Listing
 from halflife.demo.forms import FormServer, serving, snippet
-from halflife.engine import bootstrap, costs, scheduler, targets
+from halflife.engine import bootstrap, costs, diagnosis, scheduler, targets
 from halflife.engine.loop import LEASE
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.listing import runner as listing_runner
 from halflife.market import target_rule
 from halflife.market.target_status import TargetMemory
+from halflife.stores.memory import MemoryStore
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.sqlite import SqliteStore
 from service_parts import BEGAN, HOME, Play, fullest, ledger
@@ -276,6 +278,45 @@ def test_targets_beyond_the_budget_are_told_once_and_the_budget_holds(write, ser
     charges = ledger(path)
     assert fullest(charges, 1.0) <= 120
     assert sum(n for _, n in charges) > 1.5 * 120
+    found = diagnosis.examine(Config.load(path), BEGAN + 2.1)
+    (text,) = [one.text for one in found if one.about == "targets"]
+    assert "targets need" in text or "no number of requests" in text
+
+
+def memory(**more):
+    return TargetMemory(level=0.95, **more)
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        ((5.0, 5.0), []),
+        ((8.0, 8.0), ["targets need 16 requests a day, of 10"]),
+        ((inf, 8.0), ["no number of requests keeps the target of p"]),
+        (
+            (inf, 12.0),
+            [
+                "no number of requests keeps the target of p",
+                "targets need 12 requests a day, of 10",
+            ],
+        ),
+    ],
+)
+def test_targets_out_of_reach_are_named(write, server, needed, said):
+    target = 'target = "freshness >= 0.95"\n'
+    text = [pages(server, name, 1, target) for name in "pq"]
+    path = write(*text, pages(server, "r", 1), requests=10)
+    store, config = MemoryStore(), Config.load(path)
+    pairs = zip("pq", needed, strict=True)
+    targets.remember(store, {name: memory(needed=need) for name, need in pairs})
+    assert targets.out_of_reach(config, store) == said
+
+
+def test_what_another_level_needs_says_nothing_of_the_present_one(write, server):
+    path = write(pages(server, "p", 1, 'target = "freshness >= 0.9"\n'), requests=10)
+    store = MemoryStore()
+    targets.remember(store, {"p": memory(needed=inf)})
+    assert targets.out_of_reach(Config.load(path), store) == []
 
 
 def test_a_form_is_asked_only_as_its_target_asks(write):

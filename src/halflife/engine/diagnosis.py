@@ -20,6 +20,7 @@ from halflife.engine import (
     ownership,
     redirects,
     state_record,
+    targets,
 )
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import SURE, quality_now
@@ -335,6 +336,12 @@ def _waiting(context: CheckContext) -> Iterator[Complaint]:
         yield Complaint(WARNING, "messages", text, advice)
 
 
+def _targets(context: CheckContext) -> Iterator[Complaint]:
+    for text in targets.out_of_reach(context.config, context.store):
+        advice = "`halflife budget` names what can be kept, and what to lower"
+        yield Complaint(WARNING, "targets", text, advice)
+
+
 def _sinks(context: CheckContext) -> Iterator[Complaint]:
     """Find sinks that do not receive changes."""
     for report in deliveries.reports(context.config, context.store):
@@ -376,6 +383,7 @@ _CHECKS = (
     _kinds,
     _advice,
     _waiting,
+    _targets,
     _sinks,
     _size,
 )

@@ -6,9 +6,11 @@ long-run need of a source is computed once an hour, so that both survive a resta
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from halflife.config import Config, SourceConfig
 from halflife.core import lazy_scipy
+from halflife.core.wording import number
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.registry import kind_of
 from halflife.market.target_rule import Goal
@@ -124,6 +126,25 @@ def _renewed(
         return replace(memory, level=target)
     needed = worth.needed(target, sure=confidence is not None)
     return replace(memory, needed=needed, found=appraiser.now, level=target)
+
+
+def out_of_reach(config: Config, store: NoteBook) -> list[str]:
+    """Return which targets cannot be kept, by what was last computed, in words."""
+    needs = {}
+    for source in config.source:
+        wanted, memory = level(source), recall(store, source.name)
+        if wanted is not None and memory.level == wanted[0]:
+            needs[source.name] = memory.needed
+    total = sum(need for need in needs.values() if need < inf)
+    found = [
+        f"no number of requests keeps the target of {name}"
+        for name, need in needs.items()
+        if need == inf
+    ]
+    if total > config.budget.pace:
+        has = number(config.budget.pace, 3)
+        found.append(f"targets need {number(total, 3)} requests a day, of {has}")
+    return found
 
 
 def recall(store: NoteBook, name: str) -> TargetMemory:
