@@ -4,8 +4,10 @@
 run of the same world is compared with it by its ``Played``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,14 +77,18 @@ def kept(
     ``targets`` are as the settings write them, by source; ``requests`` are those a day
     that it may spend at most. It has its targets from the beginning, and is judged
     after some days of ``learning``. A row a source: the share of moments at which the
-    level was kept, the mean, and what audits said beside the truth.
+    level was kept, those since the service got it, the mean, what audits said beside
+    the truth, and the requests a day that the plan says the target needs: when it is
+    first judged, and last.
     """
     keys = {name: f'target = "{target}"' for name, target in targets.items()}
     wanted = Wanted(requests, mode="targets", keys=keys, audit=AUDIT)
     time = passing or Passing(DAYS)
     first = replace(time, days=learning)
-    taught = stage.begin("learning", wanted, first).store
-    played = stage.play("targets", wanted, taught, time, begin=learning)
+    before = stage.begin("learning", wanted, first)
+    needed = planned_needs(before.store, targets)
+    played = stage.play("targets", wanted, before.store, time, begin=learning)
+    last = planned_needs(played.store, targets)
     said = {row["source"]: row for row in audits(played, learning)}
     config = Config.load(played.store.parent / "halflife.toml")
     rows = []
@@ -93,5 +99,16 @@ def kept(
         if asked is not None:
             row["level"] = asked[0]
             row["kept"] = float(np.mean(quality >= asked[0]))
+            both = np.concatenate([before.quality[source.name], quality])
+            row["kept_since_it_was_set"] = float(np.mean(both >= asked[0]))
+            row["needed_at_first"] = needed[source.name]
+            row["needed_at_last"] = last[source.name]
         rows.append(row)
     return played, rows
+
+
+def planned_needs(path: Path, names: Iterable[str]) -> dict[str, float | None]:
+    """Return the requests a day that targets need by the plan; None if none do."""
+    with SqliteStore.open(path) as store:
+        found = {name: engine_targets.recall(store, name).needed for name in names}
+    return {name: need if isfinite(need) else None for name, need in found.items()}

@@ -4,8 +4,11 @@
 histories on the loopback (``lab.mixedworld``), lets the service spend no more than
 targets ask for, from the first day on, and judges it after two weeks. To the folder OUT
 goes ``mixedtargets.json``, and to stdout: the share of moments at which each target was
-kept, what its audits said beside the truth, and the requests beside those of the best
-single interval, which looks at the same sources in replay and is found in hindsight.
+kept (in these days, and in all since it was set), what its audits said beside the
+truth, and the requests beside those of the best single interval, which looks at the
+same sources in replay and is found in hindsight. ``needed_at_first`` is what the plan
+says that a target needs when it is first judged; none, or more than the budget, and it
+is out of reach.
 """
 
 import argparse
