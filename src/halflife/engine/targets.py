@@ -129,7 +129,7 @@ def _renewed(
 
 
 def out_of_reach(config: Config, store: NoteBook) -> list[str]:
-    """Return which targets cannot be kept, by what was last computed, in words."""
+    """Return which targets cannot be kept, by the last forecast, in words."""
     needs = {}
     for source in config.source:
         wanted, memory = level(source), recall(store, source.name)
@@ -137,13 +137,15 @@ def out_of_reach(config: Config, store: NoteBook) -> list[str]:
             needs[source.name] = memory.needed
     total = sum(need for need in needs.values() if need < inf)
     found = [
-        f"no number of requests keeps the target of {name}"
+        f"no number of requests is expected to keep the target of {name}"
         for name, need in needs.items()
         if need == inf
     ]
     if total > config.budget.pace:
         has = number(config.budget.pace, 3)
-        found.append(f"targets need {number(total, 3)} requests a day, of {has}")
+        found.append(
+            f"targets are expected to need {number(total, 3)} requests a day, of {has}"
+        )
     return found
 
 
