@@ -312,6 +312,15 @@ def test_targets_out_of_reach_are_named(write, server, needed, said):
     assert targets.out_of_reach(config, store) == said
 
 
+def test_a_target_with_a_confidence_is_said_not_to_be_sure(write, server):
+    target = 'target = "freshness >= 0.95 with confidence 0.9"\n'
+    store = MemoryStore()
+    targets.remember(store, {"p": memory(needed=inf)})
+    config = Config.load(write(pages(server, "p", 1, target), requests=10))
+    (said,) = targets.out_of_reach(config, store)
+    assert said == "no number of requests is sure to keep the target of p"
+
+
 def test_what_another_level_needs_says_nothing_of_the_present_one(write, server):
     path = write(pages(server, "p", 1, 'target = "freshness >= 0.9"\n'), requests=10)
     store = MemoryStore()

@@ -130,14 +130,15 @@ def _renewed(
 
 def out_of_reach(config: Config, store: NoteBook) -> list[str]:
     """Return which targets cannot be kept, by the last forecast, in words."""
-    needs = {}
+    needs, certainty = {}, {}
     for source in config.source:
         wanted, memory = level(source), recall(store, source.name)
         if wanted is not None and memory.level == wanted[0]:
             needs[source.name] = memory.needed
+            certainty[source.name] = "expected" if wanted[1] is None else "sure"
     total = sum(need for need in needs.values() if need < inf)
     found = [
-        f"no number of requests is expected to keep the target of {name}"
+        f"no number of requests is {certainty[name]} to keep the target of {name}"
         for name, need in needs.items()
         if need == inf
     ]
