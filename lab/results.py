@@ -254,7 +254,7 @@ FIGURES: dict[str, BookFigure] = {
         "python -m lab.forecast_halves DIR/objects", forecasts, "objects"
     ),
     "page-halves": BookFigure(
-        "python -m lab.page_halves DIR/sites --splits 3", halved_pages, "sites"
+        "python -m lab.page_halves DIR/sites --splits 10", halved_pages, "sites"
     ),
     "one": BookFigure("python -m lab.one DIR OUT", one_budget, "objects"),
     **{
