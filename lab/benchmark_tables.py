@@ -127,7 +127,7 @@ def fetch(report: Report) -> str:
     """Return pages for each second of the processor, beside Scrapy."""
     (row,) = report["rows"]
     names = {
-        "halflife": "halflife, looks only",
+        "halflife": "halflife, observations only",
         "halflife_keeping": "halflife, every copy kept (the default)",
         "scrapy": "Scrapy",
     }

@@ -86,7 +86,7 @@ def _against(
         ]
         found.append((f"{name} (`uniform`)", cells))
     found.append(("of B0", [f"{r['closeness']['blind']:.3f}" for r in mine]))
-    found.append(("pages not looked at once", [f"{r['starved']:.0%}" for r in mine]))
+    found.append(("pages not fetched once", [f"{r['starved']:.0%}" for r in mine]))
     return found
 
 

@@ -264,5 +264,5 @@ def test_a_figure_of_two_programs_is_shown_side_by_side():
         "halflife_keeping_to_scrapy": 6.4,
     }
     shown = TABLES["fetch"]({"rows": [row]}).splitlines()
-    assert shown[2] == "| halflife, looks only | 1846 | 9.4× |"  # noqa: RUF001
+    assert shown[2] == "| halflife, observations only | 1846 | 9.4× |"  # noqa: RUF001
     assert shown[-1] == "| Scrapy | 173 | 1 |"
