@@ -291,13 +291,13 @@ def memory(**more):
     ("needed", "said"),
     [
         ((5.0, 5.0), []),
-        ((8.0, 8.0), ["targets are expected to need 16 requests a day, of 10"]),
+        ((8.0, 8.0), ["targets are expected to need 16 of 10 requests a day"]),
         ((inf, 8.0), ["no number of requests is expected to keep the target of p"]),
         (
             (inf, 12.0),
             [
                 "no number of requests is expected to keep the target of p",
-                "targets are expected to need 12 requests a day, of 10",
+                "targets are expected to need 12 of 10 requests a day",
             ],
         ),
     ],

@@ -182,7 +182,8 @@ def test_without_scripts_pages_are_whole(tabs, served):
     watched = tabs(served.address, java_script_enabled=False)
     tab = watched.goto("what-if?budget=100")
     assert tab.locator("#asked").input_value() == "100"
-    tab.get_by_role("button", name="Show").click()
+    with tab.expect_navigation(wait_until="load"):
+        tab.get_by_role("button", name="Show").click()
     assert "budget=100" in tab.url
     assert tab.locator("figure svg:visible").count() == 1
 

@@ -145,7 +145,7 @@ def out_of_reach(config: Config, store: NoteBook) -> list[str]:
     if total > config.budget.pace:
         has = number(config.budget.pace, 3)
         found.append(
-            f"targets are expected to need {number(total, 3)} requests a day, of {has}"
+            f"targets are expected to need {number(total, 3)} of {has} requests a day"
         )
     return found
 
