@@ -64,9 +64,9 @@ ROWS = [
 def test_a_pipe_gets_plain_aligned_columns(capsys):
     show.table(ROWS)
     assert capsys.readouterr().out.splitlines() == [
-        "page      freshness  looks  seen",
-        "a[31m        0.9877      3     -",
-        "long/one          1     12     -",
+        "page      freshness  fetches  seen",
+        "a[31m        0.9877        3     -",
+        "long/one          1       12     -",
     ]
 
 

@@ -18,6 +18,14 @@ Cell: TypeAlias = str | float | int | None
 Row: TypeAlias = Mapping[str, Cell]
 Advance: TypeAlias = Callable[[int, str], None]
 
+# Keys of JSON stay as programs know them; people read these words.
+HEADINGS = {
+    "looks": "fetches",
+    "first_look": "first fetch",
+    "last_look": "last fetch",
+    "gone_estimate": "gone (estimate)",
+}
+
 
 def plain(text: str) -> str:
     r"""Return remote text as one line that a terminal cannot take for commands.
@@ -97,14 +105,24 @@ def table(rows: Sequence[Row]) -> None:
     names = list(rows[0])
     cells = [[_cell(row[name]) for name in names] for row in rows]
     right = [all(not isinstance(row[name], str) for row in rows) for name in names]
+    heads = [heading(name) for name in names]
     if sys.stdout.isatty():
-        _drawn(names, cells, right)
+        _drawn(heads, cells, right)
         return
-    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
-    for line in (names, *cells):
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    for line in (heads, *cells):
         places = zip(line, widths, right, strict=True)
         padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in places)
         say("  ".join(padded).rstrip())
+
+
+def heading(name: str) -> str:
+    """Return the heading of a column of this name.
+
+    >>> heading("quality_now"), heading("last_look")
+    ('quality now', 'last fetch')
+    """
+    return HEADINGS.get(name, name.replace("_", " "))
 
 
 def _cell(value: Cell) -> str:
