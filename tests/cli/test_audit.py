@@ -193,5 +193,8 @@ def test_there_is_a_row_for_a_source_of_every_kind(synced, told, asked):
 def test_a_kind_that_was_not_checked_says_what_it_waits_for(synced, told):
     synced.write_text(synced.read_text() + MIXED)
     _, out, _ = told("audit", "jobs", "books")
-    assert "jobs: no two full fetches followed each other in the last 30 days" in out
+    assert (
+        "jobs: no forecast came due in 30 days; the third full fetch scores the first"
+        in out
+    )
     assert "books: no check has shown whether its summary held in the last year" in out

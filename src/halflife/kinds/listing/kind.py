@@ -76,7 +76,7 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         "well its forecasts of past syncs came true."
     )
     checked_by = "whole looks"
-    unchecked = "no two full fetches followed each other in the last 30 days"
+    unchecked = "no forecast came due in 30 days; the third full fetch scores the first"
 
     def recognise(self, answer: "TrialAnswer") -> "Sequence[SourceGuess]":
         """Return how an answer could be kept as a source of this kind."""
