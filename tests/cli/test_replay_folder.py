@@ -4,6 +4,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+import pyarrow as pa
+
 import league_folder
 import objects_folder
 
@@ -80,3 +82,24 @@ def test_the_kind_of_a_store_is_not_for_choice(here, told):
     code, _, err = told("replay", "--store", "--kind", "form")
     assert code == 2
     assert "--kind is for a folder" in " ".join(err.split())
+
+
+def test_reads_that_fail_are_counted_and_the_last_reason_is_printed(here, told, asked):
+    many = objects_folder.tables()
+    names = pa.array([str(i) for i in range(500)])
+    there = {"lifetimes": 1, "versions": 2}  # the rows of the object listed each day
+    for table, row in there.items():
+        rows = pa.array([row] * 500)
+        many[table] = {n: c.take(rows) for n, c in many[table].items()}
+        many[table]["object_id"] = names
+    (here / "jobs").mkdir()
+    folder = objects_folder.write(here / "jobs", many)
+    # A read takes ten requests, and a week has seven.
+    words = (folder, "--policies", "default", "--budgets", "1", "--days", "4")
+    _, answer = asked("replay", *words)
+    (source,) = answer["results"][0]["sources"]
+    assert source["troubles"] > 0
+    assert "raise [budget] requests" in source["trouble"]
+    code, _, err = told("replay", *words)
+    assert code == 0
+    assert f"jobs under default at 1: {source['troubles']} task" in err

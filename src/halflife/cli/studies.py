@@ -1,10 +1,10 @@
 """Verbs that study policies: replay and bench."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -238,6 +238,19 @@ class ServiceReplay:
         bounds = BOUNDS if rows[0]["hindsight"] is not None else ()
         shown = (*STORE_SHOWN, *bounds)
         show.table([show.flat({n: row[n] for n in shown}) for row in rows])
+        for line in _troubles(rows):
+            show.note(show.plain(line))
+
+
+def _troubles(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each source whose work failed, with the latest reason."""
+    return [
+        f"{source['source']} under {row['policy']} at {row['budget']:g}: "
+        f"{count(source['troubles'], 'task')} failed, the last: {source['trouble']}"
+        for row in rows
+        for source in row["sources"]
+        if source["troubles"]
+    ]
 
 
 def _replay_store(path: Path | None, service: ServiceReplay) -> None:

@@ -76,6 +76,7 @@ class CopyMonitor:
     sources: Sequence[RecordedSource]
     at: list[float] = field(default_factory=list)
     troubled: Counter[str] = field(default_factory=Counter)
+    trouble: dict[str, str] = field(default_factory=dict)
     quality: list[list[float]] = field(default_factory=list)
 
     def measure(self, now: float, store: Store) -> None:
@@ -84,9 +85,10 @@ class CopyMonitor:
         self.quality.append([source.quality(store, now) for source in self.sources])
 
     def count_trouble(self, report: Report) -> None:
-        """Count the tasks that failed, by source."""
+        """Count the tasks that failed, by source, and keep the latest reason."""
         if report.trouble:
             self.troubled.update(report.group)
+            self.trouble.update(dict.fromkeys(report.group, report.trouble))
 
 
 class _Game(NamedTuple):
@@ -208,6 +210,7 @@ def _by_source(monitor: CopyMonitor, mean: Floats) -> list[dict[str, object]]:
             "measure": source.measure,
             "quality": quality,
             "troubles": monitor.troubled[source.name],
+            "trouble": monitor.trouble.get(source.name, ""),
         }
         for source, quality in zip(monitor.sources, mean.tolist(), strict=True)
     ]
