@@ -6,6 +6,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from scipy import optimize, stats
 
 from halflife.belief import neighbours as module, page_rates
@@ -158,6 +159,27 @@ def test_trust_goes_by_how_likely_each_degree_made_what_was_found():
     assert trust.share == pytest.approx(weight @ degrees)
     wanted = weight @ np.array([age * (lived / age) ** d for d in degrees])
     assert trust.mean(age, lived) == pytest.approx(wanted)
+
+
+def test_doubt_asks_for_evidence_in_proportion_to_the_degree_of_trust():
+    trust = TrustPosterior(np.array([0.0, 0.5, 1.0]), doubt=4.0)
+    odds = np.array([1.0, exp(-2.0), exp(-4.0)])
+    assert trust.weight == pytest.approx(odds / odds.sum())
+    assert trust.share == pytest.approx(0.0745, abs=1e-4)  # (.5 x .135 + .018) / 1.154
+    trust.likely = np.array([0.0, 2.0, 4.0])  # evidence as strong as the doubt
+    assert trust.weight == pytest.approx([1 / 3] * 3)
+
+
+@given(
+    likely=st.lists(st.floats(-9.0, 9.0), min_size=3, max_size=3),
+    doubt=st.floats(0.0, 9.0),
+    more=st.floats(0.1, 9.0),
+)
+def test_more_doubt_means_less_trust(likely, doubt, more):
+    degrees = np.array([0.0, 0.5, 1.0])
+    light, heavy = TrustPosterior(degrees, doubt), TrustPosterior(degrees, doubt + more)
+    light.likely = heavy.likely = np.array(likely)
+    assert heavy.share < light.share
 
 
 def test_a_degree_of_trust_that_is_hardly_likely_is_left_out():

@@ -35,6 +35,7 @@ from halflife.models.bursts import BurstMemory, Bursts, at_least_one
 from halflife.models.poisson import GammaSurvival
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
+DOUBT = 4.0  # nats: few observations of independent pages do not earn trust by chance
 REFIT = 1.25  # learn the shape again when observations have grown by this factor
 BLOCK = 65_536  # items that are viewed at once, where there are many
 _COLUMNS: dict[str, Any] = {  # of a view, that are computed
@@ -208,8 +209,11 @@ class Neighbours:
         self._counted = earlier.rows, earlier.counted
         self._before = evidence.batches, evidence.hinted().item.size
         self._gone = np.array(GONE)
-        self._trust = TrustPosterior(self._degrees)
-        self._near, self._near_trust = NearPages(), TrustPosterior(self._near_degrees)
+        self._trust = TrustPosterior(self._degrees, DOUBT)
+        self._near, self._near_trust = (
+            NearPages(),
+            TrustPosterior(self._near_degrees, DOUBT),
+        )
         n = len(evidence)
         self._last, self._absent = np.empty(n), np.empty(n, dtype=np.bool_)
         self._looks, self._changes = np.empty((2, n), dtype=np.int32)

@@ -2,7 +2,7 @@
 
 With age a and time lived L, the exposure is a (L / a) ** g. Every observation adds to
 the likelihood of each degree g, and the exposure is the mean over g weighed by these
-likelihoods.
+likelihoods and by the prior exp(-doubt g): with doubt, trust has to be earned.
 """
 
 import numpy as np
@@ -16,16 +16,23 @@ _LEAST = 1e-4  # a degree of trust less likely than this is left out
 
 
 class TrustPosterior:
-    """How far the time lived predicts changes better than age does."""
+    """How far the time lived predicts changes better than age does.
 
-    def __init__(self, degrees: Floats) -> None:
-        self.degrees = degrees
+    Args:
+        degrees: The degrees of trust.
+        doubt: The evidence in nats that makes full trust as likely as none.
+
+    """
+
+    def __init__(self, degrees: Floats, doubt: float = 0.0) -> None:
+        self.degrees, self.doubt = degrees, doubt
         self.likely = np.zeros(degrees.size)
 
     @property
     def weight(self) -> Floats:
         """The probability of each degree of trust."""
-        weight = np.exp(self.likely - self.likely.max())
+        posterior = self.likely - self.doubt * self.degrees
+        weight = np.exp(posterior - posterior.max())
         return np.asarray(weight / weight.sum())
 
     @property
