@@ -161,9 +161,12 @@ def items(stage):
     parquet.write_table(table, stage.here / "items" / "part.parquet")
 
 
-def index(stage):
-    text = (ROOT / "examples/index/README.md").read_text()
-    stage.settings(SITE + text.partition("```toml\n")[2].partition("```")[0])
+def sink(example):
+    def write(stage):
+        text = (ROOT / "examples" / example / "README.md").read_text()
+        stage.settings(SITE + text.partition("```toml\n")[2].partition("```")[0])
+
+    return write
 
 
 def nothing(stage):
@@ -180,7 +183,8 @@ BEFORE = {
     "docs/api.md": weeks,
     "docs/hints.md": weeks,
     "examples/dlt/README.md": weeks,
-    "examples/index/README.md": index,
+    "examples/index/README.md": sink("index"),
+    "examples/sink/README.md": sink("sink"),
 }
 # What must have happened between two commands of a page.
 THEN = {("README.md", "halflife diff /news"): ("sync", "--all")}
