@@ -1,5 +1,8 @@
 """The files to deploy with: their settings are read, their commands are real."""
 
+import re
+import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,6 +59,37 @@ def test_the_settings_can_be_read_and_name_a_shared_store(text):
     assert str(config.store_place).startswith("postgresql://")
     assert config.source
     assert ":" not in str(config.store_place).partition("@")[0].partition("//")[2]
+
+
+def test_the_image_is_built_from_the_clone_that_has_it():
+    build = COMPOSE["services"]["worker"]["build"]
+    clone = EXAMPLES / "compose" / build["context"]
+    text = (clone / build["dockerfile"]).read_text()
+    copied = [line.split()[1:-1] for line in text.splitlines() if line[:4] == "COPY"]
+    kept = {name for names in copied for name in names}
+    assert all((clone / name).exists() for name in kept)
+    project = tomllib.loads((clone / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["shared-data"], project["project"]["readme"], "LICENSE", "src"}
+    assert needed <= kept
+    assert '"/src[postgres,serve]"' in text
+
+
+PAGES = sorted([*EXAMPLES.rglob("README.md"), *EXAMPLES.rglob("Dockerfile")])
+INSTALLS = re.compile(r"pip install (.+?)(?:`|\s#|\\|$)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_examples_install_this_halflife_and_none_from_elsewhere(page):
+    for line in INSTALLS.findall(page.read_text()):
+        words = [word for word in shlex.split(line) if not word.startswith("--")]
+        assert re.match(r"\.(\[|$)|/src\[", words[0]), line
+
+
+@pytest.mark.parametrize("name", ["index", "oai", "policy", "sink"])
+def test_a_package_of_the_examples_asks_for_a_halflife_that_it_fits(name):
+    text = (EXAMPLES / name / "pyproject.toml").read_text()
+    assert "halflife>=0.1" in tomllib.loads(text)["project"]["dependencies"]
 
 
 def test_no_container_may_do_more_than_it_must():

@@ -11,7 +11,8 @@ import pytest
 
 from halflife.config import Config
 from halflife.core.errors import ConfigError
-from sink_parts import change, changes, deliver, lines, opened, settings
+from halflife.engine import diagnosis
+from sink_parts import NOW, change, changes, deliver, lines, opened, settings
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "index"
 COUNTER = """
@@ -102,6 +103,25 @@ def test_a_plug_in_that_is_broken_is_named_in_one_line(install, points, code, sa
         Config.parse(USED)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_a_plug_in_lacks_is_an_extra_of_its_own_package(install, tmp_path):
+    code = COUNTER.replace(
+        "    upto: int = 3", '    requires = ("no_such_module", "fast")'
+    ).replace(
+        "def open(self): pass",
+        "def open(self): from halflife.sinks import extras; "
+        "extras.import_extra(self.settings)",
+    )
+    install("counter = counter_sink:Counter", code)
+    config = settings(tmp_path, USED)
+    remedy = 'pip install "halflife-counter[fast]"'
+    with opened(config) as store:
+        store.changes.append(changes(1))
+        said = deliver(config, store)["c"].trouble()
+    assert said.endswith(f"needs no_such_module; install it with: {remedy}")
+    advice = {found.advice for found in diagnosis.examine(config, NOW)}
+    assert remedy in advice
 
 
 def test_the_example_is_found_as_a_plug_in_and_keeps_an_index(install, tmp_path):

@@ -8,7 +8,6 @@
 Each function returns the answer of the CLI verb of the same name.
 """
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from halflife.engine.appraisal import Appraiser
 from halflife.engine.export_rows import ExportSelection
 from halflife.engine.quality_forecast import quality, quality_now
 from halflife.engine.signals import Stop
+from halflife.engine.threads import call_apart, complete
 from halflife.engine.wallet import Wallet
 from halflife.engine.what_if import WhatIf, compare_budgets
 from halflife.kinds.protocol import Description, Errand, Report, Step
@@ -152,14 +152,18 @@ def sync(
 ) -> list[Report]:
     """Fetch sources once, as far as the budget and ``most`` go.
 
-    All sources if none is named. It blocks: in a coroutine, call it in a thread, by
-    ``await asyncio.to_thread(halflife.sync, project)``.
+    All sources if none is named. It blocks: a notebook waits for it; in a coroutine
+    that must not wait, call ``await asyncio.to_thread(halflife.sync, project)``.
     """
     config = project.config
     chosen = once.sources_to_sync(config, sources)
-    with bootstrap.writing(config) as store:
-        errand = Errand(most, everything)
-        return asyncio.run(once.sync(config, store, chosen, errand, Stop()))
+
+    async def work() -> list[Report]:
+        with bootstrap.writing(config) as store:
+            errand = Errand(most, everything)
+            return await once.sync(config, store, chosen, errand, Stop())
+
+    return complete(work)
 
 
 def changes(
@@ -212,4 +216,5 @@ def replay_store(
     with bootstrap.reading(config) as store:
         recordings = recorded_sources(config, store, sources)
     pace = list(budgets) or [config.budget.pace]
-    return contest(recordings, ContestRules(list(policies), pace, days=days))
+    rules = ContestRules(list(policies), pace, days=days)
+    return call_apart(lambda: contest(recordings, rules))

@@ -76,7 +76,7 @@ NOT_RUN = {
     ),
     "pg_dump --format=custom --schema=shop --file=shop.dump work": "as above",
     "pg_restore --clean --if-exists --dbname=work shop.dump": "as above",
-    "pip install 'halflife[dlt]' duckdb": "a published package; make setup has both",
+    "pip install '.[dlt]' duckdb": "it downloads packages; make setup has both",
     "python examples/dlt/pipeline.py halflife.toml copy.duckdb": (
         "tests/test_dlt_source.py runs it, where it can set dlt's folders"
     ),
@@ -161,9 +161,12 @@ def items(stage):
     parquet.write_table(table, stage.here / "items" / "part.parquet")
 
 
-def index(stage):
-    text = (ROOT / "examples/index/README.md").read_text()
-    stage.settings(SITE + text.partition("```toml\n")[2].partition("```")[0])
+def sink(example):
+    def write(stage):
+        text = (ROOT / "examples" / example / "README.md").read_text()
+        stage.settings(SITE + text.partition("```toml\n")[2].partition("```")[0])
+
+    return write
 
 
 def nothing(stage):
@@ -180,7 +183,8 @@ BEFORE = {
     "docs/api.md": weeks,
     "docs/hints.md": weeks,
     "examples/dlt/README.md": weeks,
-    "examples/index/README.md": index,
+    "examples/index/README.md": sink("index"),
+    "examples/sink/README.md": sink("sink"),
 }
 # What must have happened between two commands of a page.
 THEN = {("README.md", "halflife diff /news"): ("sync", "--all")}
@@ -229,7 +233,7 @@ def test_every_command_of_a_page_ends_well(page, stage, web, told, request):
     tools = {
         "sqlite3 halflife.db": query(here / "halflife.db"),
         "sqlite3 search.db": query(here / "search.db"),
-        "pip install": lambda what: patch.syspath_prepend(
+        "pip install .": lambda what: patch.syspath_prepend(
             install(here / "packages", Path(what).name)
         ),
     }

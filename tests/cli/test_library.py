@@ -1,5 +1,6 @@
 """The library gives the answers of the verbs, for every kind of source."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +91,48 @@ def test_one_sync_fetches_and_reports(settings):
     (after,) = halflife.status(project, ["demo"])
     assert after.description.items > 1
     assert after.quality is not None
+
+
+CALLS = {
+    "status": lambda p: [one.quality is None for one in halflife.status(p)],
+    "forecast": lambda p: [str(halflife.forecast(p, name)) for name in p.sources],
+    "plan": lambda p: [halflife.plan(p, name, most=3) for name in p.sources],
+    "what_if": lambda p: halflife.what_if(p, 480).winners,
+    "changes": lambda p: list(halflife.changes(p, since=0)),
+    "records": lambda p: list(halflife.records(p, p.sources[0])),
+    "replay_store": lambda p: str(
+        halflife.replay_store(p, ["default"], sources=["site"], days=1.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_answers_in_a_notebook_and_in_a_thread_as_anywhere(project, call):
+    async def notebook():  # a kernel runs its cells in a loop
+        return call(project)
+
+    async def service():
+        return await asyncio.to_thread(call, project)
+
+    wanted = call(project)
+    assert wanted
+    assert asyncio.run(notebook()) == wanted
+    assert asyncio.run(service()) == wanted
+
+
+def test_a_sync_can_be_made_in_a_notebook_and_in_a_thread(settings):
+    project = halflife.open_project(settings)
+
+    async def notebook():
+        return halflife.sync(project, most=10)
+
+    async def service():
+        return await asyncio.to_thread(halflife.sync, project, most=10)
+
+    for work in (notebook, service):
+        (report,) = asyncio.run(work())
+        assert 0 < report.requests <= 10
+        assert not report.trouble
 
 
 @pytest.mark.parametrize(

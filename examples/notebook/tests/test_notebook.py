@@ -1,6 +1,7 @@
 """The notebook runs from its first cell to its last, without Jupyter."""
 
 import ast
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -24,12 +25,16 @@ def run(cell, names):
 
 @pytest.fixture
 def shown(monkeypatch, tmp_path):
-    """What each cell shows."""
+    """What each cell shows; a kernel runs them in a loop."""
+
+    async def kernel():
+        return [run(cell, names) for cell in CELLS]
+
     monkeypatch.chdir(HOME)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(sys, "path", sys.path[:])
     names = {}
-    return [run(cell, names) for cell in CELLS]
+    return asyncio.run(kernel())
 
 
 def test_every_cell_shows_what_the_text_before_it_says(shown):

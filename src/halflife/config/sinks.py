@@ -112,6 +112,13 @@ def sink_settings(kind: str) -> type[SinkConfig]:
     return settings
 
 
+def extra_of(settings: SinkConfig) -> str:
+    """Return the package with the extra that a sink needs, as pip takes it."""
+    points = registered(SINKS).get(settings.kind, ())
+    dist = points[0].dist if points else None
+    return f"{dist.name if dist else 'halflife'}[{settings.requires[1]}]"
+
+
 def read_sink(given: object) -> SinkConfig:
     """Check the table of a sink against the settings of its kind.
 

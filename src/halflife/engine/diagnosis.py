@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from halflife.config import Config, SourceConfig
+from halflife.config.sinks import extra_of
 from halflife.core import wording
 from halflife.core.errors import ConfigError, StoreError
 from halflife.core.store_address import is_address
@@ -104,10 +105,10 @@ def _settings(config: Config) -> Iterator[Complaint]:
         except ConfigError as error:
             yield Complaint(PROBLEM, about, str(error), "set the variable")
     for sink in config.sink:
-        module, extra = sink.requires
+        module, _ = sink.requires
         if module and find_spec(module) is None:
             text = f"sink {sink.name} needs {module}, which is not installed"
-            advice = f'pip install "halflife[{extra}]"'
+            advice = f'pip install "{extra_of(sink)}"'
             yield Complaint(PROBLEM, about, text, advice)
 
 

@@ -1,11 +1,14 @@
-"""Calls from threads into the event loop."""
+"""Calls from threads into the event loop, and from a loop's thread past that loop."""
 
 import asyncio
-from collections.abc import Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 Result = TypeVar("Result")
+_PATIENCE = 5.0  # seconds for work that was cancelled; requests in flight take 0.5 s
 
 
 @runtime_checkable
@@ -23,6 +26,52 @@ def submit(
     """Let the loop do some work for the thread that calls; it waits for the result."""
     lent = loop.lend(work) if isinstance(loop, Lender) else work
     return asyncio.run_coroutine_threadsafe(lent, loop)
+
+
+def call_apart(
+    call: Callable[[], Result], cancel: Callable[[], object] | None = None
+) -> Result:
+    """Return the result of a call that runs event loops of its own.
+
+    In the thread of a running loop, as that of a notebook, there can be no second one:
+    there the call is made in another thread, and the loop waits for it.
+
+    Args:
+        call: It opens whatever must stay in one thread, such as a store.
+        cancel: Ends the call early after a keyboard interrupt, which then waits for it.
+
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return call()
+    pool = ThreadPoolExecutor(1, "halflife")
+    done = pool.submit(copy_context().run, call)
+    try:
+        return done.result()
+    except KeyboardInterrupt:
+        if cancel is not None:
+            cancel()
+            wait([done], _PATIENCE)
+        raise
+    finally:
+        pool.shutdown(wait=False)
+
+
+def complete(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Return the result of a coroutine, also where a loop is running."""
+    begun: Future[asyncio.Task[Result]] = Future()
+
+    async def main() -> Result:
+        begun.set_result(asyncio.ensure_future(work()))
+        return await begun.result()
+
+    def cancel() -> None:
+        task = begun.result()
+        with suppress(RuntimeError):  # it may have ended just now
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+    return call_apart(lambda: asyncio.run(main()), cancel)
 
 
 class LoopCaller:

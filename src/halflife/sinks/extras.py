@@ -3,17 +3,17 @@
 from importlib import import_module
 from types import ModuleType
 
-from halflife.config.sinks import SinkConfig
+from halflife.config.sinks import SinkConfig, extra_of
 from halflife.sinks.protocol import DeliveryError
 
 
 def import_extra(settings: SinkConfig) -> ModuleType:
     """Return the module that a sink requires; raise ``DeliveryError`` with a remedy."""
-    module, extra = settings.requires
+    module, _ = settings.requires
     try:
         return import_module(module)
     except ImportError:
         raise DeliveryError(
             f"a sink of kind {settings.kind!r} needs {module}; install it with: "
-            f'pip install "halflife[{extra}]"'
+            f'pip install "{extra_of(settings)}"'
         ) from None

@@ -1,0 +1,1 @@
+"""A folder of Markdown files that stays in step with what halflife keeps."""
