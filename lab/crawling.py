@@ -19,7 +19,7 @@ import numpy as np
 
 from halflife.core.arrays import Ints
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Outgoing, Seen
+from halflife.core.observation import Observation, Observations, Outgoing, Seen
 from halflife.kinds.pages.links import MOST, read_links
 from halflife.stores.sqlite import SqliteStore
 from lab.turns import TimedTurns, timed
@@ -79,11 +79,11 @@ def graph(pages: int, links: int, seed: int) -> Ints:
     return targets
 
 
-def crawled(keys: list[str], targets: Ints | None) -> Iterator[Looks]:
+def crawled(keys: list[str], targets: Ints | None) -> Iterator[Observations]:
     """Return looks at all pages in batches; without targets nothing is linked."""
     for first in range(0, len(keys), BATCH):
         rows = range(first, min(first + BATCH, len(keys)))
-        yield Looks.of(
+        yield Observations.of(
             Observation(
                 keys[row],
                 1.0 + row / len(keys),

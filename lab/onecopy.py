@@ -10,7 +10,7 @@ from halflife.belief.neighbours import Neighbours
 from halflife.core.arrays import Floats, Ints
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.view import Survival, View
 from halflife.market import price
 from halflife.models.drift import WeibullSurvival
@@ -83,7 +83,7 @@ class Pages:
     def learn(self, rows: Ints, day: int, part: Part) -> None:
         """Learn from looks; a version is named by the first day that shows it."""
         version = part.kept[rows, : day + 1, day].argmax(axis=1)
-        looks = Looks(
+        looks = Observations(
             tuple(part.keys[i] for i in rows.tolist()),
             np.full(rows.size, float(day)),
             np.full(rows.size, int(Seen.PRESENT), dtype=np.int8),

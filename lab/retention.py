@@ -19,7 +19,7 @@ from halflife.alerts import Health
 from halflife.alerts.machine import step
 from halflife.alerts.messages import Recipient, letters
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.stores.outbox import Outbox
 from halflife.stores.retention import RetentionLimits, clear
 from halflife.stores.sqlite import SqliteStore
@@ -95,7 +95,7 @@ def _look(
     digests = tuple(f"{number:032x}" for number in np.asarray(version).tolist())
     at = now + np.arange(len(keys)) / (10.0 * len(keys))
     seen = np.full(len(keys), int(Seen.PRESENT), np.int8)
-    store.append(run, Looks(keys, at, seen, digests))
+    store.append(run, Observations(keys, at, seen, digests))
     store.finish(run, now + 0.1)
 
 

@@ -23,7 +23,7 @@ from halflife.bench.population import rates_and_weights
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.gap_bins import classes
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.plan import Plan
 from halflife.policies.champion import PatientIndex
 from halflife.policies.index import Index
@@ -103,7 +103,7 @@ def look(evidence: Evidence, plan: Plan, now: float, rng: np.random.Generator) -
     digest = [f"{now}" if n else str(k) for n, k in zip(new, known, strict=True)]
     seen = np.full(len(keys), int(Seen.PRESENT), dtype=np.int8)
     at = np.full(len(keys), now)
-    evidence.take(evidence.weigh(Looks(keys, at, seen, tuple(digest))))
+    evidence.take(evidence.weigh(Observations(keys, at, seen, tuple(digest))))
 
 
 def first_turn(

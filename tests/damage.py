@@ -17,7 +17,7 @@ from halflife.core.errors import HalflifeError
 from halflife.core.evidence import FOLDED
 from halflife.core.host import HostState
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.store import Note
 from halflife.core.tracker import Tracker
 from halflife.stores.outbox import Outbox
@@ -34,8 +34,8 @@ def write(path):
         store.save_host(HostState("https://a:443", robots="User-agent: *\n" * 30))
         store.save_note("", "prior", Note(1, "[1, 2, 3]" * 20))
         run = store.begin(["site", "set"], 20.0, lease=1.0)
-        store.append(run, Looks.of([failed("k1", 20.0, "timed out " * 9)]))
-        store.append(run, Looks.of([present("k2", 21.0, "new", etag='"e"')]))
+        store.append(run, Observations.of([failed("k1", 20.0, "timed out " * 9)]))
+        store.append(run, Observations.of([present("k2", 21.0, "new", etag='"e"')]))
         tracker = Tracker()
         for day in range(3):
             tracker.take(Listing(float(day), {f"o{i}": {"n": i} for i in range(20)}))

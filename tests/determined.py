@@ -6,7 +6,7 @@ import numpy as np
 
 from halflife.core.budget import Budget
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.policies.champion import champion
 from halflife.policies.shortlist import Shortlist
 from halflife.stores.sqlite import SqliteStore
@@ -28,7 +28,7 @@ def fill(store: SqliteStore) -> None:
         rows = rng.choice(60, 30, replace=False).tolist()
         store.append(
             run,
-            Looks.of(
+            Observations.of(
                 Observation(
                     item(i).key,
                     NOW - 9.0 + day + i / 100.0,

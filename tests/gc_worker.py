@@ -6,7 +6,7 @@ import sys
 import store_worker
 from halflife.alerts import Health
 from halflife.config import Config
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import notifications
 from halflife.stores import retention
 from halflife.stores.outbox import Outbox
@@ -28,7 +28,7 @@ def write(path):
             run = store.begin(["site"], float(day), lease=1.0)
             store.charge(run, 1, float(day))
             looks = [present(f"k{i}", day + i / 10, f"{day // 4}") for i in range(7)]
-            store.append(run, Looks.of(looks))
+            store.append(run, Observations.of(looks))
             store.finish(run, float(day))
             notifications.update_alarms(
                 CONFIG, store, [Health("site", held="x" * (day % 2))], day

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from halflife.core.evidence import FOLDED, Evidence
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from store_looks import HEX
 
 KEYS = ("a", "b", "c")
@@ -34,7 +34,7 @@ def batched(draw, looks):
     """Draw a way to cut looks into batches."""
     cuts = sorted(draw(st.lists(st.integers(0, len(looks)), max_size=5)))
     edges = [0, *cuts, len(looks)]
-    return [Looks.of(looks[start:end]) for start, end in pairwise(edges)]
+    return [Observations.of(looks[start:end]) for start, end in pairwise(edges)]
 
 
 def fold(evidence, batches):

@@ -1,4 +1,4 @@
-"""Looks, made by hand."""
+"""Observations, made by hand."""
 
 from halflife.core.observation import Observation, Seen
 

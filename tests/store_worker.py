@@ -7,7 +7,7 @@ import sys
 
 from halflife.core.errors import AlreadyRunning, StoreError
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks
+from halflife.core.observation import Content, Observations
 from halflife.stores import schema
 from halflife.stores.sqlite import SqliteStore
 from store_looks import HEX, hint, present
@@ -18,7 +18,7 @@ ITEMS = [Item(f"k{i}", "site", group=f"g{i % 3}") for i in range(7)]
 def batch(n):
     """Return the n-th batch of looks: some change, some bring a copy or an item."""
     copy = Content("text/plain", f"copy {n} ".encode() * 300)
-    return Looks.of(
+    return Observations.of(
         [
             present("k0", n + 0.1, f"{n:032x}", raw=HEX, etag=f'"{n}"', content=copy),
             present(f"k{1 + n % 6}", n + 0.2, f"{n // 20}"),

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.stores import columns, evidence_rows
 from halflife.stores.sqlite import SqliteStore
 from store_cases import state
@@ -23,7 +23,7 @@ def path(tmp_path, monkeypatch):
     with SqliteStore.open(path, create=True) as store:
         store.add(Item(f"k{i}", "s") for i in range(5))
         run = store.begin(["s"], 0.0, lease=9.0)
-        store.append(run, Looks.of(seen(f"k{i}", 1.0) for i in range(4)))
+        store.append(run, Observations.of(seen(f"k{i}", 1.0) for i in range(4)))
         store.finish(run, 1.0)
     return path
 
@@ -79,7 +79,7 @@ def test_what_was_read_for_sources_that_are_kept_apart_now_is_given_up(path):
     with SqliteStore.open(path) as store:
         store.add([Item("t0", "t")])
         run = store.begin(["s", "t"], 2.0, lease=9.0)
-        store.append(run, Looks.of([seen("t0", 2.0), seen("k0", 2.0)]))
+        store.append(run, Observations.of([seen("t0", 2.0), seen("k0", 2.0)]))
         store.finish(run, 2.0)
     with SqliteStore.open(path) as store:
         store.read_ahead(["s", "t"])
@@ -91,7 +91,7 @@ def test_what_was_read_for_sources_that_are_kept_apart_now_is_given_up(path):
 def test_looks_go_on_from_what_was_read_ahead(store, path):
     run = store.begin(["s"], 2.0, lease=9.0)
     store.evidence(run.sources)
-    store.append(run, Looks.of([seen("k1", 3.0, "2")]))
+    store.append(run, Observations.of([seen("k1", 3.0, "2")]))
     assert state(store.evidence(["s"])) == state(rows(path))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.net.access import Answer
 from halflife.net.answer_head import LARGEST, head_of
 from halflife.project import open_project, sync
@@ -138,7 +138,9 @@ def test_every_version_and_a_held_answer_keep_their_own_headers(store):
     store.add([Item(URL, "s")])
     run = store.begin(["s"], 0.0, lease=9.0)
     for day, text in enumerate(("one", "two", "three")):
-        store.append(run, Looks.of([seen(day, text, f"HTTP/1.1 200 OK\nX-Day: {day}")]))
+        store.append(
+            run, Observations.of([seen(day, text, f"HTTP/1.1 200 OK\nX-Day: {day}")])
+        )
     versions = store.versions.of(URL)
     heads = [store.versions.content(URL, one).head for one in versions]
     assert [head[-1] for head in heads] == ["2", "1", "0"]
@@ -170,7 +172,7 @@ def test_a_file_of_schema_13_gets_room_for_headers_and_keeps_its_copies(tmp_path
         assert store.content(URL) == Content("text/html", b"old")
         assert store.content(URL).head == ""
         run = store.begin(["s"], 2.0, lease=9.0)
-        store.append(run, Looks.of([seen(2, "new", "HTTP/1.1 200 OK")]))
+        store.append(run, Observations.of([seen(2, "new", "HTTP/1.1 200 OK")]))
         contents = [store.versions.content(URL, v) for v in store.versions.of(URL)]
         assert [one.head for one in contents] == ["HTTP/1.1 200 OK", ""]
         assert [one.body for one in contents] == [b"new", b"old"]

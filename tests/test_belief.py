@@ -9,7 +9,7 @@ from halflife.belief.poisson import PoissonBelief
 from halflife.bench.population import poisson_recording, rates_and_weights
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.models.quality import freshness_forecast
 from halflife.policies.adaptive import NUTCH, STORMCRAWLER
 from halflife.policies.index import freshness
@@ -33,7 +33,7 @@ def evidence_of(*looks, keys="abc"):
 
 def see(evidence, key, at, digest):
     seen = Seen.FAILED if digest is None else Seen.PRESENT
-    looks = Looks.of([Observation(key, at, seen, digest or "")])
+    looks = Observations.of([Observation(key, at, seen, digest or "")])
     evidence.take(evidence.weigh(looks))
 
 
@@ -104,11 +104,11 @@ def test_an_item_with_few_looks_borrows_from_the_others():
     alone = chance_of_change(Evidence.of([Item("new")]))
     for day in range(20):
         looks = [Observation(k, float(day), Seen.PRESENT, "same") for k in keys]
-        evidence.take(evidence.weigh(Looks.of(looks)))
+        evidence.take(evidence.weigh(Observations.of(looks)))
     among_quiet = chance_of_change(evidence)
     for day in range(20, 60):
         looks = [Observation(k, float(day), Seen.PRESENT, str(day)) for k in keys]
-        evidence.take(evidence.weigh(Looks.of(looks)))
+        evidence.take(evidence.weigh(Observations.of(looks)))
     assert among_quiet < 0.5 * alone
     assert chance_of_change(evidence) > 1.5 * alone
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from halflife.belief.plain import KnownRates
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.kinds.pages.cache_promises import (
     CHECKED,
     LONGEST,
@@ -272,7 +272,7 @@ def believing(pages, **limits):
     keys = [f"{KEY}{i}" for i in range(pages)]
     store.add(Item(key, "s") for key in keys)
     run = store.begin(["s"], TODAY, lease=1.0)
-    store.append(run, Looks.of([look(key) for key in keys]))
+    store.append(run, Observations.of([look(key) for key in keys]))
     memory = honest(pages=pages, **limits)
     for key in keys:
         memory.learn(None, look(key), answer(DAY))

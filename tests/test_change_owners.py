@@ -4,7 +4,7 @@ import pytest
 
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.stores import ownership
 from halflife.stores.sqlite import SqliteStore
@@ -19,8 +19,8 @@ def store(tmp_path):
         found = Item("found", "old")
         hints = [Observation("found", 1.0, Seen.HINT, item=found)]
         looks = [present("a", 1.0, "1"), absent("b", 1.0), present("c", 1.0, "2")]
-        made.append(run, Looks.of([*looks, *hints]))
-        made.append(run, Looks.of([present("found", 2.0, "3")]))
+        made.append(run, Observations.of([*looks, *hints]))
+        made.append(run, Observations.of([present("found", 2.0, "3")]))
         tracker = Tracker()
         tracker.take(Listing(2.0, {"x": {"p": 1}}))
         made.save_register(run, "old", tracker.news())
@@ -55,7 +55,7 @@ def test_a_source_that_is_forgotten_takes_its_changes_along_and_no_number_return
     assert store.changes.last() == last
     store.add([Item("a", "old")])
     run = store.begin(["old"], 4.0, lease=1.0)
-    store.append(run, Looks.of([present("a", 4.0, "1")]))
+    store.append(run, Observations.of([present("a", 4.0, "1")]))
     (again,) = store.changes.read(last)
     assert (again.key, again.kind, again.seq) == ("a", "new", last + 1)
     assert store.verify() == []

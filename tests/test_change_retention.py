@@ -11,7 +11,7 @@ import pytest
 from halflife.core.change import Change
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Content, Looks
+from halflife.core.observation import Content, Observations
 from halflife.core.tracker import Tracker
 from halflife.stores import backup, change_log, ownership, schema
 from halflife.stores.retention import RetentionLimits, clear
@@ -36,9 +36,11 @@ def fill(path):
         store.add([Item("http://x/a", "site"), Item("http://x/b", "site")])
         run = store.begin(["cars", "site"], 0.0, lease=1e6)
         for at in range(8):
-            store.append(run, Looks.of([page("http://x/a", float(at), f"text {at}")]))
-        store.append(run, Looks.of([present("http://x/b", 1.0, HEX)]))
-        store.append(run, Looks.of([absent("http://x/b", 2.0)]))
+            store.append(
+                run, Observations.of([page("http://x/a", float(at), f"text {at}")])
+            )
+        store.append(run, Observations.of([present("http://x/b", 1.0, HEX)]))
+        store.append(run, Observations.of([absent("http://x/b", 2.0)]))
         tracker = Tracker()
         for at, keys in enumerate(["pq", "pq", "p", "p"]):
             listing = Listing(float(at), {key: {"price": at} for key in keys})

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.stores import columns, evidence_rows
 from halflife.stores.sqlite import SqliteStore
 from store_cases import KEYS, batched, hinted, observations, state
@@ -34,7 +34,7 @@ def path(tmp_path, small):
     with SqliteStore.open(path, create=True) as store:
         store.add(Item(f"k{i}", "s", group=f"g{i % 2}") for i in range(5))
         run = store.begin(["s"], 0.0, lease=9.0)
-        store.append(run, Looks.of(seen(f"k{i}", 1.0) for i in range(4)))
+        store.append(run, Observations.of(seen(f"k{i}", 1.0) for i in range(4)))
         store.finish(run, 1.0)
     return path
 
@@ -46,13 +46,13 @@ def layered(path, monkeypatch):
     monkeypatch.setattr(columns, "LAYER", 2)
     with SqliteStore.open(path) as store:
         run = store.begin(["s"], 2.0, lease=9.0)
-        store.append(run, Looks.of([seen("k1", 3.0, "2"), seen("k2", 3.5)]))
+        store.append(run, Observations.of([seen("k1", 3.0, "2"), seen("k2", 3.5)]))
         store.add([Item("k3", "s", weight=4.0)])
         with closing(sqlite3.connect(path)) as db, db:
             db.execute("INSERT INTO item_group VALUES (7, 'g7')")
             db.execute("UPDATE item SET grp = 7 WHERE key = 'k3'")
         long = "a text that is rather long"
-        store.append(run, Looks.of([seen("k1", 4.0, long), seen("k4", 4.0)]))
+        store.append(run, Observations.of([seen("k1", 4.0, long), seen("k4", 4.0)]))
         store.finish(run, 4.0)
     return path
 
@@ -79,7 +79,9 @@ def test_columns_are_written_and_say_what_the_rows_say(path):
 def test_evidence_from_columns_can_be_written_to(path):
     found, rows = both(path)
     for evidence in (found, rows):
-        looks = Looks.of([seen("k1", 2.0, "a longer text than that"), seen("k4", 2.5)])
+        looks = Observations.of(
+            [seen("k1", 2.0, "a longer text than that"), seen("k4", 2.5)]
+        )
         evidence.take(evidence.weigh(looks))
         evidence.add([Item("new", group="g9")])
     assert state(found) == state(rows)
@@ -116,7 +118,7 @@ def test_an_item_added_by_another_process_during_a_run_is_not_lost(path):
         store.evidence(["s"])
         other.add([Item("theirs", "s"), Item("k0", "s", weight=5.0)])
         store.add([Item("ours", "s")])
-        store.append(run, Looks.of(seen(f"k{i}", 3.0, "2") for i in range(5)))
+        store.append(run, Observations.of(seen(f"k{i}", 3.0, "2") for i in range(5)))
         store.finish(run, 3.0)
     found, rows = both(path)
     assert found is None or state(found) == state(rows)
@@ -146,7 +148,9 @@ def test_notes_of_what_was_touched_do_not_pile_up(path):
     with SqliteStore.open(path) as store:
         run = store.begin(["s"], 2.0, lease=9.0)
         for turn in range(20):
-            store.append(run, Looks.of(seen(f"k{i}", 3.0 + turn) for i in range(5)))
+            store.append(
+                run, Observations.of(seen(f"k{i}", 3.0 + turn) for i in range(5))
+            )
         store.finish(run, 30.0)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT count(*) FROM touched").fetchone()[0] <= 10
@@ -189,8 +193,8 @@ def test_new_items_are_found_over_layers_too(layered):
     with SqliteStore.open(layered) as store:
         run = store.begin(["s"], 5.0, lease=9.0)
         store.add([Item("new", "s", weight=2.0, group="g9")])
-        store.append(run, Looks.of([seen("new", 6.0), seen("k2", 6.0, "3")]))
-        store.append(run, Looks.of([seen("new", 7.0, "4")]))
+        store.append(run, Observations.of([seen("new", 6.0), seen("k2", 6.0, "3")]))
+        store.append(run, Observations.of([seen("new", 7.0, "4")]))
         store.finish(run, 7.0)
     found, rows = both(layered)
     assert found is not None

@@ -9,7 +9,7 @@ from halflife.belief.poisson import PoissonBelief
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.policies.discovery import STALE, DiscoveryPolicy
 from halflife.policies.index import Index
 from halflife.policies.simple import oldest_first
@@ -21,7 +21,7 @@ def make(held, new, others=0, now=5.0):
     keys += [f"o{i}" for i in range(others)]
     evidence = Evidence.of(Item(key, "s") for key in keys)
     looks = [Observation(key, 1.0, Seen.PRESENT, "1") for key in keys[:held]]
-    evidence.take(evidence.weigh(Looks.of(looks)))
+    evidence.take(evidence.weigh(Observations.of(looks)))
     return evidence, PoissonBelief()(evidence, now, now)
 
 
@@ -80,7 +80,7 @@ def test_the_share_is_of_the_whole_turn_not_of_what_is_left():
         plan = planned(0.5, view, 20 - sum(taken.values()))[:4]
         taken = {k: n + kinds(plan)[k] for k, n in taken.items()}
         looks = [Observation(key, 5.0, Seen.PRESENT, "1") for key in plan.keys]
-        evidence.take(evidence.weigh(Looks.of(looks)))
+        evidence.take(evidence.weigh(Observations.of(looks)))
     assert taken["n"] == pytest.approx(10, abs=1)
 
 

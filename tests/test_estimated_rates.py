@@ -10,7 +10,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.gap_bins import class_length, classes
 from halflife.core.history import Gaps
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.models.rates.counts import Counted, naive
 from halflife.models.rates.likelihood import MaximumLikelihood, Moment
 from halflife.models.rates.tally import GapTally
@@ -38,7 +38,7 @@ def fold(evidence, looks):
     """Fold (key, time, digest) in order of time."""
     ordered = sorted(looks, key=lambda look: look[1])
     seen = [Observation(k, at, Seen.PRESENT, digest) for k, at, digest in ordered]
-    evidence.take(evidence.weigh(Looks.of(seen)))
+    evidence.take(evidence.weigh(Observations.of(seen)))
 
 
 def test_the_first_look_ends_no_gap():

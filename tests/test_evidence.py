@@ -11,7 +11,7 @@ from halflife.core.gap_bins import class_length, classes
 from halflife.core.hint_claims import by_kind
 from halflife.core.history import History
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from store_cases import KEYS, batched, fold, hinted, observations, state, tallies
 from store_looks import absent, failed, hint, present
 
@@ -19,12 +19,12 @@ ITEMS = [Item(key, group=key) for key in KEYS]
 
 
 def evidence_of(*looks):
-    return fold(Evidence.of(ITEMS), [Looks.of(looks)])
+    return fold(Evidence.of(ITEMS), [Observations.of(looks)])
 
 
 @given(looks=observations(), data=st.data())
 def test_any_batching_gives_the_same_evidence(looks, data):
-    one_by_one = fold(Evidence.of(ITEMS), [Looks.of([o]) for o in looks])
+    one_by_one = fold(Evidence.of(ITEMS), [Observations.of([o]) for o in looks])
     in_batches = fold(Evidence.of(ITEMS), data.draw(batched(looks)))
     assert state(in_batches) == state(one_by_one)
     assert hinted(in_batches) == hinted(one_by_one)
@@ -123,7 +123,7 @@ def test_a_failed_look_counts_as_tried_and_nothing_else():
     assert evidence.failures[0] == 2
     assert (evidence.last_at[0], evidence.tried_at[0]) == (1.0, 3.0)
     assert evidence.looks[0] == 1
-    assert fold(evidence, [Looks.of([present("a", 4.0)])]).failures[0] == 0
+    assert fold(evidence, [Observations.of([present("a", 4.0)])]).failures[0] == 0
 
 
 def test_a_clock_set_back_ends_one_gap_and_starts_the_next():
@@ -137,13 +137,13 @@ def test_a_clock_set_back_ends_one_gap_and_starts_the_next():
 def test_weighing_changes_nothing():
     evidence = evidence_of(present("a", 1.0, "x"))
     before = state(evidence)
-    evidence.weigh(Looks.of([present("a", 2.0, "y"), present("a", 3.0, "z")]))
+    evidence.weigh(Observations.of([present("a", 2.0, "y"), present("a", 3.0, "z")]))
     assert state(evidence) == before
 
 
 def test_an_unknown_item_cannot_be_weighed():
     with pytest.raises(KeyError):
-        Evidence.of(ITEMS).weigh(Looks.of([present("nobody", 1.0)]))
+        Evidence.of(ITEMS).weigh(Observations.of([present("nobody", 1.0)]))
 
 
 @given(sizes=st.lists(st.integers(0, 9), max_size=12))
@@ -169,7 +169,7 @@ def test_growing_keeps_what_is_known():
 def test_many_small_batches_take_little_room():
     evidence = Evidence.of(ITEMS)
     for day in range(500):
-        fold(evidence, [Looks.of([present("a", float(day), str(day))])])
+        fold(evidence, [Observations.of([present("a", float(day), str(day))])])
     assert evidence.gaps().tally.sum() == 499
     assert len(evidence._gaps._chunks) < 10
 
@@ -231,7 +231,7 @@ def test_a_day_may_mean_any_moment_of_it():
 
 
 def test_hints_without_details_claim_the_moment_they_were_made():
-    bare = Looks(("a",), np.array([3.0]), np.array([3], dtype=np.int8), ("",))
+    bare = Observations(("a",), np.array([3.0]), np.array([3], dtype=np.int8), ("",))
     evidence = fold(evidence_of(present("a", 2.0)), [bare])
     assert (evidence.hints[0], evidence.claimed[0]) == (1, 3.0)
 
@@ -283,7 +283,7 @@ def test_one_value_may_stand_for_a_column_until_another_is_written(before, after
     wanted.restore_groups(whole.groups)
     wanted.digest.long.update(whole.digest.long)
     for one in (small, wanted):
-        fold(one, [Looks.of(after)])
+        fold(one, [Observations.of(after)])
     assert state(small) == state(wanted)
     assert hinted(small) == hinted(wanted)
     if not any(look.seen is Seen.FAILED for look in (*before, *after)):
@@ -299,7 +299,7 @@ def test_what_is_derived_is_made_once_until_something_is_added():
 
     assert [evidence.derived(looks) for _ in range(3)] == [1, 1, 1]
     assert len(asked) == 1
-    fold(evidence, [Looks.of([present("a", 2.0)])])
+    fold(evidence, [Observations.of([present("a", 2.0)])])
     assert evidence.derived(looks) == 2
     evidence.add([Item("later")])
     assert evidence.derived(looks) == 2

@@ -19,7 +19,7 @@ from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.hint_claims import by_kind
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import bootstrap
 from halflife.kinds.pages.runner import keeping
 from halflife.models.poisson import Exponential, GammaSurvival
@@ -79,7 +79,7 @@ def test_any_survival_can_be_stretched():
 
 
 def evidence_of(*looks):
-    return fold(Evidence.of(Item(k, group=k) for k in "abc"), [Looks.of(looks)])
+    return fold(Evidence.of(Item(k, group=k) for k in "abc"), [Observations.of(looks)])
 
 
 def test_expected_changes_are_those_of_the_survival_at_hand():
@@ -118,7 +118,7 @@ def test_what_hints_are_worth_is_learned_anew_though_items_became_known():
     belief(evidence, 1.0, 1.0)
     evidence.add([Item(k, group="a") for k in "de"])
     looks = [hint("a", 2.0, modified=1.5), present("a", 3.0, "new")]
-    fold(evidence, [Looks.of([*looks, present("e", 3.0)])])
+    fold(evidence, [Observations.of([*looks, present("e", 3.0)])])
     view = belief(evidence, 4.0, 4.0)
     assert len(view) == 5
     assert np.isfinite(view.exposure[[0, 1, 4]]).all()
@@ -345,7 +345,7 @@ def two_tellers(seed=1, pages=40, days=60):
         ]
         for i in np.flatnonzero(rng.random(pages) < 0.3):
             looks.append(present(f"p{i}", day + 0.6, str(edition[i])))
-        evidence.take(evidence.weigh(Looks.of(looks)))
+        evidence.take(evidence.weigh(Observations.of(looks)))
     return evidence, float(days)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 
 from halflife.core.history import History
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from store_cases import KEYS, observations
 from store_looks import absent, failed, hint, present
 
@@ -57,8 +57,11 @@ def test_an_empty_history_has_no_gaps():
 
 @given(looks=observations())
 def test_looks_are_observations_in_columns(looks):
-    columns = Looks.of(looks)
+    columns = Observations.of(looks)
     assert list(columns) == looks
     bare = [Observation(o.key, o.at, o.seen, o.digest) for o in looks]
-    assert list(Looks(columns.keys, columns.at, columns.seen, columns.digest)) == bare
+    assert (
+        list(Observations(columns.keys, columns.at, columns.seen, columns.digest))
+        == bare
+    )
     assert list(columns.take(range(0, len(looks), 2))) == looks[::2]

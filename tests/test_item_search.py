@@ -4,7 +4,7 @@ import pytest
 
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.tracker import Tracker
 from halflife.stores import item_search
 from halflife.stores.item_search import ItemQuery
@@ -18,9 +18,11 @@ def store(tmp_path_factory):
         made.add([Item(f"https://a.example/{n:03}", "pages") for n in range(40)])
         run = made.begin(["pages", "list"], 0.0, lease=1e6)
         looks = [present(f"https://a.example/{n:03}", 1.0 + n) for n in range(30)]
-        made.append(run, Looks.of(looks))
-        made.append(run, Looks.of([absent("https://a.example/003", 90.0)]))
-        made.append(run, Looks.of([failed("https://a.example/004", 91.0, "503")]))
+        made.append(run, Observations.of(looks))
+        made.append(run, Observations.of([absent("https://a.example/003", 90.0)]))
+        made.append(
+            run, Observations.of([failed("https://a.example/004", 91.0, "503")])
+        )
         tracker = Tracker()
         for day in range(4):
             shown = {f"k{n}": record(n, day) for n in range(day, 100 + day)}

@@ -11,7 +11,7 @@ from halflife.cli import answers
 from halflife.cli.terms import terms
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.kinds.pages import kind as pages_kind, state as pages_state
 from halflife.models import quality
 from halflife.models.poisson import Exponential
@@ -35,7 +35,7 @@ def evidence():
         at = NOW - 9 + day + rng.random(len(some)) / 2
         seen = np.where(rng.random(len(some)) < 0.1, Seen.ABSENT, Seen.PRESENT)
         digest = tuple(f"{int(rng.random() < 0.5):032x}" for _ in some)
-        looks = Looks(some, np.sort(at), seen.astype(np.int8), digest)
+        looks = Observations(some, np.sort(at), seen.astype(np.int8), digest)
         found.take(found.weigh(looks))
     return found
 

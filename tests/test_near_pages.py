@@ -11,7 +11,7 @@ from halflife.belief.neighbours import Neighbours
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.keys import Keys
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.kinds.pages import belief_notes
 from halflife.models.bursts import Bursts, at_least_one
 from halflife.stores.memory import MemoryStore
@@ -109,7 +109,7 @@ def site(pages=60):
 def look(evidence, rows, at, texts):
     keys = tuple(evidence.keys[row] for row in rows)
     seen = np.full(len(keys), Seen.PRESENT, np.int8)
-    looks = Looks(keys, np.full(len(keys), at), seen, tuple(texts))
+    looks = Observations(keys, np.full(len(keys), at), seen, tuple(texts))
     evidence.take(evidence.weigh(looks))
 
 

@@ -13,7 +13,7 @@ from halflife.belief.page_rates import SHAPES, PageRates
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.view import evenly
 from halflife.engine.loop import Allowance, Loop
 from halflife.kinds.pages import belief_notes as pages_belief_notes
@@ -40,7 +40,7 @@ def pages(sites=2, folders=2, each=5):
 def look(evidence, rows, at, texts, seen=Seen.PRESENT):
     """Fold looks at some rows that showed these texts."""
     keys = tuple(evidence.keys[row] for row in rows)
-    looks = Looks(
+    looks = Observations(
         keys, np.full(len(keys), at), np.full(len(keys), seen, np.int8), tuple(texts)
     )
     evidence.take(evidence.weigh(looks))

@@ -8,7 +8,7 @@ from halflife.belief.plain import PlainRates
 from halflife.belief.poisson import PoissonBelief
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 
 FAST = [f"http://a.org/fast/p{i}" for i in range(8)]
 SLOW = [f"http://a.org/slow/p{i}" for i in range(8)]
@@ -28,7 +28,7 @@ def evidence():
         fast = [Observation(key, day, Seen.PRESENT, f"{day}") for key in FAST]
         slow = [Observation(key, day, Seen.PRESENT, "same") for key in SLOW]
         other = [Observation(key, day, Seen.PRESENT, f"{day // 4}") for key in OTHER]
-        found.take(found.weigh(Looks.of([*fast, *slow, *other])))
+        found.take(found.weigh(Observations.of([*fast, *slow, *other])))
     return found
 
 

@@ -19,7 +19,7 @@ from halflife.config import Config
 from halflife.core.errors import ConfigError, LeaseLost
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import notifications
 from halflife.stores.outbox import MOST_TRIES, Outbox, pause
 from halflife.stores.sqlite import SqliteStore
@@ -107,11 +107,11 @@ def test_evidence_follows_what_was_undone_together(store):
     store.add([Item("a", "s")])
     run = store.begin(["s"], 0.0, lease=9.0)
     with suppress(RuntimeError), store.together():
-        store.append(run, Looks.of([present("a", 1.0)]))
+        store.append(run, Observations.of([present("a", 1.0)]))
         assert store.evidence(["s"]).looks.tolist() == [1]
         raise RuntimeError
     assert store.evidence(["s"]).looks.tolist() == [0]
-    store.append(run, Looks.of([present("a", 1.0)]))
+    store.append(run, Observations.of([present("a", 1.0)]))
     assert store.evidence(["s"]).looks.tolist() == [1]
     assert store.verify() == []
 
@@ -305,7 +305,7 @@ def test_a_target_that_hangs_holds_up_neither_the_others_nor_the_sync(store, hoo
             config, store, clock=lambda: 1.0, poll=0.05, grace=0.1
         ):
             for n in range(50):
-                store.append(run, Looks.of([present("a", 1.0 + n)]))
+                store.append(run, Observations.of([present("a", 1.0 + n)]))
                 await asyncio.sleep(0.002)
 
     asyncio.run(sync())  # and the hook still hangs

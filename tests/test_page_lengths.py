@@ -20,7 +20,7 @@ from halflife.belief.page_lengths import (
 from halflife.belief.page_rates import PageRates
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.kinds.pages import belief_notes
 from halflife.policies.champion import champion
 from halflife.recordings.pages import Recording
@@ -142,7 +142,7 @@ def test_exponents_are_those_that_negative_binomial_counts_make_likely():
 def look(evidence, at, texts):
     keys = tuple(evidence.keys)
     seen = np.full(len(keys), Seen.PRESENT, np.int8)
-    looks = Looks(keys, np.full(len(keys), at), seen, tuple(texts))
+    looks = Observations(keys, np.full(len(keys), at), seen, tuple(texts))
     evidence.take(evidence.weigh(looks))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.core.request import Fetch
 from halflife.engine.loop import LEASE
 from halflife.kinds.pages.client import PageClient, SiteSettings
@@ -175,7 +175,7 @@ class Copy:
         memory.keep(self.key, lens, digest)
         said = (self.key, self.clock(), Seen.PRESENT, digest, "0" * 32)
         look = Observation(*said, content=content if kept else None)
-        self.store.append(self.run, Looks.of([look]))
+        self.store.append(self.run, Observations.of([look]))
         self.clock.now += 1.0
         return held is not None and held.digest != digest
 

@@ -11,7 +11,7 @@ from halflife.bench.population import poisson_recording
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.models.empirical_bayes import GRID
 from halflife.models.gaps import check_gaps
 from halflife.models.rates.counts import Counted
@@ -35,7 +35,7 @@ def daily(rate, days, rng):
 
 def see(evidence, looks):
     observations = [Observation(k, at, Seen.PRESENT, digest) for k, at, digest in looks]
-    evidence.take(evidence.weigh(Looks.of(observations)))
+    evidence.take(evidence.weigh(Observations.of(observations)))
 
 
 @settings(max_examples=10)

@@ -21,7 +21,7 @@ from halflife.core.errors import (
     UsageError,
 )
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.core.store_address import PostgresAddress
 from halflife.engine import bootstrap
 from halflife.stores import schema as sqlite_schema
@@ -241,7 +241,7 @@ def test_keys_may_be_longer_than_an_index_can_hold(store):
 def test_a_fingerprint_comes_back_as_it_was(store):
     run = store.begin(["s"], 0.0, lease=1.0)
     for at, digest in enumerate(["0" * 32, "x", "", "0" * 31]):
-        store.append(run, Looks.of([present("a", at + 1.0, digest)]))
+        store.append(run, Observations.of([present("a", at + 1.0, digest)]))
         assert store.held(["a"])[0].digest == digest
 
 
@@ -256,7 +256,9 @@ def test_changes_become_visible_in_the_order_of_their_numbers(store):
         with again() as mine:
             run = mine.begin([source], 0.0, lease=1.0)
             for n in range(15):
-                mine.append(run, Looks.of([present(KEY[source], n + 1.0, str(n))]))
+                mine.append(
+                    run, Observations.of([present(KEY[source], n + 1.0, str(n))])
+                )
 
     def read():
         with PostgresStore.open(postgres_store.address("shared"), readonly=True) as me:
@@ -292,7 +294,7 @@ def test_a_lease_is_taken_over_when_it_has_run_out_and_the_old_run_is_fenced(sto
         run = other.begin(["s"], MINUTES * 2, lease=MINUTES)
         assert run.token > old.token
         for act in (
-            lambda: store.append(old, Looks.of([present("a", 1.0)])),
+            lambda: store.append(old, Observations.of([present("a", 1.0)])),
             lambda: store.charge(old, 1, 1.0),
         ):
             with pytest.raises(LeaseLost):
@@ -313,7 +315,7 @@ def test_what_others_write_is_noticed(store):
     run = store.begin(["s"], 0.0, lease=1.0)
     with again() as other:
         assert other.evidence(["s"]).looks.tolist() == [0]
-        store.append(run, Looks.of([present("a", 1.0)]))
+        store.append(run, Observations.of([present("a", 1.0)]))
         assert other.evidence(["s"]).looks.tolist() == [1]
 
 
@@ -328,9 +330,9 @@ def cut(store):
 
 def test_a_connection_that_was_cut_is_made_anew(store):
     run = store.begin(["s"], 0.0, lease=1.0)
-    store.append(run, Looks.of([present("a", 1.0)]))
+    store.append(run, Observations.of([present("a", 1.0)]))
     cut(store)
-    store.append(run, Looks.of([present("a", 2.0)]))
+    store.append(run, Observations.of([present("a", 2.0)]))
     cut(store)
     assert store.evidence(["s"]).looks.tolist() == [2]
     assert store.verify() == []
@@ -356,7 +358,7 @@ def test_a_transaction_that_was_cut_is_undone_whole(store):
 def test_verify_finds_what_was_done_behind_its_back(store):
     run = store.begin(["s"], 0.0, lease=1.0)
     look = present("a", 1.0, "x", content=Content("text/plain", b"body"))
-    store.append(run, Looks.of([look]))
+    store.append(run, Observations.of([look]))
     assert store.verify() == []
     with closing(
         psycopg.connect(postgres_store.address("x").split("&schema")[0])
@@ -371,7 +373,7 @@ def test_verify_finds_what_was_done_behind_its_back(store):
 
 def test_an_observation_and_a_change_are_never_rewritten(store):
     run = store.begin(["s"], 0.0, lease=1.0)
-    store.append(run, Looks.of([Observation("a", 1.0, Seen.PRESENT, "x")]))
+    store.append(run, Observations.of([Observation("a", 1.0, Seen.PRESENT, "x")]))
     for table in ("observation", "change"):
         with pytest.raises(psycopg.Error, match="never changed"):
             behind(f"UPDATE shared.{table} SET at = 2.0")
@@ -387,9 +389,9 @@ def test_tables_from_before_hints_had_kinds_are_brought_up_to_date():
     with PostgresStore.open(address) as store:
         store.add([Item("a", "s"), Item("b", "s")])
         run = store.begin(["s"], 0.0, lease=9.0)
-        store.append(run, Looks.of([Observation("a", 1.0, Seen.PRESENT, "1")]))
+        store.append(run, Observations.of([Observation("a", 1.0, Seen.PRESENT, "1")]))
         said = Observation("a", 2.0, Seen.HINT, "hub", modified=1.9)
-        store.append(run, Looks.of([said]))
+        store.append(run, Observations.of([said]))
         store.finish(run, 3.0)
         assert store.verify() == []
         assert store.evidence(["s"]).claimed_hub.tolist() == [1.9, -inf]

@@ -20,8 +20,8 @@ from halflife.models.promise_trust import PromiseRecord
 from halflife.net.access import Answer
 from halflife.readers.noise_masks import Mask
 from halflife.readers.page_text import PageReading
-from halflife.stores.look_codec import pack
 from halflife.stores.memory import MemoryStore
+from halflife.stores.observation_codec import pack
 from halflife.stores.work import SeenAnswer
 
 A, B = "https://a.test/1", "https://b.test/1"

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from halflife.belief.poisson import PoissonBelief
 from halflife.core.budget import Budget
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.store import Note
 from halflife.models.quality import freshness_forecast
 from halflife.policies.index import harmonic
@@ -29,7 +29,7 @@ def store(tmp_path):
 
 def write(store, looks, began=0.0):
     run = store.begin(["site"], began, lease=1e9)
-    store.append(run, Looks.of(looks))
+    store.append(run, Observations.of(looks))
     store.finish(run, began)
 
 

@@ -31,7 +31,7 @@ from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.history import Gaps
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.models.poisson import Exponential
 from halflife.policies import Strategy
 from halflife.policies.best_schedule import FRESHEST
@@ -169,7 +169,7 @@ def test_without_items_budget_or_weight_there_are_no_looks(schedule):
 
 
 def seen_at(keys, at, digest="a"):
-    return Looks.of(Observation(key, at, Seen.PRESENT, digest) for key in keys)
+    return Observations.of(Observation(key, at, Seen.PRESENT, digest) for key in keys)
 
 
 def fold(evidence, looks):

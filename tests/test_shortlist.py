@@ -10,7 +10,7 @@ from halflife.belief.room import CapacityBelief
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.policies.champion import champion
 from halflife.policies.index import Index
 from halflife.policies.shortlist import Shortlist
@@ -32,7 +32,9 @@ def look(evidence, rows, at, rng):
     digest = tuple(str(x) for x in rng.integers(0, 2, len(rows)))
     keys = tuple(evidence.keys[int(row)] for row in rows)
     seen = np.zeros(len(rows), np.int8)
-    looks = Looks(keys, np.broadcast_to(at, len(rows)).astype(float), seen, digest)
+    looks = Observations(
+        keys, np.broadcast_to(at, len(rows)).astype(float), seen, digest
+    )
     evidence.take(evidence.weigh(looks))
 
 

@@ -8,7 +8,7 @@ from halflife.allocation.signals import SignalRates, cycle, value
 from halflife.models.poisson import Exponential
 from halflife.models.signals import (
     Announced,
-    HintedLooks,
+    HintedObservations,
     HintTrust,
     announced_share,
     silent_share,
@@ -69,7 +69,7 @@ def gaps_of(rate, hit, precision, *, n=400, gap=10.0, seed=0):
     false = rng.poisson(hit * rate * (1 - precision) / precision * length)
     told = hit * rate / precision * length
     group = np.zeros(n, dtype=np.intp)
-    return HintedLooks(
+    return HintedObservations(
         group,
         rate * length,
         told,
@@ -105,7 +105,7 @@ def test_rates_taken_for_too_low_do_not_make_hints_look_true():
 
 def test_hints_are_worth_nothing_until_shown():
     none = np.zeros(0)
-    looks = HintedLooks(none.astype(np.intp), none, none, none, none > 0, none)
+    looks = HintedObservations(none.astype(np.intp), none, none, none, none > 0, none)
     trust = HintTrust().fit(looks, n_groups=3)
     assert trust.worth_.tolist() == [0.0, 0.0, 0.0]
 
@@ -123,7 +123,9 @@ def test_a_liar_among_honest_groups_is_found_out():
     liar = liar._replace(
         group=liar.group + 1, usual=usual, hints=rng.poisson(usual).astype(float)
     )
-    both = HintedLooks._make(np.concatenate(c) for c in zip(honest, liar, strict=True))
+    both = HintedObservations._make(
+        np.concatenate(c) for c in zip(honest, liar, strict=True)
+    )
     worth = HintTrust().fit(both, n_groups=2).worth_
     assert worth[0] > 1.0
     assert worth[1] < 0.05

@@ -20,12 +20,18 @@ from halflife.belief.trust import TrustPosterior
 from halflife.config import Config
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import bootstrap
 from halflife.models.bursts import at_least_one
 from halflife.models.poisson import GammaSurvival
 from halflife.models.quality import freshness_forecast
-from halflife.models.silence import LEAST, OWN, PRETEND, ChangedLooks, SilentShares
+from halflife.models.silence import (
+    LEAST,
+    OWN,
+    PRETEND,
+    ChangedObservations,
+    SilentShares,
+)
 from halflife.stores.memory import MemoryStore
 from lab import demo_seeds
 from store_looks import failed, hint, present
@@ -34,13 +40,13 @@ MAP = "https://h.example/sitemap.xml"
 
 
 def fold(evidence, *looks):
-    evidence.take(evidence.weigh(Looks.of(looks)))
+    evidence.take(evidence.weigh(Observations.of(looks)))
 
 
 def looks_of(*rows):
     """Return looks that found changes, from rows of item, expected, tally."""
     item, expected, tally = zip(*rows, strict=True)
-    return ChangedLooks(np.array(item), np.array(expected), np.array(tally))
+    return ChangedObservations(np.array(item), np.array(expected), np.array(tally))
 
 
 def test_the_share_of_a_page_worked_out_by_hand():
@@ -68,7 +74,7 @@ def test_shares_are_shares_and_grow_with_what_came_unannounced(seed, more, pages
     place = rng.integers(-1, 3, pages)
     expected = rng.exponential(3.0, pages)
     some = rng.integers(0, pages, 8)
-    gaps = ChangedLooks(some, rng.exponential(1.0, 8), rng.exponential(1.0, 8))
+    gaps = ChangedObservations(some, rng.exponential(1.0, 8), rng.exponential(1.0, 8))
     share = SilentShares().fit(gaps, expected, place).share_
     assert ((share >= LEAST) & (share <= 1.0)).all()
     assert (share[place < 0] == 1.0).all()

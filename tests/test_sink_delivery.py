@@ -15,7 +15,7 @@ import pytest
 from halflife.core.errors import UsageError
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import deliveries, housekeeping
 from halflife.engine.sink_threads import LoopReader
@@ -537,7 +537,7 @@ def test_a_sink_can_read_what_is_held(kept, kind):
     for day, text in enumerate(("old", "new")):
         body = Content("text/plain", text.encode())
         look = Observation(key, NOW + day, Seen.PRESENT, text, text, content=body)
-        store.append(run, Looks.of([look]))
+        store.append(run, Observations.of([look]))
     tracker = Tracker()
     for day, pay in enumerate((5, 6, 6)):
         tracker.take(Listing(NOW + day, {"1": {"pay": pay}}))

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from halflife.config import Config
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Outgoing, Seen
+from halflife.core.observation import Observation, Observations, Outgoing, Seen
 from halflife.core.request import Fetch
 from halflife.kinds.pages import crawl as pages_crawl
 from halflife.kinds.pages.links import Scope, spelled
@@ -106,13 +106,13 @@ def test_a_page_that_a_map_names_in_its_present_spelling_is_not_new(path):
     with SqliteStore.open(path) as store:
         run = store.begin(["named"], 200.0, lease=1.0)
         evidence = store.evidence(["named"])
-        store.append(run, Looks.of(hints(MAPPED, "named", 200.0)))
+        store.append(run, Observations.of(hints(MAPPED, "named", 200.0)))
         assert len(evidence) == len(store.items(["named"])) == 8
         assert evidence.hints[evidence.row(old)] == 1  # what the map says is heard
         assert store.url_of(old) == HOME + MAPPED[0]  # and the right URL is sent
         looks = [Observation(old, 200.5, Seen.PRESENT, "9" * 32)]
-        store.append(run, Looks.of(looks))
-        store.append(run, Looks.of(hints(MAPPED, "named", 200.6)))
+        store.append(run, Observations.of(looks))
+        store.append(run, Observations.of(hints(MAPPED, "named", 200.6)))
         store.finish(run, 201.0)
     with SqliteStore.open(path) as store:
         assert store.add(items(NAMED, "named")) == 0
@@ -129,7 +129,9 @@ def test_no_key_changes_while_a_run_of_another_process_uses_it(path):
         assert second.add(items(NAMED, "named")) == 0
         old = HOME + "/service?wsdl="
         assert second.source_of(old) == "named"
-        first.append(run, Looks.of([Observation(old, 200.1, Seen.PRESENT, "8" * 32)]))
+        first.append(
+            run, Observations.of([Observation(old, 200.1, Seen.PRESENT, "8" * 32)])
+        )
         first.finish(run, 201.0)
         assert second.add(items(NAMED, "named")) == 0
         assert "/service?wsdl" in keys(second, "named")
@@ -142,7 +144,7 @@ def test_links_lead_to_the_items_they_led_to(path):
         look = Observation(
             page, 200.0, Seen.PRESENT, "7" * 32, links=Outgoing((other, shop))
         )
-        store.append(run, Looks.of([look, *hints([CRAWLED[1]], "crawl", 200.0)]))
+        store.append(run, Observations.of([look, *hints([CRAWLED[1]], "crawl", 200.0)]))
         links = store.links(["crawl"])
         assert sorted(links.keys[i] for i in links.to) == sorted(
             [HOME + "/c/page?b=2&z=1", shop]
@@ -155,8 +157,8 @@ def test_an_item_that_is_named_as_it_is_spelled_keeps_its_key(path):
     named = HOME + "/shop?lang=en&p=2"
     with SqliteStore.open(path) as store:
         run = store.begin(["named"], 200.0, lease=1.0)
-        store.append(run, Looks.of(hints(["/shop?lang=en&p=2"], "named", 200.0)))
-        store.append(run, Looks.of(hints([MAPPED[0]], "named", 200.5)))
+        store.append(run, Observations.of(hints(["/shop?lang=en&p=2"], "named", 200.0)))
+        store.append(run, Observations.of(hints([MAPPED[0]], "named", 200.5)))
         assert len(store.items(["named"])) == 9
         assert store.url_of(named) == named
         store.finish(run, 201.0)

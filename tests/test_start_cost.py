@@ -9,7 +9,7 @@ import pytest
 
 from halflife.config import Config
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import scheduler, targets
 from halflife.stores import columns
 from halflife.stores.sqlite import SqliteStore
@@ -48,10 +48,12 @@ def fill(store, names, many):
         seen = tuple(page(name, i) for i in range(many // len(names) - UNSEEN))
         at = np.linspace(NOW - 2.0, NOW - 1.0, len(seen))
         present, digest = np.zeros(len(seen), np.int8), ("0" * 32,) * len(seen)
-        store.append(run, Looks(seen, at, present, digest))
+        store.append(run, Observations(seen, at, present, digest))
         store.finish(run, NOW - 1.0)
     run = store.begin(names, NOW - 1.0, lease=9.0)
-    last = Looks((page(names[0], 0),), np.array([NOW - 0.9]), present[:1], digest[:1])
+    last = Observations(
+        (page(names[0], 0),), np.array([NOW - 0.9]), present[:1], digest[:1]
+    )
     store.append(run, last)
     store.finish(run, NOW - 0.9)
 

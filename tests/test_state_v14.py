@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from halflife.core.hint_claims import by_kind
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.stores import schema
 from halflife.stores.sqlite import SqliteStore
 
@@ -74,8 +74,8 @@ def test_hints_of_other_kinds_are_counted_apart_from_then_on(path):
         early = float(store.evidence(["site"]).last_at[0]) + 0.01
         hints = [Observation(key, 140.0, Seen.HINT, "feed", modified=early)]
         hints += [Observation(key, 140.1, Seen.HINT, "push", modified=140.1)]
-        store.append(run, Looks.of(hints))
-        store.append(run, Looks.of(hints))  # said twice
+        store.append(run, Observations.of(hints))
+        store.append(run, Observations.of(hints))  # said twice
         store.finish(run, 140.5)
         after = by_kind(store.evidence(["site"]).hints)
         assert (after - before)[:, 0].tolist() == [0, 1, 0, 1]

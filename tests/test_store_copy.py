@@ -10,7 +10,7 @@ import postgres_store
 from halflife.cli import app
 from halflife.core.errors import AlreadyRunning, StoreError
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import bootstrap
 from halflife.stores.location import open_store
 from halflife.stores.schema import reference
@@ -70,7 +70,7 @@ def test_numbers_go_on_after_those_of_the_copied_store(tmp_path):
     with open_store(place, create=True) as store:
         store.add([Item("a", "s")])
         run = store.begin(["s"], NOW, lease=1.0)
-        store.append(run, Looks.of([present("a", NOW, HEX)]))
+        store.append(run, Observations.of([present("a", NOW, HEX)]))
         with store.together() as db:  # the last change has left the log
             db.execute("DELETE FROM change")
         store.finish(run, NOW)
@@ -79,7 +79,7 @@ def test_numbers_go_on_after_those_of_the_copied_store(tmp_path):
         assert copy.changes.last() == 1
         again = copy.begin(["s"], NOW + 1, lease=1.0)
         assert again.token > run.token
-        copy.append(again, Looks.of([present("a", NOW + 1, "new")]))
+        copy.append(again, Observations.of([present("a", NOW + 1, "new")]))
         assert [change.seq for change in copy.changes.read()] == [2]
         assert copy.verify() == []
 

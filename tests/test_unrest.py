@@ -10,7 +10,7 @@ from scipy import integrate, stats
 from halflife.belief.neighbours import Neighbours
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.view import Unrest
 from halflife.kinds.pages import kind as pages_kind
 from halflife.models.bursts import MOST_SITES, Bursts
@@ -198,7 +198,7 @@ def test_without_variance_nothing_is_shared():
 def look(evidence, at, text):
     """Look at all pages, which show this text."""
     seen = [Observation(key, at, Seen.PRESENT, text) for key in evidence.keys]
-    evidence.take(evidence.weigh(Looks.of(seen)))
+    evidence.take(evidence.weigh(Observations.of(seen)))
 
 
 def view_of(unrest, n=60, watched=1e9):

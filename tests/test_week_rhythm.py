@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from halflife.belief.plain import KnownRates
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.store import Note
 from halflife.kinds.pages.hours import FEWEST, WeekLearner, calendar
 from halflife.models import week_rhythm
@@ -176,7 +176,7 @@ def project(pages, at=BEGAN):
 
     def fetch(now, text):
         seen = [Observation(k, now, Seen.PRESENT, text, text) for k in keys]
-        store.append(run, Looks.of(seen))
+        store.append(run, Observations.of(seen))
 
     return store, fetch
 

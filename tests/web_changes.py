@@ -5,7 +5,7 @@ from pathlib import Path
 from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.readers.text import fingerprint
@@ -119,13 +119,13 @@ def _pages(store, run, now, *, huge):
             )
             for key in keys
         ]
-        store.append(run, Looks.of(looks))
+        store.append(run, Observations.of(looks))
     looks = [
         Observation(GONE, now - 0.9, Seen.ABSENT),
         Observation("https://shop.example/", now - 2.0, Seen.FAILED, note="503"),
         Observation("https://shop.example/", now - 0.5, Seen.FAILED, note=HARM),
     ]
-    store.append(run, Looks.of(looks))
+    store.append(run, Observations.of(looks))
 
 
 def _forecasts(store, now):

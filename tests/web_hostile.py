@@ -5,7 +5,7 @@ from pathlib import Path
 from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
@@ -37,7 +37,7 @@ def hostile_state(folder: Path) -> tuple[Path, str]:
             failed = Observation(
                 "https://a.example/", now - 6 + day, Seen.FAILED, note=EVIL
             )
-            store.append(run, Looks.of([look, failed]))
+            store.append(run, Observations.of([look, failed]))
         tracker = Tracker()
         for day in range(6):
             records = {f"{EVIL}{i}": {EVIL: EVIL, "n": i} for i in range(day, day + 30)}

@@ -8,7 +8,7 @@ import numpy as np
 from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection, Lives
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.engine import bootstrap
 
 LONG = "the-municipal-gazette-of-a-town-with-a-very-long-name-and-no-short-form"
@@ -94,7 +94,7 @@ def _observed(path: Path, *, failing: bool) -> Path:
                     for one in looks[len(good) :]
                 ]
             store.charge(run, len(looks), now - 1.0)
-            store.append(run, Looks.of(looks))
+            store.append(run, Observations.of(looks))
             store.finish(run, now - 0.9)
     return path
 

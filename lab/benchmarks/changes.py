@@ -28,7 +28,7 @@ import numpy as np
 import halflife
 from halflife.core.item import Item
 from halflife.core.object_store import Attributes, Listing
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.demo.process import running
 from halflife.demo.world import build
@@ -65,7 +65,7 @@ def silent() -> Iterator[None]:
         yield
 
 
-def batches(*, details: bool) -> list[Looks]:
+def batches(*, details: bool) -> list[Observations]:
     """Return observations of pages, in batches; as replays have them, or with more."""
     rng = np.random.default_rng(1)
     text = np.zeros(PAGES, np.intp)
@@ -78,18 +78,18 @@ def batches(*, details: bool) -> list[Looks]:
             digest = tuple(f"{i:016x}{text[i]:016x}" for i in rows)
             if details:
                 made.append(
-                    Looks.of(
+                    Observations.of(
                         Observation(k, day + i / PAGES, Seen.PRESENT, d, d)
                         for i, k, d in zip(rows, keys, digest, strict=True)
                     )
                 )
             else:
                 at = day + np.arange(first, first + BATCH) / PAGES
-                made.append(Looks(keys, at, np.zeros(BATCH, np.int8), digest))
+                made.append(Observations(keys, at, np.zeros(BATCH, np.int8), digest))
     return made
 
 
-def append_pages(store: Store, looks: list[Looks]) -> Spent:
+def append_pages(store: Store, looks: list[Observations]) -> Spent:
     """Append observations; return the processor seconds of the first, and the rest."""
     keys = dict.fromkeys(key for batch in looks for key in batch.keys)
     store.add([Item(key, "site", group="g") for key in keys])

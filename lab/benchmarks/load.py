@@ -152,7 +152,7 @@ def memory() -> dict[str, float]:
 def build(path: Path, items: int, port: int) -> None:
     """Write a state file through the store itself."""
     from halflife.core.item import Item  # noqa: PLC0415
-    from halflife.core.observation import Looks  # noqa: PLC0415
+    from halflife.core.observation import Observations  # noqa: PLC0415
     from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415
 
     today, rng = time.time() / DAY, np.random.default_rng(0)
@@ -169,7 +169,7 @@ def build(path: Path, items: int, port: int) -> None:
                 names = tuple(key(int(i), port) for i in rows[part])
                 digest = tuple(_digest(int(i), turn) for i in rows[part])
                 seen = np.zeros(part.size, np.int8)
-                store.append(run, Looks(names, at[part], seen, digest))
+                store.append(run, Observations(names, at[part], seen, digest))
         store.finish(run, today)
 
 
@@ -201,7 +201,7 @@ def sizes(path: Path, items: int) -> dict[str, float]:
 def decide(place: Path | str, decisions: int) -> dict[str, float]:
     """Time decisions one after the other, each carried out and written down."""
     from halflife.core.budget import Budget  # noqa: PLC0415
-    from halflife.core.observation import Looks  # noqa: PLC0415
+    from halflife.core.observation import Observations  # noqa: PLC0415
     from halflife.policies.champion import champion_of  # noqa: PLC0415
     from halflife.policies.shortlist import Shortlist  # noqa: PLC0415
     from halflife.stores.location import open_store  # noqa: PLC0415
@@ -223,7 +223,9 @@ def decide(place: Path | str, decisions: int) -> dict[str, float]:
             cpu.append(time.process_time() - spent)
             seen = np.zeros(len(plan), np.int8)
             when = np.full(len(plan), at + 5e-7)
-            store.append(run, Looks(plan.keys, when, seen, ("f" * 32,) * len(plan)))
+            store.append(
+                run, Observations(plan.keys, when, seen, ("f" * 32,) * len(plan))
+            )
         store.finish(run, now)
     return {
         "evidence_cpu_s": round(loaded - began, 3),

@@ -49,7 +49,7 @@ def source_of(number: int, sources: int) -> int:
 def build(folder: Path, items: int, sources: int, port: int) -> None:
     """Write a state file through the store itself."""
     from halflife.core.item import Item  # noqa: PLC0415
-    from halflife.core.observation import Looks  # noqa: PLC0415
+    from halflife.core.observation import Observations  # noqa: PLC0415
     from halflife.stores.sqlite import SqliteStore  # noqa: PLC0415
 
     today, rng = time.time() / load.DAY, np.random.default_rng(0)
@@ -73,7 +73,7 @@ def build(folder: Path, items: int, sources: int, port: int) -> None:
                     f"{turn * (int(i) % 3 == 0):02x}{int(i):030x}" for i in rows[part]
                 )
                 seen = np.zeros(part.size, np.int8)
-                store.append(run, Looks(keys, at[part], seen, digest))
+                store.append(run, Observations(keys, at[part], seen, digest))
         store.finish(run, today)
     (folder / "port").write_text(str(port))
 

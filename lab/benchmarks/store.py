@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.stores import Run
 from halflife.stores.sqlite import SqliteStore
 
@@ -77,7 +77,7 @@ def write(store: SqliteStore, run: Run, looks: int, *, batch: int, now: float) -
     for turn in range(looks // batch):
         rows = rng.choice(known, batch, replace=False)
         at = now + turn * 1e-6
-        made = Looks.of(look(int(row), at, rng) for row in rows)
+        made = Observations.of(look(int(row), at, rng) for row in rows)
         with timer.running():
             store.append(run, made)
     return timer
@@ -125,7 +125,7 @@ def measure(path: Path, items: int) -> dict[str, float]:
             **timer.rates("items_added", items),
         }
         run = store.begin(["x"], 0.0, lease=1e9)
-        everything = Looks.of(
+        everything = Observations.of(
             look(i, 1.0, np.random.default_rng(i)) for i in range(items)
         )
         store.append(run, everything)

@@ -29,7 +29,7 @@ from numpy.random import Generator
 from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection, Lives
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import bootstrap
 from halflife.stores.sqlite import SqliteStore
 from halflife.web.server import ServeWish, running
@@ -118,7 +118,7 @@ def _looked(
         version += rng.poisson(rate * 2.0)
         at = np.full(len(keys), now - 6.5 + 2.0 * look)
         digest = tuple(f"{v:032x}" for v in version.tolist())
-        store.append(run, Looks(keys, at, np.zeros(len(keys), np.int8), digest))
+        store.append(run, Observations(keys, at, np.zeros(len(keys), np.int8), digest))
     store.finish(run, now)
 
 

@@ -15,7 +15,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.store_address import is_address
 from halflife.stores.location import open_store
 from halflife.stores.table_store import TableStore
@@ -42,7 +42,7 @@ def appended(store: TableStore, keys: list[str], at: float, size: int) -> float:
         some = tuple(keys[first : first + size])
         texts = tuple(f"{hash((key, at)) & (1 << 64) - 1:032x}" for key in some)
         seen = np.zeros(len(some), np.int8)
-        store.append(run, Looks(some, np.full(len(some), at), seen, texts))
+        store.append(run, Observations(some, np.full(len(some), at), seen, texts))
         done += len(some)
     rate = done / (perf_counter() - start)
     store.finish(run, at)

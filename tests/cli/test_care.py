@@ -17,7 +17,7 @@ from halflife.config import Config
 from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import bootstrap, breakers, notifications, redirects
 from halflife.engine.breakers import Breaker
 from halflife.kinds.listing import schema_drift as listing_schema_drift
@@ -310,7 +310,7 @@ def test_a_file_that_is_well_kept_gets_no_complaint(here, told):
     with SqliteStore.open(here / "halflife.db", create=True) as store:
         store.add([Item("https://example.org/", "site")])
         run = store.begin(["site"], now, lease=0.01)
-        store.append(run, Looks.of([present("https://example.org/", now)]))
+        store.append(run, Observations.of([present("https://example.org/", now)]))
         store.finish(run, now)
     assert told("doctor") == (0, "nothing is wrong\n", "")
 

@@ -16,7 +16,7 @@ from halflife.core.change import Change
 from halflife.core.errors import UsageError
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Content, Looks
+from halflife.core.observation import Content, Observations
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.engine.page_stories import PageStories
@@ -54,9 +54,9 @@ def folder(here):
         store.add([Item(f"{HOME}/a", "site"), Item(f"{HOME}/b", "site")])
         run = store.begin(["cars", "site"], now - 9.0, lease=99.0)
         for ago, text in ((9, "it costs 5"), (5, "it costs 6"), (1, "it costs 7")):
-            store.append(run, Looks.of([html(f"{HOME}/a", now - ago, text)]))
-        store.append(run, Looks.of([html(f"{HOME}/b", now - 8.0, "here")]))
-        store.append(run, Looks.of([absent(f"{HOME}/b", now - 2.0)]))
+            store.append(run, Observations.of([html(f"{HOME}/a", now - ago, text)]))
+        store.append(run, Observations.of([html(f"{HOME}/b", now - 8.0, "here")]))
+        store.append(run, Observations.of([absent(f"{HOME}/b", now - 2.0)]))
         tracker = Tracker()
         for ago, keys in ((9, "xyz"), (5, "xyz"), (3, "xy"), (1, "xy")):
             records = {k: {"id": k, "price": 10 - ago, "sold": False} for k in keys}
@@ -141,7 +141,7 @@ def test_a_change_of_a_page_is_described_as_far_as_its_versions_are_kept(folder)
         looks = [html(f"{HOME}/a", bootstrap.clock() - 0.5, body)]
         image = Content("image/png", b"\0" * 7)
         looks.append(present(f"{HOME}/a", bootstrap.clock(), "png", content=image))
-        store.append(run, Looks.of(looks))
+        store.append(run, Observations.of(looks))
         assert story("it costs 7", body) == "“Title”, +3 -1 lines"
         assert story("long gone", body) == "“Title”"
         assert story(body, "png") == "7 bytes"
@@ -255,7 +255,7 @@ def test_odd_bodies_give_a_clear_line_and_no_orders_to_the_terminal(folder, told
         run = store.begin(["site"], now, lease=1.0)
         for at, body in enumerate((old, new)):
             look = present(f"{HOME}/b", now + at, str(at), content=Content(kind, body))
-            store.append(run, Looks.of([look]))
+            store.append(run, Observations.of([look]))
         store.finish(run, now)
     code, out, err = told("diff", "/b")
     assert (code, err) == (0, "")

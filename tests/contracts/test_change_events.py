@@ -12,7 +12,7 @@ from halflife.core.change import Change
 from halflife.core.errors import LeaseLost
 from halflife.core.item import Item
 from halflife.core.object_store import NEVER, Listing, Register
-from halflife.core.observation import MOVED, Content, Looks, Observation, Seen
+from halflife.core.observation import MOVED, Content, Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch
 from halflife.stores.memory import MemoryStore
@@ -39,7 +39,7 @@ def run(store):
 
 
 def put(store, run, *looks):
-    store.append(run, Looks.of(looks))
+    store.append(run, Observations.of(looks))
 
 
 def log(store, kind=None):

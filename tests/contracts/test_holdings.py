@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from contracts.test_life_stores import listings
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Content, Looks
+from halflife.core.observation import Content, Observations
 from halflife.core.tracker import Tracker
 from halflife.engine import change_feed
 from halflife.stores.memory import MemoryStore
@@ -59,8 +59,10 @@ def test_both_stores_give_the_same_pages_and_their_versions(tmp_path):
             for day, text in enumerate("xyz"):
                 body = Content("text/plain", text.encode())
                 look = present("a", float(day), text, content=body)
-                store.append(run, Looks.of([look]))
-            store.append(run, Looks.of([present("b", 1.0, "q"), absent("c", 1.0)]))
+                store.append(run, Observations.of([look]))
+            store.append(
+                run, Observations.of([present("b", 1.0, "q"), absent("c", 1.0)])
+            )
         for ask in (
             lambda held: held.pages("s"),
             lambda held: held.pages("s", 1.5),
@@ -78,6 +80,6 @@ def test_a_reader_who_stops_at_a_number_gets_nothing_beyond(tmp_path):
     with SqliteStore.open(tmp_path / "state.db", create=True) as store:
         store.add([Item(str(n), "s") for n in range(9)])
         run = store.begin(["s"], 0.0, lease=1e6)
-        store.append(run, Looks.of(present(str(n), 1.0) for n in range(9)))
+        store.append(run, Observations.of(present(str(n), 1.0) for n in range(9)))
         found = [change.seq for change in change_feed.read(store, 2, (), 5)]
         assert found == [3, 4, 5]

@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 from contracts.test_stores import STORES
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks
+from halflife.core.observation import Content, Observations
 from halflife.stores.held_pages import HELD, HeldFetch
 from halflife.stores.memory import MemoryStore
 from halflife.stores.page_versions import MOST
@@ -35,7 +35,7 @@ def page(key, at, text, noise=""):
 
 
 def put(store, run, *looks):
-    store.append(run, Looks.of(looks))
+    store.append(run, Observations.of(looks))
 
 
 def bodies(store, key="a"):

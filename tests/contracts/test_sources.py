@@ -9,7 +9,7 @@ from math import isfinite
 import pytest
 
 from faults.evil import Evil, response
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.request import Fetch
 from halflife.core.source import Source
 from halflife.kinds.pages.client import PageClient, SiteSettings
@@ -74,7 +74,7 @@ async def look(world: World, numbers, purse=None, held=None) -> list[Observation
     fetches = [Fetch(world.key(n), held) for n in numbers]
     found: list[Observation] = []
     async for looks in world.source.perform(fetches, TODAY, purse or Coins()):
-        assert isinstance(looks, Looks)
+        assert isinstance(looks, Observations)
         assert len(looks) > 0
         found += looks
     return found

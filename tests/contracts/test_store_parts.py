@@ -12,7 +12,7 @@ from halflife.core.errors import LeaseLost, UsageError
 from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.stores.forecasts import ForecastCheck, IssuedForecast
 from halflife.stores.held_pages import HELD, KEPT, WAITS, HeldFetch
@@ -42,7 +42,7 @@ def cast(made, ahead, source="s"):
 
 def write(store, *looks):
     run = store.begin(["s"], 0.0, lease=1e9)
-    store.append(run, Looks.of(looks))
+    store.append(run, Observations.of(looks))
     store.finish(run, 0.0)
 
 

@@ -13,7 +13,7 @@ from halflife.core.errors import AlreadyRunning, LeaseLost, UsageError
 from halflife.core.history import History
 from halflife.core.host import HostState
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.core.store import Note
 from halflife.stores.memory import MemoryStore
 from halflife.stores.postgres.store import PostgresStore
@@ -45,7 +45,7 @@ def run(store):
 
 
 def put(store, run, *looks):
-    store.append(run, Looks.of(looks))
+    store.append(run, Observations.of(looks))
 
 
 # Items
@@ -56,7 +56,9 @@ def test_what_is_sent_for_an_item_is_its_key_unless_it_was_found_with_more(store
     store.add([found, Item("e", "site")])
     run = store.begin(["site"], 0.0, lease=1.0)
     other = Item("other", "site", url="other?sid=2")
-    store.append(run, Looks.of([Observation("other", 0.5, Seen.HINT, item=other)]))
+    store.append(
+        run, Observations.of([Observation("other", 0.5, Seen.HINT, item=other)])
+    )
     store.add([Item("page", "site", weight=2.0), Item("other", "site")])
     sent = [store.url_of(key) for key in ("page", "other", "e", "unknown")]
     assert sent == ["page?sid=1", "other?sid=2", "e", "unknown"]
@@ -125,7 +127,7 @@ def test_evidence_on_other_selections_follows_too(store, run):
 
 
 def test_adding_the_same_look_twice_changes_nothing(store, run):
-    looks = Looks.of([present("a", 1.0, HEX), failed("b", 1.0), hint("c", 1.0)])
+    looks = Observations.of([present("a", 1.0, HEX), failed("b", 1.0), hint("c", 1.0)])
     store.append(run, looks)
     once = state(store.evidence(["site"]))
     store.append(run, looks)
@@ -292,7 +294,9 @@ def test_the_last_good_look_is_held_with_its_validators(store, run):
 
 def test_columns_without_details_are_held_too(store, run):
     put(store, run, present("a", 1.0, HEX, etag="old"))
-    columns = Looks(("a",), np.array([2.0]), np.array([0], dtype=np.int8), ("x",))
+    columns = Observations(
+        ("a",), np.array([2.0]), np.array([0], dtype=np.int8), ("x",)
+    )
     store.append(run, columns)
     assert store.held(["a"]) == [present("a", 2.0, "x")]
 

@@ -10,7 +10,7 @@ from fault_points import count
 from halflife.config import Config
 from halflife.core.budget import Budget
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.engine import bootstrap, scheduler
 from halflife.engine.loop import LEASE
 from halflife.kinds.pages.runner import LONGEST_NAP, keeping
@@ -58,7 +58,7 @@ def fill(store, seed):
             Observation(one.key, at, Seen.PRESENT, f"{at}" if new else "")
             for one, new in zip(items, changed, strict=True)
         ]
-        store.append(run, Looks.of(looks))
+        store.append(run, Observations.of(looks))
     SPENT_UNTIL.save(store, SLEPT)
     store.finish(run, SLEPT)
 

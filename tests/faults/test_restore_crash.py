@@ -9,7 +9,7 @@ import pytest
 import powerloss
 import restore_worker
 import store_worker
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.stores import backup
 from halflife.stores.sqlite import SqliteStore
 from store_cases import state
@@ -40,7 +40,7 @@ def copied(tmp_path_factory):
         backup.back_up(store, folder / "copy.db")
         run = store.begin(["site"], 100.0, lease=1.0)
         store.charge(run, 9, 100.0)
-        store.append(run, Looks.of([present("k0", 100.0, "later")]))
+        store.append(run, Observations.of([present("k0", 100.0, "later")]))
         store.finish(run, 101.0)
     return folder
 

@@ -16,7 +16,7 @@ from halflife.core.errors import Damaged, HalflifeError, StoreError, TooNew, Usa
 from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.store import Note
 from halflife.core.tracker import Tracker
 from halflife.stores import files, schema
@@ -173,7 +173,9 @@ def test_a_server_may_send_half_characters(path):
     with SqliteStore.open(path, create=True) as store:
         store.add([Item("k", "site")])
         run = store.begin(["site"], 0.0, lease=1.0)
-        store.append(run, Looks.of([present("k", 0.0, etag="\udcff", note="\ud800")]))
+        store.append(
+            run, Observations.of([present("k", 0.0, etag="\udcff", note="\ud800")])
+        )
         assert store.held(["k"])[0].etag == "?"
 
 

@@ -14,7 +14,7 @@ import store_worker
 from fault_points import count
 from halflife.core.errors import AlreadyRunning, LeaseLost
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.stores import owner, schema
 from halflife.stores.owner import Owner
 from halflife.stores.sqlite import SqliteStore
@@ -88,13 +88,13 @@ def test_a_holder_that_was_stopped_too_long_can_write_nothing_more(tmp_path):
     with SqliteStore.open(path, create=True) as slow, SqliteStore.open(path) as quick:
         slow.add(store_worker.ITEMS)
         old = slow.begin(["site"], 0.0, lease=0.01)
-        slow.append(old, Looks.of([present("k0", 0.0)]))
+        slow.append(old, Observations.of([present("k0", 0.0)]))
         new = quick.begin(["site"], 0.02, lease=1.0)
-        quick.append(new, Looks.of([present("k0", 0.02), present("k1", 0.02)]))
+        quick.append(new, Observations.of([present("k0", 0.02), present("k1", 0.02)]))
         with pytest.raises(LeaseLost, match="taken over"):
-            slow.append(old, Looks.of([present("k2", 0.03)]))
+            slow.append(old, Observations.of([present("k2", 0.03)]))
         assert slow.evidence(["site"]).looks.tolist()[:3] == [2, 1, 0]
-        quick.append(new, Looks.of([present("k2", 0.04)]))
+        quick.append(new, Observations.of([present("k2", 0.04)]))
         assert slow.evidence(["site"]).looks.tolist()[:3] == [2, 1, 1]
         assert quick.verify() == []
 
@@ -125,7 +125,7 @@ def test_a_run_taken_over_in_its_own_process_does_not_hide_what_others_write(tmp
         one.finish(one.begin(["site"], 0.1, lease=0.01), 0.2)
         assert one.evidence(["site"]).looks.sum() == 0
         run = other.begin(["site"], 0.3, lease=1.0)
-        other.append(run, Looks.of([present("k0", 0.3)]))
+        other.append(run, Observations.of([present("k0", 0.3)]))
         assert one.evidence(["site"]).looks.sum() == 1
 
 
@@ -135,12 +135,12 @@ def test_a_new_run_sees_what_another_process_wrote_before_it(tmp_path):
         one.add(store_worker.ITEMS)
         assert one.evidence(["site"]).looks.sum() == 0
         run = other.begin(["site"], 0.0, lease=1.0)
-        other.append(run, Looks.of([present("k0", 0.0, "x")]))
+        other.append(run, Observations.of([present("k0", 0.0, "x")]))
         assert one.evidence(["site"]).looks.sum() == 1
-        other.append(run, Looks.of([present("k0", 0.5, "x")]))
+        other.append(run, Observations.of([present("k0", 0.5, "x")]))
         other.finish(run, 0.6)
         run = one.begin(["site"], 1.0, lease=1.0)
-        one.append(run, Looks.of([present("k0", 1.5, "y")]))
+        one.append(run, Observations.of([present("k0", 1.5, "y")]))
         assert one.evidence(["site"]).looks[0] == 3
         assert one.evidence(["site"]).quiet[0] == 0.5
         assert one.verify() == []
@@ -154,8 +154,8 @@ def test_evidence_stays_the_same_object_while_others_write_of_other_sources(tmp_
         other.add([Item("far", "elsewhere")])
         evidence, far = one.evidence(["site"]), one.evidence(["elsewhere"])
         theirs = other.begin(["elsewhere"], 0.0, lease=1.0)
-        other.append(theirs, Looks.of([present("far", 0.4)]))
-        one.append(run, Looks.of([present("k0", 0.5)]))
+        other.append(theirs, Observations.of([present("far", 0.4)]))
+        one.append(run, Observations.of([present("k0", 0.5)]))
         assert one.evidence(["site"]) is evidence
         assert far.looks.tolist() == [0]
         assert one.evidence(["elsewhere"]).looks.tolist() == [1]

@@ -12,7 +12,7 @@ from halflife.belief.weibull import SHAPES, Weibull, WeibullBelief, _fit, fit_we
 from halflife.core.evidence import Evidence
 from halflife.core.history import Gaps
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from store_looks import present
 
 GAPS = Gaps(
@@ -75,7 +75,7 @@ def test_survival_and_its_integrals(shape, t):
 def looked(evidence, number):
     """Look once more, at the items in turn."""
     key = "abcd"[number % 4]
-    evidence.take(evidence.weigh(Looks.of([present(key, 1.0 + number)])))
+    evidence.take(evidence.weigh(Observations.of([present(key, 1.0 + number)])))
 
 
 @pytest.mark.parametrize("shape", [None, 0.7])

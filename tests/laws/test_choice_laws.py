@@ -16,7 +16,7 @@ from halflife.belief.weibull import Weibull
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.models.poisson import Exponential
 from halflife.models.signals import Announced
 from halflife.policies.champion import PATIENCE, PatientIndex, champion_of
@@ -511,7 +511,7 @@ def test_rates_pretend_half_a_day_with_a_change_and_one_without(make):
     evidence = Evidence.of([Item("a", "s"), Item("b", "s")])
     for day, digest in ((0.0, "1"), (3.0, "1")):
         look = Observation("a", day, Seen.PRESENT, digest)
-        evidence.take(evidence.weigh(Looks.of([look])))
+        evidence.take(evidence.weigh(Observations.of([look])))
     view = make()(evidence, 5.0, 5.0)
     # 0.5 / (exp(r / 2) - 1) = 3 + 0.5 quiet days
     assert view.rate[0] == pytest.approx(2 * math.log(1 + 0.5 / 3.5), rel=1e-6)

@@ -31,7 +31,7 @@ from halflife.core.object_store import (
     Version,
     spells_of,
 )
-from halflife.core.observation import Looks, rounds
+from halflife.core.observation import Observations, rounds
 from halflife.core.plan import Plan
 from halflife.core.tracker import Tracker
 from store_looks import absent, failed, hint, present
@@ -499,7 +499,7 @@ def test_the_history_of_looks_is_sorted_by_item_and_time():
 
 
 def test_hints_claim_what_they_name():
-    looks = Looks.of(
+    looks = Observations.of(
         [
             hint("a", 5.0, modified=3.0),
             hint("a", 6.0),
@@ -508,27 +508,27 @@ def test_hints_claim_what_they_name():
         ]
     )
     assert claimed_times(looks).tolist() == [3.0, -inf, -inf, -inf]
-    bare = Looks(looks.keys, looks.at, looks.seen, looks.digest)
+    bare = Observations(looks.keys, looks.at, looks.seen, looks.digest)
     assert claimed_times(bare).tolist() == [5.0, 6.0, -inf, 8.0]
-    assert claimed_times(Looks.of([present("a", 1.0)])).tolist() == [-inf]
+    assert claimed_times(Observations.of([present("a", 1.0)])).tolist() == [-inf]
 
 
 def test_looks_are_dealt_so_that_no_part_holds_an_item_twice():
-    looks = Looks.of([present(k, float(i)) for i, k in enumerate("abacba")])
+    looks = Observations.of([present(k, float(i)) for i, k in enumerate("abacba")])
     assert [part.keys for part in rounds(looks)] == [
         ("a", "b", "c"),
         ("a", "b"),
         ("a",),
     ]
     assert [part.at.tolist() for part in rounds(looks)] == [[0, 1, 3], [2, 4], [5]]
-    assert rounds(Looks.of([])) == []
+    assert rounds(Observations.of([])) == []
 
 
 @pytest.mark.parametrize(("gap", "quiet"), [(LONGEST, LONGEST), (LONGEST + 1.0, 0.0)])
 def test_a_gap_longer_than_ten_years_was_made_by_a_wrong_clock(gap, quiet):
     evidence = Evidence.of([Item("a")])
     for at in (0.0, gap):
-        evidence.take(evidence.weigh(Looks.of([present("a", at)])))
+        evidence.take(evidence.weigh(Observations.of([present("a", at)])))
     assert evidence.quiet[0] == quiet
 
 
@@ -541,11 +541,11 @@ def test_a_gap_longer_than_ten_years_was_made_by_a_wrong_clock(gap, quiet):
 )
 def test_hints_within_an_hour_are_one(steps):
     evidence = Evidence.of(Item(k) for k in "ab")
-    evidence.take(evidence.weigh(Looks.of([present(k, 0.1) for k in "ab"])))
+    evidence.take(evidence.weigh(Observations.of([present(k, 0.1) for k in "ab"])))
     now, wanted, last = 10.3, {"a": 0, "b": 0}, {"a": -inf, "b": -inf}
     for key, step in steps:
         now += step
-        evidence.take(evidence.weigh(Looks.of([hint(key, now, modified=now)])))
+        evidence.take(evidence.weigh(Observations.of([hint(key, now, modified=now)])))
         if wanted[key] == 0 or now >= last[key] + 1 / 24:
             wanted[key], last[key] = wanted[key] + 1, now
     assert evidence.hints.tolist() == [wanted["a"], wanted["b"]]

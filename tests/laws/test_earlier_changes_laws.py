@@ -14,7 +14,7 @@ from halflife.belief.neighbours import Neighbours
 from halflife.belief.page_rates import SHAPES, PageRates
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from store_looks import present
 
 SECOND = 1.0 / 86400.0
@@ -67,7 +67,7 @@ def evidence():
         some = [
             present(key, float(day), str(day * (i < 6))) for i, key in enumerate(keys)
         ]
-        found.take(found.weigh(Looks.of(some)))
+        found.take(found.weigh(Observations.of(some)))
     return found
 
 
@@ -83,7 +83,9 @@ def test_beliefs_that_begin_together_count_once_and_keep_apart(evidence, monkeyp
     before = one(evidence, 4.0, 4.0), two(evidence, 4.0, 4.0)
     assert len(asked) == 1
     assert before[0].rate.tolist() == before[1].rate.tolist()
-    evidence.take(evidence.weigh(Looks.of([present(evidence.keys[9], 5.0, "new")])))
+    evidence.take(
+        evidence.weigh(Observations.of([present(evidence.keys[9], 5.0, "new")]))
+    )
     learned = one(evidence, 6.0, 6.0)
     assert learned.rate[9] > before[0].rate[9]
     assert two._pages.changes[9] == 0.0  # what one learns the other does not

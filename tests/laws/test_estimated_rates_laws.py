@@ -7,7 +7,7 @@ from halflife.belief.rates import EstimatedRates, merge_gaps
 from halflife.core.evidence import Evidence
 from halflife.core.history import Gaps
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 
 
 def gaps(*rows):
@@ -72,7 +72,7 @@ def evidence_of(n):
 
 def look(evidence, *rows):
     seen = [Observation(f"http://a/{i}", at, Seen.PRESENT, d) for i, at, d in rows]
-    evidence.take(evidence.weigh(Looks.of(seen)))
+    evidence.take(evidence.weigh(Observations.of(seen)))
 
 
 def test_each_gap_is_handed_on_once_and_items_without_one_are_as_fast_as_all():

@@ -18,7 +18,7 @@ from halflife.belief.plain import KnownRates
 from halflife.belief.weibull import Weibull
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import HINT_KINDS, Looks, Seen
+from halflife.core.observation import HINT_KINDS, Observations, Seen
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import Announced
 from store_looks import hint, present
@@ -62,7 +62,7 @@ def told_by_hints(evidence=None, scale=1.0, kind=""):
         moment = None if one.modified is None else scale * one.modified
         digest = kind if one.seen is Seen.HINT else one.digest
         look = replace(one, at=scale * one.at, modified=moment, digest=digest)
-        evidence.take(evidence.weigh(Looks.of([look])))
+        evidence.take(evidence.weigh(Observations.of([look])))
     return evidence
 
 
@@ -144,7 +144,7 @@ def test_what_was_counted_stays_when_items_become_known():
     silent = SilentEvidence(evidence)
     silent.follow(None, of_kind(WORTH))
     evidence.add([Item("e", group="h")])
-    evidence.take(evidence.weigh(Looks.of([present("e", 9.0)])))
+    evidence.take(evidence.weigh(Observations.of([present("e", 9.0)])))
     silent.follow(None, of_kind(np.append(WORTH, 1.0)))
     view = KnownRates(np.append(RATE, 0.5))(evidence, NOW, NOW)
     assert silent.hint_rates(view)[0, :2] == pytest.approx(plain_told()[:2])
@@ -231,11 +231,11 @@ def test_what_hints_are_worth_is_learned_again_as_they_grow(monkeypatch):
         return plain(silent, view)
 
     monkeypatch.setattr(belief, "_learn", watch)
-    evidence.take(evidence.weigh(Looks.of([present("a", 0.0)])))
+    evidence.take(evidence.weigh(Observations.of([present("a", 0.0)])))
     for day in range(1, 9):
         at = float(day)
         looks = [hint("a", at - 0.25, modified=at - 0.5), present("a", at, str(day))]
-        evidence.take(evidence.weigh(Looks.of(looks)))
+        evidence.take(evidence.weigh(Observations.of(looks)))
         belief(evidence, at, at)
     assert learned == [1, 2, 4, 7]
 
@@ -261,11 +261,11 @@ def test_some_items_are_told_of_only_where_nobody_has_ever_hinted():
     evidence = empty()
     assert quiet.learn(evidence, 1.0)
     assert len(quiet.view_rows(evidence, np.array([1, 0]), 1.0, 1.0)) == 2
-    evidence.take(evidence.weigh(Looks.of([present("a", 1.0)])))
+    evidence.take(evidence.weigh(Observations.of([present("a", 1.0)])))
     assert quiet.learn(evidence, 1.0)
-    evidence.take(evidence.weigh(Looks.of([hint("a", 3.0, modified=2.5)])))
+    evidence.take(evidence.weigh(Observations.of([hint("a", 3.0, modified=2.5)])))
     assert not quiet.learn(evidence, 3.0)  # a hint stands
-    evidence.take(evidence.weigh(Looks.of([present("a", 4.0, "2")])))
+    evidence.take(evidence.weigh(Observations.of([present("a", 4.0, "2")])))
     assert not quiet.learn(evidence, 4.0)  # there was one
     assert not HintedBelief(Neighbours()).learn(empty(), 1.0)
     assert not HintedBelief(Neighbours(), announced=False, plug_in=True).learn(
@@ -301,7 +301,7 @@ def test_other_evidence_is_believed_from_the_beginning():
     belief(told_by_hints(), NOW, NOW)
     other = empty()
     for look in (present("b", 0.0), hint("b", 1.0), present("b", 2.0, "2")):
-        other.take(other.weigh(Looks.of([look])))
+        other.take(other.weigh(Observations.of([look])))
     one, two = (b(other, NOW, NOW) for b in (belief, fresh))
     assert one.rate.tolist() == two.rate.tolist()
     assert one.exposure.tolist() == two.exposure.tolist()
@@ -318,8 +318,8 @@ def test_worth_learned_of_more_groups_than_there_are_now_does_no_harm():
 def test_hints_of_other_kinds_count_as_expected():
     evidence = told_by_hints()
     feed = hint("a", 9.5, modified=9.25)
-    evidence.take(evidence.weigh(Looks.of([replace(feed, digest="feed")])))
-    evidence.take(evidence.weigh(Looks.of([present("a", 10.0, "new")])))
+    evidence.take(evidence.weigh(Observations.of([replace(feed, digest="feed")])))
+    evidence.take(evidence.weigh(Observations.of([present("a", 10.0, "new")])))
     view = KnownRates(RATE)(evidence, NOW, NOW)
     silent, worth = SilentEvidence(evidence), of_kind(WORTH) + of_kind(2 * WORTH, 1)
     silent.follow(None, worth)

@@ -11,7 +11,7 @@ from halflife.belief.mirror import MirrorSync, spread
 from halflife.belief.schedule import RequestPace
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from store_looks import present
 
 GOLDEN, PLASTIC = (5**0.5 - 1) / 2, 0.7548776662466927  # 1 / 1.3247..., x**3 = x + 1
@@ -94,7 +94,7 @@ def test_intervals_follow_what_probes_show(step, probes):
         for i in rows:
             digest["abcd"[i]] += int(rng.random() < 0.4)
         looks = [present("abcd"[i], now, str(digest["abcd"[i]])) for i in rows]
-        evidence.take(evidence.weigh(Looks.of(looks)))
+        evidence.take(evidence.weigh(Observations.of(looks)))
         mean = float(np.mean(weight[: len(items)]))
         for i in rows:
             changed = bool(evidence.changes[i] > before[i])
@@ -114,9 +114,11 @@ def test_other_evidence_is_learned_from_the_beginning():
     one, other = (Evidence.of(Item(key) for key in "ab") for _ in range(2))
     belief, fresh = MirrorSync(0.5, 0.5), MirrorSync(0.5, 0.5)
     for at in range(1, 9):
-        one.take(one.weigh(Looks.of([present("a", float(at), str(at))])))
+        one.take(one.weigh(Observations.of([present("a", float(at), str(at))])))
         belief(one, float(at), float(at))
     for at in range(9, 15):
-        other.take(other.weigh(Looks.of([present("b", float(at), str(at // 2))])))
+        other.take(
+            other.weigh(Observations.of([present("b", float(at), str(at // 2))]))
+        )
         again = belief(other, float(at), float(at)).due
         assert again.tolist() == fresh(other, float(at), float(at)).due.tolist()

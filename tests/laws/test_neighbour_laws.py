@@ -15,7 +15,7 @@ from halflife.belief.page_rates import FOLDER, SHAPES, SITE, PageRates
 from halflife.belief.trust import TrustPosterior, _exposures
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.models.poisson import GammaSurvival
 from store_looks import absent, present
 
@@ -121,7 +121,7 @@ def test_changes_before_a_start_are_those_that_the_rates_make_likely():
         present("b", 1.0),
         present("b", 6.0, "2"),
     ):
-        evidence.take(evidence.weigh(Looks.of([look])))
+        evidence.take(evidence.weigh(Observations.of([look])))
     belief = Neighbours()
     belief(evidence, 7.0, 7.0)
     assert belief._pages.lived == pytest.approx([3.0 + 4.0, 5.0, 0.0], rel=1e-3)
@@ -214,7 +214,7 @@ def evidence():
         ]
         if day == 4:
             looks.append(absent(KEYS[10], 104.5))
-        found.take(found.weigh(Looks.of(looks)))
+        found.take(found.weigh(Observations.of(looks)))
     return found
 
 
@@ -275,7 +275,7 @@ def test_pages_that_are_gone_teach_how_often_pages_come_back(evidence, back):
     usual = float(shape[0] / exposure[0])
     assert before.rate[10] == pytest.approx(usual * 0.1 / 5.0)
     look = present(KEYS[10], 113.5) if back else absent(KEYS[10], 113.5)
-    evidence.take(evidence.weigh(Looks.of([look])))
+    evidence.take(evidence.weigh(Observations.of([look])))
     belief(evidence, 114.0, 114.0)
     x = usual * (113.5 - 104.5)
     wanted = (0.1 + back * at_least_one(x)) / (5.0 + x)
@@ -293,7 +293,9 @@ def test_how_much_pages_differ_is_learned_again_as_looks_grow(monkeypatch):
     belief = Neighbours()
     for day in range(14):
         key = KEYS[day % 2]
-        evidence.take(evidence.weigh(Looks.of([present(key, float(day), str(day))])))
+        evidence.take(
+            evidence.weigh(Observations.of([present(key, float(day), str(day))]))
+        )
         if day > 1:
             belief(evidence, float(day), float(day))
     assert fitted == [1, 2, 3, 4, 6, 8, 11]
@@ -315,7 +317,7 @@ def plain_view(pages, known, changed, days):
 
 def test_a_look_adds_the_days_it_watched_and_the_changes_it_stands_for(evidence):
     belief = Neighbours(trust=np.zeros(1))  # what neighbours do is not trusted
-    evidence.take(evidence.weigh(Looks.of([present(KEYS[9], 112.0)])))
+    evidence.take(evidence.weigh(Observations.of([present(KEYS[9], 112.0)])))
     belief(evidence, 113.0, 113.0)
     pages = replace(belief._pages, shape=belief._pages.shape)
     gaps = evidence.gaps()
@@ -326,7 +328,7 @@ def test_a_look_adds_the_days_it_watched_and_the_changes_it_stands_for(evidence)
     days = dict(enumerate(114.5 - evidence.last_at))
     evidence.take(
         evidence.weigh(
-            Looks.of(
+            Observations.of(
                 [
                     present(KEYS[0], 114.5, "new"),
                     present(KEYS[3], 114.5, evidence.digest[3]),
@@ -354,7 +356,7 @@ def test_with_full_trust_exposure_is_the_time_that_the_neighbourhood_lived(evide
     belief = Neighbours(trust=np.ones(1), near=np.zeros(1))
     belief(evidence, 112.0, 112.0)
     news = [present(key, 113.0, "new") for key in KEYS[:4]]
-    evidence.take(evidence.weigh(Looks.of(news)))
+    evidence.take(evidence.weigh(Observations.of(news)))
     view = belief(evidence, 114.0, 114.0)
     held = np.flatnonzero(view.held)
     lived = belief._bursts.lived(held, evidence.last_at[held], 114.0)
@@ -379,7 +381,7 @@ def test_a_clock_that_jumped_says_nothing_of_the_time_between(evidence):
     belief(evidence, 113.0, 113.0)
     lived = belief._pages.lived.copy()
     looks = [present(KEYS[0], 50.0, "new"), present(KEYS[1], 113.0 + 3651.0, "new")]
-    evidence.take(evidence.weigh(Looks.of(looks)))
+    evidence.take(evidence.weigh(Observations.of(looks)))
     belief(evidence, 114.0, 114.0)
     assert belief._pages.lived == pytest.approx(lived)
 

@@ -13,7 +13,7 @@ from halflife.belief.poisson import PoissonBelief
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.plan import Plan
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.quality import columns
@@ -199,7 +199,7 @@ def look(evidence, rows, at, rng):
     digest = tuple(str(x) for x in rng.integers(0, 2, len(rows)))
     keys = tuple(evidence.keys[int(row)] for row in rows)
     seen = np.zeros(len(rows), np.int8)
-    looks = Looks(keys, np.full(len(rows), float(at)), seen, digest)
+    looks = Observations(keys, np.full(len(rows), float(at)), seen, digest)
     evidence.take(evidence.weigh(looks))
 
 

@@ -12,7 +12,7 @@ from halflife.models.cox import CoxModel
 from halflife.models.experts import Experts
 from halflife.models.lifetime import ExponentialLifetime, WeibullLifetime
 from halflife.models.poisson import PoissonRate
-from halflife.models.signals import HintedLooks, HintTrust
+from halflife.models.signals import HintedObservations, HintTrust
 from halflife.models.spells import Spells
 from halflife.selection.lexicon import LanguageModel
 from halflife.summary.metrics import compare, kl
@@ -39,7 +39,9 @@ def cox(ridge):
 
 
 def trust(pretend):
-    looks = HintedLooks(np.zeros(1, int), 0 * ONE, 0 * ONE, ONE, np.ones(1, bool), ONE)
+    looks = HintedObservations(
+        np.zeros(1, int), 0 * ONE, 0 * ONE, ONE, np.ones(1, bool), ONE
+    )
     return HintTrust(pretend=pretend).fit(looks, n_groups=1)
 
 

@@ -9,7 +9,7 @@ from halflife.belief.plain import KnownRates, PlainRates
 from halflife.belief.schedule import RequestPace, Scheduled, due_dates, lifetime_pace
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from store_looks import failed, present
 
 COST = {"a": 1.0, "b": 3.0, "c": 2.0}
@@ -20,7 +20,9 @@ def a_set():
 
 
 def look(evidence, at, keys, digest="1"):
-    evidence.take(evidence.weigh(Looks.of([present(k, at, digest) for k in keys])))
+    evidence.take(
+        evidence.weigh(Observations.of([present(k, at, digest) for k in keys]))
+    )
 
 
 def test_what_is_spent_a_day_fades_over_a_week():
@@ -30,7 +32,9 @@ def test_what_is_spent_a_day_fades_over_a_week():
     last, spent = 10.0, 0.0
     for at, keys in [(10.5, "ab"), (12.0, "c"), (12.5, ""), (16.0, "abc")]:
         look(evidence, at, keys)
-        evidence.take(evidence.weigh(Looks.of([failed("a", at)])))  # buys nothing
+        evidence.take(
+            evidence.weigh(Observations.of([failed("a", at)]))
+        )  # buys nothing
         kept = exp(-(at - last) / 7.0)
         days = kept * days + at - last
         requests = kept * requests + sum(COST[k] for k in keys)

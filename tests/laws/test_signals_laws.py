@@ -10,7 +10,7 @@ from halflife.models.signals import (
     GRID,
     MOST_WORTH,
     Announced,
-    HintedLooks,
+    HintedObservations,
     HintTrust,
     _log_likelihood,
     _mode,
@@ -26,7 +26,7 @@ def some_looks(seed=0, n=60, groups=3):
     # The second group's hints are usually true, the third's never.
     group = rng.integers(0, groups, n)
     odds = expected + np.array([0.7, 2.0, 0.0])[group] * hints
-    return HintedLooks(
+    return HintedObservations(
         group,
         expected,
         rng.uniform(0.0, 2.0, n),

@@ -8,7 +8,13 @@ import pytest
 
 from halflife.belief.gap_hints import GapHints
 from halflife.core.budget import Budget
-from halflife.models.silence import LEAST, OWN, PRETEND, ChangedLooks, SilentShares
+from halflife.models.silence import (
+    LEAST,
+    OWN,
+    PRETEND,
+    ChangedObservations,
+    SilentShares,
+)
 from halflife.policies.laws import made_view, unseen_view
 from halflife.policies.rehearsal import (
     ITEMS,
@@ -54,14 +60,16 @@ def test_shares_are_found_class_by_class_and_page_by_page(seed):
     expected = rng.uniform(0.0, 30.0, 7)
     item = rng.integers(0, 7, 12)
     x, tally = rng.uniform(0.01, 2.0, 12), rng.choice([1.0, 2.0, 0.5], 12)
-    found = SilentShares().fit(ChangedLooks(item, x, tally), expected, place).share_
+    found = (
+        SilentShares().fit(ChangedObservations(item, x, tally), expected, place).share_
+    )
     rows = list(zip(item.tolist(), x.tolist(), tally.tolist(), strict=True))
     assert found == pytest.approx(by_hand(rows, expected.tolist(), place.tolist()))
     assert found[3] == 1.0  # whom nobody dates
 
 
 def test_silence_is_worth_nothing_before_it_was_seen_and_something_always_escapes():
-    none = ChangedLooks(np.zeros(0, int), np.zeros(0), np.zeros(0))
+    none = ChangedObservations(np.zeros(0, int), np.zeros(0), np.zeros(0))
     place = np.zeros(2, int)
     new = SilentShares().fit(none, np.zeros(2), place).share_
     assert new.tolist() == [1.0, 1.0]

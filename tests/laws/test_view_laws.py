@@ -8,7 +8,7 @@ import pytest
 from halflife.belief import days_since, pause_left, ready, view_of
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.models.poisson import Exponential
 from store_looks import failed, present
 
@@ -19,7 +19,7 @@ def seen(*looks, keys="abc"):
     evidence = Evidence.of(
         Item(key, weight=1.0 + i, cost=2.0 + i, group=key) for i, key in enumerate(keys)
     )
-    evidence.take(evidence.weigh(Looks.of(looks)))
+    evidence.take(evidence.weigh(Observations.of(looks)))
     return evidence
 
 
@@ -101,7 +101,7 @@ def test_a_view_stays_as_it_is_when_more_is_seen():
     evidence = seen(present("a", 1.0, "x"))
     rate = np.ones(3)
     view = view_of(evidence, 2.0, 0.0, rate, Exponential(rate))
-    evidence.take(evidence.weigh(Looks.of([present("a", 2.0, "y")])))
+    evidence.take(evidence.weigh(Observations.of([present("a", 2.0, "y")])))
     assert (view.looks[0], view.changes[0], view.changed[0]) == (1, 0, False)
     view.exposure[0] = 9.0
     assert view.age[0] == 1.0

@@ -13,7 +13,7 @@ from halflife.config import Config
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection, Lives
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.engine import audit_report, bootstrap
 from halflife.engine.loop import Loop
 from halflife.kinds.listing.audit import audit_set
@@ -86,7 +86,7 @@ def test_a_page_that_was_checked_is_fresh(kept, store):
 def test_what_is_found_is_the_truth_in_the_mean():
     rows = {"a": np.arange(6), "b": np.arange(6, 8)}
     evidence = Evidence.of(Item(str(i)) for i in range(8))
-    looks = Looks.of([present(str(i), 0.0, "1") for i in range(8)])
+    looks = Observations.of([present(str(i), 0.0, "1") for i in range(8)])
     evidence.take(evidence.weigh(looks))
     rng = np.random.default_rng(1)
     counts, chance = np.zeros(8), {}
@@ -105,7 +105,7 @@ def test_pages_never_seen_are_not_drawn():
     evidence = Evidence.of([Item("a"), Item("b")])
     rng = np.random.default_rng(0)
     assert pages_audit.draw(evidence, {"s": np.arange(2)}, 5, rng) == []
-    evidence.take(evidence.weigh(Looks.of([present("b", 0.0, "1")])))
+    evidence.take(evidence.weigh(Observations.of([present("b", 0.0, "1")])))
     (drawn,) = pages_audit.draw(evidence, {"s": np.arange(2)}, 5, rng)
     assert drawn.rows.tolist() == [1]
     assert drawn.chance == 1.0
@@ -115,7 +115,7 @@ def test_pages_never_tried_come_first():
     evidence = Evidence.of([Item("a", group="g"), Item("b", group="h"), Item("c")])
     assert pages_audit.spare(evidence, 4) == 0
     assert pages_audit.spare(evidence, 10) == 4
-    evidence.take(evidence.weigh(Looks.of([present("a", 0.0, "1")])))
+    evidence.take(evidence.weigh(Observations.of([present("a", 0.0, "1")])))
     assert pages_audit.spare(evidence, 10) == 6
 
 

@@ -15,7 +15,7 @@ from halflife.alerts.rules import Severity, judge, span
 from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.breakers import Breaker
@@ -72,7 +72,7 @@ def some_pages(write):
                 Observation(key, at, Seen.PRESENT, str(digest))
                 for key, digest in zip(keys, version, strict=True)
             ]
-            store.append(run, Looks.of(looks))
+            store.append(run, Observations.of(looks))
         store.finish(run, at)
     return source, at
 

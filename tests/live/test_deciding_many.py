@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from halflife.config import Config
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.value_curve import Offers
 from halflife.engine import bootstrap, scheduler, targets
 from halflife.engine.appraisal import Appraiser
@@ -54,7 +54,7 @@ def store(config):
                 for name, busy in (("a", 5), ("b", 20))
                 for i, url in enumerate(pages(name))
             ]
-            store.append(run, Looks.of(looks))
+            store.append(run, Observations.of(looks))
         store.finish(run, NOW)
         yield store
 

@@ -8,7 +8,7 @@ import pytest
 from halflife.alerts import Health
 from halflife.config import Config
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.engine import audit_report, bootstrap, targets as engine_targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.quality_forecast import quality
@@ -67,7 +67,7 @@ def store(config):
     with bootstrap.writing(config) as store:
         run = store.begin(["docs"], NOW - 31, lease=99.0)
         for day in range(30):
-            store.append(run, Looks.of(pages_seen(NOW - 31 + day, day)))
+            store.append(run, Observations.of(pages_seen(NOW - 31 + day, day)))
         store.finish(run, NOW)
         run = store.begin(["jobs"], NOW, lease=1.0)
         store.save_collection(run, replace(arrival_survival(3, days=80), name="jobs"))

@@ -5,7 +5,7 @@ import pytest
 
 from halflife.config import Config
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.engine import bootstrap, targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.loop import LEASE
@@ -45,7 +45,7 @@ def watched(store, versions):
             )
             for page, version in enumerate(row)
         ]
-        store.append(run, Looks.of(looks))
+        store.append(run, Observations.of(looks))
         store.finish(run, BEGAN + day)
 
 
@@ -105,7 +105,7 @@ def test_of_looks_at_a_page_on_one_day_the_last_counts(config):
         watched(store, np.array([np.zeros(PAGES, dtype=int)] * 2))
         run = store.begin(["site"], BEGAN + 1.1, lease=LEASE)
         again = Observation("http://a.test/7", BEGAN + 1.1, Seen.PRESENT, f"{9:032x}")
-        store.append(run, Looks.of([again]))
+        store.append(run, Observations.of([again]))
         appraiser = Appraiser(config, store, BEGAN + 1.5)
         pages = PageSnapshot(appraiser.state(source), GOAL)
         ((page, gap, changed),) = pages_target_warmup._days(store, pages)

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from halflife.config import Config
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.demo.process import running
 from halflife.demo.world import build
 from halflife.engine import bootstrap
@@ -49,7 +49,7 @@ def test_maps_take_no_more_than_their_share(requests, maps, step):
         read += len(looked) if number else 0
         looks = [present(url, now, f"{number}") for url in sorted(looked)]
         if looks:
-            evidence.take(evidence.weigh(Looks.of(looks)))
+            evidence.take(evidence.weigh(Observations.of(looks)))
         days = now - BEGAN
     assert read <= SHARE * requests * days * (1 + 1e-6) + 1e-6
 
@@ -59,12 +59,12 @@ def test_a_map_that_stays_the_same_is_read_half_as_often():
     turns.begin_turn(evidence, BEGAN)
     assert not turns.due  # never read: as a new page it comes first anyway
     for at, digest in ((BEGAN, "x"), (BEGAN + 1.0, "y")):
-        evidence.take(evidence.weigh(Looks.of([present(MAP, at, digest)])))
+        evidence.take(evidence.weigh(Observations.of([present(MAP, at, digest)])))
     turns.begin_turn(evidence, BEGAN + 1.99)
     assert not turns.due
     turns.begin_turn(evidence, BEGAN + 2.0)
     assert turns.due == {MAP}
-    evidence.take(evidence.weigh(Looks.of([present(MAP, BEGAN + 2.0, "y")])))
+    evidence.take(evidence.weigh(Observations.of([present(MAP, BEGAN + 2.0, "y")])))
     turns.begin_turn(evidence, BEGAN + 2.0 + QUIET - 0.01)
     assert not turns.due
     turns.begin_turn(evidence, BEGAN + 2.0 + QUIET)
@@ -106,7 +106,7 @@ def test_a_map_that_fails_waits_as_any_page_does():
     looks = [present(MAP, BEGAN, "x")]
     looks += [failed(MAP, BEGAN + 0.1 * n) for n in range(1, 12)]
     for look in looks:
-        evidence.take(evidence.weigh(Looks.of([look])))
+        evidence.take(evidence.weigh(Observations.of([look])))
     last = BEGAN + 1.1
     turns.begin_turn(evidence, last + 2 * QUIET * SOONEST)
     assert not turns.due  # or every turn would plan without its short list

@@ -15,7 +15,7 @@ from halflife.cli import main
 from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import bootstrap
 from halflife.engine.endpoint import serve_status
@@ -65,7 +65,7 @@ def see_pages(path, times):
                 Observation(key, at, Seen.PRESENT, str(digest))
                 for key, digest in zip(keys, version, strict=True)
             ]
-            store.append(run, Looks.of(looks))
+            store.append(run, Observations.of(looks))
         store.finish(run, at)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.engine import bootstrap, costs, prices, scheduler
 from halflife.engine.appraisal import Appraiser
 from halflife.market import share
@@ -61,7 +61,7 @@ def built(tmp_path_factory):
     with bootstrap.writing(config) as store:
         run = store.begin(["docs"], NOW - 31, lease=99.0)
         for day in range(31):
-            store.append(run, Looks.of(seen(NOW - 30 + day, day)))
+            store.append(run, Observations.of(seen(NOW - 30 + day, day)))
         store.finish(run, NOW)
         run = store.begin(["jobs"], NOW, lease=1.0)
         world = replace(arrival_survival(3, days=80), name="jobs")
@@ -145,7 +145,7 @@ def test_a_turn_after_a_long_nap_has_what_came_in_meanwhile(store, tmp_path):
 @pytest.mark.parametrize(("saved", "got"), [(20, None), (55, 50)])
 def test_a_summary_that_costs_most_of_a_week_is_reached(store, tmp_path, saved, got):
     run = store.begin(["docs"], NOW + 400.0, lease=1.0)
-    store.append(run, Looks.of(seen(NOW + 400.0, 0)))
+    store.append(run, Observations.of(seen(NOW + 400.0, 0)))
     store.finish(run, NOW + 400.0)
     config = settings(tmp_path)
     alone = replace_groups(config, "words")

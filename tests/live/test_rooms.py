@@ -11,7 +11,7 @@ from halflife.belief.room import CapacityBelief
 from halflife.config import Config
 from halflife.core.host import HostState
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.demo.process import running
 from halflife.demo.world import build
 from halflife.engine import bootstrap
@@ -70,7 +70,7 @@ class Willing:
         for request in requests:
             purse.pay()
             self.asked.append(request.key)
-            yield Looks.of([Observation(request.key, now, Seen.PRESENT, "a")])
+            yield Observations.of([Observation(request.key, now, Seen.PRESENT, "a")])
 
 
 def test_a_turn_ends_when_every_host_had_what_it_takes(store):

@@ -14,7 +14,7 @@ from halflife.config import Config
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection, Lives
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.engine.health import exposition
@@ -105,7 +105,7 @@ def see_pages(store, name, rng):
         seen = rng.choice(
             [Seen.PRESENT, Seen.FAILED, Seen.ABSENT], count, p=[0.9, 0.06, 0.04]
         )
-        store.append(run, Looks.of([
+        store.append(run, Observations.of([
             Observation(key, at, Seen(one), str(v) if one == Seen.PRESENT else "")
             for key, one, v in zip(keys, seen.tolist(), version, strict=True)
         ]))  # fmt: skip

@@ -13,7 +13,7 @@ from halflife.config import Config
 from halflife.core.errors import AlreadyRunning
 from halflife.core.item import Item
 from halflife.core.object_store import Listing
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.demo.forms import FormServer, serving, snippet
 from halflife.engine import bootstrap, breakers, costs, offline, scheduler, zones
 from halflife.engine.loop import LEASE
@@ -214,7 +214,7 @@ def asleep(path, server, hours, many=10_000, heavy=40):
         for at in (BEGAN - 9.0, BEGAN - 6.0, BEGAN):
             digest = f"{at:.0f}"
             looks = [Observation(k, at, Seen.PRESENT, digest) for k in keys]
-            store.append(run, Looks.of(looks))
+            store.append(run, Observations.of(looks))
         SPENT_UNTIL.save(store, BEGAN)
         store.finish(run, BEGAN)
     return {k for k, w in zip(keys, weight, strict=True) if w > 1}

@@ -10,7 +10,7 @@ import pytest
 
 from halflife.allocation import blind_bound
 from halflife.config import Config
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.engine import appraisal, bootstrap, costs, renewals, zones
 from halflife.engine.appraisal import Appraiser
 from halflife.kinds.listing import runner as listing_runner
@@ -67,7 +67,7 @@ def built(tmp_path_factory):
     with bootstrap.writing(config) as store:
         run = store.begin(["docs"], NOW - 31, lease=99.0)
         for day in range(31):
-            store.append(run, Looks.of(seen(NOW - 30 + day, day)))
+            store.append(run, Observations.of(seen(NOW - 30 + day, day)))
         store.finish(run, NOW)
         run = store.begin(["jobs"], NOW, lease=1.0)
         world = arrival_survival(3, days=80)

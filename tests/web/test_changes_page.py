@@ -15,7 +15,7 @@ from lxml import etree, html
 import web_changes
 from halflife.config import Config
 from halflife.core.change import CHANGE_KINDS
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.engine import bootstrap
 from halflife.stores.page_versions import PageVersions
 from halflife.stores.sqlite import SqliteStore
@@ -158,7 +158,7 @@ def test_large_bodies_are_not_even_read_for_the_list(tmp_path, monkeypatch):
             look = Observation(
                 "https://a.example/", 1.0 + day, Seen.PRESENT, f"{day}", content=body
             )
-            store.append(run, Looks.of([look]))
+            store.append(run, Observations.of([look]))
         (new, old) = store.versions.of("https://a.example/")
         assert min(new.packed, old.packed) > changes_page.SMALL
         monkeypatch.setattr(PageVersions, "content", None)

@@ -8,7 +8,7 @@ from halflife.config import Config
 from halflife.core.errors import UsageError
 from halflife.core.hint_claims import by_kind
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.engine import bootstrap
 from halflife.engine.loop import LEASE
 from halflife.kinds.pages import pushed_hints
@@ -38,7 +38,7 @@ def test_pages_that_are_kept_get_a_hint_at_the_next_turn(store, config):
     urls = ["http://A.example:80/x", KEY, "http://b.example/", "nonsense", "ftp://x/"]
     run = store.begin(["a"], TODAY, lease=LEASE)
     seen = Observation(KEY, TODAY - 1.0, Seen.PRESENT, "0" * 32, "0" * 32)
-    store.append(run, Looks.of([seen]))
+    store.append(run, Observations.of([seen]))
     assert push(store, config, urls, TODAY) == PushOutcome(accepted=1, unknown=3)
     assert take(store, run) == 1
     assert take(store, run) == 0

@@ -34,11 +34,11 @@ from halflife.core.view import Survival, View
 from halflife.models.poisson import Exponential, GammaSurvival
 from halflife.models.signals import (
     Announced,
-    HintedLooks,
+    HintedObservations,
     HintTrust,
     silent_share,
 )
-from halflife.models.silence import ChangedLooks, SilentShares
+from halflife.models.silence import ChangedObservations, SilentShares
 
 FARTHEST = 1000.0  # days of exposure to which hints can bring an item
 _LONGEST = 1e6  # days that an item can have been observed
@@ -147,7 +147,9 @@ class HintedBelief:
         days = days - np.bincount(hinted.item, hidden, len(evidence))
         ended = changed_gaps(evidence, worth)
         expected = view.rate[ended.item] * ended.length
-        seen = ChangedLooks(ended.item, expected, np.exp(-ended.load) * ended.tally)
+        seen = ChangedObservations(
+            ended.item, expected, np.exp(-ended.load) * ended.tally
+        )
         place = dating_groups(evidence, view.rate)
         return SilentShares().fit(seen, view.rate * days, place).share_
 
@@ -410,7 +412,7 @@ def hinted_looks(
     kind: int,
     *,
     counts_all: bool = False,
-) -> HintedLooks:
+) -> HintedObservations:
     """Return all gaps of groups with hints, and the hints of a kind in each gap.
 
     The log tallies all gaps without their hints, and those with hints again, so
@@ -431,7 +433,7 @@ def hinted_looks(
     counts = by_kind(hinted.hints)
     loads = worth[:, hinted.item] * counts
     others = np.concatenate([zeros, loads.sum(axis=0) - loads[kind]])
-    looks = HintedLooks(
+    looks = HintedObservations(
         whole.group[item],
         expected_changes(view, item, length) + announced + others,
         usual,
@@ -440,7 +442,7 @@ def hinted_looks(
         np.concatenate([gaps.tally, -hinted.tally, hinted.tally]),
     )
     kept = np.flatnonzero(hint_rate[item] > 0)
-    return HintedLooks._make(column[kept] for column in looks)
+    return HintedObservations._make(column[kept] for column in looks)
 
 
 def expected_changes(view: View, gap_item: Ints, gap_length: Floats) -> Floats:

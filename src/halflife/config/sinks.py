@@ -112,11 +112,11 @@ def sink_settings(kind: str) -> type[SinkConfig]:
     return settings
 
 
-def extra_of(settings: SinkConfig) -> str:
+def extra_of(sink: SinkConfig) -> str:
     """Return the package with the extra that a sink needs, as pip takes it."""
-    points = registered(SINKS).get(settings.kind, ())
+    points = registered(SINKS).get(sink.kind, ())
     dist = points[0].dist if points else None
-    return f"{dist.name if dist else 'halflife'}[{settings.requires[1]}]"
+    return f"{dist.name if dist else 'halflife'}[{sink.requires[1]}]"
 
 
 def read_sink(given: object) -> SinkConfig:

@@ -13,8 +13,8 @@ A hint counts when it claims a change that no observation has seen: a later mome
 any earlier claim, and after the latest successful observation. Claims less than an hour
 apart, with no observation between them, are one hint: edits come in bursts, and some
 maps give the current time as the time of change. A claim of a whole day may mean any
-moment of it. A hint without columns of its own (``Looks.details`` empty) claims the
-moment at which it was made; one whose source names no moment claims nothing.
+moment of it. A hint without columns of its own (``Observations.details`` empty) claims
+the moment at which it was made; one whose source names no moment claims nothing.
 
 Hints of different kinds (``HINT_KINDS``) are counted apart, and each kind is compared
 with its own claims: a sitemap that always says "now" does not hide a feed that is
@@ -37,7 +37,7 @@ from halflife.core.hint_claims import by_kind, claimed_times, hint_kinds
 from halflife.core.history import Gaps
 from halflife.core.item import Item
 from halflife.core.keys import KeyIndex, Keys
-from halflife.core.observation import Looks, Seen, rounds
+from halflife.core.observation import Observations, Seen, rounds
 
 Derived = TypeVar("Derived")
 
@@ -349,7 +349,7 @@ class Evidence:
             self._derived[make] = make(self)
         return cast("Derived", self._derived[make])
 
-    def weigh(self, looks: Looks) -> Fold:
+    def weigh(self, looks: Observations) -> Fold:
         """Return what the observations add, in their order, and change nothing yet.
 
         Hints are not observations: they only add to the counts. Every item must be
@@ -381,7 +381,7 @@ class Evidence:
             hinted = fold.hinted_changed, fold.hinted_tally, fold.hinted_hints
             self._hinted.add(HintedGaps(fold.hinted_item, length, *hinted))
 
-    def _weigh_once(self, looks: Looks, rows: Ints) -> Fold:
+    def _weigh_once(self, looks: Observations, rows: Ints) -> Fold:
         """Weigh observations of different items, at these ``rows``."""
         good, hint = looks.seen <= _ABSENT, looks.seen == _HINT
         last, at, last_seen = self.last_at[rows], looks.at, self.seen[rows]
@@ -426,13 +426,12 @@ class Evidence:
         """Return the latest claims on items, a row for each kind of hint."""
         return np.stack([getattr(self, name)[rows] for name in CLAIMED])
 
-    def _claims(self, looks: Looks, rows: Ints) -> tuple[Ints, dict[str, Floats]]:
+    def _claims(
+        self, looks: Observations, rows: Ints
+    ) -> tuple[Ints, dict[str, Floats]]:
         """Return the hints that count after observations, and the latest claims."""
-        good, claim, kind = (
-            looks.seen <= _ABSENT,
-            claimed_times(looks),
-            hint_kinds(looks),
-        )
+        good = looks.seen <= _ABSENT
+        claim, kind = claimed_times(looks), hint_kinds(looks)
         all_before, every = self._claimed(rows), np.arange(rows.size)
         before, had = all_before[kind, every], by_kind(self.hints[rows])[kind, every]
         until = np.where(claim == np.floor(claim), claim + 1.0, claim)
@@ -444,7 +443,7 @@ class Evidence:
         hints = np.where(good, 0, self.hints[rows] + more)
         return hints, dict(zip(CLAIMED, all_before, strict=True))
 
-    def _weigh_in_turns(self, looks: Looks, touched: Ints) -> Fold:
+    def _weigh_in_turns(self, looks: Observations, touched: Ints) -> Fold:
         """Weigh observations that may repeat items, on a copy of the items touched."""
         copy = Evidence.of(Item(self.keys[row]) for row in touched)
         for name in FOLDED:

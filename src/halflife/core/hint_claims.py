@@ -3,7 +3,7 @@
 import numpy as np
 
 from halflife.core.arrays import Floats, Ints
-from halflife.core.observation import HINT_KINDS, Looks, Seen
+from halflife.core.observation import HINT_KINDS, Observations, Seen
 
 _CODES = {name: code for code, name in enumerate(HINT_KINDS)}
 _HINT = int(Seen.HINT)  # enums are slow to look up
@@ -20,7 +20,7 @@ def by_kind(hints: Ints) -> Ints:
     return counts
 
 
-def hint_kinds(looks: Looks) -> Ints:
+def hint_kinds(looks: Observations) -> Ints:
     """Return the index of each hint's kind in ``HINT_KINDS``; 0 for other rows."""
     if not (looks.seen == _HINT).any():
         return np.zeros(len(looks), dtype=np.intp)
@@ -29,7 +29,7 @@ def hint_kinds(looks: Looks) -> Ints:
     return np.where(looks.seen == _HINT, kinds, 0)
 
 
-def claimed_times(looks: Looks) -> Floats:
+def claimed_times(looks: Observations) -> Floats:
     """Return the moment at which each hint claims that its item changed.
 
     ``-inf`` if it names none, and for rows that are not hints.

@@ -102,7 +102,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class Observations:
     """Many observations as columns, in the order in which they were made.
 
     ``details`` holds the observations themselves where they have more than the columns;
@@ -150,7 +150,7 @@ class Looks:
         )
 
 
-def rounds(looks: Looks) -> list[Looks]:
+def rounds(looks: Observations) -> list[Observations]:
     """Split observations so that no part holds an item twice."""
     parts: list[list[int]] = []
     times: dict[str, int] = {}

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from halflife.core.budget import Purse
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.request import Request
 
 
@@ -13,7 +13,7 @@ class Source(Protocol):
 
     def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncIterator[Looks]:
+    ) -> AsyncIterator[Observations]:
         """Send requests and yield the observations, as the answers arrive.
 
         Each request is paid for before it is sent; when the purse is empty the

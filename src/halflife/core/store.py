@@ -18,7 +18,7 @@ from halflife.core.item import Item
 from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
-from halflife.core.observation import Content, Looks, Observation
+from halflife.core.observation import Content, Observation, Observations
 
 RESUME_WITHIN = 0.5  # days; the work of an older interrupted run is out of date
 
@@ -112,7 +112,7 @@ class Items(Protocol):
 class Log(Protocol):
     """Observations in the order in which they were made, and their evidence."""
 
-    def append(self, run: Run, looks: Looks) -> None:
+    def append(self, run: Run, looks: Observations) -> None:
         """Add observations, durably, or none of them; raise ``LeaseLost``.
 
         Adding the same observation twice changes nothing. A hint of an unknown item

@@ -185,7 +185,7 @@ def _of_sources(status: ServiceStatus) -> Iterable[Family]:
         for one in status.sources
     ]
     yield "requests_total", "counter", "Requests sent since the start.", sent
-    yield "failures_total", "counter", "Looks that failed since the start.", failed
+    yield "failures_total", "counter", "Fetches that failed since the start.", failed
     yield "mishandled_total", "counter", "Answers that broke our code.", broken
     yield "quality", "gauge", "Believed quality of a copy, 0 to 1.", _quality(levels)
     at = status.turned if isnan(status.measured_at) else status.measured_at

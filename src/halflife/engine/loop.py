@@ -11,7 +11,7 @@ from halflife.belief import Belief
 from halflife.core.budget import Budget, Purse
 from halflife.core.errors import BudgetSpent
 from halflife.core.evidence import Evidence
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.plan import Plan
 from halflife.core.request import Fetches
 from halflife.core.source import Source
@@ -45,7 +45,7 @@ class LoopTurn:
     failed: int = 0
     found: int = 0
 
-    def count(self, looks: Looks, evidence: Evidence) -> None:
+    def count(self, looks: Observations, evidence: Evidence) -> None:
         """Add a batch of observations that the evidence already includes."""
         good = looks.seen <= Seen.ABSENT
         rows = list(map(evidence.row, looks.keys))
@@ -92,7 +92,7 @@ class Loop:
         *,
         clock: Clock,
         since: float | None = None,
-        on_looks: Callable[[Looks], None] = lambda _: None,
+        on_looks: Callable[[Observations], None] = lambda _: None,
     ) -> LoopTurn:
         """Fetch until the policy plans nothing more, or the purse is empty.
 
@@ -123,7 +123,7 @@ class Loop:
         purse: Purse,
         clock: Clock,
         turn: LoopTurn,
-        on_looks: Callable[[Looks], None],
+        on_looks: Callable[[Observations], None],
     ) -> bool:
         """Carry out a plan; return whether it brought any observation."""
         evidence = self.store.evidence(run.sources)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from halflife.core.budget import Purse
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.request import Request
 from halflife.core.source import Source
 from halflife.net.wire import NO_NETWORK
@@ -42,7 +42,7 @@ class OfflineSource:
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncGenerator[Looks]:
+    ) -> AsyncGenerator[Observations]:
         """Carry out requests; leave out those that could not be sent."""
         batches = self._source.perform(requests, now, purse)
         async with aclosing(batches) as batches:  # type: ignore[type-var]
@@ -56,7 +56,7 @@ class OfflineSource:
                     return
 
 
-def _sent(looks: Looks) -> Looks:
+def _sent(looks: Observations) -> Observations:
     if not (looks.seen == Seen.FAILED).any():
         return looks
     failed = (o.seen is Seen.FAILED and is_lost(o.note) for o in looks)

@@ -30,7 +30,7 @@ _LEAST = 1e-9
 _LEAST_SHARE = 0.02  # least share of changes that are unannounced
 
 
-class HintedLooks(NamedTuple):
+class HintedObservations(NamedTuple):
     """Gaps between observations, and the hints that arrived in them.
 
     Attributes:
@@ -67,7 +67,7 @@ class HintTrust:
 
     >>> every, none = np.ones(20), np.zeros(20)
     >>> changed = np.arange(20) < 15  # three hints in four were right
-    >>> looks = HintedLooks(none.astype(int), none, none, every, changed, every)
+    >>> looks = HintedObservations(none.astype(int), none, none, every, changed, every)
     >>> HintTrust(pretend=0.0).fit(looks, n_groups=1).precision_.round(1)
     array([0.7])
 
@@ -79,7 +79,7 @@ class HintTrust:
     def __init__(self, *, pretend: float = 5.0) -> None:
         self.pretend = pretend
 
-    def fit(self, looks: HintedLooks, *, n_groups: int) -> Self:
+    def fit(self, looks: HintedObservations, *, n_groups: int) -> Self:
         """Learn the worth of hints from gaps, including those without hints."""
         if not 0 <= self.pretend < np.inf:
             raise ValueError("pretend must be finite and not negative")
@@ -94,7 +94,7 @@ class HintTrust:
         return -np.expm1(-self.worth_)
 
 
-def _log_likelihood(looks: HintedLooks, n_groups: int) -> Floats:
+def _log_likelihood(looks: HintedObservations, n_groups: int) -> Floats:
     """Return the log-likelihood of each k of the grid, a row for each group."""
     group, expected, usual, hints, changed, tally = looks
     most = (1.0 - _LEAST_SHARE) * expected  # changes that hints can have announced

@@ -33,7 +33,7 @@ _STEPS = 20
 _FEWEST = 1e-9  # changes expected
 
 
-class ChangedLooks(NamedTuple):
+class ChangedObservations(NamedTuple):
     """Observations that found a change.
 
     Attributes:
@@ -54,7 +54,7 @@ class SilentShares:
     Attributes:
         share_: q of each item, from 0.02 to 1; 1 for items without dates.
 
-    >>> gaps = ChangedLooks(np.zeros(1, int), np.full(1, 0.01), np.ones(1))
+    >>> gaps = ChangedObservations(np.zeros(1, int), np.full(1, 0.01), np.ones(1))
     >>> dated, ten = np.zeros(1, int), np.full(1, 10.0)
     >>> SilentShares().fit(gaps, ten, dated).share_.round(2)  # one of ten unannounced
     array([0.18])
@@ -63,7 +63,7 @@ class SilentShares:
 
     share_: Floats
 
-    def fit(self, gaps: ChangedLooks, expected: Floats, place: Ints) -> Self:
+    def fit(self, gaps: ChangedObservations, expected: Floats, place: Ints) -> Self:
         """Learn from observations; ``expected`` are the total changes of each item.
 
         ``place`` is the class of each item; -1 if no map has ever dated it.

@@ -20,7 +20,7 @@ from halflife.belief import Belief
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.models.poisson import GammaSurvival
@@ -251,7 +251,7 @@ def _kept_for_a_day(
         now += 1e-4
         keys = plan.keys[:left]
         seen = [Observation(k, now, Seen.PRESENT, f"{k} {since // 2}") for k in keys]
-        evidence.take(evidence.weigh(Looks.of(seen)))
+        evidence.take(evidence.weigh(Observations.of(seen)))
         left -= len(keys)
     return ""
 

@@ -9,7 +9,7 @@ import numpy as np
 from halflife.core.arrays import Bytes, Floats, Ints
 from halflife.core.budget import Purse
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.request import Fetches, Request
 
 NAME = "recording"  # the name of a recording's source
@@ -138,12 +138,12 @@ class Recording:
         order = np.argsort(self.hint_at, kind="stable")
         return item[order], self.hint_at[order]
 
-    def hints(self, after: float, until: float) -> Looks:
+    def hints(self, after: float, until: float) -> Observations:
         """Return the hints between two moments, the last of each item."""
         item, at = self._hints
         first, last = np.searchsorted(at, [after, until], side="right")
         rows, back = np.unique(item[first:last][::-1], return_index=True)
-        return Looks(
+        return Observations(
             keys=tuple(self.keys[i] for i in rows.tolist()),
             at=at[first:last][::-1][back],
             seen=np.full(rows.size, Seen.HINT, dtype=np.int8),
@@ -162,11 +162,11 @@ class Recording:
         columns = zip(self.keys, self.weight.tolist(), group, strict=True)
         return [Item(key, NAME, weight, group=group) for key, weight, group in columns]
 
-    def looks(self, rows: Ints, at: float) -> Looks:
+    def looks(self, rows: Ints, at: float) -> Observations:
         """Return the observations that fetches of these items would have made."""
         seen = self.seen(rows, at)
         numbers = np.where(seen == Seen.PRESENT, self.states(rows, at), -1)
-        return Looks(
+        return Observations(
             keys=tuple(map(self.keys.__getitem__, rows.tolist())),
             at=np.full(rows.size, at),
             seen=seen,
@@ -190,7 +190,7 @@ class RecordedPageSource:
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncIterator[Looks]:
+    ) -> AsyncIterator[Observations]:
         """Perform requests and yield the observations."""
         paid = min(len(requests), purse.left)
         if paid == 0:

@@ -11,7 +11,7 @@ from halflife.allocation import blind_bound, signal_bound
 from halflife.belief import LengthAware
 from halflife.core import notebook
 from halflife.core.arrays import Floats, Ints
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.view import View
 from halflife.core.wording import number
 from halflife.engine.loop import Allowance, Loop, LoopTurn
@@ -161,7 +161,7 @@ class Replay:
         copy.score_from(self.begin + self.warm)
         return copy
 
-    def _rows(self, looks: Looks) -> Ints:
+    def _rows(self, looks: Observations) -> Ints:
         row = self.recording.row.__getitem__
         return np.fromiter(map(row, looks.keys), np.intp, len(looks))
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.request import Fetch, Request
 from halflife.kinds.pages.client import SiteSettings, observe
 from halflife.net.access import Answer
@@ -50,7 +50,7 @@ class SpiderPages:
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncGenerator[Looks]:
+    ) -> AsyncGenerator[Observations]:
         """Have pages fetched; yield observations as they come in, in small groups."""
         del now
         self.purse = purse
@@ -58,7 +58,7 @@ class SpiderPages:
         while rest or self._held or self._ready:
             self._send_next(rest, purse)
             if looks := await self._gather():
-                yield Looks.of(looks)
+                yield Observations.of(looks)
 
     def _send_next(self, rest: deque[Request], purse: Purse) -> None:
         """Send as many pages as may be under way."""

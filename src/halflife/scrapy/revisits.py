@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from halflife.core.errors import BudgetSpent, ConfigError, HalflifeError
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.engine import bootstrap
 from halflife.engine.loop import LEASE, Loop
 from halflife.engine.wallet import WindowPurse
@@ -230,7 +230,7 @@ class Revisits:
             self._store.append(self._run, looks)
             self._count(looks)
 
-    def _count(self, looks: Looks) -> None:
+    def _count(self, looks: Observations) -> None:
         for look in looks:
             if look.seen is Seen.FAILED:
                 self._stats.inc_value("halflife/failed")

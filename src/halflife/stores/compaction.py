@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from halflife.core.evidence import FOLDED, Evidence, Fold
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.stores.database import Database
 from halflife.stores.evidence_rows import gap_columns, hinted_columns
 from halflife.stores.tables import pack, unpack
@@ -100,7 +100,7 @@ def roll(db: Database, last: int, at: float) -> None:
     rows = db.execute(_LOG, (until(db), last)).fetchall()
     if rows:
         base = _base(db, {key: item for item, key, *_ in rows})
-        _save(db, base, base.weigh(Looks.of(_look(*row) for row in rows)))
+        _save(db, base, base.weigh(Observations.of(_look(*row) for row in rows)))
     db.execute("REPLACE INTO rolled_until VALUES (1, ?, ?)", (last, at))
 
 
@@ -171,11 +171,11 @@ def rebuild(db: Database, known: Evidence) -> Evidence:
     return rebuilt
 
 
-def log_since(db: Database) -> Iterator[Looks]:
+def log_since(db: Database) -> Iterator[Observations]:
     """Yield the observations after the last folded one, in order."""
     cursor = db.execute(_LOG, (until(db), _LAST))
     while rows := cursor.fetchmany(CHUNK):
-        yield Looks.of(_look(*row) for row in rows)
+        yield Observations.of(_look(*row) for row in rows)
 
 
 def spent(db: Database, moment: float) -> int:

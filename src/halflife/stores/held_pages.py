@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.stores import answer_heads, change_log, page_changes, page_versions
 from halflife.stores.database import Database
 from halflife.stores.tables import item_id, pack, source_of, unpack
@@ -214,7 +214,7 @@ def observation(db: Database, page: HeldPage) -> Observation | None:
     return Observation(page.key, at, Seen.PRESENT, *fields)
 
 
-def clear_seen(db: Database, looks: Looks) -> list[tuple[HeldPage, float]]:
+def clear_seen(db: Database, looks: Observations) -> list[tuple[HeldPage, float]]:
     """Delete the held answers of pages that have a good observation.
 
     Return those that waited for a decision and are accepted now, with the times of the

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from halflife.core.evidence import CLAIMED, Evidence
 from halflife.core.gap_bins import classes
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.stores.database import Database
 
 CLAIMS = tuple(
@@ -50,10 +50,10 @@ def refold(db: Database) -> None:
     db.executemany(_TALLY, zip(keys, *rest, strict=True))
 
 
-def _log(db: Database) -> Iterator[Looks]:
+def _log(db: Database) -> Iterator[Observations]:
     cursor = db.execute(_LOG)
     while rows := cursor.fetchmany(_CHUNK):
-        yield Looks.of(_look(*row) for row in rows)
+        yield Observations.of(_look(*row) for row in rows)
 
 
 def _look(

@@ -8,7 +8,7 @@ import numpy as np
 
 from halflife.core.arrays import Ints
 from halflife.core.links import Links
-from halflife.core.observation import Looks, Observation, Outgoing
+from halflife.core.observation import Observation, Observations, Outgoing
 from halflife.stores.database import Database
 
 STATEMENTS = (
@@ -42,7 +42,7 @@ REPLACE INTO linked VALUES (?1, ?2, (SELECT id FROM item WHERE key = ?3), ?4)
 """
 
 
-def read_links(looks: Looks) -> Iterable[tuple[Observation, Outgoing]]:
+def read_links(looks: Observations) -> Iterable[tuple[Observation, Outgoing]]:
     """Return the observations with links, each with its links."""
     return ((o, o.links) for o in looks.details if o.links is not None)
 
@@ -53,7 +53,7 @@ def to_known(out: Outgoing, keys: Container[str]) -> Outgoing:
     return Outgoing(to, out.same if out.same in keys else "", out.under)
 
 
-def save(db: Database, looks: Looks) -> None:
+def save(db: Database, looks: Observations) -> None:
     """Replace the links of the pages whose links these observations read.
 
     Links to unknown items are left out.

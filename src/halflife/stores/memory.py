@@ -20,7 +20,7 @@ from halflife.core.item import Item
 from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
-from halflife.core.observation import Content, Looks, Observation, Outgoing, Seen
+from halflife.core.observation import Content, Observation, Observations, Outgoing, Seen
 from halflife.core.store import RESUME_WITHIN, Note, Run, Staged
 from halflife.stores import lifetimes, links as graph, page_changes, record_changes
 from halflife.stores.connection import Connection
@@ -66,7 +66,7 @@ class MemoryStore:
     >>> store.add([Item("a", "site"), Item("b", "site")])
     2
     >>> run = store.begin(["site"], 0.0, lease=1.0)
-    >>> store.append(run, Looks.of([Observation("a", 0.5, Seen.PRESENT, "1")]))
+    >>> store.append(run, Observations.of([Observation("a", 0.5, Seen.PRESENT, "1")]))
     >>> store.evidence(["site"]).looks.tolist()
     [1, 0]
     """
@@ -75,7 +75,7 @@ class MemoryStore:
         self._items: dict[str, Item] = {}
         self._number: dict[str, int] = {}
         self._newest = np.zeros(0)
-        self.log: list[Looks] = []
+        self.log: list[Observations] = []
         self._logged: set[_Look] | None = None
         self._cache = EvidenceCache()
         self._details: dict[str, Observation] = {}
@@ -230,7 +230,7 @@ class MemoryStore:
         if not done:
             self._interrupted[run.sources] = _Lease(run, now)
 
-    def append(self, run: Run, looks: Looks) -> None:
+    def append(self, run: Run, looks: Observations) -> None:
         """Add observations, or none of them; raise ``LeaseLost``.
 
         Adding the same observation twice changes nothing. A hint of an unknown item
@@ -249,7 +249,7 @@ class MemoryStore:
         self._cache.take(fresh, besides=evidence)
         self._remember(fresh)
 
-    def _report(self, looks: Looks, evidence: Evidence, fold: Fold) -> None:
+    def _report(self, looks: Observations, evidence: Evidence, fold: Fold) -> None:
         """Log the changes of observations that are not folded in yet."""
         accepted = self.held_answers.clear_seen(looks)
         if accepted:
@@ -267,7 +267,7 @@ class MemoryStore:
     def _held_one(self, key: str) -> Observation | None:
         return self.held([key])[0]
 
-    def _fresh(self, looks: Looks) -> Looks:
+    def _fresh(self, looks: Observations) -> Observations:
         """Return the observations that are not in the log yet."""
         number = self._number
         rows = np.fromiter(map(number.__getitem__, looks.keys), np.intp, len(looks))
@@ -280,7 +280,7 @@ class MemoryStore:
         np.maximum.at(self._newest, rows, looks.at)
         return looks
 
-    def _unlike_any(self, looks: Looks) -> list[int]:
+    def _unlike_any(self, looks: Observations) -> list[int]:
         """Return which observations differ from all before, if time stood still."""
         if self._logged is None:
             self._logged = {look for batch in self.log for look in _each(batch)}
@@ -291,7 +291,7 @@ class MemoryStore:
                 new.append(i)
         return new
 
-    def _remember(self, looks: Looks) -> None:
+    def _remember(self, looks: Observations) -> None:
         """Keep the details of the latest observations that columns do not have."""
         if self._details and not looks.details:
             for key in self._details.keys() & set(looks.keys):
@@ -470,7 +470,7 @@ class MemoryStore:
         yield
 
 
-def _each(looks: Looks) -> Iterator[_Look]:
+def _each(looks: Observations) -> Iterator[_Look]:
     columns = (looks.keys, looks.at.tolist(), looks.seen.tolist(), looks.digest)
     return zip(*columns, strict=True)
 

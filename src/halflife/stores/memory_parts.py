@@ -14,7 +14,7 @@ from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
 from halflife.core.history import History
 from halflife.core.host import HostState
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.stores import change_search, page_changes, page_versions
 from halflife.stores.change_search import ChangeFilter, ChangeSlice
 from halflife.stores.forecasts import Checks, ForecastCheck, IssuedForecast, columns
@@ -333,7 +333,7 @@ class MemoryHeldAnswers:
         seen, looks = evidence.seen[rows], evidence.looks[rows]
         return int(np.count_nonzero((looks > 0) & (seen == Seen.PRESENT)))
 
-    def clear_seen(self, looks: Looks) -> list[tuple[HeldPage, float]]:
+    def clear_seen(self, looks: Observations) -> list[tuple[HeldPage, float]]:
         """Delete the held answers of pages that have a good observation.
 
         Return those that waited for a decision and are accepted now, with the times of

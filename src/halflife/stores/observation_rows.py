@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from halflife.core.evidence import Evidence, Fold
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.stores import (
     change_log,
     evidence_rows,
@@ -20,8 +20,8 @@ from halflife.stores.store_base import of_known_items
 
 
 def write(
-    db: Database, run: int, looks: Looks, evidence: Evidence, versions: int
-) -> tuple[Looks, Fold]:
+    db: Database, run: int, looks: Observations, evidence: Evidence, versions: int
+) -> tuple[Observations, Fold]:
     """Write observations and their evidence; return the new ones, and the fold.
 
     At most ``versions`` versions of each page are stored.
@@ -41,7 +41,7 @@ def write(
     return fresh, fold
 
 
-def _report(db: Database, looks: Looks, evidence: Evidence, fold: Fold) -> None:
+def _report(db: Database, looks: Observations, evidence: Evidence, fold: Fold) -> None:
     """Log the changes of observations that are not written yet."""
     accepted = held_pages.clear_seen(db, looks)
     if accepted:

@@ -16,7 +16,7 @@ from halflife.core.arrays import Bytes, Floats, Ints
 from halflife.core.change import Change, ChangeKind
 from halflife.core.evidence import NEVER, Evidence, Fold
 from halflife.core.fingerprints import KIND, Packed
-from halflife.core.observation import MOVED, Looks, Observation, Seen
+from halflife.core.observation import MOVED, Observation, Observations, Seen
 from halflife.stores.change_log import fields_json
 from halflife.stores.database import Database
 
@@ -99,7 +99,7 @@ def _written(fields: _Fields) -> str:
     )
 
 
-def find(evidence: Evidence, looks: Looks, fold: Fold) -> PageChanges | None:
+def find(evidence: Evidence, looks: Observations, fold: Fold) -> PageChanges | None:
     """Return the changes of observations whose fold ``evidence`` has not taken yet."""
     if fold.rows.size != len(looks):  # some pages appear twice, or are in the log
         return _one_by_one(evidence, looks)
@@ -124,7 +124,7 @@ def find(evidence: Evidence, looks: Looks, fold: Fold) -> PageChanges | None:
     return PageChanges(evidence, rows, fold.last_at[chosen], kind, old, new)
 
 
-def _one_by_one(evidence: Evidence, looks: Looks) -> PageChanges | None:
+def _one_by_one(evidence: Evidence, looks: Observations) -> PageChanges | None:
     """Return the changes of observations of which some are of the same page."""
     now: dict[int, tuple[int, bytes, bool]] = {}
     found: list[tuple[int, float, int, bytes, bytes]] = []
@@ -157,7 +157,7 @@ def _one_by_one(evidence: Evidence, looks: Looks) -> PageChanges | None:
 
 
 def moves(
-    looks: Looks,
+    looks: Observations,
     held: Callable[[str], Observation | None],
     source_of: Callable[[str], str | None],
 ) -> list[Change]:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from halflife.core.change import Change
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.stores import change_log
 from halflife.stores.database import Database, execute_all
 
@@ -137,7 +137,9 @@ class OldKeys:
             old = {key: held for key, held in old.items() if waiting(db, key)}
         return [replace(item, key=old.get(item.key, item.key)) for item in items]
 
-    def stored_looks(self, db: Database, looks: Looks, evidence: Evidence) -> Looks:
+    def stored_looks(
+        self, db: Database, looks: Observations, evidence: Evidence
+    ) -> Observations:
         """Return observations with the keys under which their items are stored."""
         if self.is_empty(db):
             return looks
@@ -150,7 +152,7 @@ class OldKeys:
         new = (o.item for o in looks.details if o.item is not None and o.key in unknown)
         old = match(db, new, names)
         old |= {key: held for key in unknown - old.keys() if (held := waiting(db, key))}
-        return Looks.of(_rename(o, old) for o in looks.details) if old else looks
+        return Observations.of(_rename(o, old) for o in looks.details) if old else looks
 
 
 def match(

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from halflife.core.errors import Damaged, StoreError
 from halflife.core.evidence import Evidence
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.store import Run
 from halflife.stores import columns, files
 from halflife.stores.audit import problems
@@ -93,7 +93,7 @@ class SqliteStore(TableStore):
             if last and set(last) <= set(sources):
                 self._prefetch = EvidencePrefetch(self._db, self.path, last)
 
-    def append(self, run: Run, looks: Looks) -> None:
+    def append(self, run: Run, looks: Observations) -> None:
         """Add observations, durably, or none of them; raise ``LeaseLost``."""
         self._prefetch = None  # the evidence was loaded by now
         super().append(run, looks)

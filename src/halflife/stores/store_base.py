@@ -8,7 +8,7 @@ from halflife.core.arrays import Ints
 from halflife.core.errors import UsageError
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 
 
 def run_sources(sources: Sequence[str]) -> tuple[str, ...]:
@@ -54,14 +54,14 @@ class EvidenceCache:
             known = {row: weight for row, weight in rows if row is not None}
             evidence.reweigh(list(known), list(known.values()))
 
-    def take(self, looks: Looks, besides: Evidence | None = None) -> None:
+    def take(self, looks: Observations, besides: Evidence | None = None) -> None:
         """Fold observations into all evidence with their items, except ``besides``."""
         for evidence in self:
             if evidence is not besides:
                 evidence.take(evidence.weigh(of_known_items(evidence, looks)))
 
 
-def of_known_items(evidence: Evidence, looks: Looks) -> Looks:
+def of_known_items(evidence: Evidence, looks: Observations) -> Observations:
     """Return the observations of items that the evidence has."""
     if evidence.knows(looks.keys):
         return looks
@@ -80,7 +80,7 @@ def rows_by_name(items: Iterable[Item], evidence: Evidence) -> dict[str, Ints]:
 
 
 def new_items(
-    looks: Looks,
+    looks: Observations,
     evidence: Evidence,
     sources: Sequence[str],
     is_known: Callable[[str], bool],

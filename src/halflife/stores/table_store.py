@@ -20,7 +20,7 @@ from halflife.core.item import Item
 from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
 from halflife.core.object_store import Listing, Register
-from halflife.core.observation import Content, Looks, Observation
+from halflife.core.observation import Content, Observation, Observations
 from halflife.core.store import Note, Run, Staged
 from halflife.stores import (
     columns,
@@ -241,7 +241,7 @@ class TableStore(TableParts):
                 leases.interrupt(db, run.id, now)
         self._runs.pop(run.id, None)
 
-    def append(self, run: Run, looks: Looks) -> None:
+    def append(self, run: Run, looks: Observations) -> None:
         """Add observations, durably, or none of them; raise ``LeaseLost``.
 
         Adding the same observation twice changes nothing. A hint of an unknown item
@@ -377,7 +377,7 @@ class TableStore(TableParts):
         return columns.load(db, sources) or evidence_rows.evidence(db, sources)
 
     def _introduce(
-        self, db: Database, run: Run, looks: Looks, evidence: Evidence
+        self, db: Database, run: Run, looks: Observations, evidence: Evidence
     ) -> None:
         """Add the items that hints introduce."""
         known = partial(tables.is_known, db)

@@ -20,7 +20,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.history import History
 from halflife.core.host import HostState
 from halflife.core.item import Item
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.stores import answer_heads, spellings
 from halflife.stores.database import Database
 from halflife.stores.leases import source_id
@@ -223,8 +223,8 @@ def save_host(db: Database, state: HostState) -> None:
 
 
 def insert_looks(
-    db: Database, run: int, looks: Looks, known: Evidence
-) -> tuple[Looks, Ints]:
+    db: Database, run: int, looks: Observations, known: Evidence
+) -> tuple[Observations, Ints]:
     """Write observations; return the new ones, and their places in the log."""
     first = 1 + (db.execute("SELECT max(id) FROM observation").fetchone()[0] or 0)
     rows = _look_rows(run, looks, _numbers(db, looks.keys, known), first)
@@ -277,7 +277,7 @@ def history(db: Database, sources: Sequence[str]) -> History:
 
 
 def _look_rows(
-    run: int, looks: Looks, numbers: Sequence[int | None], first: int
+    run: int, looks: Observations, numbers: Sequence[int | None], first: int
 ) -> Iterator[Row]:
     digest = map(pack, looks.digest)
     columns = numbers, looks.at.tolist(), looks.seen.tolist(), digest

@@ -18,7 +18,7 @@ from halflife.core.change import Change
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection, Lives
 from halflife.core.object_store import Attributes, Listing
-from halflife.core.observation import Content, Looks, Observation, Seen
+from halflife.core.observation import Content, Observation, Observations, Seen
 from halflife.core.tracker import Tracker
 from halflife.engine import bootstrap
 from halflife.kinds.listing import runner as listing_runner
@@ -134,7 +134,7 @@ def write_pages(
             runs[name] = store.begin([name], at, lease=2.0 * DAYS)
             store.add(Item(o.key, name, group=f"{name}.example") for o in observed)
         store.charge(runs[name], len(observed), at)
-        store.append(runs[name], Looks.of(observed))
+        store.append(runs[name], Observations.of(observed))
     for name, run in runs.items():
         store.finish(run, now - 0.1 * SHAPES[name][2])
 

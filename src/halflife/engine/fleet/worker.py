@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TypeVar
 
 from halflife.core.errors import HalflifeError, LeaseLost, StoreError
-from halflife.core.observation import Looks, Observation
+from halflife.core.observation import Observation, Observations
 from halflife.core.request import Fetch
 from halflife.engine import bootstrap, control, logs, network
 from halflife.engine.fleet.batch_purse import BatchPurse
@@ -24,8 +24,8 @@ from halflife.engine.offline import is_lost
 from halflife.engine.reload import Settings
 from halflife.engine.signals import Stop
 from halflife.kinds.pages.remote import AnswerNotes, leased_sites
-from halflife.stores.look_codec import pack
 from halflife.stores.notes.control import Control
+from halflife.stores.observation_codec import pack
 from halflife.stores.owner import Owner
 from halflife.stores.postgres.work_queue import (
     BudgetWindow,
@@ -319,7 +319,9 @@ class FleetWorker:
                     return
         await self._hand_in(batch, notes, rest=not batch.purse.is_stopped)
 
-    async def _add(self, batch: _Batch, looks: Looks, notes: AnswerNotes) -> None:
+    async def _add(
+        self, batch: _Batch, looks: Observations, notes: AnswerNotes
+    ) -> None:
         """Add observations to a batch, without those that our own network prevented."""
         seen = [look for look in looks if not is_lost(look.note)]
         batch.lost = len(seen) < len(looks)

@@ -15,7 +15,7 @@ from halflife.belief import Belief, PartialBelief
 from halflife.core.arrays import Floats, Ints
 from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.plan import Plan, no_plan
 from halflife.core.view import View
 from halflife.engine.loop import Loop
@@ -200,7 +200,7 @@ async def _fetch(
     drawn = {view.keys[row] for row in rows.tolist()}
     fresh: dict[str, bool] = {}
 
-    def compare(looks: Looks) -> None:
+    def compare(looks: Observations) -> None:
         for key, seen in zip(looks.keys, looks.seen.tolist(), strict=True):
             row = evidence.row(key)
             if seen <= Seen.ABSENT and key in drawn and row is not None:

@@ -16,7 +16,7 @@ from yarl import URL
 
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError
-from halflife.core.observation import MOVED, Content, Looks, Observation, Seen
+from halflife.core.observation import MOVED, Content, Observation, Observations, Seen
 from halflife.core.request import Fetch, Request
 from halflife.kinds.pages.cache_promises import PromiseMemory
 from halflife.kinds.pages.hubs import HubMemory
@@ -137,18 +137,18 @@ class PageClient:
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncGenerator[Looks]:
+    ) -> AsyncGenerator[Observations]:
         """Fetch pages, many hosts at a time; yield observations as they arrive."""
         visits, failed = self._visits(requests)
         if failed:
-            yield Looks.of(failed)
+            yield Observations.of(failed)
         self._seen = {k: at for k, at in self._seen.items() if now - at < LATELY}
         jobs = _FetchJobs(self._gate, now, purse, self._seen)
         turn = JobRound(visits, jobs, self._concurrency)
         async with aclosing(turn.batches()) as batches:
             async for batch in batches:
                 if batch:
-                    yield Looks.of(batch)
+                    yield Observations.of(batch)
         self.save({visit.source for visit in visits})
 
     def save(self, sources: Iterable[str] = ()) -> None:

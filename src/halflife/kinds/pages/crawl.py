@@ -14,7 +14,7 @@ from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.keys import names_at
 from halflife.core.links import FAR, Links
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.wording import count
 from halflife.kinds.pages import map_discovery
 from halflife.kinds.pages.settings import PagesConfig
@@ -254,7 +254,7 @@ async def turns(
     keeper: "Keeper",
     requests: int,
     most: int | None = None,
-    on_looks: Callable[[Looks], None] = lambda _: None,
+    on_looks: Callable[[Observations], None] = lambda _: None,
     *,
     found: int = 0,
     since: float | None = None,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from halflife.config import Config, problem
 from halflife.config.edit import add_sources, with_sources
 from halflife.core.errors import UsageError
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.request import Fetch
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE
@@ -165,7 +165,7 @@ def _probe(
             ):  # the start of a site is fetched again to read its links
                 owned = [url for url in good if store.source_of(url) in run.sources]
                 seen = [o for url in owned for o in looks.get(url, [])]
-                store.append(run, Looks.of(seen))
+                store.append(run, Observations.of(seen))
         finally:
             store.finish(run, bootstrap.clock())
     return results

@@ -23,7 +23,7 @@ import numpy as np
 from halflife.core.budget import Purse
 from halflife.core.errors import HeldForDecision
 from halflife.core.evidence import Evidence
-from halflife.core.observation import Looks, Observation, Outgoing, Seen
+from halflife.core.observation import Observation, Observations, Outgoing, Seen
 from halflife.core.request import Request
 from halflife.engine.loop import LEASE, Clock
 from halflife.kinds.pages.replaced_copies import ReplacedCopies
@@ -60,7 +60,7 @@ class PageSource(Protocol):
 
     def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncGenerator[Looks]:
+    ) -> AsyncGenerator[Observations]:
         """Fetch pages; yield observations as they arrive."""
         ...
 
@@ -97,7 +97,7 @@ class GuardedPages:
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncGenerator[Looks]:
+    ) -> AsyncGenerator[Observations]:
         """Fetch pages; yield credible observations, and failures for doubtful ones."""
         self._load()
         async with aclosing(self._inner.perform(requests, now, purse)) as batches:
@@ -106,10 +106,10 @@ class GuardedPages:
                 if self._unsure >= MOST_UNSURE:
                     believed = self._settled(ends=False)
                     if believed:
-                        yield Looks.of(believed)
+                        yield Observations.of(believed)
         believed = self._settled()
         if believed:
-            yield Looks.of(believed)
+            yield Observations.of(believed)
 
     def _load(self) -> None:
         rows = self._store.held_answers.rows(self._run.sources)
@@ -125,7 +125,7 @@ class GuardedPages:
             name: accepted(self._store, name) for name in self._run.sources
         }
 
-    def _sifted(self, looks: Looks) -> Looks:
+    def _sifted(self, looks: Observations) -> Observations:
         """Return observations with failures in place of doubtful ones."""
         evidence = self._store.evidence(self._run.sources)
         sifted, failed = list(looks), {}
@@ -144,7 +144,7 @@ class GuardedPages:
         for i, why in failed.items():
             look = sifted[i]
             sifted[i] = Observation(look.key, look.at, Seen.FAILED, note=NOTE + why)
-        return Looks.of(sifted)
+        return Observations.of(sifted)
 
     def _is_held_still(self, look: Observation) -> bool:
         """Return whether a page with a restored copy still shows the held answer."""
@@ -462,7 +462,9 @@ def accept(store: Store, source: HeldSource, clock: Clock) -> int:
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
             looks = [store.held_answers.observation(row) for row in chunk]
-            store.append(run, Looks.of(look for look in looks if look is not None))
+            store.append(
+                run, Observations.of(look for look in looks if look is not None)
+            )
     finally:
         store.finish(run, clock())
     return len(rows)

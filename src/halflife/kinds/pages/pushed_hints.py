@@ -12,7 +12,7 @@ from itertools import product
 
 from halflife.config import Config
 from halflife.core.errors import UsageError
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.stores import Run, Store
 from halflife.stores.notes import NoteKind
@@ -98,7 +98,7 @@ def take(store: Store, run: Run) -> int:
             Observation(key, at, Seen.HINT, kind, modified=at)
             for key, at in waiting.items()
         )
-        store.append(run, Looks.of(hints))
+        store.append(run, Observations.of(hints))
         note.remove(store, source)
         total += len(waiting)
     return total

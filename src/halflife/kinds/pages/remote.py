@@ -24,7 +24,7 @@ from time import monotonic
 from halflife.config import SourceConfig
 from halflife.core.budget import Purse
 from halflife.core.errors import LeaseLost, StoreError, UsageError
-from halflife.core.observation import Looks, Observation, Seen
+from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.request import Fetches, Request
 from halflife.engine import bootstrap, logs
 from halflife.engine.wallet import GrantPurse, Wallet
@@ -37,7 +37,7 @@ from halflife.net.access import Answer
 from halflife.net.addresses import parse_url
 from halflife.net.gate import Gate
 from halflife.stores import Run, Store
-from halflife.stores.look_codec import Head, SeenPages, unpack
+from halflife.stores.observation_codec import Head, SeenPages, unpack
 from halflife.stores.work import PageHandout
 
 MOST = 500  # answers taken in at once
@@ -173,7 +173,7 @@ class RemotePages:
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncGenerator[Looks]:
+    ) -> AsyncGenerator[Observations]:
         """Hand pages out; yield the observations of workers as they arrive.
 
         Answers to pages of an earlier planner are included.
@@ -193,7 +193,7 @@ class RemotePages:
                         look for answer in answers for look in self._seen(answer.answer)
                     ]
                     if looks:
-                        yield Looks.of(looks)
+                        yield Observations.of(looks)
                     queue.file([answer.item for answer in answers])
                     pause = SOONEST
                 elif not queue.is_open(sources):

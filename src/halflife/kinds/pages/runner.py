@@ -12,7 +12,7 @@ from halflife.belief import LengthAware, pause_left
 from halflife.belief.room import CapacityBelief
 from halflife.config import Config
 from halflife.core.errors import StoreError
-from halflife.core.observation import Looks, Seen
+from halflife.core.observation import Observations, Seen
 from halflife.core.wording import count
 from halflife.engine import bootstrap, network
 from halflife.engine.loop import LEASE, Clock, Loop
@@ -214,7 +214,7 @@ class Keeper:
     async def turn(
         self,
         requests: int,
-        on_looks: Callable[[Looks], None] = lambda _: None,
+        on_looks: Callable[[Observations], None] = lambda _: None,
         *,
         since: float | None = None,
     ) -> SyncOutcome:
@@ -224,7 +224,7 @@ class Keeper:
         """
         outcome, known = SyncOutcome(), len(self._evidence)
 
-        def observe(looks: Looks) -> None:
+        def observe(looks: Observations) -> None:
             self._count(looks, outcome)
             self._measure(looks)
             on_looks(looks)
@@ -277,7 +277,7 @@ class Keeper:
         announced = self.maps.due or (self.hubs is not None and self.hubs.first)
         return replace(self.loop, shortlist=None) if announced else self.loop
 
-    def _count(self, looks: Looks, outcome: SyncOutcome) -> None:
+    def _count(self, looks: Observations, outcome: SyncOutcome) -> None:
         for look in looks:
             if look.seen is Seen.HINT:
                 continue
@@ -297,7 +297,7 @@ class Keeper:
                 if self.hubs is not None:
                     self.hubs.learn(look.key, look.at, changed=changed)
 
-    def _measure(self, looks: Looks) -> None:
+    def _measure(self, looks: Observations) -> None:
         """Pass the lengths of fetched pages to the belief."""
         sent = ((o.key, o.content) for o in looks.details)
         lengths = {key: float(len(c.body)) for key, c in sent if c is not None}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from halflife.core.budget import Purse
 from halflife.core.errors import SourceError
 from halflife.core.item import Item
-from halflife.core.observation import Looks, Observation, Outgoing, Seen
+from halflife.core.observation import Observation, Observations, Outgoing, Seen
 from halflife.core.request import Fetch, Request
 from halflife.kinds.pages.crawl_rules import NO_RULES, CrawlRules
 from halflife.kinds.pages.learners import by_page
@@ -233,12 +233,12 @@ class SitePages:
 
     async def perform(
         self, requests: Sequence[Request], now: float, purse: Purse
-    ) -> AsyncGenerator[Looks]:
+    ) -> AsyncGenerator[Observations]:
         """Fetch pages; yield observations with links, and hints about new pages."""
         adjusted = [self._adjusted(request) for request in requests]
         async with aclosing(self._pages.perform(adjusted, now, purse)) as batches:
             async for looks in batches:
-                yield Looks.of(self._followed(looks))
+                yield Observations.of(self._followed(looks))
 
     def _adjusted(self, request: Request) -> Request:
         frontier = self._frontiers.get(self._source_of(request.key))

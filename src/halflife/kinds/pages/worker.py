@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from math import inf
 
-from halflife.core.observation import Looks
+from halflife.core.observation import Observations
 from halflife.core.wording import span
 from halflife.engine import targets
 from halflife.engine.offline import OfflineSource
@@ -94,7 +94,7 @@ class PageWorker:
         """
         checked, found = checks
 
-        def on_looks(looks: Looks) -> None:
+        def on_looks(looks: Observations) -> None:
             errand.told(len(looks))
 
         keeper, since = self.keeper, self.keeper.since
@@ -113,7 +113,7 @@ class PageWorker:
         errand: Errand,
         outcome: SyncOutcome,
         since: float,
-        on_looks: Callable[[Looks], None],
+        on_looks: Callable[[Observations], None],
     ) -> None:
         """Fetch the remaining pages, as far as the budget allows.
 

@@ -15,7 +15,7 @@ CREATE TABLE work_answer (  -- pages that were fetched and are not filed yet
     at TIMESTAMPTZ NOT NULL,  -- when they were acknowledged
     items BIGINT[] NOT NULL,
     requests BIGINT[] NOT NULL,
-    answers BYTEA[] NOT NULL  -- what was seen; see ``stores.look_codec``
+    answers BYTEA[] NOT NULL  -- what was seen; see ``stores.observation_codec``
 )""",
     "CREATE INDEX work_answer_at ON work_answer (at, item)",
     # What workers bring is compressed already.

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from halflife.core.item import Item
 from halflife.core.observation import Content, Observation, Outgoing, Seen
-from halflife.stores.look_codec import SeenPages, pack, unpack
+from halflife.stores.observation_codec import SeenPages, pack, unpack
 
 texts = st.text(max_size=20)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
