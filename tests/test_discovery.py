@@ -10,7 +10,7 @@ from halflife.core.budget import Budget
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Observation, Observations, Seen
-from halflife.policies.discovery import STALE, DiscoveryPolicy
+from halflife.policies.discovery import DiscoveryPolicy
 from halflife.policies.index import Index
 from halflife.policies.simple import oldest_first
 
@@ -51,14 +51,6 @@ def test_what_one_side_cannot_use_the_other_may():
     assert kinds(planned(0.5, make(2, 20)[1], 10)) == {"h": 2, "n": 8, "o": 0}
     assert kinds(planned(0.5, make(20, 1)[1], 10)) == {"h": 9, "n": 1, "o": 0}
     assert kinds(planned(0.0, make(2, 20)[1], 10)) == {"h": 2, "n": 8, "o": 0}
-
-
-def test_known_pages_that_are_almost_surely_current_wait_for_new_ones():
-    _, view = make(20, 20, now=1.01)
-    assert (1.0 - view.survival.alive(view.exposure)[:20] < STALE).all()
-    assert kinds(planned(0.5, view, 10)) == {"h": 0, "n": 10, "o": 0}
-    assert kinds(planned(0.0, view, 10)) == {"h": 0, "n": 10, "o": 0}
-    assert kinds(planned(0.5, view, 30)) == {"h": 10, "n": 20, "o": 0}
 
 
 def test_new_pages_of_other_sources_come_first_as_ever():

@@ -102,6 +102,15 @@ def near(after, before):
     return after == pytest.approx(before, rel=0.1, abs=0.01)
 
 
+def near_as_printed(after, before):
+    """Say whether two printed numbers may stand for numbers that are near."""
+    rounding = sum(
+        0.5 * 10.0 ** -len(text.partition(".")[2]) for text in (after, before)
+    )
+    apart = abs(float(after) - float(before))
+    return apart <= rounding or near(float(after), float(before))
+
+
 def has(after, before):
     """Say whether an answer tells all that another did; it may tell more."""
     if isinstance(before, dict):
@@ -128,9 +137,9 @@ def believed(after, before):
     if isinstance(before, str):
         before = QUERY.sub(query_in_present_words, before)
         before = MISSED.sub(misses_in_present_words, before)
-        numbers = [[*map(float, NUMBER.findall(text))] for text in (after, before)]
+        numbers = [NUMBER.findall(text) for text in (after, before)]
         same = NUMBER.sub("#", after) == NUMBER.sub("#", before)
-        return same and all(map(near, *numbers))
+        return same and all(map(near_as_printed, *numbers))
     return near(after, before)
 
 

@@ -36,7 +36,7 @@ def test_rules_for_summaries_are_scored_with_intervals(texts, asked):
 def test_people_see_a_table(texts, told):
     code, out, _ = told("replay", "--text", texts, "--every", "8")
     assert code == 0
-    assert "predicted_precision" in out.splitlines()[0]
+    assert "predicted precision" in out.splitlines()[0]
     assert any("champion" in line for line in out.splitlines())
 
 

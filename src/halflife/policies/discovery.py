@@ -2,8 +2,7 @@
 
 The index puts new pages first, as if they were last seen long ago. During the crawl of
 a site that would leave nothing for known pages. So new pages get a share of each turn,
-and known pages the rest. Each side may use what the other cannot. A known page that is
-almost surely current waits until no new page wants the request.
+and known pages the rest. Each side may use what the other cannot.
 """
 
 import math
@@ -17,10 +16,6 @@ from halflife.core.budget import Budget
 from halflife.core.plan import Plan
 from halflife.core.view import View
 from halflife.policies import Policy
-
-# A new page is wrong for sure. Fetching it is worth a hundred fetches of known pages
-# that are less likely stale than this, so no crawl costs a known page more freshness.
-STALE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +49,8 @@ class DiscoveryPolicy:
         ranked = self.policy(_only(view, new), whole if budget else budget, rng)
         in_quota = self._quota(view, budget, source, (source[ranked.rows], rng))
         most = budget.requests - int(in_quota.sum())
-        stale = _stale(view)[rest.rows]
-        kept = np.flatnonzero(stale)[:most]
-        others = np.flatnonzero(~in_quota)[: most - kept.size]
-        spare = most - kept.size - others.size
-        kept = np.union1d(kept, np.flatnonzero(~stale)[:spare])
+        kept = min(len(rest), most)
+        others = np.flatnonzero(~in_quota)[: most - kept]
         first = np.union1d(np.flatnonzero(in_quota), others)
         return _mixed(ranked, first, rest, kept)
 
@@ -105,25 +97,18 @@ def _only(view: View, rows: Bools) -> View:
     return replace(view, looked=view.looked | ~rows)
 
 
-def _stale(view: View) -> Bools:
-    """Return which held pages may well be out of date."""
-    since = np.where(view.held, view.exposure, 0.0)
-    stale: Bools = 1.0 - view.survival.alive(since) >= STALE
-    return stale | ~view.held
-
-
-def _mixed(found: Plan, first: Ints, rest: Plan, kept: Ints) -> Plan:
+def _mixed(found: Plan, first: Ints, rest: Plan, kept: int) -> Plan:
     """Return both plans as one, evenly mixed, so that a cut affects both."""
     place = np.concatenate(
         [
             (np.arange(first.size) + 0.5) / max(first.size, 1),
-            (np.arange(kept.size) + 0.5) / max(kept.size, 1),
+            (np.arange(kept) + 0.5) / max(kept, 1),
         ]
     )
     order = np.argsort(place, kind="stable")
-    keys = (*(found.keys[i] for i in first), *(rest.keys[i] for i in kept))
-    rows = np.concatenate([found.rows[first], rest.rows[kept]])[order]
-    gain = np.concatenate([found.gain[first], rest.gain[kept]])[order]
+    keys = (*(found.keys[i] for i in first), *rest.keys[:kept])
+    rows = np.concatenate([found.rows[first], rest.rows[:kept]])[order]
+    gain = np.concatenate([found.gain[first], rest.gain[:kept]])[order]
     is_new = set(found.rows[first].tolist())
 
     def reason(row: int) -> str:
