@@ -42,6 +42,22 @@ def test_the_line_ends_at_what_is_believed_now():
     assert past.mean[0] == pytest.approx(0.6)
 
 
+def test_a_page_fetched_after_the_moment_counts_as_fetched_then():
+    """The chance of a page fetched two days ago is 1/4, that of the other is 1."""
+    later, then = 4.01, 4.0
+    moments = np.array([3.0, 4.0])
+    past = past_freshness(
+        gaps((2, np.inf, False), (later, np.inf, False)), moments, 4.0, 0.625
+    )
+    same = past_freshness(
+        gaps((2, np.inf, False), (then, np.inf, False)), moments, 4.0, 0.625
+    )
+    assert past.mean == pytest.approx([0.5, 0.25])
+    assert past.mean[0] == same.mean[0]
+    tiny = gaps((4 - 1e-9, np.inf, False), (5, np.inf, False))
+    assert np.isfinite(past_freshness(tiny, np.array([4.0]), 4.0, 0.4).mean).all()
+
+
 def test_a_change_is_as_likely_early_as_late():
     """The formula against a simulation: changes uniform within their gaps."""
     rng = np.random.default_rng(3)

@@ -58,7 +58,7 @@ def keys(path):
 def test_a_file_that_is_whole_verifies(state, asked, told):
     code, answer = asked("verify")
     assert (code, answer["fine"], answer["results"]) == (0, True, [])
-    assert "is whole and adds up" in told("verify")[1]
+    assert "is complete and consistent" in told("verify")[1]
 
 
 def test_what_is_wrong_is_named_and_the_exit_code_says_so(state, asked):

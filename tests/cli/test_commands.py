@@ -76,6 +76,7 @@ NOT_RUN = {
     ),
     "pg_dump --format=custom --schema=shop --file=shop.dump work": "as above",
     "pg_restore --clean --if-exists --dbname=work shop.dump": "as above",
+    "pip install '.[serve]'": "it downloads packages; make setup has them",
     "pip install '.[dlt]' duckdb": "it downloads packages; make setup has both",
     "python examples/dlt/pipeline.py halflife.toml copy.duckdb": (
         "tests/test_dlt_source.py runs it, where it can set dlt's folders"

@@ -83,10 +83,10 @@ def test_a_state_file_that_is_named_anew_does_not_forget_what_was_spent(
     settings.write_text('store = "other.db"\n' + text)
     code, _, err = told("status")
     assert code == 0
-    assert "what was known lies in" in err
+    assert "what was known is in" in err
     assert "halflife.db" in err
     _, _, err = told("sync", "--max-requests", 2)
-    assert "all begins anew" in err
+    assert "everything begins anew" in err
     assert f"{spent} requests of the last 31 days still count as spent" in err
     assert asked("status")[1]["budget"]["spent"] == spent + 2
     assert told("status")[2] == ""  # said once, and by doctor for a week
@@ -100,9 +100,9 @@ def test_a_state_file_that_was_moved_away_is_missed(spent, asked, told, here):
     for path in here.glob("halflife.db*"):
         path.rename(path.with_name(f"moved-{path.name}"))
     code, _, err = told("status")
-    assert (code, "which is not there any more" in err) == (0, True)
+    assert (code, "which no longer exists" in err) == (0, True)
     _, _, err = told("sync", "--max-requests", 1)
-    assert "all begins anew" in err
+    assert "everything begins anew" in err
     assert asked("status")[1]["budget"]["spent"] == spent + 1
 
 

@@ -134,9 +134,9 @@ def test_a_field_inside_counts_a_little_less():
     [
         ([{"id": 1}], "id", "'id' is in the one record there is"),
         ([{"id": 1}, {"id": 2}], "id",
-         "'id' is in all 2 records and never twice the same"),
+         "'id' is in all 2 records, each with a different value"),
         ([{"wing": 1}, {"wing": 2}], "wing",
-         ("'wing' is in all 2 records and never twice the same; "
+         ("'wing' is in all 2 records, each with a different value; "
           "its name does not say that it is a key")),
     ],
 )  # fmt: skip
@@ -233,7 +233,7 @@ def test_a_list_of_a_usual_length_may_go_on(size):
     [
         (20, 20, "all 20 records are on this page"),
         (20, None, "exactly 20 records may be one page of several"),
-        (21, None, "nothing says that it goes on"),
+        (21, None, "no sign of further pages"),
     ],
 )
 def test_what_is_said_of_a_list_that_does_not_seem_to_go_on(size, total, said):

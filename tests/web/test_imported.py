@@ -150,12 +150,12 @@ def test_a_listing_that_was_read_long_ago_shows_what_came_of_it_then(tmp_path, v
     assert past["table"]["expected"][0] == 1.0
     assert sum(came["table"]["arrived"]) > 0
     assert "when it was last read" in came["about"]
-    assert "as later fetches tell" in here.get("/source?name=flats").text
+    assert "as later fetches showed" in here.get("/source?name=flats").text
     quality = answer["quality"]["mean"]
     is_now = past["table"]["time"].index(past["table"]["time"][-8])
     assert past["table"]["expected"][is_now] == pytest.approx(quality)
     text = here.get("/source?name=ruins").text  # years ago: only what is to come
-    assert "as later fetches tell" not in text
+    assert "as later fetches showed" not in text
     assert "as it was forecast" not in text
 
 

@@ -152,7 +152,7 @@ def test_observations_are_counted_in_stretches(state):
 
 
 def test_the_past_of_pages_is_what_later_fetches_tell(site, state):
-    known = "as later fetches tell"
+    known = "as later fetches showed"
     assert known in site.get("/source?name=shop").text
     assert known not in site.get("/source?name=jobs").text
     with SqliteStore.open(state.parent / "halflife.db", readonly=True) as store:

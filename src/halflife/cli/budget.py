@@ -225,7 +225,7 @@ def _print_cost(
     )
     have = config.budget.pace
     show.say(
-        f"all that can be kept: {count(cost.total, 'request')} a day, "
+        f"all targets that can be kept: {count(cost.total, 'request')} a day, "
         f"{number(cost.total * 30, 4)} a month; the budget is {number(have, 4)} a day"
     )
     for best in cost.unreachable:

@@ -79,7 +79,9 @@ def verify(*, config: ConfigPath = None, json: Json = False) -> None:
     else:
         for problem in wrong:
             show.say(show.plain(problem))
-        show.say(f"{path} is damaged" if wrong else f"{path} is whole and adds up")
+        show.say(
+            f"{path} is damaged" if wrong else f"{path} is complete and consistent"
+        )
     if wrong:
         raise typer.Exit(exits.FAILURE)
 
@@ -91,7 +93,7 @@ def _file(config: "Config") -> Path:
 
     if is_address(config.store):
         raise UsageError(
-            f"the state lies in {config.store_name}, not in a file; copy it with"
+            f"the state is in {config.store_name}, not in a file; copy it with"
             " pg_dump and bring it back with pg_restore (docs/postgres.md), or copy it"
             " to a file with `halflife store copy`"
         )
@@ -132,7 +134,7 @@ def restore(file: File, *, config: ConfigPath = None, json: Json = False) -> Non
         return
     show.say(f"{path} is now as {file} was")
     if done.aside is not None:
-        show.say(f"what was there before lies in {done.aside}; restore that to undo")
+        show.say(f"the previous file is {done.aside}; restore it to undo this")
     if done.carried:
         sent = wording.count(done.carried, "request")
         show.say(f"{sent} sent since then still counted as spent")

@@ -105,7 +105,7 @@ def _print(report: "DemoReport") -> None:
     with bootstrap.reading(config) as store:
         seen = bootstrap.outlook(config, store, config.source)
     show.table([show.flat(row) for row in plan_rows(seen, 5)])
-    show.say(f"\nEverything it knows lies in {report.store}")
+    show.say(f"\nEverything it knows is in {report.store}")
     show.say("Go on with:")
     for verb in ("status", "plan", "explain 0001", "forecast --target 0.7"):
         show.say(f"  {_program()} {verb} --config {report.config}")

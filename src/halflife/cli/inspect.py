@@ -226,6 +226,12 @@ def show_plan(
         return
     for rows in (sync.sections["results"], *sync.others):
         show.table([show.flat(row) for row in rows])
+    if sync.requests == 0 < sync.room:
+        show.note(
+            "a sync now would send no request; those that the budget has left "
+            f"({sync.room}) become available evenly"
+        )
+        return
     show.note(
         f"a sync now would send {sync.about} {count(sync.requests, 'request')}; "
         f"the budget has {sync.room} left"

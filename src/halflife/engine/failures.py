@@ -31,7 +31,7 @@ HEADINGS = {
     "timeout": "no answer in time",
     "status": "it answered with an error",
     "parse": "its answer cannot be read",
-    "held": "its answer was put aside",
+    "held": "its answer is held back",
     "refused": "it must not be fetched",
     "backoff": "it is not fetched for a while, after it was busy or failed",
     "connection": "no connection",

@@ -137,11 +137,11 @@ def _spent(record: Record) -> Charges:
 
 def _lost(config: Config, record: Record) -> str:
     there = record.store != config.store_name and _has_state(record.store)
-    where = f"lies in {record.store}" if there else f"was in {record.store}"
-    gone = "" if there else ", which is not there any more"
+    where = f"is in {record.store}" if there else f"was in {record.store}"
+    gone = "" if there else ", which no longer exists"
     what = "store" if is_address(config.store) else "state file"
     return (
-        f"there is no {what} {config.store_name}, so all begins anew; what was "
+        f"there is no {what} {config.store_name}, so everything begins anew; what was "
         f"known {where}{gone}; to go on with it, put it back or set store in "
         f"{config.path.name}"
     )

@@ -24,7 +24,7 @@ COLUMNS = (
 )
 GROUP_COLUMNS = (
     TableColumn("gone", "gone so far", "number"),
-    TableColumn("rate", "gone a day, of each", "number", "gone a day"),
+    TableColumn("rate", "share gone a day", "number", "gone a day"),
 )
 
 

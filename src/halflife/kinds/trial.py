@@ -403,7 +403,9 @@ class TrialCost:
     def words(self) -> str:
         """Return it in a line."""
         if self.read is None or self.month is None:
-            return "nothing says how many requests a full read takes"
+            return (
+                "unknown; the answer does not say how many requests a full read takes"
+            )
         share = self.month / self.budget
         text = (
             f"{count(self.read, 'request')} for a full read; read once a day that is "

@@ -133,7 +133,9 @@ def _chances(gaps: FetchGaps, at: Floats, now: float, believed: float) -> Floats
     start, end = gaps.start[:, None], gaps.end[:, None]
     is_open = ~np.isfinite(end)
     inside = (start <= at) & (at < np.where(is_open, np.inf, end))
-    rate = open_rate(now - gaps.start[~np.isfinite(gaps.end)], believed)
+    # A process that writes meanwhile may add fetches after ``now``: their age is 0.
+    ages = np.maximum(now - gaps.start[~np.isfinite(gaps.end)], 0.0)
+    rate = open_rate(ages, believed)
     with np.errstate(invalid="ignore", divide="ignore"):
         falling = (end - at) / (end - start)
     age = np.maximum(at - start, 0.0)

@@ -39,8 +39,8 @@ LEAST_WORDS = 20
 UNLIKE = 0.4
 WITNESSES = 2  # one page that answers may come from a cache; two hardly
 LOGIN = "a login"
-NEW_TEXT = "hardly a word is left of its text"
-UNSURE = "by itself it cannot be told from an outage"
+NEW_TEXT = "hardly any of its text is left"
+UNSURE = "by itself it cannot be distinguished from an outage"
 CONFIRMED = 1.0  # days; few outages last as long, and no copy should lag for longer
 
 
@@ -142,7 +142,7 @@ def doubt_unsure(before: Sketch, after: Sketch) -> Doubt | None:
 
     >>> page, note = (Sketch(w, len(w), words=frozenset(w)) for w in ("abc", "de"))
     >>> doubt(page, note) is None, doubt_unsure(page, note).why
-    (True, 'by itself it cannot be told from an outage')
+    (True, 'by itself it cannot be distinguished from an outage')
     """
     return Doubt(AnswerVerdict.WAIT, UNSURE) if is_unsure(before, after) else None
 

@@ -355,10 +355,10 @@ def _why_last(answer: ListAnswer, total: int | None) -> str:
         return f"all {total} records are on this page"
     if answer.size in _ROUND:
         return (
-            f"nothing says that it goes on; exactly {answer.size} records may be one "
+            f"no sign of further pages; exactly {answer.size} records may be one "
             "page of several, so check, and correct it with --next"
         )
-    return "nothing says that it goes on"
+    return "no sign of further pages"
 
 
 def _parts(

@@ -129,7 +129,7 @@ def _by_name(name: str, noun: str) -> float:
 def _reason(name: str, many: int, score: float) -> str:
     if many == 1:
         return f"{name!r} is in the one record there is"
-    reason = f"{name!r} is in all {many} records and never twice the same"
+    reason = f"{name!r} is in all {many} records, each with a different value"
     if score > 0.3:
         return reason
     return f"{reason}; its name does not say that it is a key"

@@ -367,7 +367,7 @@ class ProjectPages:
     def _demo(self) -> JobOutcome:
         folder = Path(tempfile.mkdtemp(prefix="halflife-demo-"))
         self.board.visit(actions.demo(folder))
-        return JobOutcome(f"a sample site was kept for 20 days; it lies in {folder}")
+        return JobOutcome(f"a sample site was kept for 20 days; it is in {folder}")
 
     async def leave(self, request: Request) -> Response:
         """Show the user's own sources again."""

@@ -14,13 +14,13 @@ HOLD = "The forecasts hold: every source that was checked kept its bounds."
 def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the verdict on all sources.
 
-    >>> row = {"source": "news", "verdict": "as said", "forecasts": 40, "checked": 9}
-    >>> sentence([row])
+    >>> row = {"source": "news", "forecasts": 40, "checked": 9}
+    >>> sentence([{**row, "verdict": "as forecast"}])
     'The forecasts hold: every source that was checked kept its bounds.'
     >>> sentence([{**row, "verdict": "too sure"}])
     'The forecasts of news are too sure: their bounds are widened until they hold.'
     """
-    wrong = [row for row in rows if row["verdict"] != "as said"]
+    wrong = [row for row in rows if row["verdict"] != "as forecast"]
     seen = sum(row["forecasts"] + row["checked"] for row in rows)
     if not wrong:
         if seen < FEW:

@@ -12,6 +12,7 @@ from halflife.web import words
 
 SHOWN = 10  # fetches of a source that are listed at once; the rest on demand
 HOURS = (6, 12, 18)  # lines across a lane
+SOON = 1.0 / 1440.0  # days: what is due within a minute is due now
 
 
 def lanes(
@@ -52,11 +53,11 @@ def _summary(lane: Mapping[str, Any]) -> str:
     """
     parts = []
     if lane["fetches"]:
-        first = "now" if lane["first"] <= 0 else f"in {words.span(lane['first'])}"
+        first = "now" if lane["first"] < SOON else f"in {words.span(lane['first'])}"
         many = count(len(lane["fetches"]), "fetch", "fetches")
         parts.append(f"{many}, the first {first}")
     if lane["due"] is not None:
-        when = "now" if lane["due"] <= 0 else f"in {words.span(lane['due'])}"
+        when = "now" if lane["due"] < SOON else f"in {words.span(lane['due'])}"
         parts.append(f"due {when}")
     return "; ".join(parts)
 

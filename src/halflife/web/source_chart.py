@@ -250,7 +250,7 @@ class _Plot:
         yield self._text(x, TOP - 13, "now", anchor)
         if self.shown.past and x - LEFT > 110:
             known = self.shown.is_known
-            label = "as later fetches tell" if known else "as it was forecast"
+            label = "as later fetches showed" if known else "as it was forecast"
             yield self._text(LEFT, TOP - 13, label, "own t6")
         if self.wide - x > 150:
             label = "if nothing is fetched"

@@ -145,7 +145,7 @@ def _judged(one: SourceAudit, kind: str, now: float) -> Answer:
     elif one.scored and coverage.high < MEANT:
         verdict = "too sure"
     else:
-        verdict = "as said"
+        verdict = "as forecast"
     return {
         "source": one.source,
         "measure": one.measure,

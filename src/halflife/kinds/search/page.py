@@ -36,9 +36,8 @@ def page(store: Store, name: str) -> PageView:
                 f"({kept.low:,.0f} to {high}), by {kept.sized or 'its sample'}."
             ),
             (
-                "How long a summary holds is forecast from the size and the domain. Of "
-                "the numbers of hits that the search reports: "
-                f"{kept.told or 'nothing is known'}."
+                "How long a summary holds is forecast from the size and the domain. "
+                f"Reported numbers of hits: {kept.told or 'nothing is known'}."
             ),
         ],
         title="Words",
