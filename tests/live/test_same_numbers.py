@@ -195,6 +195,15 @@ def of_status(path, capsys):
     }
 
 
+def of_all_pages(path, capsys):
+    """Return the freshness of all pages: of ``status --json``, and of the overview."""
+    capsys.readouterr()
+    assert main(["status", "--json", "--config", str(path)]) == 0
+    said = json.loads(capsys.readouterr().out)["freshness"]
+    measures = json.loads(as_json(pages.overview(Board(path).survey(), {})).body)
+    return said, measures["measures"][0]["quality"]
+
+
 def of_forecast(path, name, capsys, moment):
     """Return what ``halflife forecast NAME --json`` states of this very moment."""
     capsys.readouterr()
@@ -260,6 +269,7 @@ def test_every_surface_states_the_same_quality_of_every_source(
         for name in ("docs", "news", "jobs", "events", "flats", "cars", "library"):
             said = of_forecast(path, name, capsys, halflife_date(now))
             same(page[name], said, (name, age))
+        same(*of_all_pages(path, capsys), ("all pages", age))
 
 
 def same(one, other, where):
