@@ -2,6 +2,10 @@
 
 import pytest
 
+import halflife
+from halflife.config import Config
+from halflife.engine import bootstrap
+
 
 def test_every_source_is_in_the_plan(mixed, ask):
     found = ask("plan")
@@ -53,3 +57,57 @@ def test_the_quality_that_explain_states_is_that_of_status(mixed, ask):
             assert row[said["measure"]]["mean"] == pytest.approx(
                 said["quality"]["mean"], abs=1e-9
             )
+
+
+NEVER_FETCHED = """
+[budget]
+requests = 300
+[[source]]
+name = "cars"
+kind = "form"
+form_url = "https://cars.example/find"
+key = "id"
+attributes = { city = { param = "city", values = ["Oslo", "Rome"] } }
+[[source]]
+name = "library"
+kind = "search"
+search_url = "https://library.example/?q={query}"
+"""
+
+
+@pytest.mark.parametrize("name", ["cars", "library"])
+def test_a_first_fetch_costs_the_same_wherever_it_is_shown(here, asked, name):
+    (here / "halflife.toml").write_text(NEVER_FETCHED)
+    _, explained = asked("explain", name)
+    costs = [explained["next"][0]["requests"]]
+    for top in (1, 10, 50):
+        _, plan = asked("plan", "--top", top)
+        costs += [r["requests"] for r in plan["queries"] + plan["searches"]
+                  if r["source"] == name]  # fmt: skip
+    (step,) = halflife.plan(halflife.open_project(here), name)
+    assert costs == [step.requests] * 4 == [300] * 4
+
+
+SHARED = """
+[budget]
+requests = 500
+[[source]]
+name = "rare"
+weight = 0.001
+pages = ["https://rare.example/"]
+[[source]]
+name = "often"
+pages = [{}]
+"""
+
+
+def test_the_next_fetches_of_a_source_are_its_own(here, asked):
+    urls = ", ".join(f'"https://often.example/{i}"' for i in range(20))
+    path = here / "halflife.toml"
+    path.write_text(SHARED.format(urls))
+    with bootstrap.writing(Config.load(path)) as store:
+        bootstrap.add_items(Config.load(path), store)
+    _, explained = asked("explain", "rare")
+    assert [row["what"] for row in explained["next"]] == ["https://rare.example/"]
+    (step,) = halflife.plan(halflife.open_project(here), "rare", most=1)
+    assert step.what == "https://rare.example/"

@@ -70,13 +70,21 @@ def plan_sync(
     cost = 0.0
     for source in alone:
         kind = kind_of(source)
-        steps = kind.steps(appraiser.state(source), room if most is None else most)
+        steps = kind.steps(appraiser.state(source), _requests(config, room))
         section, what = kind.planned_as
-        sections.setdefault(section, []).extend(_rows(source, steps, what))
+        sections.setdefault(section, []).extend(_rows(source, steps[:most], what))
         cost += kind.sync_cost(steps)
     about = "about" if alone and cost < inf else "up to"
     requests = int(min(wanted + cost, room))
     return SyncPlan(now, requests, room, about, {**sections, "results": rows})
+
+
+def _requests(config: Config, room: int) -> int:
+    """Return the requests to plan for: those left, or all if none are left now.
+
+    What a step costs depends on them, and not on how many steps are shown.
+    """
+    return room or config.budget.requests
 
 
 def _rows(
@@ -103,7 +111,8 @@ def explain_source(config: Config, store: Store, name: str, *, json: bool) -> No
     if not about.why:
         cast = quality_now(appraiser, source)
     cost, judged = appraiser.known(source).whole, judge(store, name, now)
-    steps = kind.steps(state, STEPS)[:STEPS]
+    room = Wallet(store, config.budget).room(now)
+    steps = kind.steps(state, _requests(config, room))[:STEPS]
     if json:
         show.emit(
             {
