@@ -5,6 +5,8 @@ import pytest
 import halflife
 from halflife.config import Config
 from halflife.engine import bootstrap
+from halflife.web.words import date as halflife_date
+from replay.worlds import BEGAN as STARTED
 
 
 def test_every_source_is_in_the_plan(mixed, ask):
@@ -59,6 +61,7 @@ def test_the_quality_that_explain_states_is_that_of_status(mixed, ask):
             )
 
 
+DAYS = 2.0  # that the store was kept
 NEVER_FETCHED = """
 [budget]
 requests = 300
@@ -111,3 +114,37 @@ def test_the_next_fetches_of_a_source_are_its_own(here, asked):
     assert [row["what"] for row in explained["next"]] == ["https://rare.example/"]
     (step,) = halflife.plan(halflife.open_project(here), "rare", most=1)
     assert step.what == "https://rare.example/"
+
+
+def test_a_target_of_a_forecast_is_answered_for_every_kind(mixed, asked, ask):
+    for source in mixed.source:
+        if source.kind == "listing":
+            continue  # `when` says it of sets
+        words = ("forecast", source.name, "--config", mixed.path, "--target")
+        low, far = asked(*words, "0.999")
+        assert (low, far["target"]) == (3, 0.999)
+        assert far["below_target"] == halflife_date(STARTED + DAYS)
+        high, near = asked(*words, "0.01")
+        assert (high, near["target"]) == (0, 0.01)
+        assert (
+            near["below_target"] is None or near["below_target"] > far["below_target"]
+        )
+
+
+def test_verbs_of_sets_name_the_verb_for_other_kinds(mixed, fails, ask):
+    for source in mixed.source:
+        if source.kind == "listing":
+            continue
+        verb = f"`halflife forecast {source.name} --target Q`"
+        for words in (("when", "--recall", "0.9"), ("since",), ("backtest",)):
+            first, *rest = words
+            code, said = fails(first, source.name, *rest, "--config", mixed.path)
+            assert code == 2
+            assert verb in said
+
+
+def test_a_wrong_name_is_answered_with_the_names_of_all_sources(mixed, fails, ask):
+    names = ", ".join(source.name for source in mixed.source)
+    for verb in ("forecast", "plan", "status", "audit", "budget", "changes"):
+        code, said = fails(verb, "nobody", "--config", mixed.path)
+        assert (code, said.endswith(f"it has {names}")) == (2, True), (verb, said)

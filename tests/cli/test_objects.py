@@ -199,7 +199,7 @@ def test_a_study_of_some_objects_by_another_attribute(cars, asked):
         ("forecast cars --at soon", "--at: 'soon' is not a time; write +6h, 30m"),
         ("forecast cars --confidence 2", "--confidence: 2 is not between 0 and 1"),
         ("forecast cars --confidence nan", "--confidence: nan is not between 0 and"),
-        ("forecast cars --target .9", "--target: is for pages; ask"),
+        ("forecast cars --target .9", "--target: not for sets; ask `halflife when"),
         ("forecast cars --where make=", "filter"),
         ("forecast cars --where nope=1", "filter: no attribute 'nope'"),
         ("forecast cars --where make='Opel'", "--where: no object of cars matches"),

@@ -308,7 +308,7 @@ def forecast(  # noqa: PLR0913  (each is an option)
     ] = None,
     days: Annotated[float, typer.Option(min=0.01, max=3650, help="How far.")] = 7.0,
     target: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Freshness to keep up.")
+        float | None, typer.Option(min=0, max=1, help="Quality to keep up.")
     ] = None,
     since: Since = None,
     where: Where = None,
@@ -323,14 +323,15 @@ def forecast(  # noqa: PLR0913  (each is an option)
     moments = [0.0, *ahead] if ahead else answers.moments(days)
     selects = since is not None or where is not None
     if not selects and (alone := plans.forecast_alone(sources or (), config)):
-        plans.print_forecast(alone, config, moments, json=json)
+        words.refuse_set_options(since, where, confidence)
+        plans.print_forecast(alone, config, moments, target=target, json=json)
         return
     collection = sets.chosen_collection(sources or (), config)
     if collection is None:
-        sets.refuse_set_options(since, where, confidence)
+        words.refuse_set_options(since, where, confidence)
         _of_pages(sources, config, moments, target=target, json=json)
         return
-    sets.refuse_page_options(target)
+    words.refuse_page_options(target)
     sure = words.share("--confidence", confidence)
     settings = sets.load_settings(config)
     question = sets.SetQuestion.of(collection, since, where, settings)

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 
 import numpy as np
+import typer
 
-from halflife.cli import answers, audit, show
+from halflife.cli import answers, audit, exits, show
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.core.forecast import Forecast
@@ -185,25 +187,49 @@ def forecast_alone(names: Sequence[str], given: Path | None) -> SourceConfig | N
 
 
 def print_forecast(
-    source: SourceConfig, given: Path | None, ahead: Sequence[float], *, json: bool
+    source: SourceConfig,
+    given: Path | None,
+    ahead: Sequence[float],
+    *,
+    target: float | None,
+    json: bool,
 ) -> None:
     """Print how good the copy of a source will be if nothing more is fetched."""
     config = Config.load(Config.find(given))
     with bootstrap.reading(config) as store:
         appraiser = Appraiser(config, store, bootstrap.clock())
         about = kind_of(source).describe(appraiser.state(source))
-        cast = quality(appraiser, source, None, looks=False, ahead=np.array(ahead))
+        forecast = partial(quality, appraiser, source, None, looks=False)
+        cast = forecast(ahead=np.array(ahead))
+        fine = forecast(ahead=np.linspace(0.0, max(ahead), answers.FINE + 1))
     if cast is None:
         verb = kind_of(source).verb
         why = about.why if about.items else "was never fetched"
         raise UsageError(f"{source.name} {why}; run `halflife {verb} {source.name}`")
     bands = zip(cast.at, cast.mean, cast.low, cast.high, strict=True)
+    now = appraiser.now
     rows = [
-        {"at": show.date(float(at)), cast.measure: show.figure(*map(float, band))}
+        {
+            "in": span(at - now) if at > now else "now",
+            "at": show.date(float(at)),
+            cast.measure: show.figure(*map(float, band)),
+        }
         for at, *band in bands
     ]
+    below = _first_below(fine, target)
     if json:
         head = {"source": source.name, "measure": cast.measure, "confidence": 0.95}
-        show.emit({**head, "results": rows})
+        goal = {"target": target, "below_target": show.date(below)}
+        show.emit({**head, **goal, "results": rows})
     else:
         show.table([show.flat(row) for row in rows])
+        if target is not None:
+            show.say(answers.verdict(target, below - now))
+    if target is not None and cast.mean[0] < target:
+        raise typer.Exit(exits.BELOW_TARGET)
+
+
+def _first_below(cast: Forecast | None, target: float | None) -> float:
+    """Return when the lower bound falls below a target; ``inf`` if it does not."""
+    below = None if cast is None or target is None else cast.first_below(target)
+    return inf if below is None else below

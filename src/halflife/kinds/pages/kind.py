@@ -1,6 +1,7 @@
 """The kind ``pages``: sources whose pages are copied."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from math import inf, isfinite
@@ -347,7 +348,7 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         return opened(desk, group)
 
 
-def _own_steps(seen: Outlook, requests: int, mine: Set[str]) -> list[Step]:
+def _own_steps(seen: Outlook, requests: int, mine: AbstractSet[str]) -> list[Step]:
     """Return the steps to some pages in the plan of all, for so many requests."""
     return [
         Step(step.request.key, 1, step.gain, step.why)
