@@ -1,7 +1,6 @@
 """The kind ``pages``: sources whose pages are copied."""
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from math import inf, isfinite
