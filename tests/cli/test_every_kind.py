@@ -148,3 +148,13 @@ def test_a_wrong_name_is_answered_with_the_names_of_all_sources(mixed, fails, as
     for verb in ("forecast", "plan", "status", "audit", "budget", "changes"):
         code, said = fails(verb, "nobody", "--config", mixed.path)
         assert (code, said.endswith(f"it has {names}")) == (2, True), (verb, said)
+
+
+def test_nothing_fetched_is_an_unknown_quality_and_no_none(here, told, asked):
+    (here / "halflife.toml").write_text(SHARED.format('"https://often.example/"'))
+    _, answer = asked("status")
+    assert answer["freshness"] is None
+    code, out, _ = told("status")
+    assert code == 0
+    assert "None" not in out
+    assert "freshness of all pages" not in out

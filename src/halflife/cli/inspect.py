@@ -113,8 +113,10 @@ def _warn_if_lost(config: "Config") -> None:
 
 def _of_all_pages(
     config: "Config", store: "Store", pages: "Sequence[SourceConfig]", now: float
-) -> "tuple[list[dict[str, object]], dict[str, float]]":
+) -> "tuple[list[dict[str, object]], dict[str, float] | None]":
     """Return the status of each source of pages, and the freshness of all together.
+
+    The freshness is None before any page was fetched.
 
     The estimates of pages depend on one another, so they are computed for all pages,
     even if only some sources are named.
@@ -126,6 +128,8 @@ def _of_all_pages(
     seen, owned = _owned_pages(config, store, now)
     rows = [source_row(seen, store, page.name, owned[page.name]) for page in pages]
     mine = _rows_of(owned, pages)
+    if not seen.view.held[mine].any():
+        return rows, None
     trust = factor(store, bootstrap.names(pages), seen.now)
     return rows, freshness_of(seen.view, mine, trust)
 
