@@ -9,6 +9,7 @@ from halflife.cli.options import (
     Confidence,
     ConfigPath,
     Json,
+    OfSource,
     Since,
     Sources,
     Where,
@@ -396,6 +397,7 @@ def get(
             help="Of a source jsonl, json or csv; of a page body or text.",
         ),
     ] = None,
+    source: OfSource = None,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
@@ -407,11 +409,11 @@ def get(
     settings = Config.load(Config.find(config))
     names = {source.name for source in settings.source}
     with bootstrap.reading(settings) as store:
-        if item in names | {*store.collections()}:
+        if source is None and item in names | {*store.collections()}:
             _get_source(store, item, version, "json" if json else form or "jsonl")
             return
         chosen = changes.choice("--version", version)
-        copy = changes.version_of(settings, store, item, chosen)
+        copy = changes.version_of(settings, store, item, chosen, source)
     _get_one(copy, form, json=json)
 
 
