@@ -3,6 +3,7 @@
 import socket
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -163,3 +164,12 @@ def test_a_change_that_an_audit_finds_is_counted(server, keep, asked, monkeypatc
     server.pages["/"] = ("text/plain", b"two")
     code, answer = asked("sync")
     assert (code, answer["changed"], answer["changes_total"]) == (0, 1, 1)
+
+
+def test_doctor_advises_to_upgrade_for_a_state_of_a_newer_halflife(settings, asked):
+    assert asked("sync")[0] == 0
+    with closing(sqlite3.connect(settings.parent / "halflife.db")) as db:
+        db.execute("PRAGMA user_version = 99")
+    code, answer = asked("doctor")
+    (found,) = [one for one in answer["results"] if "newer halflife" in one["text"]]
+    assert (code, found["advice"]) == (1, "upgrade halflife on this machine")

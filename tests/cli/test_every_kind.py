@@ -158,3 +158,31 @@ def test_nothing_fetched_is_an_unknown_quality_and_no_none(here, told, asked):
     assert code == 0
     assert "None" not in out
     assert "freshness of all pages" not in out
+
+
+def test_a_source_without_a_target_is_named_with_one_that_it_may_have(here, fails):
+    (here / "halflife.toml").write_text(
+        NEVER_FETCHED + '[[source]]\nname = "docs"\npages = ["https://d.example/"]\n'
+    )
+    for name, measure in (("cars", "recall"), ("library", "summary"),
+                          ("docs", "freshness")):  # fmt: skip
+        said = f'no target is set for {name}; write target = "{measure} >= 0.9"'
+        assert fails("budget", name) == (2, f"{said} under [[source]]")
+
+
+def test_what_is_not_kept_is_said_without_a_verb_that_would_fail(here, fails):
+    (here / "halflife.toml").write_text(NEVER_FETCHED)
+    code, said = fails("export", "library")
+    assert code == 2
+    assert "halflife sync" not in said
+    assert "only a summary is kept" in said
+
+
+def test_a_list_that_is_missing_is_named_as_a_list(here, fails):
+    (here / "halflife.toml").write_text(
+        '[[source]]\nname = "a"\npages = "https://a/"\n'
+    )
+    code, said = fails("status")
+    assert (code, said) == (
+        2, "halflife.toml: source[1].pages: input should be a list; got 'https://a/'"
+    )  # fmt: skip

@@ -208,6 +208,7 @@ def test_a_study_of_some_objects_by_another_attribute(cars, asked):
         ("when cars", "say what to keep: either --precision Q or --recall Q"),
         ("when cars --recall .9 --precision .9", "say what to keep: either"),
         ("since cars --to 2024-01-01", "--to: 2024-01-01T00:00:00Z is before"),
+        ("since cars --from 2999-01-01", "--from: 2999-01-01T00:00:00Z is not past"),
         ("backtest cars --horizons 1d,x", "--horizons: 'x' is not a time"),
         ("backtest cars --horizons ,", "--horizons: name at least one"),
         ("study cars --out o --by colour", "--by: objects have no attribute 'colour'"),

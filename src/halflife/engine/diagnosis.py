@@ -11,7 +11,7 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.config.sinks import extra_of
 from halflife.core import wording
-from halflife.core.errors import ConfigError, StoreError
+from halflife.core.errors import ConfigError, StoreError, TooNew
 from halflife.core.store_address import is_address
 from halflife.engine import (
     breakers,
@@ -78,6 +78,8 @@ def examine(config: Config, now: float) -> list[Complaint]:
         lost = state_record.missing(config)
     except StoreError as error:
         advice = "see docs/postgres.md" if is_address(config.store) else RESTORE
+        if isinstance(error, TooNew):  # nothing is wrong with the state itself
+            advice = "upgrade halflife on this machine"
         found.append(Complaint(PROBLEM, config.store_name, str(error), advice))
         lost = ""
     if lost:
