@@ -527,3 +527,26 @@ def test_records_of_one_key_are_told_apart_by_their_source(folder, told, asked):
     ):
         code, _, err = told("get", "x", "--source", name)
         assert (code, said in err, err.count("\n")) == (2, True, 1)
+
+
+def test_a_source_that_left_the_settings_is_answered_by_its_name(folder, told, asked):
+    path = folder / "halflife.toml"
+    path.write_text(SETTINGS.rpartition("[[source]]")[0])
+    _, everything = asked("status")
+    _, status = asked("status", "cars")
+    (row,) = status["sets"]
+    assert row["source"] == "cars"
+    assert row["why"].startswith("it has no address")
+    assert [r["held"] for r in everything["sets"]] == [row["held"]]
+    _, said = asked("explain", "cars")
+    (own,) = halflife.status(halflife.open_project(folder), ["cars"])
+    assert said["items"] == row["held"] == own.description.items
+    assert said["quality"]["mean"] == pytest.approx(own.quality.mean[0], abs=1e-4)
+    assert said["next"] == []  # without an address nothing is fetched
+    assert "a full fetch costs" not in told("explain", "cars")[1]
+    named = lines(told("changes", "cars", "--since", "0", "--json")[1])
+    assert named
+    assert {one["source"] for one in named} == {"cars"}
+    for verb in ("status", "changes", "forecast"):
+        code, _, err = told(verb, "nobody")
+        assert (code, "no source is named 'nobody'" in err) == (2, True)

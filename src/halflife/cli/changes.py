@@ -48,13 +48,14 @@ def changes(
     import asyncio
 
     from halflife.config import Config
+    from halflife.engine import bootstrap, change_feed, page_stories, stored_sources
 
-    settings = Config.load(Config.find(config))
-    names = [s.name for s in settings.named(sources)] if sources else []
+    settings, names = Config.load(Config.find(config)), sources or []
+    if names:
+        with bootstrap.reading(settings) as store:
+            stored_sources.named(settings, store, names)
     if follow:
         raise typer.Exit(asyncio.run(_follow(settings, names, since, json=json)))
-    from halflife.engine import bootstrap, change_feed, page_stories
-
     with bootstrap.reading(settings) as store:
         after = _cursor(store, since or f"{USUAL:g}d")
         stories = None if json else page_stories.PageStories(store)

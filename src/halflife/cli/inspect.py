@@ -63,29 +63,29 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     """Print how good the copy of sources is estimated to be."""
     from halflife.cli import fleet_status, sets, show
     from halflife.cli.answers import budget_left, own_tables
-    from halflife.engine import bootstrap, faults
+    from halflife.engine import bootstrap, faults, stored_sources
     from halflife.engine.groups import by_item
     from halflife.kinds.pages.crawl import progress, sites
     from halflife.kinds.pages.map_discovery import full
     from halflife.kinds.protocol import Reading
 
-    chosen, now = settings.named(sources), bootstrap.clock()
-    pages = by_item(chosen)
+    now = bootstrap.clock()
     with bootstrap.reading(settings) as store:
-        names = sets.stored_names(store, chosen, everything=not sources)
+        known = stored_sources.named(settings, store, sources)
+        chosen = tuple(filter(stored_sources.has_address, known))
+        pages = by_item(chosen)
+        names = sets.stored_names(store, known, everything=not sources)
         others = [source for source in chosen if source not in pages]
         tables, rest = own_tables(Reading(settings, store, now), others)
         listed = sets.status_rows(settings, store, names, rest, now)
         left = budget_left(settings.budget, store, now)
-        waiting = sets.waiting_rows(store)
         rows: list[dict[str, object]] = []
         fresh = None
         if pages or not (listed or any(tables.values())):
             rows, fresh = _of_all_pages(settings, store, pages, now)
         crawls = [progress(store, site) for site in sites(pages)]
-        broken = faults.found(store, chosen)
-        sinks = _sinks(settings, store)
-        work = fleet_status.rows(store)
+        broken, waiting = faults.found(store, chosen), sets.waiting_rows(store)
+        sinks, work = _sinks(settings, store), fleet_status.rows(store)
         notes = [crawl.words() for crawl in crawls] + full(store, pages)
     sections: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
@@ -267,13 +267,13 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
     from halflife.cli import audit, hint_trust, plans, show
     from halflife.cli.answers import find_row
     from halflife.cli.terms import find_place, rule_of, terms
-    from halflife.engine import bootstrap
+    from halflife.engine import bootstrap, stored_sources
     from halflife.engine.audit_report import judge
     from halflife.engine.groups import by_item
     from halflife.policies.valuation import gain_policy
 
     with bootstrap.reading(settings) as store:
-        if item in {source.name for source in settings.source}:
+        if item in {one.name for one in stored_sources.everything(settings, store)}:
             plans.explain_source(settings, store, item, json=json)
             return
         paged = by_item(settings.source)

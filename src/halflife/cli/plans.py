@@ -14,7 +14,7 @@ from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.core.forecast import Forecast
 from halflife.core.wording import count, number, span
-from halflife.engine import bootstrap, targets
+from halflife.engine import bootstrap, stored_sources, targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.audit_report import judge
 from halflife.engine.groups import by_item
@@ -107,7 +107,8 @@ def _rows(
 def explain_source(config: Config, store: Store, name: str, *, json: bool) -> None:
     """Print how good the copy of a source is, what its next fetch gains, and why."""
     now = bootstrap.clock()
-    appraiser, (source,) = Appraiser(config, store, now), config.named([name])
+    appraiser = Appraiser(config, store, now)
+    (source,) = stored_sources.named(config, store, [name])
     kind, state = kind_of(source), appraiser.state(source)
     about, cast, target = kind.describe(state), None, targets.level(source)
     if not about.why:
@@ -115,6 +116,8 @@ def explain_source(config: Config, store: Store, name: str, *, json: bool) -> No
     cost, judged = appraiser.known(source).whole, judge(store, name, now)
     room = Wallet(store, config.budget).room(now)
     steps = kind.steps(state, _requests(config, room))[:STEPS]
+    if not stored_sources.has_address(source):
+        steps = []
     if json:
         show.emit(
             {
@@ -159,7 +162,10 @@ def _lines(
     lines.append(f"  {count(about.items, 'item')} held{last}")
     if np.isfinite(about.rate):
         lines.append(f"  {number(about.rate, 3)} arrive or change a day")
-    lines.append(f"  a full fetch costs {count(cost, 'request')}")
+    if stored_sources.has_address(source):
+        lines.append(f"  a full fetch costs {count(cost, 'request')}")
+    else:
+        lines.append(f"  never fetched again: {stored_sources.WHY}")
     return lines
 
 
