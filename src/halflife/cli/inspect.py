@@ -126,7 +126,7 @@ def _of_all_pages(
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
 
-    seen, owned = _owned_pages(config, store, now)
+    seen, owned = _owned_pages(config, store, now, pages)
     rows = [source_row(seen, store, page.name, owned[page.name]) for page in pages]
     mine = _rows_of(owned, pages)
     if not seen.view.held[mine].any():
@@ -136,14 +136,21 @@ def _of_all_pages(
 
 
 def _owned_pages(
-    config: "Config", store: "Store", now: float
+    config: "Config", store: "Store", now: float, chosen: "Sequence[SourceConfig]"
 ) -> "tuple[Outlook, Mapping[str, Ints]]":
-    """Return the estimates of all pages, and which rows belong to each source."""
+    """Return the estimates of pages, and which rows belong to each source.
+
+    Of all pages, or of those under the only policy of the chosen sources.
+    """
     from halflife.engine import bootstrap
     from halflife.engine.groups import by_item
     from halflife.kinds.pages.source_rows import rows_of
 
     everything = by_item(config.source)
+    policies = {bootstrap.policy_of(config, source) for source in chosen}
+    if len(policies) == 1:  # others have beliefs of their own
+        policy = policies.pop()
+        everything = [s for s in everything if bootstrap.policy_of(config, s) == policy]
     seen = bootstrap.outlook(config, store, everything, now)
     names = bootstrap.names(everything)
     items = lambda: bootstrap.items(everything)  # noqa: E731
@@ -365,7 +372,7 @@ def _of_pages(
     if settings.source and not chosen:
         raise UsageError("no source has pages; name the set source to forecast")
     with bootstrap.reading(settings) as store:
-        seen, owned = _owned_pages(settings, store, bootstrap.clock())
+        seen, owned = _owned_pages(settings, store, bootstrap.clock(), chosen)
         trust = factor(store, bootstrap.names(chosen), seen.now)
     view = answers.restrict(seen.view, _rows_of(owned, chosen))
     rows, below = answers.forecast_rows(view, ahead, target, trust)
