@@ -550,3 +550,8 @@ def test_a_source_that_left_the_settings_is_answered_by_its_name(folder, told, a
     for verb in ("status", "changes", "forecast"):
         code, _, err = told(verb, "nobody")
         assert (code, "no source is named 'nobody'" in err) == (2, True)
+
+
+def test_explain_does_not_call_pages_held_that_are_gone(folder, told):
+    assert "  2 items known, 1 gone, last fetched" in told("explain", "site")[1]
+    assert "  2 items held, 1 gone, last fetched" in told("explain", "cars")[1]

@@ -159,7 +159,10 @@ def _lines(
     lines = [f"{source.name} ({source.kind})", f"  {quality}"]
     ago = span(bootstrap.clock() - about.last) if np.isfinite(about.last) else ""
     last = f", last fetched {ago} ago" if ago else ", never fetched"
-    lines.append(f"  {count(about.items, 'item')} held{last}")
+    # Of pages all that are known count, fetched or not.
+    held = "known" if by_item([source]) else "held"
+    gone = f", {about.gone} gone" if about.gone else ""
+    lines.append(f"  {count(about.items, 'item')} {held}{gone}{last}")
     if np.isfinite(about.rate):
         lines.append(f"  {number(about.rate, 3)} arrive or change a day")
     if stored_sources.has_address(source):
