@@ -123,3 +123,10 @@ def test_false_holds_are_rare_at_every_size_and_rate():
                     held += not guard.judge(n, int(gone), 1.0).credible
                     tried += 1
     assert held <= 0.01 * tried
+
+
+def test_one_object_and_one_cycle_are_in_the_singular():
+    one = DeleteGuard().fit(*np.array([[1], [0], [1.0]])).judge(1, 1, 1.0)
+    assert one.why == (
+        "1 of 1 object is missing; 1 earlier cycle is too few to know what is usual"
+    )

@@ -2,6 +2,8 @@
 
 import socket
 import sqlite3
+import time
+from contextlib import closing
 
 import pytest
 
@@ -134,3 +136,40 @@ def test_a_database_of_a_newer_version(settings, here, told, fails, verb):
     assert code == 1
     assert "newer halflife" in complaint
     assert "upgrade halflife" in complaint
+
+
+def a_day_later(monkeypatch):
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 86400.0)
+
+
+def test_a_page_that_fails_as_it_is_audited_is_reported(
+    server, keep, asked, monkeypatch
+):
+    server.pages["/"] = ("text/plain", b"one")
+    keep(server, "/")
+    assert asked("sync")[0] == 0
+    a_day_later(monkeypatch)  # a share of a day's income audits the only page
+    server.pages["/"] = ("text/plain", b"x" * (9 << 20))
+    code, answer = asked("sync")
+    assert (code, answer["failed"]) == (4, 1)
+    assert "larger than" in answer["results"][0]["trouble"]
+
+
+def test_a_change_that_an_audit_finds_is_counted(server, keep, asked, monkeypatch):
+    server.pages["/"] = ("text/plain", b"one")
+    keep(server, "/")
+    assert asked("sync")[0] == 0
+    a_day_later(monkeypatch)
+    server.pages["/"] = ("text/plain", b"two")
+    code, answer = asked("sync")
+    assert (code, answer["changed"], answer["changes_total"]) == (0, 1, 1)
+
+
+def test_doctor_advises_to_upgrade_for_a_state_of_a_newer_halflife(settings, asked):
+    assert asked("sync")[0] == 0
+    with closing(sqlite3.connect(settings.parent / "halflife.db")) as db:
+        db.execute("PRAGMA user_version = 99")
+    code, answer = asked("doctor")
+    (found,) = [one for one in answer["results"] if "newer halflife" in one["text"]]
+    assert (code, found["advice"]) == (1, "upgrade halflife on this machine")

@@ -38,6 +38,13 @@ url = "{HOME}/cars"
 allow = ["127.0.0.0/8"]
 key = "id"
 """
+VANS = f"""
+[[source]]
+name = "vans"
+kind = "listing"
+url = "{HOME}/vans"
+key = "id"
+"""
 
 
 def html(key, at, text):
@@ -494,3 +501,57 @@ def test_the_library_gives_records_as_the_verb_does(folder, told):
         assert list(halflife.records(project, name)) == rows
     then = halflife.records(project, "cars", at=bootstrap.clock() - 4.0)
     assert [row["key"] for row in then] == ["x", "y", "z"]
+
+
+def test_records_of_one_key_are_told_apart_by_their_source(folder, told, asked):
+    path = folder / "halflife.toml"
+    path.write_text(f"{SETTINGS}{VANS}")
+    now = bootstrap.clock()
+    with SqliteStore.open(folder / "halflife.db", create=True) as store:
+        tracker, run = Tracker(), store.begin(["vans"], now - 2.0, lease=99.0)
+        for ago in (2, 1):
+            tracker.take(Listing(now - ago, {"x": {"id": "x", "seats": 9 - ago}}))
+            store.save_register(run, "vans", tracker.news())
+        store.finish(run, now)
+    for verb in ("get", "diff"):
+        code, _, err = told(verb, "x")
+        assert code == 2
+        assert "cars, vans have a record 'x' each; name one with --source" in err
+    _, answer = asked("get", "x", "--source", "vans")
+    assert answer["fields"] == {"id": "x", "seats": 8}
+    code, out, _ = told("diff", "x", "--source", "vans")
+    assert (code, out) == (0, "seats: 7 → 8\n")
+    for name, said in (
+        ("site", "no item has 'x' in its name"),
+        ("nobody", "no source is named 'nobody'"),
+    ):
+        code, _, err = told("get", "x", "--source", name)
+        assert (code, said in err, err.count("\n")) == (2, True, 1)
+
+
+def test_a_source_that_left_the_settings_is_answered_by_its_name(folder, told, asked):
+    path = folder / "halflife.toml"
+    path.write_text(SETTINGS.rpartition("[[source]]")[0])
+    _, everything = asked("status")
+    _, status = asked("status", "cars")
+    (row,) = status["sets"]
+    assert row["source"] == "cars"
+    assert row["why"].startswith("it has no address")
+    assert [r["held"] for r in everything["sets"]] == [row["held"]]
+    _, said = asked("explain", "cars")
+    (own,) = halflife.status(halflife.open_project(folder), ["cars"])
+    assert said["items"] == row["held"] == own.description.items
+    assert said["quality"]["mean"] == pytest.approx(own.quality.mean[0], abs=1e-4)
+    assert said["next"] == []  # without an address nothing is fetched
+    assert "a full fetch costs" not in told("explain", "cars")[1]
+    named = lines(told("changes", "cars", "--since", "0", "--json")[1])
+    assert named
+    assert {one["source"] for one in named} == {"cars"}
+    for verb in ("status", "changes", "forecast"):
+        code, _, err = told(verb, "nobody")
+        assert (code, "no source is named 'nobody'" in err) == (2, True)
+
+
+def test_explain_does_not_call_pages_held_that_are_gone(folder, told):
+    assert "  2 items known, 1 gone, last fetched" in told("explain", "site")[1]
+    assert "  2 items held, 1 gone, last fetched" in told("explain", "cars")[1]

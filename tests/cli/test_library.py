@@ -64,6 +64,12 @@ def test_a_forecast_falls_if_nothing_is_fetched(project):
             assert np.all((cast.low <= cast.mean) & (cast.mean <= cast.high))
 
 
+def test_the_bounds_of_a_forecast_hold_at_95_per_cent_for_every_kind(project):
+    casts = [halflife.forecast(project, name) for name in project.sources]
+    stated = [cast.confidence for cast in casts if cast]
+    assert stated == pytest.approx([0.95] * len(stated))
+
+
 def test_what_if_is_what_the_verb_says(project, ask):
     found, said = halflife.what_if(project, 480), ask("whatif", "--budget", 480)
     rows = {row["source"]: row for row in said["results"]}

@@ -9,7 +9,7 @@ from form_worlds import behind, cars
 from halflife.config import Config
 from halflife.core.object_store import Register, Spell, Version
 from halflife.demo.forms import FormServer, serving, snippet
-from halflife.engine import audit_report, bootstrap
+from halflife.engine import audit_report, bootstrap, held_answers
 from halflife.kinds.form import audit as form_audit, runner as form_runner
 from halflife.kinds.form.audit import held_at
 from halflife.kinds.form.client import FormClient
@@ -170,6 +170,18 @@ def test_a_turn_checks_before_or_after_it_by_chance(kept):
         told = Forecasts(former.store).settled(NAME, float(day))
         moments.append(len(told))
     assert all(moments)
+
+
+def test_checks_do_not_replace_an_answer_that_waits(kept, monkeypatch):
+    former, source, office = kept
+    monkeypatch.setattr(form_audit, "late_share", lambda _: 0.0)  # checks come last
+    office.form = behind({}, everything=True, page_size=20, **COUNTED)
+    former.clock.now = 102.0
+    outcome, checked = asyncio.run(form_audit.turn(former, source, None, 20))
+    assert outcome.held
+    assert checked == 0
+    (answer,) = held_answers.pending_answers(former.store)
+    assert answer.run == outcome.run
 
 
 def test_nothing_is_checked_where_nothing_was_read(office):

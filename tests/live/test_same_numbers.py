@@ -16,12 +16,14 @@ from halflife.core.lifetimes import Collection, Lives
 from halflife.core.object_store import Listing
 from halflife.core.observation import Observation, Observations, Seen
 from halflife.core.tracker import Tracker
+from halflife.core.view import Unrest
 from halflife.engine import bootstrap
 from halflife.engine.health import exposition
 from halflife.engine.reload import Settings
 from halflife.engine.service import Service, ServiceEnvironment
 from halflife.engine.signals import Stop
 from halflife.kinds.listing import incremental
+from halflife.models.bursts import Bursts
 from halflife.stores import summaries
 from halflife.stores.forecasts import IssuedForecast
 from halflife.stores.summaries import StoredSummary
@@ -195,6 +197,15 @@ def of_status(path, capsys):
     }
 
 
+def of_all_pages(path, capsys):
+    """Return the freshness of all pages: of ``status --json``, and of the overview."""
+    capsys.readouterr()
+    assert main(["status", "--json", "--config", str(path)]) == 0
+    said = json.loads(capsys.readouterr().out)["freshness"]
+    measures = json.loads(as_json(pages.overview(Board(path).survey(), {})).body)
+    return said, measures["measures"][0]["quality"]
+
+
 def of_forecast(path, name, capsys, moment):
     """Return what ``halflife forecast NAME --json`` states of this very moment."""
     capsys.readouterr()
@@ -260,6 +271,7 @@ def test_every_surface_states_the_same_quality_of_every_source(
         for name in ("docs", "news", "jobs", "events", "flats", "cars", "library"):
             said = of_forecast(path, name, capsys, halflife_date(now))
             same(page[name], said, (name, age))
+        same(*of_all_pages(path, capsys), ("all pages", age))
 
 
 def same(one, other, where):
@@ -276,3 +288,61 @@ def halflife_date(now):
     from halflife.web.words import date  # noqa: PLC0415
 
     return date(now)
+
+
+POLICIES = """
+[[source]]
+name = "docs"
+policy = "uniform"
+pages = ["https://one.example/docs/0"]
+[[source]]
+name = "news"
+pages = ["https://one.example/news/0"]
+"""
+
+
+def see_changes(store, config, rng):
+    """Let the pages of both sources change now and then."""
+    for name in ("docs", "news"):
+        keys = [f"https://one.example/{name}/{i}" for i in range(20)]
+        store.add(Item(key, name, group="one.example") for key in keys)
+        run, version = store.begin([name], NOW - 30.0, lease=1e4), np.zeros(20, int)
+        for day in range(30):
+            version += rng.random(20) < 0.1
+            looks = [
+                Observation(key, NOW - 29.0 + day, Seen.PRESENT, str(v))
+                for key, v in zip(keys, version.tolist(), strict=True)
+            ]
+            store.append(run, Observations.of(looks))
+        store.finish(run, NOW)
+    bootstrap.add_items(config, store)
+
+
+def test_sources_of_several_policies_on_a_host_have_one_forecast(
+    tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "halflife.toml"
+    path.write_text(POLICIES)
+    config = Config.load(path)
+    with bootstrap.writing(config) as store:
+        see_changes(store, config, np.random.default_rng(1))
+    # As learned over many turns: the pages of one policy change fast and unevenly.
+    restless = Unrest(np.array([3.0]), 10.0, np.array([1.2]))
+    monkeypatch.setattr(Bursts, "unrest", lambda _: restless)
+    monkeypatch.setattr(bootstrap, "clock", lambda: NOW + 0.4)
+    project, seen = halflife.open_project(path), Board(path).survey()
+    for name in ("docs", "news"):
+        days = 2.0
+        own = figure(halflife.forecast(project, name, days=[days]))
+        capsys.readouterr()
+        words = ["forecast", name, "--at", "2d", "--json", "--config", str(path)]
+        assert main(words) == 0
+        said = json.loads(capsys.readouterr().out)["results"][-1]["freshness"]
+        same(own, said, (name, days))
+        chart = seen.casts[name]
+        drawn = {b: float(np.interp(NOW + 0.4 + days, chart.at, getattr(chart, b)))
+                 for b in BOUNDS}  # fmt: skip
+        ahead = halflife.forecast(project, name, days=chart.at - NOW - 0.4)
+        exact = {b: float(np.interp(NOW + 0.4 + days, ahead.at, getattr(ahead, b)))
+                 for b in BOUNDS}  # fmt: skip
+        same(exact, drawn, (name, "chart"))

@@ -131,11 +131,10 @@ def budget(
     from halflife.market import target_costs
 
     settings = Config.load(Config.find(config))
-    chosen = [s for s in settings.named(sources or ()) if s.targets]
+    named = settings.named(sources or ())
+    chosen = [source for source in named if source.targets]
     if not chosen:
-        raise UsageError(
-            'no source has a target; write target = "recall >= 0.9" under [[source]]'
-        )
+        raise UsageError(_without_targets(named if sources else []))
     with bootstrap.reading(settings) as store:
         appraiser = appraisal.Appraiser(settings, store, bootstrap.clock())
         needs = _needs(settings, appraiser, chosen)
@@ -159,6 +158,17 @@ def budget(
         _print_cost(cost, rows, settings)
     if not cost.covered:
         raise typer.Exit(exits.BELOW_TARGET)
+
+
+def _without_targets(named: "Sequence[SourceConfig]") -> str:
+    """Return what to do where none of the named sources, or of all, has a target."""
+    from halflife.kinds.registry import kind_of
+
+    measure, who = "recall", "no source has a target"
+    if named:
+        measure = kind_of(named[0]).measure(named[0])
+        who = f"no target is set for {', '.join(source.name for source in named)}"
+    return f'{who}; write target = "{measure} >= 0.9" under [[source]]'
 
 
 def _needs(

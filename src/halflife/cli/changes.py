@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.cli.options import ConfigPath, Json, OfSource, Sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,13 +48,14 @@ def changes(
     import asyncio
 
     from halflife.config import Config
+    from halflife.engine import bootstrap, change_feed, page_stories, stored_sources
 
-    settings = Config.load(Config.find(config))
-    names = [s.name for s in settings.named(sources)] if sources else []
+    settings, names = Config.load(Config.find(config)), sources or []
+    if names:
+        with bootstrap.reading(settings) as store:
+            stored_sources.named(settings, store, names)
     if follow:
         raise typer.Exit(asyncio.run(_follow(settings, names, since, json=json)))
-    from halflife.engine import bootstrap, change_feed, page_stories
-
     with bootstrap.reading(settings) as store:
         after = _cursor(store, since or f"{USUAL:g}d")
         stories = None if json else page_stories.PageStories(store)
@@ -160,7 +161,7 @@ def summary(first: "Sequence[Change]", total: int) -> str:
 
 
 @app.command()
-def diff(
+def diff(  # noqa: PLR0913  (each is an option)
     key: Item,
     *,
     old: Annotated[
@@ -172,6 +173,7 @@ def diff(
     words: Annotated[
         bool, typer.Option("--words", help="Mark the words that differ.")
     ] = False,
+    source: OfSource = None,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
@@ -187,7 +189,7 @@ def diff(
     settings = Config.load(Config.find(config))
     with bootstrap.reading(settings) as store:
         before, after = (
-            version_of(settings, store, key, choice(option, word))
+            version_of(settings, store, key, choice(option, word), source)
             for option, word in (("--from", old), ("--to", new))
         )
     difference = versions.compare(before, after, words=words)
@@ -240,20 +242,34 @@ def choice(option: str, word: str) -> "VersionChoice":
 
 
 def version_of(
-    config: "Config", store: "Store", key: str, chosen: "VersionChoice"
+    config: "Config",
+    store: "Store",
+    key: str,
+    chosen: "VersionChoice",
+    source: str | None = None,
 ) -> "ItemVersion":
-    """Return a version of the page or record with this key, or part of it."""
+    """Return a version of the page or record with this key, or part of it.
+
+    With ``source`` that of this source: several may have a record of the same key.
+    """
     from halflife.cli.answers import find_row
     from halflife.core.errors import UsageError
-    from halflife.engine import bootstrap, versions
+    from halflife.engine import bootstrap, stored_sources, versions
 
-    is_page = store.source_of(key) is not None
+    if source is not None:
+        stored_sources.named(config, store, [source])
+    is_page = source is None and store.source_of(key) is not None
     names = [] if is_page else store.holdings.sources_of(key)
+    if source is not None:
+        names = [name for name in names if name == source]
     if len(names) == 1:
         return versions.record(store, names[0], key, chosen)
     if names:
-        raise UsageError(f"{', '.join(names)} have a record {key!r} each")
-    evidence = store.evidence(bootstrap.names(config.source))
+        each = f"{', '.join(names)} have a record {key!r} each"
+        raise UsageError(f"{each}; name one with --source")
+    if source is not None and source in store.collections():
+        raise UsageError(f"{source} has no record {key!r}")
+    evidence = store.evidence([source] if source else bootstrap.names(config.source))
     page = evidence.keys[find_row(evidence, key)]
     return versions.page(store, page, chosen)
 

@@ -9,6 +9,7 @@ from halflife.cli.options import (
     Confidence,
     ConfigPath,
     Json,
+    OfSource,
     Since,
     Sources,
     Where,
@@ -62,29 +63,29 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     """Print how good the copy of sources is estimated to be."""
     from halflife.cli import fleet_status, sets, show
     from halflife.cli.answers import budget_left, own_tables
-    from halflife.engine import bootstrap, faults
+    from halflife.engine import bootstrap, faults, stored_sources
     from halflife.engine.groups import by_item
     from halflife.kinds.pages.crawl import progress, sites
     from halflife.kinds.pages.map_discovery import full
     from halflife.kinds.protocol import Reading
 
-    chosen, now = settings.named(sources), bootstrap.clock()
-    pages = by_item(chosen)
+    now = bootstrap.clock()
     with bootstrap.reading(settings) as store:
-        names = sets.stored_names(store, chosen, everything=not sources)
+        known = stored_sources.named(settings, store, sources)
+        chosen = tuple(filter(stored_sources.has_address, known))
+        pages = by_item(chosen)
+        names = sets.stored_names(store, known, everything=not sources)
         others = [source for source in chosen if source not in pages]
         tables, rest = own_tables(Reading(settings, store, now), others)
         listed = sets.status_rows(settings, store, names, rest, now)
         left = budget_left(settings.budget, store, now)
-        waiting = sets.waiting_rows(store)
         rows: list[dict[str, object]] = []
         fresh = None
         if pages or not (listed or any(tables.values())):
             rows, fresh = _of_all_pages(settings, store, pages, now)
         crawls = [progress(store, site) for site in sites(pages)]
-        broken = faults.found(store, chosen)
-        sinks = _sinks(settings, store)
-        work = fleet_status.rows(store)
+        broken, waiting = faults.found(store, chosen), sets.waiting_rows(store)
+        sinks, work = _sinks(settings, store), fleet_status.rows(store)
         notes = [crawl.words() for crawl in crawls] + full(store, pages)
     sections: dict[str, Sequence[Mapping[str, Any]]] = {
         "sites": [crawl.row() for crawl in crawls],
@@ -113,8 +114,10 @@ def _warn_if_lost(config: "Config") -> None:
 
 def _of_all_pages(
     config: "Config", store: "Store", pages: "Sequence[SourceConfig]", now: float
-) -> "tuple[list[dict[str, object]], dict[str, float]]":
+) -> "tuple[list[dict[str, object]], dict[str, float] | None]":
     """Return the status of each source of pages, and the freshness of all together.
+
+    The freshness is None before any page was fetched.
 
     The estimates of pages depend on one another, so they are computed for all pages,
     even if only some sources are named.
@@ -123,22 +126,31 @@ def _of_all_pages(
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
 
-    seen, owned = _owned_pages(config, store, now)
+    seen, owned = _owned_pages(config, store, now, pages)
     rows = [source_row(seen, store, page.name, owned[page.name]) for page in pages]
     mine = _rows_of(owned, pages)
+    if not seen.view.held[mine].any():
+        return rows, None
     trust = factor(store, bootstrap.names(pages), seen.now)
     return rows, freshness_of(seen.view, mine, trust)
 
 
 def _owned_pages(
-    config: "Config", store: "Store", now: float
+    config: "Config", store: "Store", now: float, chosen: "Sequence[SourceConfig]"
 ) -> "tuple[Outlook, Mapping[str, Ints]]":
-    """Return the estimates of all pages, and which rows belong to each source."""
+    """Return the estimates of pages, and which rows belong to each source.
+
+    Of all pages, or of those under the only policy of the chosen sources.
+    """
     from halflife.engine import bootstrap
     from halflife.engine.groups import by_item
     from halflife.kinds.pages.source_rows import rows_of
 
     everything = by_item(config.source)
+    policies = {bootstrap.policy_of(config, source) for source in chosen}
+    if len(policies) == 1:  # others have beliefs of their own
+        policy = policies.pop()
+        everything = [s for s in everything if bootstrap.policy_of(config, s) == policy]
     seen = bootstrap.outlook(config, store, everything, now)
     names = bootstrap.names(everything)
     items = lambda: bootstrap.items(everything)  # noqa: E731
@@ -268,13 +280,13 @@ def _explain(settings: "Config", item: str, *, json: bool) -> None:
     from halflife.cli import audit, hint_trust, plans, show
     from halflife.cli.answers import find_row
     from halflife.cli.terms import find_place, rule_of, terms
-    from halflife.engine import bootstrap
+    from halflife.engine import bootstrap, stored_sources
     from halflife.engine.audit_report import judge
     from halflife.engine.groups import by_item
     from halflife.policies.valuation import gain_policy
 
     with bootstrap.reading(settings) as store:
-        if item in {source.name for source in settings.source}:
+        if item in {one.name for one in stored_sources.everything(settings, store)}:
             plans.explain_source(settings, store, item, json=json)
             return
         paged = by_item(settings.source)
@@ -314,7 +326,7 @@ def forecast(  # noqa: PLR0913  (each is an option)
     ] = None,
     days: Annotated[float, typer.Option(min=0.01, max=3650, help="How far.")] = 7.0,
     target: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Freshness to keep up.")
+        float | None, typer.Option(min=0, max=1, help="Quality to keep up.")
     ] = None,
     since: Since = None,
     where: Where = None,
@@ -329,14 +341,15 @@ def forecast(  # noqa: PLR0913  (each is an option)
     moments = [0.0, *ahead] if ahead else answers.moments(days)
     selects = since is not None or where is not None
     if not selects and (alone := plans.forecast_alone(sources or (), config)):
-        plans.print_forecast(alone, config, moments, json=json)
+        words.refuse_set_options(since, where, confidence)
+        plans.print_forecast(alone, config, moments, target=target, json=json)
         return
     collection = sets.chosen_collection(sources or (), config)
     if collection is None:
-        sets.refuse_set_options(since, where, confidence)
+        words.refuse_set_options(since, where, confidence)
         _of_pages(sources, config, moments, target=target, json=json)
         return
-    sets.refuse_page_options(target)
+    words.refuse_page_options(target)
     sure = words.share("--confidence", confidence)
     settings = sets.load_settings(config)
     question = sets.SetQuestion.of(collection, since, where, settings)
@@ -365,7 +378,7 @@ def _of_pages(
     if settings.source and not chosen:
         raise UsageError("no source has pages; name the set source to forecast")
     with bootstrap.reading(settings) as store:
-        seen, owned = _owned_pages(settings, store, bootstrap.clock())
+        seen, owned = _owned_pages(settings, store, bootstrap.clock(), chosen)
         trust = factor(store, bootstrap.names(chosen), seen.now)
     view = answers.restrict(seen.view, _rows_of(owned, chosen))
     rows, below = answers.forecast_rows(view, ahead, target, trust)
@@ -397,6 +410,7 @@ def get(
             help="Of a source jsonl, json or csv; of a page body or text.",
         ),
     ] = None,
+    source: OfSource = None,
     config: ConfigPath = None,
     json: Json = False,
 ) -> None:
@@ -408,11 +422,11 @@ def get(
     settings = Config.load(Config.find(config))
     names = {source.name for source in settings.source}
     with bootstrap.reading(settings) as store:
-        if item in names | {*store.collections()}:
+        if source is None and item in names | {*store.collections()}:
             _get_source(store, item, version, "json" if json else form or "jsonl")
             return
         chosen = changes.choice("--version", version)
-        copy = changes.version_of(settings, store, item, chosen)
+        copy = changes.version_of(settings, store, item, chosen, source)
     _get_one(copy, form, json=json)
 
 

@@ -149,7 +149,12 @@ def since(  # noqa: PLR0913  (each is an option)
     question = sets.read_question(name, config, since, where)
     end = words.moment("--to", until) if until else bootstrap.clock()
     if end < question.now:
-        raise UsageError(f"--to: {show.date(end)} is before {show.date(question.now)}")
+        begin = show.date(question.now)
+        if until is None:
+            raise UsageError(
+                f"--from: {begin} is not past yet; say with --to until when"
+            )
+        raise UsageError(f"--to: {show.date(end)} is before {begin}")
     sure = words.share("--confidence", confidence)
     (row,) = sets.forecast_rows(question, [end - question.now], sure)
     if json:

@@ -21,6 +21,14 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(metavar="[SOURCE]...", help="Only these sources [default: all]."),
 ]
+OfSource = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="NAME",
+        help="Of this source, where several have such a record.",
+    ),
+]
 Since = Annotated[
     str | None,
     typer.Option(

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 
 import numpy as np
+import typer
 
-from halflife.cli import answers, audit, show
+from halflife.cli import answers, audit, exits, show
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.core.forecast import Forecast
 from halflife.core.wording import count, number, span
-from halflife.engine import bootstrap, targets
+from halflife.engine import bootstrap, stored_sources, targets
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.audit_report import judge
 from halflife.engine.groups import by_item
@@ -70,13 +72,21 @@ def plan_sync(
     cost = 0.0
     for source in alone:
         kind = kind_of(source)
-        steps = kind.steps(appraiser.state(source), room if most is None else most)
+        steps = kind.steps(appraiser.state(source), _requests(config, room))
         section, what = kind.planned_as
-        sections.setdefault(section, []).extend(_rows(source, steps, what))
+        sections.setdefault(section, []).extend(_rows(source, steps[:most], what))
         cost += kind.sync_cost(steps)
     about = "about" if alone and cost < inf else "up to"
     requests = int(min(wanted + cost, room))
     return SyncPlan(now, requests, room, about, {**sections, "results": rows})
+
+
+def _requests(config: Config, room: int) -> int:
+    """Return the requests to plan for: those left, or all if none are left now.
+
+    What a step costs depends on them, and not on how many steps are shown.
+    """
+    return room or config.budget.requests
 
 
 def _rows(
@@ -97,13 +107,17 @@ def _rows(
 def explain_source(config: Config, store: Store, name: str, *, json: bool) -> None:
     """Print how good the copy of a source is, what its next fetch gains, and why."""
     now = bootstrap.clock()
-    appraiser, (source,) = Appraiser(config, store, now), config.named([name])
+    appraiser = Appraiser(config, store, now)
+    (source,) = stored_sources.named(config, store, [name])
     kind, state = kind_of(source), appraiser.state(source)
     about, cast, target = kind.describe(state), None, targets.level(source)
     if not about.why:
         cast = quality_now(appraiser, source)
     cost, judged = appraiser.known(source).whole, judge(store, name, now)
-    steps = kind.steps(state, STEPS)[:STEPS]
+    room = Wallet(store, config.budget).room(now)
+    steps = kind.steps(state, _requests(config, room))[:STEPS]
+    if not stored_sources.has_address(source):
+        steps = []
     if json:
         show.emit(
             {
@@ -145,10 +159,16 @@ def _lines(
     lines = [f"{source.name} ({source.kind})", f"  {quality}"]
     ago = span(bootstrap.clock() - about.last) if np.isfinite(about.last) else ""
     last = f", last fetched {ago} ago" if ago else ", never fetched"
-    lines.append(f"  {count(about.items, 'item')} held{last}")
+    # Of pages all that are known count, fetched or not.
+    held = "known" if by_item([source]) else "held"
+    gone = f", {about.gone} gone" if about.gone else ""
+    lines.append(f"  {count(about.items, 'item')} {held}{gone}{last}")
     if np.isfinite(about.rate):
         lines.append(f"  {number(about.rate, 3)} arrive or change a day")
-    lines.append(f"  a full fetch costs {count(cost, 'request')}")
+    if stored_sources.has_address(source):
+        lines.append(f"  a full fetch costs {count(cost, 'request')}")
+    else:
+        lines.append(f"  never fetched again: {stored_sources.WHY}")
     return lines
 
 
@@ -176,25 +196,49 @@ def forecast_alone(names: Sequence[str], given: Path | None) -> SourceConfig | N
 
 
 def print_forecast(
-    source: SourceConfig, given: Path | None, ahead: Sequence[float], *, json: bool
+    source: SourceConfig,
+    given: Path | None,
+    ahead: Sequence[float],
+    *,
+    target: float | None,
+    json: bool,
 ) -> None:
     """Print how good the copy of a source will be if nothing more is fetched."""
     config = Config.load(Config.find(given))
     with bootstrap.reading(config) as store:
         appraiser = Appraiser(config, store, bootstrap.clock())
         about = kind_of(source).describe(appraiser.state(source))
-        cast = quality(appraiser, source, None, looks=False, ahead=np.array(ahead))
+        forecast = partial(quality, appraiser, source, None, looks=False)
+        cast = forecast(ahead=np.array(ahead))
+        fine = forecast(ahead=np.linspace(0.0, max(ahead), answers.FINE + 1))
     if cast is None:
         verb = kind_of(source).verb
         why = about.why if about.items else "was never fetched"
         raise UsageError(f"{source.name} {why}; run `halflife {verb} {source.name}`")
     bands = zip(cast.at, cast.mean, cast.low, cast.high, strict=True)
+    now = appraiser.now
     rows = [
-        {"at": show.date(float(at)), cast.measure: show.figure(*map(float, band))}
+        {
+            "in": span(at - now) if at > now else "now",
+            "at": show.date(float(at)),
+            cast.measure: show.figure(*map(float, band)),
+        }
         for at, *band in bands
     ]
+    below = _first_below(fine, target)
     if json:
         head = {"source": source.name, "measure": cast.measure, "confidence": 0.95}
-        show.emit({**head, "results": rows})
+        goal = {"target": target, "below_target": show.date(below)}
+        show.emit({**head, **goal, "results": rows})
     else:
         show.table([show.flat(row) for row in rows])
+        if target is not None:
+            show.say(answers.verdict(target, below - now))
+    if target is not None and cast.mean[0] < target:
+        raise typer.Exit(exits.BELOW_TARGET)
+
+
+def _first_below(cast: Forecast | None, target: float | None) -> float:
+    """Return when the lower bound falls below a target; ``inf`` if it does not."""
+    below = None if cast is None or target is None else cast.first_below(target)
+    return inf if below is None else below

@@ -66,8 +66,9 @@ class SetQuestion:
         if not looks.size:
             if len(collection.lives):
                 raise UsageError(
-                    f"{name} was never synced in full, and forecasts of sets "
-                    "rest on full syncs; `halflife status` says how good its copy is"
+                    f"{name} was never synced in full, and forecasts of sets rest on "
+                    f"full syncs; `halflife forecast {name} --target Q` says how soon "
+                    "to sync it"
                 )
             raise UsageError(f"{name} was never fetched; import or sync it")
         now = words.moment("--from", since) if since else float(looks[-1])
@@ -151,6 +152,12 @@ def load_collection(config: Config, name: str) -> Collection:
             return store.collection(name)
     if name in set_names(config):
         raise UsageError(f"{name} was never fetched; run `halflife sync {name}`")
+    kinds = {source.name: source.kind for source in config.source}
+    if name in kinds:
+        raise UsageError(
+            f"{name} is of kind {kinds[name]!r}, and this is for set sources; "
+            f"`halflife forecast {name} --target Q` says how soon to sync it"
+        )
     place = config.store_name.rpartition("/")[2]
     if not names:
         raise UsageError(
@@ -298,23 +305,10 @@ def chosen_collection(names: Sequence[str], given: Path | None) -> Collection | 
         if len(names) > 1:
             raise UsageError("a set source is forecast alone; name no other beside it")
         return load_collection(config, names[0])
+    if config.source:
+        config.named(names)  # raises if the settings name no such source
     wrong = set(names) - {source.name for source in config.source}
     return load_collection(config, min(wrong)) if wrong and sets else None
-
-
-def refuse_set_options(since: str | None, where: str | None, confidence: float) -> None:
-    """Raise ``UsageError`` if options of set sources were given for pages."""
-    given = {"--from": since, "--where": where}
-    given["--confidence"] = None if confidence == 0.95 else str(confidence)
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(f"{option}: only the forecast of a set source takes this")
-
-
-def refuse_page_options(target: float | None) -> None:
-    """Raise ``UsageError`` if an option of pages was given for a set source."""
-    if target is not None:
-        raise UsageError("--target: is for pages; ask `halflife when NAME --recall Q`")
 
 
 def print_forecast(

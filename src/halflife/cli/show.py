@@ -81,8 +81,10 @@ def flat(row: Mapping[str, object]) -> Row:
     for name, value in row.items():
         if isinstance(value, Mapping):
             cells[name] = interval(value["mean"], value["low"], value["high"])
+        elif value is None or isinstance(value, int | float):
+            cells[name] = value
         else:
-            cells[name] = value if isinstance(value, int | float) else str(value)
+            cells[name] = str(value)
     return cells
 
 

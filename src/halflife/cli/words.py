@@ -94,3 +94,18 @@ def share(option: str, number: float) -> float:
     if not 0 < number < 1:
         raise UsageError(f"{option}: {number:g} is not between 0 and 1")
     return number
+
+
+def refuse_set_options(since: str | None, where: str | None, confidence: float) -> None:
+    """Raise ``UsageError`` if options of set sources were given for pages."""
+    given = {"--from": since, "--where": where}
+    given["--confidence"] = None if confidence == 0.95 else str(confidence)
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option}: only the forecast of a set source takes this")
+
+
+def refuse_page_options(target: float | None) -> None:
+    """Raise ``UsageError`` if an option of other kinds was given for a set source."""
+    if target is not None:
+        raise UsageError("--target: not for sets; ask `halflife when NAME --recall Q`")

@@ -287,6 +287,8 @@ def problem(error: ValidationError, table: Mapping[str, Any] | None = None) -> s
         return _unexpected(place, table or {})
     message = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     message = message[0].lower() + message[1:]
+    if first["type"] == "tuple_type":  # TOML has no tuples
+        message = "input should be a list"
     value = first["input"]
     secret = bool(_SECRETS & {*place}) or (place[:1] in _RECIPIENTS and "url" in place)
     secret = secret or (place == ("store",) and is_address(str(value)))

@@ -11,7 +11,7 @@ from pathlib import Path
 from halflife.config import Config, SourceConfig
 from halflife.config.sinks import extra_of
 from halflife.core import wording
-from halflife.core.errors import ConfigError, StoreError
+from halflife.core.errors import ConfigError, StoreError, TooNew
 from halflife.core.store_address import is_address
 from halflife.engine import (
     breakers,
@@ -77,8 +77,7 @@ def examine(config: Config, now: float) -> list[Complaint]:
             found += _stored(config, now)
         lost = state_record.missing(config)
     except StoreError as error:
-        advice = "see docs/postgres.md" if is_address(config.store) else RESTORE
-        found.append(Complaint(PROBLEM, config.store_name, str(error), advice))
+        found.append(_unreadable(config, error))
         lost = ""
     if lost:
         advice = "put the file back, or sync to start again"
@@ -177,8 +176,15 @@ def _stored(config: Config, now: float) -> list[Complaint]:
                 context = CheckContext(config, store, now)
                 found += [finding for check in _CHECKS for finding in check(context)]
     except StoreError as error:
-        return [Complaint(PROBLEM, about, str(error), advice)]
+        return [_unreadable(config, error)]
     return found
+
+
+def _unreadable(config: Config, error: StoreError) -> Complaint:
+    advice = "see docs/postgres.md" if is_address(config.store) else RESTORE
+    if isinstance(error, TooNew):  # nothing is wrong with the state itself
+        advice = "upgrade halflife on this machine"
+    return Complaint(PROBLEM, config.store_name, str(error), advice)
 
 
 def _made_anew(context: CheckContext) -> Iterator[Complaint]:

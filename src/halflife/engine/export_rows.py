@@ -47,8 +47,8 @@ def has_records(store: Store, source: str) -> bool:
     if store.item_count([source]):
         return False
     raise UsageError(
-        f"nothing is held of {source} yet; run `halflife sync {source}`, and of a "
-        "search see `halflife status`"
+        f"nothing is held of {source} yet: it was never fetched, or it is a search, "
+        "of which only a summary is kept; see `halflife status`"
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats, Ints
+from halflife.core.wording import count
 
 LEAST_CYCLES = 5  # fewer are too little history of the source itself
 DISPERSION = 0.02  # of a source without history
@@ -112,10 +113,9 @@ class DeleteGuard:
         low, high = min(low, held), max(high, 0)
         expected = f"between {low} and {high} were expected"
         if self.cycles_ < LEAST_CYCLES:
-            expected = (
-                f"{self.cycles_} earlier cycles are too few to know what is usual"
-            )
-        why = f"{gone} of {held} objects are missing; {expected}"
+            cycles, be = count(self.cycles_, "earlier cycle"), _be(self.cycles_)
+            expected = f"{cycles} {be} too few to know what is usual"
+        why = f"{gone} of {count(held, 'object')} {_be(gone)} missing; {expected}"
         return LossVerdict(held, gone, low, high, min(beyond, 1.0), not fault, why)
 
     def _is_fault(self, held: int, gone: int, share: float, tail: float) -> bool:
@@ -161,3 +161,7 @@ def log_pmf(n: int, mean: float, dispersion: float) -> Floats:
     law: Floats = ways + lazy_scipy.betaln(k + a, n - k + b) - lazy_scipy.betaln(a, b)
     law -= law.max()
     return law - float(np.log(np.exp(law).sum()))
+
+
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"

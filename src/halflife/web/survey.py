@@ -47,6 +47,7 @@ class Survey:
         sinks: The state of the sinks.
         shown: A cache of what was read for pages of this survey.
         past: The freshness of pages on the past days; None if it is not known.
+        together: The forecast quality of all items of a kind, by its measure.
 
     """
 
@@ -65,6 +66,7 @@ class Survey:
     sinks: tuple[SinkReport, ...] = ()
     shown: Memo = field(default_factory=Memo)
     past: PastFreshness | None = None
+    together: Mapping[str, Forecast] = field(default_factory=dict)
     _place: dict[str, int] = field(default_factory=dict)
 
     def row(self, name: str) -> SourceRow | None:
@@ -79,12 +81,6 @@ class Survey:
     def panorama(self, source: SourceConfig) -> Panorama | None:
         """Return the view of all sources of a source's kind, if the kind has one."""
         return self.panoramas.get(kind_of(source))
-
-    @property
-    def together(self) -> Mapping[str, Forecast]:
-        """The forecast quality of all items of a kind, by its measure."""
-        casts = (view.together for view in self.panoramas.values())
-        return {cast.measure: cast.unfetched() for cast in casts if cast is not None}
 
     @cached_property
     def steps(self) -> list[Planned]:
@@ -146,6 +142,7 @@ def take(config: Config, store: Store, now: float, memo: Memo) -> Survey:
         known=tuple(known),
         sinks=tuple(deliveries.reports(config, store)),
         past=_past(store, panoramas, now),
+        together=_together(appraiser, panoramas, config.source),
         _place=place,
     )
 
@@ -195,6 +192,24 @@ def _widened(
     return {
         name: stated(cast, appraiser.trust(named[name])) for name, cast in casts.items()
     }
+
+
+def _together(
+    appraiser: Appraiser,
+    panoramas: Mapping[ContainedKind, Panorama],
+    sources: Sequence[SourceConfig],
+) -> dict[str, Forecast]:
+    """Return the forecast of all items of each kind, widened as ``status`` widens it.
+
+    The bounds are widened by the largest trust factor of the kind's sources.
+    """
+    found = {}
+    for kind, view in panoramas.items():
+        if view.together is not None:
+            trusts = [appraiser.trust(one) for one in sources if kind_of(one) is kind]
+            least = max(trusts, key=lambda trust: trust.factor)
+            found[view.together.measure] = stated(view.together, least)
+    return found
 
 
 def by_day(store: Store, now: float, most: int = 14) -> tuple[int, ...]:

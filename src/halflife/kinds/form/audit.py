@@ -226,7 +226,8 @@ async def turn(
     else:
         listed = ListingOutcome(source.name, 0)
         outcome = FormOutcome(listed, TurnResult({}, stop=CHECKED))
-    if not first:
+    # An answer that waits for a decision must not be replaced by that of the checks.
+    if not first and not outcome.held:
         spent = await audit(client, source, checks, rng)
     looked = replace(outcome.looked, requests=outcome.requests + spent)
     return replace(outcome, looked=looked), spent

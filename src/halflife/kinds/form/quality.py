@@ -34,6 +34,7 @@ def form_quality(
     if not copy.begun:
         return None
     wish, turns = runner.wish(source), turnover(copy)
+    two_sided = max(2.0 * sure - 1.0, 0.01)
     since = now - form_ages(copy, source, now)
     age = rhythm.between(since[:, None], now + ahead)
     alive = np.ones(age.shape)
@@ -46,12 +47,13 @@ def form_quality(
         len(copy.records),
         alive,
         age,
-        confidence=max(2.0 * sure - 1.0, 0.01),
+        confidence=two_sided,
         comes=wish.purpose != "known",
     )
     measure = value.measure_of(source)
     there, least, best = value.held_share(copy, wish)
-    return Forecast(measure, now + ahead, mean * there, low * least, high * best, sure)
+    band = mean * there, low * least, high * best
+    return Forecast(measure, now + ahead, *band, two_sided)
 
 
 def form_ages(copy: FormCopy, source: FormConfig, now: float) -> Floats:

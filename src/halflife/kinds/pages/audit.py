@@ -201,6 +201,7 @@ async def _fetch(
     fresh: dict[str, bool] = {}
 
     def compare(looks: Observations) -> None:
+        keeper.note_checks(looks)
         for key, seen in zip(looks.keys, looks.seen.tolist(), strict=True):
             row = evidence.row(key)
             if seen <= Seen.ABSENT and key in drawn and row is not None:

@@ -1,6 +1,6 @@
 """The kind ``pages``: sources whose pages are copied."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from math import inf, isfinite
@@ -15,7 +15,7 @@ from halflife.core.forecast import Forecast
 from halflife.core.observation import Seen
 from halflife.core.value_curve import Offers, Worth
 from halflife.core.view import View
-from halflife.engine.bootstrap import strategy
+from halflife.engine.bootstrap import Outlook, strategy
 from halflife.engine.breakers import Breaker
 from halflife.engine.renewals import POINTS, spread
 from halflife.kinds.pages import map_discovery, target_warmup
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 NODES = 24  # of the quadrature over random fetch times
 RARE = 1000.0  # days between two fetches of all pages at the lowest rate considered
 FAILING = 1000  # failing pages of a source whose reasons are read
+LONGER = 8  # times as many requests where a plan holds too few of a source's pages
 SOME = 2000  # pages of the sample by which requests are priced
 
 
@@ -183,11 +184,12 @@ class PagesKind(Kind[PagesConfig, PagesState]):
         """Return the pages that would be fetched next, best first."""
         seen, of = state.near.seen
         mine = {seen.evidence.keys[row] for row in of[state.source.name].tolist()}
-        return [
-            Step(step.request.key, 1, step.gain, step.why)
-            for step in seen.plan(most)[:most]
-            if step.request.key in mine
-        ]
+        found, requests = _own_steps(seen, most, mine), most
+        # Other sources of its policy may take all of a short plan.
+        while len(found) < min(most, len(mine)) and requests < len(seen.evidence):
+            requests = max(requests, 1) * LONGER
+            found = _own_steps(seen, requests, mine)
+        return found[:most]
 
     def ages(self, state: PagesState, *, some: bool = False) -> Floats:
         """Return the days since the last fetch of each page."""
@@ -343,6 +345,15 @@ class PagesKind(Kind[PagesConfig, PagesState]):
     ) -> AbstractAsyncContextManager[Worker]:
         """Hold the lease on sources and what is needed to fetch their pages."""
         return opened(desk, group)
+
+
+def _own_steps(seen: Outlook, requests: int, mine: AbstractSet[str]) -> list[Step]:
+    """Return the steps to some pages in the plan of all, for so many requests."""
+    return [
+        Step(step.request.key, 1, step.gain, step.why)
+        for step in seen.plan(requests)[:requests]
+        if step.request.key in mine
+    ]
 
 
 def fresh(

@@ -11,6 +11,7 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.forecast import Forecast
 from halflife.core.value_curve import Worth
 from halflife.engine import bootstrap
+from halflife.engine.bootstrap import JointOutlook
 from halflife.kinds.page_view import FailingItem, Planned, SourceStanding
 from halflife.kinds.pages import many
 from halflife.kinds.pages.many import OwnedPages
@@ -62,6 +63,7 @@ class PagesPanorama:
         """Return the standing of each source, and the forecast of all pages."""
         owned, view, evidence = self.owned, self.owned.view, self.outlook.evidence
         casts, together = many.forecasts(owned, ahead)
+        self._take_parts(casts, ahead)
         items = np.bincount(owned.code, minlength=owned.n)
         held = owned.total(view.held.astype(np.float64))
         rate = owned.total(np.where(view.held, view.rate, 0.0))
@@ -81,6 +83,21 @@ class PagesPanorama:
                 about, cast, int(failing[i]), failing_items
             )
         return standings, together
+
+    def _take_parts(self, casts: many.FreshnessBounds, ahead: Floats) -> None:
+        """Let each source be forecast by the belief of its own policy.
+
+        The joint view has one unrest for a host, the mean of several policies. What is
+        stated of a source alone does not depend on other policies.
+        """
+        if not isinstance(self.outlook, JointOutlook):
+            return
+        for part, rows in zip(self.outlook.parts, self.outlook.rows, strict=True):
+            code = self.owned.code[rows]
+            own, _ = many.forecasts(OwnedPages(part.view, code, self.owned.n), ahead)
+            mine = np.unique(code)
+            for bound, value in zip(casts, own, strict=True):
+                bound[mine] = value[mine]
 
     def _failed(self) -> dict[int, list[FailingItem]]:
         """Return some failing pages by the number of their source."""

@@ -144,6 +144,7 @@ class Keeper:
         self._evidence = store.evidence(run.sources)
         self.hours = WeekLearner(store, self._evidence)
         self._rng = np.random.default_rng(run.id)
+        self._checks = SyncOutcome()  # what audits fetched and nobody has counted yet
         self._since = run.began if run.resumed else None
         self._purse: GrantPurse | WindowPurse | None = None
         self.is_remote = False  # whether workers fetch the pages, and pay for them
@@ -277,6 +278,19 @@ class Keeper:
         announced = self.maps.due or (self.hubs is not None and self.hubs.first)
         return replace(self.loop, shortlist=None) if announced else self.loop
 
+    def note_checks(self, looks: Observations) -> None:
+        """Count the fetches of an audit, for ``take_checks``."""
+        self._count(looks, self._checks)
+
+    def take_checks(self) -> SyncOutcome:
+        """Return what audits fetched since the last call; their requests are not in it.
+
+        A page that failed in an audit waits, so that no turn fetches it again: its
+        failure is known from here alone.
+        """
+        checks, self._checks = self._checks, SyncOutcome()
+        return checks
+
     def _count(self, looks: Observations, outcome: SyncOutcome) -> None:
         for look in looks:
             if look.seen is Seen.HINT:
@@ -294,7 +308,7 @@ class Keeper:
                 tally.looks += 1
                 changed = row is not None and bool(self._evidence.changed[row])
                 tally.changed += int(changed)
-                if self.hubs is not None:
+                if self.hubs is not None and outcome is not self._checks:
                     self.hubs.learn(look.key, look.at, changed=changed)
 
     def _measure(self, looks: Observations) -> None:

@@ -76,6 +76,7 @@ class PageWorker:
         checked = await audit.check_share(keeper, share, requests)
         found = len(evidence) - known_before
         outcome = await self._spend(errand, requests, (checked, found))
+        outcome.add(keeper.take_checks())
         outcome.requests += checked
         if requests and not outcome.sources:
             note = _waiting(keeper)
@@ -145,6 +146,7 @@ class PageWorker:
         audited = min(self._audited(requests), audit.spare(evidence, requests))
         checked = await audit.check(self.keeper, audited) if audited else 0
         outcome = await self.keeper.turn(requests - audited)
+        outcome.add(self.keeper.take_checks())
         outcome.requests += checked
         self._debt += max(outcome.requests + repaid - granted, 0)
         is_cut_off, answered = self._steady.lost > lost, self._steady.answered > heard
