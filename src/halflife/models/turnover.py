@@ -7,6 +7,8 @@ go unevenly (``models.unrest``), and the whole copy shares that.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,8 +69,40 @@ def unrest_of_events(moments: Floats, since: float, days: float) -> float:
     return unrest(counts[0][None], counts[1][None])
 
 
+class Missing(NamedTuple):
+    """The records that a copy lacks, for each moment.
+
+    Attributes:
+        mean: Their expected number.
+        variance: Its variance, at an even pace.
+        shared: The variance for each day of unrest: busy times are those of all.
+        doubt: The variance that errors of learned rates add, which are those of all.
+
+    """
+
+    mean: Floats
+    variance: Floats
+    shared: Floats
+    doubt: Floats | float = 0.0
+
+
+def came_since(turns: Turnover, t: Floats) -> Missing:
+    """Return how many records came in ``t`` days, whatever value they have.
+
+    With the rate r that is z = r t, of the variance z, and z^2 / came as r is learned.
+    """
+    z = turns.comes * t
+    return Missing(z, z, turns.comes**2 * t, z**2 / (turns.came + _HALF))
+
+
 def quality(
-    turns: Turnover, n: int, alive: Floats, age: Floats, *, comes: bool = True
+    turns: Turnover,
+    n: int,
+    alive: Floats,
+    age: Floats,
+    *,
+    comes: bool = True,
+    lacks: Missing | None = None,
 ) -> tuple[Floats, Floats]:
     """Return mean and variance of the quality of ``n`` records, for each column.
 
@@ -77,30 +111,32 @@ def quality(
     days have the variance u age + u age^2 / watched + age^2 / went for the unrest u,
     and all records share them: ``models.unrest.shared_survival`` returns the
     probability S, the independent variance v and the shared deviation e. With x = n
-    mean(1 - S), t the mean age, z = r t records that came, and w^2 = z^2
-    (u / t + u / watched + 1 / came), the quality is (n - x) a with a = 1 / (n + z + h),
-    and to first order it has the variance
+    mean(1 - S), z records that came and that the copy lacks, of the variance q at an
+    even pace and w^2 = u (shared + z^2 / watched) + doubt, the quality is (n - x) a
+    with a = 1 / (n + z + h), and to first order it has the variance
 
-        a^2 n mean(v) + b^2 (z + h^2) + (a n mean(e) + b w)^2
+        a^2 n mean(v) + b^2 (q + h^2) + (a n mean(e) + b w)^2
 
-    with b = (n - x) a^2. Of the hidden records the copy may lack none or more than all:
-    h, half of their number, is the mean of an exponential distribution. Without
-    ``comes`` only records held count.
+    with b = (n - x) a^2. ``lacks`` says how many records came; if it is not known, they
+    came in the time t of the mean age (``came_since``). Of the hidden records the copy
+    may lack none or more than all: h, half of their number, is the mean of an
+    exponential distribution. Without ``comes`` only records held count.
     """
     per_day = 1.0 / max(turns.days, LEAST)
     rate_variance = turns.unrest * per_day + 1.0 / (turns.went + _HALF)
     fresh, own_variance, swing = shared_survival(
         alive, age, turns.unrest * age + rate_variance * age**2
     )
-    t = age.mean(axis=0)
-    z, hidden = turns.comes * t * comes, max(turns.hidden, 0.0) / 2.0 * comes
-    uneven = turns.unrest * (t + t**2 * per_day) + t**2 / (turns.came + _HALF)
-    a = 1.0 / np.maximum(n + z + hidden, _LEAST)
+    new = came_since(turns, age.mean(axis=0)) if lacks is None else lacks
+    hidden = max(turns.hidden, 0.0) / 2.0 * comes
+    uneven = turns.unrest * (new.shared + new.mean**2 * per_day) + new.doubt
+    a = 1.0 / np.maximum(n + new.mean * comes + hidden, _LEAST)
     left = n * fresh.mean(axis=0)
     b = left * a**2
     mean: Floats = np.minimum(left * a, 1.0)
-    common = a * n * swing.mean(axis=0) + b * turns.comes * comes * np.sqrt(uneven)
-    independent = a**2 * n * own_variance.mean(axis=0) + b**2 * (z + hidden**2)
+    common = a * n * swing.mean(axis=0) + b * comes * np.sqrt(uneven)
+    own = a**2 * n * own_variance.mean(axis=0)
+    independent = own + b**2 * (new.variance * comes + hidden**2)
     return mean, np.minimum(independent + common**2, mean * (1.0 - mean))
 
 
@@ -112,15 +148,17 @@ def bounds(
     *,
     confidence: float = 0.95,
     comes: bool = True,
+    lacks: Missing | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean, low and high of the quality with the moments of ``quality``.
 
     All records may be right: the upper bound is a share of whole records. And perhaps
     nothing is hidden; the upper bound covers that as well.
     """
-    mean, variance = quality(turns, n, alive, age, comes=comes)
+    known = partial(quality, n=n, alive=alive, age=age, comes=comes, lacks=lacks)
+    mean, variance = known(turns)
     low, high = beta_bounds(mean, variance, confidence)
-    nothing_hidden = quality(replace(turns, hidden=0.0), n, alive, age, comes=comes)
+    nothing_hidden = known(replace(turns, hidden=0.0))
     high = np.maximum(high, beta_bounds(*nothing_hidden, confidence)[1])
     most = np.ceil(high * max(n, 1)) / max(n, 1)
     return mean, np.minimum(low, mean), np.clip(most, mean, 1.0)

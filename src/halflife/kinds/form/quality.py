@@ -10,8 +10,10 @@ from halflife.kinds.form import runner, value
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.turnover import turnover
 from halflife.models.rhythm import FLAT, Rhythm
-from halflife.models.turnover import bounds
+from halflife.models.turnover import Missing, Turnover, bounds
+from halflife.models.value_arrivals import missing
 from halflife.queries.form_copy import FormCopy
+from halflife.queries.value_reads import choice_reads
 
 
 def form_quality(
@@ -41,6 +43,9 @@ def form_quality(
         after, still, *_ = value.bounds(copy, replace(wish, purpose="known"), sure)
         alive = np.interp(age, np.append(0.0, after), np.append(1.0, still))
         alive *= np.exp(-turns.goes * age)
+    lacks = _lacks(copy, turns, now + ahead, rhythm)
+    if lacks is not None:  # what may have gone without replacement is known by value
+        turns = replace(turns, hidden=0.0)
     mean, low, high = bounds(
         turns,
         len(copy.records),
@@ -48,10 +53,26 @@ def form_quality(
         age,
         confidence=max(2.0 * sure - 1.0, 0.01),
         comes=wish.purpose != "known",
+        lacks=lacks,
     )
     measure = value.measure_of(source)
     there, least, best = value.held_share(copy, wish)
     return Forecast(measure, now + ahead, mean * there, low * least, high * best, sure)
+
+
+def _lacks(
+    copy: FormCopy, turns: Turnover, then: Floats, rhythm: Rhythm
+) -> Missing | None:
+    """Return how many records the copy lacks, by when each value was last read.
+
+    A record has a value of each attribute, and reading any of them shows it: so the
+    attribute counts of which least is missing. None if no reading of values was noted.
+    """
+    found = [
+        missing(reads, rhythm.between(last[:, None], then), turns)
+        for last, reads in choice_reads(copy)
+    ]
+    return min(found, key=lambda lacks: float(lacks.mean[0]), default=None)
 
 
 def form_ages(copy: FormCopy, source: FormConfig, now: float) -> Floats:
