@@ -36,7 +36,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.random_check import CHECKED, Draws, draw
 from halflife.queries.table_form import TableForm
 from halflife.queries.upkeep import maintain
-from halflife.queries.value_reads import values_read
+from halflife.queries.value_reads import total_counted, values_read
 from halflife.recordings.objects import load_parquet
 from halflife.recordings.relations import Relation
 from halflife.replay.listings import thin
@@ -234,11 +234,17 @@ class _Desk:
     told: AuditScores = field(default_factory=AuditScores)
     tracker: Tracker = field(default_factory=Tracker)
     reads: dict[Term, float] = field(default_factory=dict)
+    counted: tuple[float, float] | None = None
 
     @property
     def copy(self) -> FormCopy:
         """The present copy."""
-        return replace(FormCopy.of(self.tracker.register()), reads=self.reads)
+        copy = FormCopy.of(self.tracker.register())
+        return replace(copy, reads=self.reads, counted=self.counted)
+
+    def _note_reads(self, ledger: Ledger, copy: FormCopy, day: float) -> None:
+        self.reads = values_read(ledger, copy, day)
+        self.counted = total_counted(ledger, copy, day)
 
     def day(self, world: Clocked, day: float, rng: np.random.Generator) -> None:
         """Audit the copy before or after its turn, by a coin; and keep it."""
@@ -250,7 +256,7 @@ class _Desk:
         most = None if not copy.records else REQUESTS - CHECKS
         ledger = Ledger(form, most)
         kept = maintain(ledger, copy, FormWish(), day, rng)
-        self.reads = values_read(ledger, copy, day)
+        self._note_reads(ledger, copy, day)
         note = kept.stop or "asked"
         records = dict(kept.records)
         self._take(day, Listing(day, records, kept.complete, note, kept.absent))
@@ -271,7 +277,7 @@ class _Desk:
         asked = Audit(self.source, copy, register, FormWish(), day)
         draws = draw(ledger, copy.records, rng, CHECKS, known=False)
         self._score(world, asked, draws, rng)
-        self.reads = values_read(ledger, copy, day)
+        self._note_reads(ledger, copy, day)
         listing = Listing(day, dict(ledger.seen), complete=False, note=CHECKED)
         self._take(day, listing)
 

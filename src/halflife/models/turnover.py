@@ -95,6 +95,32 @@ def came_since(turns: Turnover, t: Floats) -> Missing:
     return Missing(z, z, turns.comes**2 * t, z**2 / (turns.came + _HALF))
 
 
+def counted_missing(
+    turns: Turnover, total: float, held: Floats, then: Floats
+) -> Missing:
+    """Return how many records the copy lacks if all were counted once.
+
+    ``held`` has the days from when each record of the copy was last seen to the count
+    of ``total`` records, and ``then`` the days since. Of the n records of the copy g
+    had gone when all were counted, so total - n + g were missing; r t came since.
+
+    >>> turns = Turnover(came=8e9, went=1e9, days=4e9, seen=5e10)
+    >>> lacks = counted_missing(turns, 30.0, np.full(20, 5.0), np.array([0.0, 3.0]))
+    >>> lacks.mean.round(2)  # 10 more than held, of which 20 (1 - exp(-0.1)) had gone
+    array([11.9, 17.9])
+    """
+    unseen = np.maximum(held, 0.0)
+    gone = -np.expm1(-turns.goes * unseen)
+    lacked = max(total - held.size, 0.0) + float(gone.sum())
+    new = came_since(turns, np.maximum(then, 0.0))
+    return Missing(
+        lacked + new.mean,
+        float(np.sum(gone * (1.0 - gone))) + new.variance,
+        new.shared + (turns.goes * held.size) ** 2 * float(unseen.mean()),
+        new.doubt + float(gone.sum()) ** 2 / (turns.went + _HALF),
+    )
+
+
 def quality(
     turns: Turnover,
     n: int,

@@ -72,6 +72,7 @@ class FormCopy:
         known_round: A round for known records, if it was interrupted.
         lost: The attributes of each deleted record, in the order of ``gone``.
         reads: When each value of a choice was last read whole; empty if not noted.
+        counted: When the form last counted all its records, and how many it counted.
 
     """
 
@@ -90,6 +91,7 @@ class FormCopy:
     known_round: KnownRound | None = None
     lost: Sequence[Attributes] = ()
     reads: Mapping[Term, float] = field(default_factory=dict)
+    counted: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, register: Register) -> "FormCopy":

@@ -54,6 +54,16 @@ def values_read(ledger: Ledger, copy: "FormCopy", now: float) -> dict[Term, floa
     }
 
 
+def total_counted(
+    ledger: Ledger, copy: "FormCopy", now: float
+) -> tuple[float, float] | None:
+    """Return when the form last counted all its records exactly, and how many."""
+    if ledger.interface.counts != "exact":
+        return None
+    total = ledger.totals.get(Query())
+    return copy.counted if total is None else (now, float(total))
+
+
 def choice_reads(copy: "FormCopy") -> Iterator[ChoiceReads]:
     """Yield what was found in the values of each attribute; none if none was noted."""
     if not copy.reads or not copy.begun:

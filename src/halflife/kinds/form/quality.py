@@ -10,7 +10,7 @@ from halflife.kinds.form import runner, value
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.turnover import turnover
 from halflife.models.rhythm import FLAT, Rhythm
-from halflife.models.turnover import Missing, Turnover, bounds
+from halflife.models.turnover import Missing, Turnover, bounds, counted_missing
 from halflife.models.value_arrivals import missing
 from halflife.queries.form_copy import FormCopy
 from halflife.queries.value_reads import choice_reads
@@ -63,16 +63,23 @@ def form_quality(
 def _lacks(
     copy: FormCopy, turns: Turnover, then: Floats, rhythm: Rhythm
 ) -> Missing | None:
-    """Return how many records the copy lacks, by when each value was last read.
+    """Return how many records the copy lacks; None if too little was noted.
 
-    A record has a value of each attribute, and reading any of them shows it: so the
-    attribute counts of which least is missing. None if no reading of values was noted.
+    By when each value was last read, or by the number of all records if the form counts
+    them: whichever is more certain now. A record has a value of each attribute, and
+    reading any of them shows it, so any attribute will do.
     """
     found = [
         missing(reads, rhythm.between(last[:, None], then), turns)
         for last, reads in choice_reads(copy)
     ]
-    return min(found, key=lambda lacks: float(lacks.mean[0]), default=None)
+    if copy.counted is not None and len(copy.records):
+        at, total = copy.counted
+        seen = np.array(list(copy.seen.values()))
+        since = rhythm.between(np.full(1, at), then)
+        unseen = rhythm.between(np.minimum(seen, at), np.full(seen.size, at))
+        found.append(counted_missing(turns, total, unseen, since))
+    return min(found, key=lambda lacks: float(lacks.variance[0]), default=None)
 
 
 def form_ages(copy: FormCopy, source: FormConfig, now: float) -> Floats:
