@@ -6,7 +6,8 @@ distribution with the shape k and the mean m; so the c_v that were found in the 
 until it was last read have a negative binomial distribution, and given them the rate
 has the mean (k + c_v) / (k / m + W_v) and the variance (k + c_v) / (k / m + W_v)^2.
 k and m are unknown: everything is averaged over a grid of both, weighted by the
-likelihood (Gelman et al., "Bayesian data analysis", 3rd edition, sections 5.3 and 13.6).
+likelihood and Jeffreys' prior of a Poisson rate, 1 / sqrt(m) (Gelman et al., "Bayesian
+data analysis", 3rd edition, section 5.3).
 
 Values without any record at the first crawl (*bare* ones) have a k and m of their own:
 they may wait for weeks without being read, and what is found in others says little of
@@ -106,7 +107,7 @@ def _group(
         - lazy_scipy.gammaln(k)
         + k * np.log(k / m)
         - (k + came) * np.log(scale)
-    ) @ number
+    ) @ number + _HALF * np.log(m[:, 0])
     weight = np.exp(chance - chance.max())
     weight /= weight.sum()
     rate = (k + came) / scale
