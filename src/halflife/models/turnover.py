@@ -14,10 +14,11 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.models.quality import beta_bounds
-from halflife.models.unrest import shared_survival, unrest
+from halflife.models.unrest import SPANS, shared_survival, unrest
 
 LEAST = 1.0  # least days, or days of records, that rates are computed from
 _LEAST = 1e-6  # records
+_LAGS, _STEP = 20, 0.05  # quantiles of lags, and days: steps of an integral
 _HALF = 0.5  # of a record (Jeffreys' prior of a Poisson rate)
 
 
@@ -53,8 +54,13 @@ class Turnover:
         return (self.went + _HALF) / max(self.seen, LEAST)
 
 
-def unrest_of_events(moments: Floats, since: float, days: float) -> float:
+def unrest_of_events(
+    moments: Floats, since: float, days: float, lags: Floats | None = None
+) -> float:
     """Return the unrest of events in so many days; see ``unrest``.
+
+    An event was noticed after it happened, at any moment of its lag with the same
+    chance; ``lags`` are those of all events or of some.
 
     >>> unrest_of_events(np.arange(28) / 2.0, 0.0, 14.0)
     0.0
@@ -66,7 +72,33 @@ def unrest_of_events(moments: Floats, since: float, days: float) -> float:
         return 0.0
     seen, _ = np.histogram(moments, bins, (since, since + bins))
     counts = np.full(bins, float(seen.mean())), seen.astype(np.float64)
-    return unrest(counts[0][None], counts[1][None])
+    kept = kept_variance(np.zeros(0) if lags is None else lags)
+    return float(unrest(counts[0][None], counts[1][None], kept=kept))
+
+
+def kept_variance(lags: Floats) -> Floats:
+    """Return the share of unrest that counts of events show which are noticed late.
+
+    One for each of ``unrest.SPANS``, in days. In a span of s days events with the
+    density K of lags are counted whose rate was smoothed, by K * 1_s: with busy times
+    of the variance u a day, counts vary by u times the integral of (K * 1_s)^2 rather
+    than u s. For one lag l that is (s - l / 3) / s, or l (1 - s / (3 l)) s / l^2 if s
+    is shorter.
+
+    >>> kept_variance(np.full(3, 3.0)).round(2)  # of 1, 3, 7, 14 and 28 days
+    array([0.3 , 0.67, 0.86, 0.93, 0.96])
+    """
+    spans = np.array(SPANS, dtype=np.float64)
+    if not lags.size:
+        return np.ones(spans.size)
+    some = np.quantile(lags, (np.arange(_LAGS) + 0.5) / _LAGS)
+    some = np.maximum(some, _STEP)[:, None]
+    kept = []
+    for span in spans:
+        then = np.arange(_STEP / 2.0, float(some.max()) + span, _STEP)
+        inside = np.clip(then, 0.0, some) - np.clip(then - span, 0.0, some)
+        kept.append(float(((inside / some).mean(axis=0) ** 2).sum()) * _STEP / span)
+    return np.array(kept)
 
 
 class Missing(NamedTuple):
@@ -179,12 +211,15 @@ def bounds(
     """Return mean, low and high of the quality with the moments of ``quality``.
 
     All records may be right: the upper bound is a share of whole records. And perhaps
-    nothing is hidden; the upper bound covers that as well.
+    nothing is hidden; the upper bound covers that as well. Where it is known how many
+    are lacking, k wrong ones may all be lacking rather than held: n / (n + k).
     """
     known = partial(quality, n=n, alive=alive, age=age, comes=comes, lacks=lacks)
     mean, variance = known(turns)
     low, high = beta_bounds(mean, variance, confidence)
     nothing_hidden = known(replace(turns, hidden=0.0))
     high = np.maximum(high, beta_bounds(*nothing_hidden, confidence)[1])
-    most = np.ceil(high * max(n, 1)) / max(n, 1)
+    whole = max(n, 1)
+    wrong = whole - np.ceil(high * whole)
+    most = 1.0 - wrong / whole if lacks is None else whole / (whole + wrong)
     return mean, np.minimum(low, mean), np.clip(most, mean, 1.0)

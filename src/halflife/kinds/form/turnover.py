@@ -28,6 +28,8 @@ def turnover(copy: "FormCopy") -> Turnover:
         went=float(ended.size),
         days=days,
         seen=float(np.sum(last - came) + np.sum((seen + ended) / 2.0 - first)),
-        unrest=unrest_of_events(np.concatenate([new, ended]), copy.since, days),
+        unrest=unrest_of_events(
+            np.concatenate([new, ended]), copy.since, days, ended - seen
+        ),
         hidden=float(began.size - new.size - len(copy.records)),
     )
