@@ -19,7 +19,7 @@ import numpy as np
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
-from halflife.core.forms import Attribute, Interface, Term
+from halflife.core.forms import Attribute, Interface
 from halflife.core.lifetimes import Collection
 from halflife.core.object_store import Attributes, Listing
 from halflife.core.tracker import Tracker
@@ -36,7 +36,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.random_check import CHECKED, Draws, draw
 from halflife.queries.table_form import TableForm
 from halflife.queries.upkeep import maintain
-from halflife.queries.value_reads import total_counted, values_read
+from halflife.queries.value_reads import FormReads
 from halflife.recordings.objects import load_parquet
 from halflife.recordings.relations import Relation
 from halflife.replay.listings import thin
@@ -233,18 +233,12 @@ class _Desk:
     store: SqliteStore
     told: AuditScores = field(default_factory=AuditScores)
     tracker: Tracker = field(default_factory=Tracker)
-    reads: dict[Term, float] = field(default_factory=dict)
-    counted: tuple[float, float] | None = None
+    reads: FormReads = field(default_factory=FormReads)
 
     @property
     def copy(self) -> FormCopy:
         """The present copy."""
-        copy = FormCopy.of(self.tracker.register())
-        return replace(copy, reads=self.reads, counted=self.counted)
-
-    def _note_reads(self, ledger: Ledger, copy: FormCopy, day: float) -> None:
-        self.reads = values_read(ledger, copy, day)
-        self.counted = total_counted(ledger, copy, day)
+        return replace(FormCopy.of(self.tracker.register()), reads=self.reads)
 
     def day(self, world: Clocked, day: float, rng: np.random.Generator) -> None:
         """Audit the copy before or after its turn, by a coin; and keep it."""
@@ -256,7 +250,7 @@ class _Desk:
         most = None if not copy.records else REQUESTS - CHECKS
         ledger = Ledger(form, most)
         kept = maintain(ledger, copy, FormWish(), day, rng)
-        self._note_reads(ledger, copy, day)
+        self.reads = self.reads.after(ledger, copy, day)
         note = kept.stop or "asked"
         records = dict(kept.records)
         self._take(day, Listing(day, records, kept.complete, note, kept.absent))
@@ -277,7 +271,7 @@ class _Desk:
         asked = Audit(self.source, copy, register, FormWish(), day)
         draws = draw(ledger, copy.records, rng, CHECKS, known=False)
         self._score(world, asked, draws, rng)
-        self._note_reads(ledger, copy, day)
+        self.reads = self.reads.after(ledger, copy, day)
         listing = Listing(day, dict(ledger.seen), complete=False, note=CHECKED)
         self._take(day, listing)
 

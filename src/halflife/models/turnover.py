@@ -73,7 +73,7 @@ def unrest_of_events(
     seen, _ = np.histogram(moments, bins, (since, since + bins))
     counts = np.full(bins, float(seen.mean())), seen.astype(np.float64)
     kept = kept_variance(np.zeros(0) if lags is None else lags)
-    return float(unrest(counts[0][None], counts[1][None], kept=kept))
+    return unrest(counts[0][None], counts[1][None], kept=kept)
 
 
 def kept_variance(lags: Floats) -> Floats:
@@ -198,7 +198,7 @@ def quality(
     return mean, np.minimum(independent + common**2, mean * (1.0 - mean))
 
 
-def bounds(
+def bounds(  # noqa: PLR0913  (the quality, and how sure its bounds are)
     turns: Turnover,
     n: int,
     alive: Floats,

@@ -69,7 +69,7 @@ def unrest(
     share = dict(zip(SPANS, np.ones(len(SPANS)) if kept is None else kept, strict=True))
     spans = [n for n in spans if share[n] >= FEWEST_KEPT] or spans[-1:]
     found = [_unrest(expected, seen, n) / max(share[n], FEWEST_KEPT) for n in spans]
-    return max([0.0, *(days * step for days in found)])
+    return max([0.0, *(float(days) * step for days in found)])
 
 
 def _usable_spans(expected: Floats, fewest: int) -> list[int]:

@@ -56,8 +56,8 @@ def missing(reads: ValueReads, waited: Floats, turns: Turnover) -> Missing:
     column for each moment. Of the records that came during t days at the rate r,
     r (1 - exp(-d t)) / d are still there if they go at the rate d.
 
-    With the pace of all values shared, and its days a Gamma process of the variance u a
-    day, those that came in t_v and t_w days have the covariance u r_v r_w min(t_v, t_w).
+    All values share one pace, and its days are a Gamma process of the variance u a day:
+    what came in t_v and t_w days has the covariance u r_v r_w min(t_v, t_w).
     """
     rows = np.column_stack([reads.bare, reads.came, reads.watched, waited])
     rows, number = np.unique(rows, axis=0, return_counts=True)

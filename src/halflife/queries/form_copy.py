@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from halflife.core.forms import Interface, Term
+from halflife.core.forms import Interface
 from halflife.core.object_store import NEVER, Attributes, Register, Spell
 from halflife.queries.fresh.progress import NewRound
 from halflife.queries.frontier import CrawlState
@@ -20,6 +20,7 @@ from halflife.queries.policies import EXPECTED, INDEX, KnownPolicy, NewPolicy
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.unseen import UnseenRecords
+from halflife.queries.value_reads import FormReads
 
 LEAST = 1.0  # days of observation that a rate needs, at least
 Purpose: TypeAlias = Literal["new", "known", "both"]
@@ -71,8 +72,7 @@ class FormCopy:
         new_round: A round for new records, if it was interrupted.
         known_round: A round for known records, if it was interrupted.
         lost: The attributes of each deleted record, in the order of ``gone``.
-        reads: When each value of a choice was last read whole; empty if not noted.
-        counted: When the form last counted all its records, and how many it counted.
+        reads: When its values were last read, as far as that was noted.
 
     """
 
@@ -90,8 +90,7 @@ class FormCopy:
     new_round: NewRound | None = None
     known_round: KnownRound | None = None
     lost: Sequence[Attributes] = ()
-    reads: Mapping[Term, float] = field(default_factory=dict)
-    counted: tuple[float, float] | None = None
+    reads: FormReads = field(default_factory=FormReads)
 
     @classmethod
     def of(cls, register: Register) -> "FormCopy":

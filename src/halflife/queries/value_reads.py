@@ -5,9 +5,8 @@ each check notes which values it read whole, also those that showed no record.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from math import isfinite
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,43 +33,50 @@ class ChoiceReads(NamedTuple):
     reads: ValueReads
 
 
-def values_read(ledger: Ledger, copy: "FormCopy", now: float) -> dict[Term, float]:
-    """Return when each value of a choice was last read, after the answers of a turn.
+@dataclass(frozen=True, slots=True)
+class FormReads:
+    """What was read of a form, and when.
 
-    Only attributes whose values the form lists: of others it is unknown which there
-    are. A value that was never read since the first crawl was read at its end.
+    Attributes:
+        last: When each value of a choice was last read whole; empty if not noted.
+        counted: When the form last counted all its records exactly, and how many.
+
     """
-    listed = _listed(ledger.interface)
-    begun = copy.since if isfinite(copy.since) else now
-    terms = {term for attribute in listed.attributes for term in _offered(attribute)}
-    terms |= terms_of(listed, [*copy.records.values(), *ledger.seen.values()])
-    before = copy.reads
-    every = ledger.whole(Query())
-    return {
-        term: now
-        if every or ledger.whole(Query.of(term))
-        else before.get(term, begun)
-        for term in sorted(terms)
-    }
 
+    last: Mapping[Term, float] = field(default_factory=dict)
+    counted: tuple[float, float] | None = None
 
-def total_counted(
-    ledger: Ledger, copy: "FormCopy", now: float
-) -> tuple[float, float] | None:
-    """Return when the form last counted all its records exactly, and how many."""
-    if ledger.interface.counts != "exact":
-        return None
-    total = ledger.totals.get(Query())
-    return copy.counted if total is None else (now, float(total))
+    def after(self, ledger: Ledger, held: "FormCopy", now: float) -> "FormReads":
+        """Return the same after the answers of a turn.
+
+        Only attributes whose values the form lists count: of others it is unknown which
+        there are. A value that was never read since the first crawl was read at its
+        end; and so was everything in the turn in which that crawl ends.
+        """
+        listed = _listed(ledger.interface)
+        terms = {Term(a.name, value) for a in listed.attributes for value in a.values}
+        terms |= terms_of(listed, [*held.records.values(), *ledger.seen.values()])
+        every = ledger.whole(Query()) or not held.begun
+        last = {
+            term: now
+            if every or ledger.whole(Query.of(term))
+            else self.last.get(term, held.since)
+            for term in sorted(terms)
+        }
+        if ledger.interface.counts != "exact":
+            return FormReads(last)
+        total = ledger.totals.get(Query())
+        return FormReads(last, self.counted if total is None else (now, float(total)))
 
 
 def choice_reads(copy: "FormCopy") -> Iterator[ChoiceReads]:
     """Yield what was found in the values of each attribute; none if none was noted."""
-    if not copy.reads or not copy.begun:
+    noted = copy.reads.last
+    if not copy.begun:
         return
-    for name in sorted({term.attribute for term in copy.reads}):
+    for name in sorted({term.attribute for term in noted}):
         attribute = Attribute(name)
-        terms = [term for term in copy.reads if term.attribute == name]
+        terms = [term for term in noted if term.attribute == name]
         held = ((copy.came[key], record) for key, record in copy.records.items())
         gone = zip((first for first, *_ in copy.gone), copy.lost, strict=False)
         old: Counter[Term] = Counter()
@@ -78,10 +84,11 @@ def choice_reads(copy: "FormCopy") -> Iterator[ChoiceReads]:
         for came, record in (*held, *gone):
             count = new if came > copy.since else old
             count.update(attribute.terms(record.get(name)))
-        last = np.array([copy.reads[term] for term in terms])
+        # A crawl of several turns may have begun to read before its end.
+        last = np.maximum([noted[term] for term in terms], copy.since)
         found = ValueReads(
             np.array([float(new[term]) for term in terms]),
-            np.maximum(last - copy.since, 0.0),
+            last - copy.since,
             np.array([float(not old[term]) for term in terms]),
             float(sum(number == 1 for number in old.values())),
         )
@@ -92,24 +99,3 @@ def _listed(interface: Interface) -> Interface:
     """Return the interface with only the choices whose values are listed."""
     choices = (a for a in interface.attributes if a.kind == "select" and a.values)
     return replace(interface, attributes=tuple(choices))
-
-
-def _offered(attribute: Attribute) -> Iterable[Term]:
-    return (Term(attribute.name, value) for value in attribute.values)
-
-
-def read_note(row: Mapping[str, Mapping[str, float]]) -> dict[Term, float]:
-    """Return what was noted by ``write_note``."""
-    return {
-        Term(name, value): float(at)
-        for name, values in row.items()
-        for value, at in values.items()
-    }
-
-
-def write_note(reads: Mapping[Term, float]) -> dict[str, dict[str, float]]:
-    """Return when each value was read as plain values, by attribute."""
-    rows: dict[str, dict[str, float]] = {}
-    for term, at in reads.items():
-        rows.setdefault(term.attribute, {})[term.value] = at
-    return rows

@@ -56,6 +56,8 @@ def form_quality(
         lacks=lacks,
     )
     measure = value.measure_of(source)
+    if copy.reads.counted is not None and not copy.unfound:
+        copy = replace(copy, reported=None)  # what is lacking was counted above
     there, least, best = value.held_share(copy, wish)
     return Forecast(measure, now + ahead, mean * there, low * least, high * best, sure)
 
@@ -73,8 +75,8 @@ def _lacks(
         missing(reads, rhythm.between(last[:, None], then), turns)
         for last, reads in choice_reads(copy)
     ]
-    if copy.counted is not None and len(copy.records):
-        at, total = copy.counted
+    if copy.reads.counted is not None and not copy.unfound and len(copy.records):
+        at, total = copy.reads.counted
         seen = np.array(list(copy.seen.values()))
         since = rhythm.between(np.full(1, at), then)
         unseen = rhythm.between(np.minimum(seen, at), np.full(seen.size, at))
