@@ -100,23 +100,20 @@ def _group(
     came: Floats, watched: Floats, number: Floats, days: Floats, means: Floats
 ) -> tuple[tuple[Floats, Floats], Floats]:
     """Return mean and variance of what came to some values, and their mean rates."""
-    k, m = (grid.ravel()[:, None] for grid in np.meshgrid(SHAPES, means))
+    k, m = SHAPES[:, None, None], means[:, None]
     scale = k / m + watched
-    chance = (
-        lazy_scipy.gammaln(k + came)
-        - lazy_scipy.gammaln(k)
-        + k * np.log(k / m)
-        - (k + came) * np.log(scale)
-    ) @ number + _HALF * np.log(m[:, 0])
+    new = lazy_scipy.gammaln(k + came) - lazy_scipy.gammaln(k)
+    prior = _HALF * np.log(means)  # steps of the grid grow like m
+    chance = (new + k * np.log(k / m) - (k + came) * np.log(scale)) @ number + prior
     weight = np.exp(chance - chance.max())
     weight /= weight.sum()
     rate = (k + came) / scale
     each = rate * number
     mean = each @ days
     own = mean + (each / scale) @ days**2
-    overall = weight @ mean
-    variance = weight @ (own + (mean - overall) ** 2)
-    return (overall, variance), weight @ rate
+    overall = np.tensordot(weight, mean)
+    variance = np.tensordot(weight, own + (mean - overall) ** 2)
+    return (overall, variance), np.tensordot(weight, rate)
 
 
 def _together(rate: Floats, days: Floats) -> float:
