@@ -36,6 +36,7 @@ from halflife.queries.ledger import Ledger
 from halflife.queries.random_check import CHECKED, Draws, draw
 from halflife.queries.table_form import TableForm
 from halflife.queries.upkeep import maintain
+from halflife.queries.value_reads import FormReads
 from halflife.recordings.objects import load_parquet
 from halflife.recordings.relations import Relation
 from halflife.replay.listings import thin
@@ -232,6 +233,12 @@ class _Desk:
     store: SqliteStore
     told: AuditScores = field(default_factory=AuditScores)
     tracker: Tracker = field(default_factory=Tracker)
+    reads: FormReads = field(default_factory=FormReads)
+
+    @property
+    def copy(self) -> FormCopy:
+        """The present copy."""
+        return replace(FormCopy.of(self.tracker.register()), reads=self.reads)
 
     def day(self, world: Clocked, day: float, rng: np.random.Generator) -> None:
         """Audit the copy before or after its turn, by a coin; and keep it."""
@@ -239,9 +246,11 @@ class _Desk:
         if first:
             self._audit(world, day, rng)
         form = TableForm(self.interface, world.at(day), rng=rng)
-        copy = FormCopy.of(self.tracker.register())
+        copy = self.copy
         most = None if not copy.records else REQUESTS - CHECKS
-        kept = maintain(Ledger(form, most), copy, FormWish(), day, rng)
+        ledger = Ledger(form, most)
+        kept = maintain(ledger, copy, FormWish(), day, rng)
+        self.reads = self.reads.after(ledger, copy, day)
         note = kept.stop or "asked"
         records = dict(kept.records)
         self._take(day, Listing(day, records, kept.complete, note, kept.absent))
@@ -254,7 +263,7 @@ class _Desk:
 
     def _audit(self, world: Clocked, day: float, rng: np.random.Generator) -> None:
         register = self.tracker.register()
-        copy = FormCopy.of(register)
+        copy = self.copy
         if not copy.records:
             return
         there = world.at(day)
@@ -262,6 +271,7 @@ class _Desk:
         asked = Audit(self.source, copy, register, FormWish(), day)
         draws = draw(ledger, copy.records, rng, CHECKS, known=False)
         self._score(world, asked, draws, rng)
+        self.reads = self.reads.after(ledger, copy, day)
         listing = Listing(day, dict(ledger.seen), complete=False, note=CHECKED)
         self._take(day, listing)
 

@@ -24,6 +24,7 @@ from halflife.queries.local import QueryReading
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.sampling import DrawnSoFar
 from halflife.queries.unseen import UnseenRecords
+from halflife.queries.value_reads import FormReads
 from halflife.stores import notes, summaries, summary_lifetimes
 from halflife.stores.memory import MemoryStore
 from halflife.stores.notes.accepted_texts import ACCEPTED_TEXTS
@@ -40,6 +41,7 @@ from halflife.stores.notes.followed_maps import FOLLOWED_MAPS
 from halflife.stores.notes.form_crawl import FIRST_CRAWL, MISSING_SEARCH, CrawlNote
 from halflife.stores.notes.form_facts import FORM_FACTS
 from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
+from halflife.stores.notes.form_reads import FORM_READS
 from halflife.stores.notes.form_round import FORM_ROUND, FormRound
 from halflife.stores.notes.form_unseen import FORM_UNSEEN
 from halflife.stores.notes.income import SPENT_UNTIL
@@ -106,6 +108,7 @@ VALUES = [
     (MISSING_SEARCH, CrawlNote("claims", CRAWL)),
     (FORM_FACTS, FormFacts(3, "exact", ignored=("a",), findings=(FINDING,))),
     (FORM_QUERIES, [TriedQuery(1.0, "a=b", 2, 3, 1), TriedQuery(0.5, "c", 1, 0, 0, 7)]),
+    (FORM_READS, FormReads({Term("city", "Oslo"): 2.5}, (2.25, 30.0))),
     (FORM_ROUND, FormRound("of", NEW_ROUND, KNOWN_ROUND)),
     (SPENT_UNTIL, 1.5),
     (RATE_PRIOR, RatePrior((0.25, 0.75), 4)),

@@ -134,3 +134,26 @@ def test_a_copy_of_which_nothing_is_known_has_a_turnover():
     turns = turnover(FormCopy({}, {}, {}, (), 3.0, since=3.0))
     assert (turns.came, turns.went, turns.unrest) == (0.0, 0.0, 0.0)
     assert np.isfinite([turns.comes, turns.goes]).all()
+
+
+def test_rates_are_those_of_the_last_weeks():
+    # One came a day for 60 days, then five a day; each lived for ten days.
+    tracker = Tracker()
+    born = [*np.arange(1.0, 61.0), *np.repeat(np.arange(61.0, 101.0), 5)]
+    for day in range(101):
+        there = {str(i): {} for i, at in enumerate(born) if at <= day < at + 10}
+        tracker.take(Listing(float(day), {"x": {}, **there}, note="asked"))
+    turns = turnover(FormCopy.of(tracker.register()))
+    assert turns.days == 28.0
+    assert turns.comes == pytest.approx(5.0, rel=0.1)
+    assert turns.goes == pytest.approx(0.1, rel=0.15)
+
+
+def test_rates_of_a_quiet_form_are_learned_from_longer():
+    tracker = Tracker()
+    for day in range(0, 1000, 5):
+        keys = {str(k) for k in range(day // 10 + 1)}
+        tracker.take(Listing(float(day), {key: {} for key in keys}, note="asked"))
+    turns = turnover(FormCopy.of(tracker.register()))
+    assert turns.came == 50.0  # one in ten days
+    assert turns.comes == pytest.approx(0.1, rel=0.05)

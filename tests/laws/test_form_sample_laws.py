@@ -537,7 +537,7 @@ def test_walks_are_made_until_so_many_requests_are_spent(requests):
     form = behind(there, attributes=(CITY, PRICE), counts="none", everything=True)
     draws = draw(Ledger(form), there, rng(5), requests, known=False)
     again, chance, walks = Ledger(form), rng(5), []
-    drill = Drill(again, there.values())
+    drill = Drill(again, there.values(), guide="half")
     while again.requests < requests and len(walks) < requests:
         walks.append(drill.walk(chance))
     assert [w.query for w in draws.walks] == [w.query for w in walks if w.whole]

@@ -93,6 +93,21 @@ def test_a_copy_that_is_right_is_found_right(kept):
     assert judged.believed.low <= judged.believed.mean <= judged.believed.high
 
 
+def test_turns_and_audits_note_when_values_were_read(kept):
+    former, source, office = kept
+    crawled = form_runner.load_copy(former.store, source).reads
+    assert {term.attribute for term in crawled.last} == {"city"}
+    assert set(crawled.last.values()) == {100.0}
+    changed(office, gone=0)
+    at(former, source, 102.0, 7)
+    reads = form_runner.load_copy(former.store, source).reads
+    assert reads.counted == (102.0, 130.0)  # the audit asked how many there are
+    assert set(reads.last.values()) == {100.0}  # and looked records up, not values
+    check = form_audit.prepare(former.store, source, 102.0)
+    now = check.forecasts()[0]
+    assert now.low < 120 / 130 < now.high
+
+
 def test_whoever_draws_all_finds_the_truth_of_now_and_of_forecasts(kept):
     former, source, office = kept
     at(former, source, 101.0, 2)

@@ -28,6 +28,7 @@ from halflife.core.arrays import Floats
 SPANS = (1, 3, 7, 14, 28)  # lengths of spans, in bins
 LENT = 1.0  # prior expected changes without unrest
 MOST = 30.0  # largest unrest of all groups together, in days
+FEWEST_KEPT = 0.5  # of unrest that a span must keep: less, and errors are multiplied
 LONGEST = 365.0  # largest unrest of one group, in days: once a year, all at once
 PRIOR = 4.0  # weight of all groups in the unrest of each, in spans
 LENT_PACE, LENT_PACES = 5.0, 20.0  # prior changes of the pace of a group, and of all
@@ -39,7 +40,12 @@ _NONE = 1e-9  # days; less is 0
 
 
 def unrest(
-    expected: Floats, seen: Floats, step: float = 1.0, *, fewest: int = 1
+    expected: Floats,
+    seen: Floats,
+    step: float = 1.0,
+    *,
+    fewest: int = 1,
+    kept: Floats | None = None,
 ) -> float:
     """Return the unrest u of groups, in days, from their changes in each bin.
 
@@ -60,7 +66,10 @@ def unrest(
     0.0
     """
     spans = _usable_spans(expected, fewest)
-    return max([0.0, *(_unrest(expected, seen, span) * step for span in spans)])
+    share = dict(zip(SPANS, np.ones(len(SPANS)) if kept is None else kept, strict=True))
+    spans = [n for n in spans if share[n] >= FEWEST_KEPT] or spans[-1:]
+    found = [_unrest(expected, seen, n) / max(share[n], FEWEST_KEPT) for n in spans]
+    return max([0.0, *(float(days) * step for days in found)])
 
 
 def _usable_spans(expected: Floats, fewest: int) -> list[int]:

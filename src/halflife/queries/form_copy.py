@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from halflife.core.forms import Interface
-from halflife.core.object_store import NEVER, Attributes, Register
+from halflife.core.object_store import NEVER, Attributes, Register, Spell
 from halflife.queries.fresh.progress import NewRound
 from halflife.queries.frontier import CrawlState
 from halflife.queries.known.content import Measure, Weigh, measure, weigher
@@ -20,6 +20,7 @@ from halflife.queries.policies import EXPECTED, INDEX, KnownPolicy, NewPolicy
 from halflife.queries.random_check import CHECKED
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.unseen import UnseenRecords
+from halflife.queries.value_reads import FormReads
 
 LEAST = 1.0  # days of observation that a rate needs, at least
 Purpose: TypeAlias = Literal["new", "known", "both"]
@@ -70,6 +71,8 @@ class FormCopy:
         search: A search for missing records, if it was interrupted.
         new_round: A round for new records, if it was interrupted.
         known_round: A round for known records, if it was interrupted.
+        lost: The attributes of each deleted record, in the order of ``gone``.
+        reads: When its values were last read, as far as that was noted.
 
     """
 
@@ -86,6 +89,8 @@ class FormCopy:
     search: CrawlState | None = None
     new_round: NewRound | None = None
     known_round: KnownRound | None = None
+    lost: Sequence[Attributes] = ()
+    reads: FormReads = field(default_factory=FormReads)
 
     @classmethod
     def of(cls, register: Register) -> "FormCopy":
@@ -107,6 +112,7 @@ class FormCopy:
             latest[place] = version.seen_from, version.attributes
         for (key, number), (since, record) in latest.items():
             gaps.append((key, running[key, number].last_seen - since, record, record))
+        gone = [spell for spell in register.spells if min(_ends(spell)) < NEVER]
         # Records drawn to check the copy do not show which are new.
         looks = [s for s in register.snapshots if s.valid and s.note != CHECKED]
         return cls(
@@ -118,10 +124,9 @@ class FormCopy:
             # Snapshots that are neither complete nor annotated are parts of a crawl.
             next((look.at for look in looks if look.complete or look.note), NEVER),
             gone=[
-                (spell.first_seen, spell.last_seen, ended)
-                for spell in register.spells
-                if (ended := min(spell.gone_by, spell.missing_since)) < NEVER
+                (spell.first_seen, spell.last_seen, min(_ends(spell))) for spell in gone
             ],
+            lost=[spell.attributes for spell in gone],
         )
 
     @property
@@ -172,3 +177,7 @@ class FormCopy:
             moved = [wish.measure.differ(a, b) for *_, a, b in self.gaps]
             copy.pace.add(item, days, np.array(moved))
         return copy
+
+
+def _ends(spell: Spell) -> tuple[float, float]:
+    return spell.gone_by, spell.missing_since

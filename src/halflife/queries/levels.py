@@ -13,9 +13,12 @@ from halflife.core.forms import Attribute, Interface, Term
 from halflife.core.object_store import Attributes, Scalar
 from halflife.queries.incidence import Incidence
 
-Guide: TypeAlias = Literal["even", "known", "counts"]
+Guide: TypeAlias = Literal["even", "known", "counts", "half"]
 CUTS = 7  # of a range without given cuts: the eighths of the known numbers
 DEFENCE = 0.2  # share of each chance that does not depend on earlier conditions
+# The same of the guide "half": by known records alone, what a copy lacks is drawn too
+# rarely to measure it.
+HALF = 0.5
 REST = 0.02  # chance of unknown values, at least
 
 
@@ -109,7 +112,8 @@ def _level(
         return None
     lacking = sum(not row for row in rows)
     rest = max((lacking + 1) / (len(rows) + len(terms) + 1), _floor(attribute))
-    share = np.array([1.0 if guide == "even" else count[t] + 1.0 for t in terms])
+    even = guide in {"even", "half"}
+    share = np.array([1.0 if even else count[t] + 1.0 for t in terms])
     chance = (1.0 - rest) * share / share.sum()
     return DrillLevel(attribute, terms, chance, rest, gaps=lacking / max(len(rows), 1))
 
@@ -151,7 +155,8 @@ class LocalChances:
     The chance of a condition is 1 - e times its share of the known records that meet
     the conditions so far, plus e times its chance in the level: a path that no known
     record takes stays possible, and no weight becomes much larger than without them
-    (a defensive mixture: Hesterberg, Technometrics 1995).
+    (a defensive mixture: Hesterberg, Technometrics 1995). With the guide ``half`` e is
+    one half, and the chances in the level are even.
     """
 
     def __init__(
@@ -163,7 +168,8 @@ class LocalChances:
         records = tuple(known)
         self.guide = guide
         self.levels = levels(interface, records, guide)
-        guides = records if guide == "known" else ()
+        guides = records if guide in {"known", "half"} else ()
+        self._defence = HALF if guide == "half" else DEFENCE
         self.rows: Ints = np.arange(len(guides))
         keys = tuple(map(str, self.rows.tolist()))
         self._held = {
@@ -186,8 +192,9 @@ class LocalChances:
         lack = float(np.mean(size == 0))
         share = np.zeros(len(level.terms))
         share[[level.place[t] for t in held.terms]] = count / max(count.sum(), 1)
-        chance = (1.0 - DEFENCE) * (1.0 - lack) * share + DEFENCE * level.chance
-        rest = (1.0 - DEFENCE) * lack + DEFENCE * level.rest
+        even, known = self._defence, 1.0 - self._defence
+        chance = known * (1.0 - lack) * share + even * level.chance
+        rest = known * lack + even * level.rest
         rest = max(rest, _floor(level.attribute))
         chance *= (1.0 - rest) / chance.sum()
         return replace(level, chance=chance, rest=rest)

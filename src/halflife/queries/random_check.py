@@ -147,7 +147,7 @@ def draw(
         return _looked_up(ledger, held, rng, requests, known=known)
     draws = DrilledRecords(ledger.interface)
     with suppress(BudgetSpent, SourceError):
-        drill = Drill(ledger, held.values())
+        drill = Drill(ledger, held.values(), guide="half")
         for _ in range(requests):  # a walk of queries already sent takes no request
             walk = drill.walk(rng)
             if walk.whole:

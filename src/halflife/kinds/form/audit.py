@@ -43,6 +43,7 @@ from halflife.queries.turn_result import TurnResult
 from halflife.readers.containment import contained
 from halflife.stores import Run, Store
 from halflife.stores.forecasts import IssuedForecast
+from halflife.stores.notes.form_reads import FORM_READS
 
 OVER = 24  # requests by which the last draw may exceed the limit
 
@@ -124,7 +125,7 @@ def prepare(store: Store, source: FormConfig, now: float) -> Audit | None:
     if source.name not in store.collections():
         return None
     register = store.register(source.name)
-    copy = FormCopy.of(register)
+    copy = replace(FormCopy.of(register), reads=runner.load_reads(store, source))
     if not copy.records or not copy.begun:
         return None
     wish, rhythm = runner.wish(source), rhythms.rhythm(store, source.name)
@@ -171,6 +172,8 @@ def _take(client: FormClient, check: Audit, ledger: Ledger, run: Run) -> None:
     doubts = AbsenceTracker(ledger.interface, check.copy.records)
     doubts.update(ledger)
     absent = doubts.absent()
+    reads = check.copy.reads.after(ledger, check.copy, client.clock())
+    FORM_READS.save(store, reads, source.name)
     if not ledger.seen and not absent:
         return
     last = listing_runner.tracker(store, source).last

@@ -10,8 +10,10 @@ from halflife.kinds.form import runner, value
 from halflife.kinds.form.settings import FormConfig
 from halflife.kinds.form.turnover import turnover
 from halflife.models.rhythm import FLAT, Rhythm
-from halflife.models.turnover import bounds
+from halflife.models.turnover import Missing, Turnover, bounds, counted_missing
+from halflife.models.value_arrivals import missing
 from halflife.queries.form_copy import FormCopy
+from halflife.queries.value_reads import choice_reads
 
 
 def form_quality(
@@ -42,6 +44,9 @@ def form_quality(
         after, still, *_ = value.bounds(copy, replace(wish, purpose="known"), sure)
         alive = np.interp(age, np.append(0.0, after), np.append(1.0, still))
         alive *= np.exp(-turns.goes * age)
+    lacks = _lacks(copy, turns, now + ahead, rhythm)
+    if lacks is not None:  # what may have gone without replacement is known by value
+        turns = replace(turns, hidden=0.0)
     mean, low, high = bounds(
         turns,
         len(copy.records),
@@ -49,11 +54,36 @@ def form_quality(
         age,
         confidence=two_sided,
         comes=wish.purpose != "known",
+        lacks=lacks,
     )
     measure = value.measure_of(source)
+    if copy.reads.counted is not None and not copy.unfound:
+        copy = replace(copy, reported=None)  # what is lacking was counted above
     there, least, best = value.held_share(copy, wish)
     band = mean * there, low * least, high * best
     return Forecast(measure, now + ahead, *band, two_sided)
+
+
+def _lacks(
+    copy: FormCopy, turns: Turnover, then: Floats, rhythm: Rhythm
+) -> Missing | None:
+    """Return how many records the copy lacks; None if too little was noted.
+
+    By when each value was last read, or by the number of all records if the form counts
+    them: whichever is more certain now. A record has a value of each attribute, and
+    reading any of them shows it, so any attribute will do.
+    """
+    found = [
+        missing(reads, rhythm.between(last[:, None], then), turns)
+        for last, reads in choice_reads(copy)
+    ]
+    if copy.reads.counted is not None and not copy.unfound and len(copy.records):
+        at, total = copy.reads.counted
+        seen = np.array(list(copy.seen.values()))
+        since = rhythm.between(np.full(1, at), then)
+        unseen = rhythm.between(np.minimum(seen, at), np.full(seen.size, at))
+        found.append(counted_missing(turns, total, unseen, since))
+    return min(found, key=lambda lacks: float(lacks.variance[0]), default=None)
 
 
 def form_ages(copy: FormCopy, source: FormConfig, now: float) -> Floats:

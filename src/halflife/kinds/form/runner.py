@@ -44,11 +44,13 @@ from halflife.queries.policies import (
 from halflife.queries.reported_total import ReportedTotal
 from halflife.queries.turn_result import PlannedQuery, TurnResult
 from halflife.queries.upkeep import maintain, plan_ahead
+from halflife.queries.value_reads import FormReads
 from halflife.readers.containment import contained
 from halflife.stores import NoteBook, Run, Store
 from halflife.stores.notes import NoteKind
 from halflife.stores.notes.form_crawl import FIRST_CRAWL, MISSING_SEARCH, CrawlNote
 from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
+from halflife.stores.notes.form_reads import FORM_READS
 from halflife.stores.notes.form_round import FORM_ROUND, FormRound
 from halflife.stores.notes.form_unseen import FORM_UNSEEN
 from halflife.stores.notes.reported_total import REPORTED_TOTAL
@@ -178,6 +180,7 @@ def load_copy(store: Store, source: FormConfig) -> FormCopy:
     copy = FormCopy.of(store.register(source.name) if exists else Register())
     unseen = FORM_UNSEEN.load(store, source.name)
     copy = replace(copy, reported=_reported(store, source), unseen=unseen)
+    copy = replace(copy, reads=load_reads(store, source))
     rounds = FORM_ROUND.load(store, source.name)
     if rounds is not None and rounds.of == _rounds_of(store, source):
         copy = replace(copy, new_round=rounds.new, known_round=rounds.known)
@@ -185,6 +188,11 @@ def load_copy(store: Store, source: FormConfig) -> FormCopy:
         return replace(copy, search=_restored(store, source, SEARCH, copy))
     # The position may not be known: then the crawl starts again.
     return replace(copy, since=inf, crawl=_restored(store, source, CRAWL, copy))
+
+
+def load_reads(store: NoteBook, source: FormConfig) -> FormReads:
+    """Return when the values of a form were last read, as far as it was noted."""
+    return FORM_READS.load(store, source.name) or FormReads()
 
 
 def _restored(
@@ -241,6 +249,7 @@ async def sync(
         _continue(desk.engine, copy, link)
         refuted = partial(claims.refute, desk.engine)
         ledger = Ledger(desk, most, stopped=lambda: desk.stopped, refuted=refuted)
+        notes.ledger, begins = ledger, notes.search_begins
 
         def turn() -> TurnResult:
             if not copy.records and claims.facts is None:
@@ -250,9 +259,7 @@ async def sync(
                 return first_crawl(notes.crawl, client.clock())
             own = rhythms.in_effective_time(copy, rhythm)
             now = float(rhythm.time(np.array(client.clock())))
-            return maintain(
-                ledger, own, wanted, now, rng, notify, begins=notes.search_begins
-            )
+            return maintain(ledger, own, wanted, now, rng, notify, begins=begins)
 
         return _contained(turn, source, ledger, notes)
 
@@ -312,6 +319,7 @@ class _TurnRecorder:
     ) -> None:
         self.run: Run | None = None
         self.desk: WebForm | None = None
+        self.ledger: Ledger | None = None
         self.crawl: CrawlRun | None = None
         self._search: CrawlRun | None = None
         self.looked: ListingOutcome | None = None
@@ -386,6 +394,7 @@ class _TurnRecorder:
                 REPORTED_TOTAL.save(store, kept.reported, source.name)
             else:
                 REPORTED_TOTAL.remove(store, source.name)
+            self._save_reads()
             if kept.unseen:
                 FORM_UNSEEN.save(store, kept.unseen, source.name)
         self.looked = replace(looked, change=_summed(self._before, looked.change))
@@ -401,6 +410,13 @@ class _TurnRecorder:
             link = self.desk.engine.address_of(begun.query, begun.pages)
         kept = CrawlNote(_claims(store, source), write_crawl(crawl), link)
         what.save(store, kept, source.name)
+
+    def _save_reads(self) -> None:
+        """Save when the values of the form were last read."""
+        if self.ledger is not None:
+            copy, now = self._copy, self._client.clock()
+            reads = copy.reads.after(self.ledger, copy, now)
+            FORM_READS.save(self._client.store, reads, self._source.name)
 
     def _save_rounds(self, kept: TurnResult) -> None:
         """Save the position of rounds, or remove it."""
