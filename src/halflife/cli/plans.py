@@ -9,7 +9,7 @@ import numpy as np
 
 from halflife.cli import answers, audit, show
 from halflife.config import Config, SourceConfig
-from halflife.core.errors import UsageError
+from halflife.core.errors import PolicyError, UsageError
 from halflife.core.forecast import Forecast
 from halflife.core.wording import count, number, span
 from halflife.engine import bootstrap, targets
@@ -36,6 +36,7 @@ class SyncPlan:
         room: Requests that the budget has left.
         about: "about" or "up to": how exact the number of requests is.
         sections: Rows of the JSON answer, by key.
+        troubles: Which sources are not planned, and why, a line each.
 
     """
 
@@ -44,6 +45,7 @@ class SyncPlan:
     room: int
     about: str
     sections: Mapping[str, Sequence[Mapping[str, object]]]
+    troubles: Sequence[str] = ()
 
     @property
     def others(self) -> list[Sequence[Mapping[str, object]]]:
@@ -58,13 +60,13 @@ def plan_sync(
     now, wallet = bootstrap.clock(), Wallet(store, config.budget)
     appraiser, room = Appraiser(config, store, now), wallet.room(now)
     pages = by_item(chosen)
-    rows, wanted = list[dict[str, object]](), 0
+    rows, wanted, troubles = list[dict[str, object]](), 0, list[str]()
     if pages or not chosen:
-        seen = bootstrap.outlook(config, store, pages, now)
         first = kind_of(pages[0]).first_cost(appraiser.reading, pages, room)
         wanted = wallet.offer(now, int(first))
         via = found_by(store, chosen)
-        rows = answers.plan_rows(seen, wanted if most is None else most, via)
+        fetches = wanted if most is None else most
+        rows, troubles = _page_rows(appraiser, pages, fetches, via)
     sections: dict[str, list[dict[str, object]]] = {"listings": [], "queries": []}
     alone = [source for source in chosen if source not in pages]
     cost = 0.0
@@ -76,7 +78,35 @@ def plan_sync(
         cost += kind.sync_cost(steps)
     about = "about" if alone and cost < inf else "up to"
     requests = int(min(wanted + cost, room))
-    return SyncPlan(now, requests, room, about, {**sections, "results": rows})
+    return SyncPlan(
+        now, requests, room, about, {**sections, "results": rows}, tuple(troubles)
+    )
+
+
+def _page_rows(
+    appraiser: Appraiser,
+    pages: Sequence[SourceConfig],
+    most: int,
+    via: Mapping[str, str],
+) -> tuple[list[dict[str, object]], list[str]]:
+    """Return the next fetches of pages; with the policies that failed, if any did.
+
+    Pages under a policy that fails are left out.
+    """
+    config, store = appraiser.config, appraiser.store
+    troubles: list[str] = []
+    while True:
+        try:
+            seen = bootstrap.outlook(config, store, pages, appraiser.now)
+            return answers.plan_rows(seen, most, via), troubles
+        except PolicyError as error:
+            policies = {s.name: bootstrap.policy_of(config, s) for s in pages}
+            failed = [name for name, one in policies.items() if one == error.policy]
+            troubles.append(f"no pages of {', '.join(failed)} are planned: {error}")
+            kept = [source for source in pages if source.name not in failed]
+            if not kept or not failed:
+                return [], troubles
+            pages = kept
 
 
 def _rows(
