@@ -153,6 +153,6 @@ def test_a_module_that_is_missing_stops_no_other_source(project):
                 once.sync(config, store, config.source, Errand(), Stop())
             )
     (line,) = first.failed()
-    assert line.startswith("source ill could not be worked at: ")
+    assert line.startswith("source ill could not be fetched: ")
     assert "ModuleNotFoundError: No module named 'no_such_module'" in line
     assert second.result.change.arrived == 6

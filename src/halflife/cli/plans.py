@@ -62,11 +62,12 @@ def plan_sync(
     pages = by_item(chosen)
     rows, wanted, troubles = list[dict[str, object]](), 0, list[str]()
     if pages or not chosen:
+        seen = bootstrap.outlook(config, store, pages, now)  # adds new pages
         first = kind_of(pages[0]).first_cost(appraiser.reading, pages, room)
         wanted = wallet.offer(now, int(first))
         via = found_by(store, chosen)
         fetches = wanted if most is None else most
-        rows, troubles = _page_rows(appraiser, pages, fetches, via)
+        rows, troubles = _page_rows(appraiser, seen, pages, (fetches, via))
     sections: dict[str, list[dict[str, object]]] = {"listings": [], "queries": []}
     alone = [source for source in chosen if source not in pages]
     cost = 0.0
@@ -85,20 +86,20 @@ def plan_sync(
 
 def _page_rows(
     appraiser: Appraiser,
+    seen: bootstrap.Outlook,
     pages: Sequence[SourceConfig],
-    most: int,
-    via: Mapping[str, str],
+    how: tuple[int, Mapping[str, str]],
 ) -> tuple[list[dict[str, object]], list[str]]:
     """Return the next fetches of pages; with the policies that failed, if any did.
 
-    Pages under a policy that fails are left out.
+    Pages under a policy that fails are left out. ``how`` is the most fetches, and the
+    links by which pages were found.
     """
     config, store = appraiser.config, appraiser.store
     troubles: list[str] = []
     while True:
         try:
-            seen = bootstrap.outlook(config, store, pages, appraiser.now)
-            return answers.plan_rows(seen, most, via), troubles
+            return answers.plan_rows(seen, *how), troubles
         except PolicyError as error:
             policies = {s.name: bootstrap.policy_of(config, s) for s in pages}
             failed = [name for name, one in policies.items() if one == error.policy]
@@ -106,7 +107,7 @@ def _page_rows(
             kept = [source for source in pages if source.name not in failed]
             if not kept or not failed:
                 return [], troubles
-            pages = kept
+            pages, seen = kept, bootstrap.outlook(config, store, kept, appraiser.now)
 
 
 def _rows(

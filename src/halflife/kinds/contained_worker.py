@@ -11,13 +11,11 @@ from typing import Any, TypeVar
 from halflife.config import SourceConfig
 from halflife.core.budget import Account
 from halflife.core.errors import (
-    ConfigError,
     HalflifeError,
     Mishandled,
     NotFitted,
     PolicyError,
     SourceError,
-    UsageError,
 )
 from halflife.core.wording import count
 from halflife.engine import logs
@@ -35,7 +33,7 @@ LONGEST_SILENCE = 1800.0
 # What a kind may raise. ``sys.exit`` in a plug-in must not end the program, and outside
 # of a generator ``GeneratorExit`` is an error like any other.
 RAISED = (Exception, SystemExit, GeneratorExit)
-_ITS_OWN = (SourceError, ConfigError, UsageError, NotFitted, PolicyError)
+_ITS_OWN = (SourceError, NotFitted, PolicyError)
 Found = TypeVar("Found")
 
 
@@ -181,10 +179,7 @@ class ContainedWorker:
 
 
 def is_meant(error: BaseException) -> bool:
-    """Say whether an error is meant for the caller, or is one of our own state.
-
-    Wrong settings of one source, or a wrong call, are a trouble of this source.
-    """
+    """Say whether an error is meant for the caller, or is one of our own state."""
     purpose = isinstance(error, HalflifeError) and not isinstance(error, _ITS_OWN)
     return purpose or is_own_state(error)
 
