@@ -428,6 +428,16 @@ def test_waiting_for_a_host_is_not_silence(bad, path, server, monkeypatch):
     assert first.result.listed == 5
 
 
+def test_a_kind_that_fails_at_a_folder_offers_no_history_of_it(bad, tmp_path, caplog):
+    bad["recordings"] = RuntimeError("a bug")
+    assert kind_named("bad").recordings(tmp_path) == ()
+    (record,) = caplog.records
+    assert record.halflife_fields["trouble"].startswith("recordings: RuntimeError in")
+    bad["recordings"] = UsageError("a damaged file")  # on purpose: it is shown
+    with pytest.raises(UsageError, match="a damaged file"):
+        kind_named("bad").recordings(tmp_path)
+
+
 def test_a_verb_without_a_log_names_the_kind_that_fails_in_a_line(
     bad, known, caplog, monkeypatch
 ):

@@ -4,6 +4,7 @@ HalflifeError
     ConfigError       the settings cannot be used as written
         SettingsChanged somebody else has changed them in the meantime
     UsageError        the call names something that does not exist
+        NothingRecorded a history has no item in the days to be played
     NotFitted         a model was used before it was fitted
     PolicyError       a policy failed, or chose what cannot be chosen
     StoreError        the state file cannot be used
@@ -36,6 +37,10 @@ class SettingsChanged(ConfigError):
 
 class UsageError(HalflifeError):
     """The call names something that does not exist."""
+
+
+class NothingRecorded(UsageError):
+    """A history has no item in the days to be played."""
 
 
 class NotFitted(HalflifeError):

@@ -204,3 +204,9 @@ def log(
     names = "+".join(source.name for source in group)
     fields = {"source": names, "kind": group[0].kind, "trouble": f"{method}: {trouble}"}
     logs.event("kind failed", level=level, fields=fields)
+
+
+def log_kind(kind: str, method: str, trouble: str) -> None:
+    """Log how a kind failed at what concerns no source in the settings."""
+    fields = {"kind": kind, "trouble": f"{method}: {trouble}"}
+    logs.event("kind failed", level=logging.ERROR, fields=fields)

@@ -24,13 +24,20 @@ import numpy as np
 from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.budget import Account
-from halflife.core.errors import StoreError
+from halflife.core.errors import HalflifeError, StoreError
 from halflife.core.forecast import Forecast
 from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Offers
 from halflife.engine.breakers import Breaker
 from halflife.kinds import laws
-from halflife.kinds.contained_worker import RAISED, ContainedWorker, blame, charged, log
+from halflife.kinds.contained_worker import (
+    RAISED,
+    ContainedWorker,
+    blame,
+    charged,
+    log,
+    log_kind,
+)
 from halflife.kinds.page_view import PageRequest, PageTable, PageView, Panorama
 from halflife.kinds.protocol import (
     Description,
@@ -102,17 +109,20 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         neutral: Answer,
         call: Callable[[], Answer],
         wrong: Callable[[Answer], str] = lambda _: "",
+        passes: type[HalflifeError] = StoreError,
     ) -> Answer:
         """Return the answer of a method, or the neutral one if it fails."""
         try:
             answer = call()
             trouble = wrong(answer)
         except RAISED as error:
-            if isinstance(error, StoreError) or is_own_state(error):
+            if isinstance(error, passes) or is_own_state(error):
                 raise
             answer, trouble = neutral, blame(error)
         for source in sources:
             self._note(source, method, trouble)
+        if trouble and not sources:
+            log_kind(type(self._kind).__name__, method, trouble)
         return neutral if trouble else answer
 
     def _of(
@@ -271,8 +281,10 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         return self._kind.recorded(store, source)
 
     def recordings(self, folder: Path) -> Any:  # noqa: ANN401
-        """Return the histories in a folder; errors are the caller's."""
-        return self._kind.recordings(folder)
+        """Return the histories in a folder; none if the kind fails."""
+        none: Sequence[Any] = ()
+        call = lambda: tuple(self._kind.recordings(folder))  # noqa: E731
+        return self._ask((), "recordings", none, call, passes=HalflifeError)
 
     def incomplete(self, store: Store, source: SourceConfig) -> str:
         """Return why the last answer was incomplete."""
