@@ -77,6 +77,30 @@ def test_a_sink_of_a_plug_in_that_fails_stops_no_other(install, tmp_path):
     assert len(lines(tmp_path / "f.jsonl")) == 5
 
 
+@pytest.mark.parametrize("where", ["__init__", "open", "deliver"])
+def test_a_sink_that_calls_exit_has_failed_like_any_other(install, tmp_path, where):
+    method = f"    def {where}(self, *given): raise SystemExit(3)\n    def close"
+    install(
+        "counter = counter_sink:Counter", COUNTER.replace("    def close", method, 1)
+    )
+    config = settings(tmp_path, USED + FILE)
+    with opened(config) as store:
+        store.changes.append(changes(5))
+        found = deliver(config, store, patience=5.0)
+    said = found["c"].trouble()
+    assert said.startswith("1 try failed: an error of the sink: SystemExit in counter_")
+    assert len(lines(tmp_path / "f.jsonl")) == 5
+
+
+def test_a_sink_that_cannot_be_cancelled_ends_no_sync(install, tmp_path):
+    code = COUNTER.replace("def cancel(self): pass", "def cancel(self): raise OSError")
+    install("counter = counter_sink:Counter", code)
+    config = settings(tmp_path, USED.replace("1", "9") + FILE)
+    with opened(config) as store:
+        store.changes.append(changes(2))
+        assert deliver(config, store)["c"].state.delivered == 2
+
+
 def test_what_makes_no_sink_is_the_trouble_of_its_sink(install, tmp_path):
     install("counter = counter_sink:Nothing")
     config = settings(tmp_path, USED)

@@ -2,19 +2,24 @@
 
 import asyncio
 import json
+import logging
 import shutil
 import sys
+import threading
+from contextlib import asynccontextmanager
 from math import nan
 
 import numpy as np
 import pytest
 
 from halflife.config import Config
+from halflife.core.errors import ConfigError, UsageError
 from halflife.engine import bootstrap
 from halflife.engine.breakers import Breaker
 from halflife.engine.once import sync
 from halflife.engine.service import ServiceRhythm
 from halflife.engine.signals import Stop
+from halflife.kinds import contained_worker
 from halflife.kinds.page_view import PageRequest, PageView, TableColumn
 from halflife.kinds.protocol import Description, Errand, Reading, Report
 from halflife.kinds.registry import kind_named
@@ -25,6 +30,7 @@ from service_parts import BEGAN, Play as Played, ledger
 BAD = '''
 """A kind that does what it is told to, and that is nothing good."""
 
+import asyncio
 from dataclasses import replace
 from typing import Literal
 
@@ -71,6 +77,10 @@ class BadKind(ListingKind):
             if BROKEN.get("free"):
                 for _ in range(5):
                     await gate.get(source.url, Free(), access=access)
+            if BROKEN.get("hangs"):
+                await asyncio.Event().wait()
+            if "read" in BROKEN:
+                raise BROKEN["read"]
             if BROKEN.get("lies"):
                 await gate.get(source.url, purse, access=access)
                 purse.spent -= 1
@@ -304,6 +314,141 @@ def test_what_a_hook_cannot_say_is_not_believed(bad, path, hook, answer):
         found = ask(kind, Reading(config, store, BEGAN), source)
     assert found == ((source,) if neutral == "itself" else neutral)
     assert f"kind 'bad': {hook}: " in kind.fault(source.name)
+
+
+WRONG = {  # an answer of the wrong type to each hook
+    "together": [["a"]], "measure": 3, "settled": 3, "gone": [1], "count": "x",
+    "covers": 2, "faults": 3, "advice": ("x",), "drift": None, "silence": (1, None),
+    "level": 3, "wanted": nan, "read_until": None, "lifetimes": 3, "was_seen": None,
+    "incomplete": 3, "is_scheduled": "x", "recognise": [3], "confirm": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("hook", WRONG)
+def test_an_answer_of_another_type_is_not_believed(bad, path, hook):
+    config, kind = Config.load(path), kind_named("bad")
+    source = config.source[0]
+    more = {
+        "measure": lambda at: kind.measure(source),
+        "level": lambda at: kind.level(source),
+        "wanted": lambda at: kind.wanted(source),
+        "read_until": lambda at: kind.read_until(at.store, source),
+        "was_seen": lambda at: kind.was_seen(at, source),
+        "incomplete": lambda at: kind.incomplete(at.store, source),
+        "is_scheduled": lambda at: kind.is_scheduled(source),
+        "advice": lambda at: kind.advice(at.store, source),
+        "drift": lambda at: kind.drift(at, source, Breaker()),
+        "silence": lambda at: kind.silence(
+            kind.states(at, [source])["ill"], Breaker(), BEGAN
+        ),
+        "recognise": lambda at: kind.recognise(None),
+        "confirm": lambda at: kind.confirm(None, None, None),
+    }
+    ask = more.get(hook) or (lambda at: ASKED[hook][0](kind, at, source))
+    with bootstrap.writing(config) as store:
+        bad[hook] = WRONG[hook]
+        assert ask(Reading(config, store, BEGAN)) != WRONG[hook] or hook == "confirm"
+    if hook not in {"recognise", "confirm"}:  # of no source
+        assert f"kind 'bad': {hook}: " in kind.fault("ill")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Report(("ill",), requests="x"),
+        Report(("ill",), failures=None),
+        Report(("ill",), trouble=3),
+        Report(("ill",), troubles={"ill": None}),
+        Report(("ill",), result=3),
+        Report(("other",)),
+        None,
+    ],
+    ids=str,
+)
+def test_a_report_of_another_type_is_a_trouble_of_its_source(bad, path, answer):
+    class Odd:
+        async def sync(self, errand):
+            return answer
+
+        def ease(self):
+            return None
+
+    @asynccontextmanager
+    async def opened():
+        yield Odd()
+
+    bad["open"] = opened()
+    first, second = fetch(path)
+    assert "kind 'bad'" in first.trouble
+    assert second.result.listed == 5
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        SystemExit(3),
+        GeneratorExit(),
+        asyncio.CancelledError(),
+        UsageError("no"),
+        ConfigError("no"),
+    ],
+    ids=repr,
+)
+def test_whatever_ends_the_work_at_one_source_the_next_is_fetched(bad, path, raised):
+    bad["read"] = raised
+    first, second = fetch(path)
+    assert first.failed()
+    assert second.result.listed == 5
+
+
+def test_a_hook_that_calls_exit_is_contained(bad, path):
+    bad["steps"] = SystemExit(3)
+    config, kind = Config.load(path), kind_named("bad")
+    bad["count"] = SystemExit(3)
+    with bootstrap.writing(config) as store:
+        assert kind.count(store, config.source[0]) is None
+
+
+def test_work_that_sends_nothing_for_long_is_stopped(bad, path, monkeypatch):
+    monkeypatch.setattr(contained_worker, "LONGEST_SILENCE", 0.3)
+    bad["hangs"] = True
+    first, second = fetch(path)
+    assert "it sent nothing for" in first.trouble
+    assert second.result.listed == 5
+
+
+def test_waiting_for_a_host_is_not_silence(bad, path, server, monkeypatch):
+    monkeypatch.setattr(contained_worker, "LONGEST_SILENCE", 0.3)
+    server.go.clear()
+    answers = threading.Timer(0.8, server.go.set)
+    answers.start()
+    first, _ = fetch(path)
+    answers.join()
+    assert not first.trouble
+    assert first.result.listed == 5
+
+
+def test_a_kind_that_fails_at_a_folder_offers_no_history_of_it(bad, tmp_path, caplog):
+    bad["recordings"] = RuntimeError("a bug")
+    assert kind_named("bad").recordings(tmp_path) == ()
+    (record,) = caplog.records
+    assert record.halflife_fields["trouble"].startswith("recordings: RuntimeError in")
+    bad["recordings"] = UsageError("a damaged file")  # on purpose: it is shown
+    with pytest.raises(UsageError, match="a damaged file"):
+        kind_named("bad").recordings(tmp_path)
+
+
+def test_a_verb_without_a_log_names_the_kind_that_fails_in_a_line(
+    bad, known, caplog, monkeypatch
+):
+    from halflife.cli import main  # noqa: PLC0415
+
+    monkeypatch.setattr(logging.Logger, "hasHandlers", lambda _: False)
+    bad["steps"] = RuntimeError("a bug")
+    assert main(["plan", "--config", str(known)]) == 0
+    said = "halflife: kind failed: source ill, kind bad, trouble steps: RuntimeError in"
+    (line,) = caplog.messages
+    assert line.startswith(f"{said} bad_kind, line")
 
 
 def test_a_sync_of_a_kind_that_cannot_say_its_cost_counts_nothing(bad, path):

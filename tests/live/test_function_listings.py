@@ -8,8 +8,10 @@ import pytest
 import halflife
 from halflife.config import Config
 from halflife.core.errors import ConfigError
-from halflife.engine import bootstrap
+from halflife.engine import bootstrap, once
+from halflife.engine.signals import Stop
 from halflife.kinds.listing import runner
+from halflife.kinds.protocol import Errand
 from halflife.replay.world import RecordedAnswer, as_json, serve
 
 SETTINGS = """
@@ -82,6 +84,8 @@ def test_a_function_that_yields_records_is_kept_like_any_listing(project):
         ("await session.get('{url}/nothing')", "it answered 404"),
         ("await session.get('http://[]@/')", "no user or password"),
         ("1 / 0", "ZeroDivisionError"),
+        ("raise SystemExit(3)", "jobs failed: SystemExit: 3"),
+        ("raise GeneratorExit", "jobs failed: GeneratorExit"),
     ],
 )
 def test_whatever_a_function_raises_is_the_trouble_of_its_source(project, line, said):
@@ -112,6 +116,7 @@ def test_what_a_function_lacks_after_a_failure_is_not_taken_for_gone(project):
     [
         ("def jobs(session): ...", "decorate it with @halflife.listing"),
         ("raise RuntimeError('no')", "cannot be loaded: RuntimeError: no"),
+        ("raise SystemExit('no')", "cannot be loaded: SystemExit: no"),
         ("other = 1", "cannot be loaded: AttributeError"),
     ],
 )
@@ -132,3 +137,22 @@ def test_the_package_offers_what_it_says():
     assert {getattr(halflife, name) for name in halflife.__all__}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = halflife.nothing
+
+
+def test_a_module_that_is_missing_stops_no_other_source(project):
+    with serve([api], lambda: 0.0) as (url,):
+        config = project(FUNCTION.format(url=url))
+        missing = SETTINGS[SETTINGS.index("[[") :].format(module="no_such_module")
+        path = config.path
+        path.write_text(missing.replace('"jobs"', '"ill"', 1) + path.read_text())
+        path.write_text(path.read_text().replace("[fetch]\ndelay = 0.0\n", ""))
+        path.write_text("[fetch]\ndelay = 0.0\n" + path.read_text())
+        config = Config.load(path)
+        with bootstrap.writing(config) as store:
+            first, second = asyncio.run(
+                once.sync(config, store, config.source, Errand(), Stop())
+            )
+    (line,) = first.failed()
+    assert line.startswith("source ill could not be fetched: ")
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in line
+    assert second.result.change.arrived == 6

@@ -7,12 +7,13 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from pyarrow import parquet as pq
 from yarl import URL
 
 import league_folder
 import objects_folder
 import textdb_folder
-from halflife.core.errors import UsageError
+from halflife.core.errors import ConfigError, UsageError
 from halflife.core.forms import Attribute
 from halflife.kinds.form.recorded_tables import attributes_of
 from halflife.recordings.relations import load_relation
@@ -205,3 +206,51 @@ def test_a_policy_that_no_source_knows_is_refused_with_names_by_kind(world):
         check(["azar"], [cars])
     with pytest.raises(UsageError, match="name one at least"):
         contest([cars], ContestRules([], [1.0]))
+
+
+def test_an_object_history_without_a_valid_snapshot_is_refused(world):
+    file = world / "cars" / "snapshots.parquet"
+    pq.write_table(pq.read_table(file).slice(0, 0), file)
+    with pytest.raises(
+        UsageError, match=r"snapshots\.parquet: holds no valid snapshot"
+    ):
+        recorded_in(world, ["cars"])
+
+
+def test_a_site_without_pages_in_the_window_is_left_out_unless_it_is_named(world):
+    file = world / "sites" / "changes.parquet"
+    changes = pq.read_table(file)
+    rest = changes.filter([site != "one.org" for site in changes["site"].to_pylist()])
+    pq.write_table(rest, file)
+    names = [name for name, _ in played_as(recorded_in(world))]
+    assert "one.org" not in names
+    assert "two.org" in names
+    with pytest.raises(
+        UsageError, match=r"one\.org has no page that was there 60 days"
+    ):
+        recorded_in(world, ["one.org", "two.org"])
+    pq.write_table(rest.slice(0, 0), file)
+    with pytest.raises(UsageError, match="has no page that was there"):
+        recorded_in(world / "sites")
+
+
+def test_a_budget_beyond_the_settings_is_refused_without_a_path(world):
+    rules = ContestRules(["default"], [1e12], days=3.0)
+    with pytest.raises(
+        UsageError, match=r"--budgets: 1e\+12 is more than \d+ requests"
+    ):
+        contest(recorded_in(world, ["cars"]), rules)
+
+
+def test_a_plug_in_that_cannot_be_imported_spoils_no_replay_of_others(
+    world, tmp_path_factory, monkeypatch
+):
+    site = tmp_path_factory.mktemp("site")
+    info = site / "halflife_odd-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[halflife.kinds]\nodd = no_module:KIND\n")
+    monkeypatch.syspath_prepend(site)
+    assert ("cars", "listing") in played_as(recorded_in(world))
+    with pytest.raises(ConfigError, match="No module named 'no_module'"):
+        recorded_in(world, kind="odd")

@@ -232,6 +232,8 @@ def show_plan(
 
     with bootstrap.reading(config) as store:
         sync = plan_sync(config, store, chosen, most)
+    for trouble in sync.troubles:
+        show.note(show.plain(f"halflife: {trouble}"))
     if json:
         head = {"at": show.date(sync.at), "requests": sync.requests}
         show.emit({**head, "left": sync.room, **sync.sections})

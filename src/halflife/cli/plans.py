@@ -11,7 +11,7 @@ import typer
 
 from halflife.cli import answers, audit, exits, show
 from halflife.config import Config, SourceConfig
-from halflife.core.errors import UsageError
+from halflife.core.errors import PolicyError, UsageError
 from halflife.core.forecast import Forecast
 from halflife.core.wording import count, number, span
 from halflife.engine import bootstrap, stored_sources, targets
@@ -38,6 +38,7 @@ class SyncPlan:
         room: Requests that the budget has left.
         about: "about" or "up to": how exact the number of requests is.
         sections: Rows of the JSON answer, by key.
+        troubles: Which sources are not planned, and why, a line each.
 
     """
 
@@ -46,6 +47,7 @@ class SyncPlan:
     room: int
     about: str
     sections: Mapping[str, Sequence[Mapping[str, object]]]
+    troubles: Sequence[str] = ()
 
     @property
     def others(self) -> list[Sequence[Mapping[str, object]]]:
@@ -60,13 +62,14 @@ def plan_sync(
     now, wallet = bootstrap.clock(), Wallet(store, config.budget)
     appraiser, room = Appraiser(config, store, now), wallet.room(now)
     pages = by_item(chosen)
-    rows, wanted = list[dict[str, object]](), 0
+    rows, wanted, troubles = list[dict[str, object]](), 0, list[str]()
     if pages or not chosen:
-        seen = bootstrap.outlook(config, store, pages, now)
+        seen = bootstrap.outlook(config, store, pages, now)  # adds new pages
         first = kind_of(pages[0]).first_cost(appraiser.reading, pages, room)
         wanted = wallet.offer(now, int(first))
         via = found_by(store, chosen)
-        rows = answers.plan_rows(seen, wanted if most is None else most, via)
+        fetches = wanted if most is None else most
+        rows, troubles = _page_rows(appraiser, seen, pages, (fetches, via))
     sections: dict[str, list[dict[str, object]]] = {"listings": [], "queries": []}
     alone = [source for source in chosen if source not in pages]
     cost = 0.0
@@ -78,7 +81,35 @@ def plan_sync(
         cost += kind.sync_cost(steps)
     about = "about" if alone and cost < inf else "up to"
     requests = int(min(wanted + cost, room))
-    return SyncPlan(now, requests, room, about, {**sections, "results": rows})
+    return SyncPlan(
+        now, requests, room, about, {**sections, "results": rows}, tuple(troubles)
+    )
+
+
+def _page_rows(
+    appraiser: Appraiser,
+    seen: bootstrap.Outlook,
+    pages: Sequence[SourceConfig],
+    how: tuple[int, Mapping[str, str]],
+) -> tuple[list[dict[str, object]], list[str]]:
+    """Return the next fetches of pages; with the policies that failed, if any did.
+
+    Pages under a policy that fails are left out. ``how`` is the most fetches, and the
+    links by which pages were found.
+    """
+    config, store = appraiser.config, appraiser.store
+    troubles: list[str] = []
+    while True:
+        try:
+            return answers.plan_rows(seen, *how), troubles
+        except PolicyError as error:
+            policies = {s.name: bootstrap.policy_of(config, s) for s in pages}
+            failed = [name for name, one in policies.items() if one == error.policy]
+            troubles.append(f"no pages of {', '.join(failed)} are planned: {error}")
+            kept = [source for source in pages if source.name not in failed]
+            if not kept or not failed:
+                return [], troubles
+            pages, seen = kept, bootstrap.outlook(config, store, kept, appraiser.now)
 
 
 def _requests(config: Config, room: int) -> int:

@@ -260,6 +260,12 @@ def _warn_undelivered(config: "Config") -> None:
         for report in deliveries.reports(config, store):
             if trouble := report.trouble():
                 _warn(f"sink {report.settings.name}: {trouble}; {report.advice}")
+            elif report.behind:
+                behind = count(report.behind, "change")
+                _warn(
+                    f"sink {report.settings.name} has not taken {behind} yet; the next "
+                    "sync or `halflife run` delivers again"
+                )
 
 
 def _warn_overlaps(config: "Config", store: "TableStore") -> None:

@@ -28,7 +28,7 @@ from halflife.config.kinds import BUILT_IN, USUAL, Source, settings_of
 from halflife.config.serve import ServeConfig
 from halflife.config.sinks import Sink, check_sinks, sink_settings
 from halflife.config.source import SourceConfig
-from halflife.config.values import FromEnv, Line, Secret, SettingsTable
+from halflife.config.values import MOST_REQUESTS, FromEnv, Line, Secret, SettingsTable
 from halflife.core.errors import ConfigError, UsageError
 from halflife.core.store_address import PostgresAddress, is_address
 
@@ -69,7 +69,7 @@ class BudgetConfig(SettingsTable):
 
     """
 
-    requests: int = Field(default=1000, ge=1, le=10**9)
+    requests: int = Field(default=1000, ge=1, le=MOST_REQUESTS)
     per: Literal["hour", "day", "week", "month"] = "day"
     mode: Literal["quality", "targets"] = "quality"
 

@@ -78,7 +78,7 @@ def load_plugin(kind: str) -> "tuple[EntryPoint, object]":
     point = only_entry_point(points)
     try:
         return point, point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(
             f"{_origin(point)}, and {point.value} cannot be imported: "
             f"{type(error).__name__}: {error}"

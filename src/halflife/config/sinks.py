@@ -94,7 +94,7 @@ def load_sink(kind: str) -> object:
     point = only_entry_point(points)
     try:
         return point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(
             f"the kind of sink {kind!r} comes from {package_of(point)}, and "
             f"{point.value} cannot be imported: {type(error).__name__}: {error}"

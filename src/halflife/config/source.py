@@ -16,6 +16,7 @@ from halflife.config.credentials import Auth, ClientAuth, ProxyConfig
 from halflife.config.policy_names import check_policies
 from halflife.config.targets import Hours, Span, Targets
 from halflife.config.values import (
+    MOST_REQUESTS,
     Cidr,
     FilePath,
     FromEnv,
@@ -105,7 +106,7 @@ class SourceConfig(SettingsTable):
     certificate_key: FilePath | None = None
     policy: Line | Policies = ""
     target: Targets = ()
-    max_requests: int | None = Field(default=None, ge=1, le=10**9)
+    max_requests: int | None = Field(default=None, ge=1, le=MOST_REQUESTS)
     paused: bool = False
     window: Hours = ""
     min_interval: Span = ""

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from halflife.core.errors import ConfigError
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+MOST_REQUESTS = 10**9  # of a budget: beyond any program, and far below 2**53
 LARGEST_SECRET = 16_384  # characters; what a header can hold
 _PLACE = re.compile(r"\{([^{}]*)\}")
 

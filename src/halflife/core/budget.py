@@ -1,6 +1,7 @@
 """Budgets of requests and their accounts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -43,12 +44,27 @@ class Account:
         paid: Returns the requests charged to the ledger for these sources.
         sent: Requests sent so far.
         limit: How many may have been sent, at most.
+        under_way: Requests that wait for their host or their answer.
+        watch: Receives that number whenever a request begins or ends.
 
     """
 
     paid: Callable[[], int]
     sent: int = 0
     limit: float = inf
+    under_way: int = 0
+    watch: Callable[[int], None] = lambda _: None
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Count a request as under way during the block."""
+        self.under_way += 1
+        self.watch(self.under_way)
+        try:
+            yield
+        finally:
+            self.under_way -= 1
+            self.watch(self.under_way)
 
     def check(self) -> None:
         """Raise ``BudgetSpent`` if nothing more may be sent."""

@@ -4,7 +4,9 @@ HalflifeError
     ConfigError       the settings cannot be used as written
         SettingsChanged somebody else has changed them in the meantime
     UsageError        the call names something that does not exist
+        NothingRecorded a history has no item in the days to be played
     NotFitted         a model was used before it was fitted
+    PolicyError       a policy failed, or chose what cannot be chosen
     StoreError        the state file cannot be used
         TooNew        a newer halflife wrote it
         Damaged       it is not, or no longer, a halflife file
@@ -37,8 +39,26 @@ class UsageError(HalflifeError):
     """The call names something that does not exist."""
 
 
+class NothingRecorded(UsageError):
+    """A history has no item in the days to be played."""
+
+
 class NotFitted(HalflifeError):
     """A model was asked for a prediction before ``fit`` was called."""
+
+
+class PolicyError(HalflifeError):
+    """A policy failed, or chose what cannot be chosen; only its sources are affected.
+
+    Args:
+        policy: The name of the policy.
+        why: What went wrong, in words that follow its name.
+
+    """
+
+    def __init__(self, policy: str, why: str) -> None:
+        super().__init__(f"policy {policy!r} {why}")
+        self.policy = policy
 
 
 class StoreError(HalflifeError):

@@ -53,8 +53,13 @@ EVENTS: Mapping[str, str] = {
 def event(
     name: str, *, level: int = logging.INFO, fields: Mapping[str, object]
 ) -> None:
-    """Log an event."""
-    logging.getLogger(NAME).log(level, name, extra={_FIELDS: dict(fields)})
+    """Log an event; where no log is written, only errors are shown, on stderr."""
+    logger = logging.getLogger(NAME)
+    if not logger.hasHandlers():  # Python prints no more than the message then
+        if level < logging.ERROR:
+            return
+        name = f"{NAME}: {_sentence(name, fields)}"
+    logger.log(level, name, extra={_FIELDS: dict(fields)})
 
 
 @contextmanager
@@ -88,14 +93,17 @@ class Words(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
-        fields = getattr(record, _FIELDS, {}).items()
-        words = ", ".join(
-            f"{name} {_text(v)}" for name, v in fields if v not in ("", None)
-        )
         head = f"{_moment(record.created)} {record.getMessage()}"
         if record.levelno >= logging.WARNING:
             head = f"{head} ({record.levelname.lower()})"
-        return f"{head}: {words}" if words else head
+        return _sentence(head, getattr(record, _FIELDS, {}))
+
+
+def _sentence(head: str, fields: Mapping[str, object]) -> str:
+    """Return an event with its fields, in words."""
+    given = [(name, v) for name, v in fields.items() if v not in ("", None)]
+    words = ", ".join(f"{name} {_text(v)}" for name, v in given)
+    return f"{head}: {words}" if words else head
 
 
 def set_up(*, as_json: bool, stream: IO[str] | None = None) -> logging.Handler:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from halflife.config import Config, SourceConfig
-from halflife.core.errors import BudgetSpent, UsageError
+from halflife.core.errors import BudgetSpent, ConfigError, HalflifeError, UsageError
 from halflife.engine import bootstrap, breakers, groups, network
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.fleet import presence
@@ -124,6 +124,10 @@ async def _sync(
                 break
             try:
                 report = await _fetch(desk, group, left, stop)
+            except (ConfigError, UsageError) as error:
+                if len(together) == 1:
+                    raise
+                report = _refused(group, error)
             except BudgetSpent as error:
                 if not done:
                     raise
@@ -135,6 +139,13 @@ async def _sync(
                 kind_of(group[0]).keep_faults(store, group, report.mishandled)
                 _remember(store, group, report, clock())
     return done
+
+
+def _refused(group: Sequence[SourceConfig], error: HalflifeError) -> Report:
+    """Return the report on sources whose own settings cannot be used."""
+    names = tuple(source.name for source in group)
+    troubles = dict.fromkeys(names, f"could not be fetched: {error}")
+    return Report(names, trouble=str(error), troubles=troubles)
 
 
 def _remember(

@@ -95,7 +95,8 @@ class SinkThread:
             return
         self._orders.put(None)
         if sink is not None:
-            sink.cancel()
+            with suppress(Exception, SystemExit):
+                sink.cancel()
         for _ in range(round(CLOSING / _TICK)):
             if not thread.is_alive():
                 break
@@ -109,7 +110,7 @@ class SinkThread:
                 continue
             try:
                 task()
-            except Exception as error:  # noqa: BLE001  (a sink may raise anything)
+            except BaseException as error:  # noqa: BLE001  (a sink may raise anything)
                 self._close_sink()
                 done.set_exception(_trouble(error))
             else:
@@ -125,7 +126,7 @@ class SinkThread:
     def _close_sink(self) -> None:
         sink, self._sink = self._sink, None
         if sink is not None:
-            with suppress(Exception):  # it is not used any more
+            with suppress(BaseException):  # it is not used any more
                 sink.close()
 
 
@@ -138,7 +139,7 @@ def make(settings: SinkConfig, outlet: Outlet) -> Sink:
     return found
 
 
-def _trouble(error: Exception) -> DeliveryError:
+def _trouble(error: BaseException) -> DeliveryError:
     """Return an error as a ``DeliveryError`` of one line."""
     if isinstance(error, DeliveryError):
         return error

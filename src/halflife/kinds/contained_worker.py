@@ -6,21 +6,35 @@ from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from math import inf
-from traceback import walk_tb
-from typing import Any
+from typing import Any, TypeVar
 
 from halflife.config import SourceConfig
 from halflife.core.budget import Account
-from halflife.core.errors import HalflifeError, SourceError
+from halflife.core.errors import (
+    HalflifeError,
+    Mishandled,
+    NotFitted,
+    PolicyError,
+    SourceError,
+)
+from halflife.core.wording import count
 from halflife.engine import logs
 from halflife.kinds import laws
 from halflife.kinds.protocol import Desk, Errand, Kind, Report, Worker
-from halflife.readers.containment import MARK, failure, is_own_state
+from halflife.net.hops import in_words
+from halflife.readers.containment import MARK, describe, failure, is_own_state
 from halflife.stores import Store
 
 GROWN = 2.0  # times a grant that work may send: what it fetches may have grown
 SPARE = 10  # requests beyond that, for redirects and robots.txt
-_OURS = "halflife.kinds.contain"  # modules that stand between a kind and the engine
+# Seconds without a request after which work is stopped: far longer than anything that a
+# kind of ours computes between two requests. Waiting for a host does not count.
+LONGEST_SILENCE = 1800.0
+# What a kind may raise. ``sys.exit`` in a plug-in must not end the program, and outside
+# of a generator ``GeneratorExit`` is an error like any other.
+RAISED = (Exception, SystemExit, GeneratorExit)
+_ITS_OWN = (SourceError, NotFitted, PolicyError)
+Found = TypeVar("Found")
 
 
 class ContainedWorker:
@@ -36,15 +50,18 @@ class ContainedWorker:
         self._group, self._account = group, account
         self._worker: Worker | None = None
         self._closed = ""  # why it could not be opened
+        self._patience: float | None = None
 
     async def enter(
         self, kind: Kind[Any, Any], desk: Desk, stack: AsyncExitStack
     ) -> None:
         """Open the worker of the kind until the stack ends; keep its failure."""
+        if desk.remote is None:  # else others send its requests
+            self._patience = LONGEST_SILENCE + desk.config.fetch.delay
         try:
             held = kind.open(desk, self._group)
-            self._worker = await held.__aenter__()
-        except Exception as error:
+            self._worker = await self._in_time(held.__aenter__())
+        except RAISED as error:
             if is_meant(error):
                 raise
             self._closed = str(failure(error, self._group[0].where))
@@ -53,7 +70,7 @@ class ContainedWorker:
         async def leave(*why: Any) -> bool:  # noqa: ANN401  (type, error, traceback)
             try:
                 return bool(await held.__aexit__(*why))
-            except Exception as error:
+            except RAISED as error:
                 if error is why[1] or is_meant(error):
                     raise
                 log(self._group, "close", blame(error))
@@ -85,24 +102,51 @@ class ContainedWorker:
     async def _done(self, work: Awaitable[Report], before: int) -> Report:
         """Return the report, with the number of requests really sent."""
         try:
-            report: object = await work
-        except Exception as error:
+            report: object = await self._in_time(work)
+            sent = self._account.sent - before
+            trouble = laws.bad_report(report, self._names)
+        except RAISED as error:
             if is_meant(error):
                 raise
             trouble = str(failure(error, self._group[0].where))
             return self._report(trouble, self._account.sent - before)
-        sent = self._account.sent - before
-        trouble = laws.bad_report(report, self._names, sent)
-        if not isinstance(report, Report) or report.group != self._names:
+        if trouble or not isinstance(report, Report):
             return self._report(f"{MARK}: {trouble}", sent)
-        if not trouble:
+        if report.requests == sent:
             return report
-        log(self._group, "report", trouble)
+        said = count(report.requests, "request")
+        log(self._group, "report", f"it reports {said}, and {sent} were sent")
         return replace(report, requests=sent)
+
+    async def _in_time(self, work: Awaitable[Found]) -> Found:
+        """Return the result of work; stop it if it sends nothing for too long."""
+        loop, patience = asyncio.get_running_loop(), self._patience
+        limit = asyncio.timeout(patience)
+
+        def watch(under_way: int) -> None:
+            if patience is not None and not limit.expired():
+                limit.reschedule(None if under_way else loop.time() + patience)
+
+        try:
+            async with limit:
+                self._account.watch = watch
+                return await work
+        except TimeoutError:
+            if patience is None or not limit.expired():
+                raise
+            waited = in_words(patience)
+            raise Mishandled(f"{MARK}: it sent nothing for {waited}") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise Mishandled(f"{MARK}: it cancelled itself") from None
+        finally:
+            self._account.watch = lambda _: None
 
     def _report(self, trouble: str, sent: int = 0) -> Report:
         """Return the report on work that ended in an error of its kind."""
-        log(self._group, "work", trouble)
+        log(self._group, "work", trouble, logging.WARNING)
         text, names = f"{trouble}; kind {self._group[0].kind!r}", self._names
         return Report(
             names,
@@ -119,7 +163,7 @@ class ContainedWorker:
         try:
             if self._worker is not None:
                 self._worker.ease()
-        except Exception as error:  # noqa: BLE001  (code of any plug-in)
+        except RAISED as error:
             log(self._group, "ease", blame(error))
 
     async def keep(self) -> None:
@@ -127,16 +171,16 @@ class ContainedWorker:
         try:
             if self._worker is not None:
                 await self._worker.keep()
-        except Exception as error:
+        except RAISED as error:
             if is_meant(error):
                 raise
             log(self._group, "keep", blame(error))
         await asyncio.Event().wait()
 
 
-def is_meant(error: Exception) -> bool:
+def is_meant(error: BaseException) -> bool:
     """Say whether an error is meant for the caller, or is one of our own state."""
-    purpose = isinstance(error, HalflifeError) and not isinstance(error, SourceError)
+    purpose = isinstance(error, HalflifeError) and not isinstance(error, _ITS_OWN)
     return purpose or is_own_state(error)
 
 
@@ -145,18 +189,24 @@ def charged(store: Store, names: frozenset[str]) -> int:
     return sum(n for run, n in store.charged_here.items() if not names.isdisjoint(run))
 
 
-def blame(error: Exception) -> str:
+def blame(error: BaseException) -> str:
     """Return an exception in a line: its name, and where the kind raised it."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    lines = [line for _, line in walk_tb(error.__traceback__)]
-    names = [str(frame.f_globals.get("__name__", "?")) for frame in frames]
-    own = [i for i, name in enumerate(names) if name.startswith(_OURS)]
-    place = min((own[-1] if own else -1) + 1, len(frames) - 1)
-    return f"{type(error).__name__} in {names[place]}, line {lines[place]}"
+    return str(error) if isinstance(error, PolicyError) else describe(error)
 
 
-def log(group: Sequence[SourceConfig], method: str, trouble: str) -> None:
-    """Log how a kind failed."""
+def log(
+    group: Sequence[SourceConfig],
+    method: str,
+    trouble: str,
+    level: int = logging.ERROR,
+) -> None:
+    """Log how a kind failed; as a warning what a report says as well."""
     names = "+".join(source.name for source in group)
     fields = {"source": names, "kind": group[0].kind, "trouble": f"{method}: {trouble}"}
+    logs.event("kind failed", level=level, fields=fields)
+
+
+def log_kind(kind: str, method: str, trouble: str) -> None:
+    """Log how a kind failed at what concerns no source in the settings."""
+    fields = {"kind": kind, "trouble": f"{method}: {trouble}"}
     logs.event("kind failed", level=logging.ERROR, fields=fields)

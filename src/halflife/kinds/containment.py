@@ -24,13 +24,20 @@ import numpy as np
 from halflife.config import SourceConfig
 from halflife.core.arrays import Floats
 from halflife.core.budget import Account
-from halflife.core.errors import StoreError
+from halflife.core.errors import HalflifeError, StoreError
 from halflife.core.forecast import Forecast
 from halflife.core.lifetimes import Collection
 from halflife.core.value_curve import Offers
 from halflife.engine.breakers import Breaker
 from halflife.kinds import laws
-from halflife.kinds.contained_worker import ContainedWorker, blame, charged, log
+from halflife.kinds.contained_worker import (
+    RAISED,
+    ContainedWorker,
+    blame,
+    charged,
+    log,
+    log_kind,
+)
 from halflife.kinds.page_view import PageRequest, PageTable, PageView, Panorama
 from halflife.kinds.protocol import (
     Description,
@@ -102,17 +109,20 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         neutral: Answer,
         call: Callable[[], Answer],
         wrong: Callable[[Answer], str] = lambda _: "",
+        passes: type[HalflifeError] = StoreError,
     ) -> Answer:
         """Return the answer of a method, or the neutral one if it fails."""
         try:
             answer = call()
             trouble = wrong(answer)
-        except Exception as error:
-            if isinstance(error, StoreError) or is_own_state(error):
+        except RAISED as error:
+            if isinstance(error, passes) or is_own_state(error):
                 raise
             answer, trouble = neutral, blame(error)
         for source in sources:
             self._note(source, method, trouble)
+        if trouble and not sources:
+            log_kind(type(self._kind).__name__, method, trouble)
         return neutral if trouble else answer
 
     def _of(
@@ -189,12 +199,12 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Return the key that sources which are fetched together share."""
         none: str | None = None
         call = lambda: self._kind.together(source, usual)  # noqa: E731
-        return self._ask([source], "together", none, call)
+        return self._ask([source], "together", none, call, laws.bad_key)
 
     def measure(self, source: SourceConfig) -> str:
         """Return the name of the quality measure of a source."""
         call = lambda: self._kind.measure(source)  # noqa: E731
-        return self._ask([source], "measure", "quality", call)
+        return self._ask([source], "measure", "quality", call, laws.bad_text)
 
     def describe(self, state: ContainedState) -> Description:
         """Return what reports show of the source, and how its kind fails."""
@@ -258,30 +268,34 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     ) -> Sequence[IssuedForecast]:
         """Return the forecasts from which its target control learns."""
         call = lambda: self._kind.settled(store, source, since)  # noqa: E731
-        return self._ask([source], "settled", (), call)
+        return self._ask([source], "settled", (), call, laws.bad_forecasts)
 
     def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
         """Say whether anything of it was ever fetched."""
         call = lambda: self._kind.was_seen(reading, source)  # noqa: E731
-        return self._ask([source], "was_seen", True, call)  # noqa: FBT003
+        seen: bool = True
+        return self._ask([source], "was_seen", seen, call, laws.bad_flag)
 
     def recorded(self, store: Store, source: SourceConfig) -> Any:  # noqa: ANN401
         """Return the stored history of a source; its errors are the caller's."""
         return self._kind.recorded(store, source)
 
     def recordings(self, folder: Path) -> Any:  # noqa: ANN401
-        """Return the histories in a folder; errors are the caller's."""
-        return self._kind.recordings(folder)
+        """Return the histories in a folder; none if the kind fails."""
+        none: Sequence[Any] = ()
+        call = lambda: tuple(self._kind.recordings(folder))  # noqa: E731
+        return self._ask((), "recordings", none, call, passes=HalflifeError)
 
     def incomplete(self, store: Store, source: SourceConfig) -> str:
         """Return why the last answer was incomplete."""
         call = lambda: self._kind.incomplete(store, source)  # noqa: E731
-        return self._ask([source], "incomplete", "", call)
+        return self._ask([source], "incomplete", "", call, laws.bad_text)
 
     def gone(self, store: Store, source: SourceConfig) -> Mapping[str, float]:
         """Return the addresses of items that no longer exist."""
         none: Mapping[str, float] = {}
-        return self._ask([source], "gone", none, lambda: self._kind.gone(store, source))
+        call = lambda: self._kind.gone(store, source)  # noqa: E731
+        return self._ask([source], "gone", none, call, laws.bad_moments)
 
     def sync_cost(self, steps: Sequence[Step]) -> float:
         """Return the requests of a sync that begins with these steps."""
@@ -305,13 +319,13 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def read_until(self, store: Store, source: SourceConfig) -> float:
         """Return when newer items were last read; ``-inf`` if it is read whole."""
         call = lambda: self._kind.read_until(store, source)  # noqa: E731
-        return self._ask([source], "read_until", -inf, call)
+        return self._ask([source], "read_until", -inf, call, laws.bad_moment)
 
     def lifetimes(self, store: Store, source: SourceConfig) -> Collection | None:
         """Return the lifetimes of its objects if its forecasts follow from them."""
         none: Collection | None = None
         call = lambda: self._kind.lifetimes(store, source)  # noqa: E731
-        return self._ask([source], "lifetimes", none, call)
+        return self._ask([source], "lifetimes", none, call, laws.bad_lifetimes)
 
     def panorama(
         self, reading: Reading, sources: Sequence[SourceConfig], ahead: Floats
@@ -332,13 +346,13 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Return the target and confidence in settings of this kind alone."""
         none: tuple[float, float | None] | None = None
         call = lambda: self._kind.level(source)  # noqa: E731
-        return self._ask([source], "level", none, call)
+        return self._ask([source], "level", none, call, laws.bad_level)
 
     def wanted(self, source: SourceConfig) -> float | None:
         """Return the quality that suffices."""
         none: float | None = None
         call = lambda: self._kind.wanted(source)  # noqa: E731
-        return self._ask([source], "wanted", none, call)
+        return self._ask([source], "wanted", none, call, laws.bad_wanted)
 
     def least(self, state: ContainedState) -> float:
         """Return the shortest time between two reads, in days."""
@@ -347,7 +361,8 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def is_scheduled(self, source: SourceConfig) -> bool:
         """Say whether its policy decides when it is fetched."""
         call = lambda: self._kind.is_scheduled(source)  # noqa: E731
-        return self._ask([source], "is_scheduled", False, call)  # noqa: FBT003
+        scheduled: bool = False
+        return self._ask([source], "is_scheduled", scheduled, call, laws.bad_flag)
 
     def due(self, state: ContainedState) -> float:
         """Return the time at which its policy wants it fetched."""
@@ -373,26 +388,27 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Return how many items have an address each."""
         none: int | None = None
         call = lambda: self._kind.count(store, source)  # noqa: E731
-        return self._ask([source], "count", none, call)
+        return self._ask([source], "count", none, call, laws.bad_size)
 
     def covers(self, source: SourceConfig, address: str) -> bool | None:
         """Say whether an address belongs to a source."""
         none: bool | None = None
         call = lambda: self._kind.covers(source, address)  # noqa: E731
-        return self._ask([source], "covers", none, call)
+        return self._ask([source], "covers", none, call, laws.bad_maybe)
 
     def recognise(self, answer: TrialAnswer) -> Sequence[SourceGuess]:
         """Return how an answer could be kept; nothing if the kind fails."""
         none: Sequence[SourceGuess] = ()
         call = lambda: tuple(self._kind.recognise(answer))  # noqa: E731
-        return self._ask((), "recognise", none, call)
+        return self._ask((), "recognise", none, call, laws.bad_guesses)
 
     def confirm(
         self, guess: SourceGuess, first: TrialAnswer, second: TrialAnswer
     ) -> SourceGuess:
         """Return a guess updated with the second page; unchanged if that fails."""
         call = lambda: self._kind.confirm(guess, first, second)  # noqa: E731
-        return self._ask((), "confirm", guess, call)
+        wrong = lambda answer: laws.bad_guesses((answer,))  # noqa: E731
+        return self._ask((), "confirm", guess, call, wrong)
 
     def breaker(
         self, source: SourceConfig, old: Breaker, report: Report, now: float
@@ -405,12 +421,12 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def faults(self, store: Store, source: SourceConfig) -> Sequence[str]:
         """Return why answers could not be handled when last fetched."""
         call = lambda: self._kind.faults(store, source)  # noqa: E731
-        return self._ask([source], "faults", (), call)
+        return self._ask([source], "faults", (), call, laws.bad_texts)
 
     def advice(self, store: Store, source: SourceConfig) -> Sequence[tuple[str, str]]:
         """Return how its settings could be improved."""
         call = lambda: self._kind.advice(store, source)  # noqa: E731
-        return self._ask([source], "advice", (), call)
+        return self._ask([source], "advice", (), call, laws.bad_pairs)
 
     def keep_faults(
         self, store: Store, group: Sequence[SourceConfig], faults: Mapping[str, str]
@@ -424,7 +440,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     ) -> tuple[int, float]:
         """Return the failures since the last good fetch, and the days since then."""
         neutral = super().silence(state, breaker, now)
-        return self._of(state, "silence", neutral, breaker, now)
+        return self._of(state, "silence", neutral, breaker, now, wrong=laws.bad_silence)
 
     def drift(
         self, reading: Reading, source: SourceConfig, breaker: Breaker
@@ -432,7 +448,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Return what its answers lack now, and what is new about them."""
         none: tuple[Sequence[str], Sequence[str]] = ((), ())
         call = lambda: self._kind.drift(reading, source, breaker)  # noqa: E731
-        return self._ask([source], "drift", none, call)
+        return self._ask([source], "drift", none, call, laws.bad_drift)
 
     @asynccontextmanager
     async def open(

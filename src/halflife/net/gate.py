@@ -3,6 +3,7 @@
 import asyncio
 import copy
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -180,6 +181,7 @@ class Gate:
         """Count requests that others sent and paid for on behalf of this gate."""
         if self._account is not None:
             self._account.sent += requests
+            self._account.watch(self._account.under_way)
 
     async def __aenter__(self) -> Self:
         return self
@@ -221,20 +223,21 @@ class Gate:
         If the source needs a token, one is requested; a refused token, which has
         expired or was withdrawn, is replaced once.
         """
-        if access.grant is None:
-            return await self._fetch(url, payload, purse, access, headers)
+        with self._account.request() if self._account else nullcontext():
+            if access.grant is None:
+                return await self._fetch(url, payload, purse, access, headers)
 
-        async def send(where: str, what: Payload, terms: Access) -> Answer:
-            return await self._fetch(where, what, purse, terms, None)
+            async def send(where: str, what: Payload, terms: Access) -> Answer:
+                return await self._fetch(where, what, purse, terms, None)
 
-        grant, book = access.grant, self._tokens
-        token = await book.token(access, grant, send)
-        terms = with_token(access, token)
-        answer = await self._fetch(url, payload, purse, terms, headers)
-        if answer.status != _UNKNOWN:
-            return answer
-        terms = with_token(access, await book.token(access, grant, send, token))
-        return await self._fetch(url, payload, purse, terms, headers)
+            grant, book = access.grant, self._tokens
+            token = await book.token(access, grant, send)
+            terms = with_token(access, token)
+            answer = await self._fetch(url, payload, purse, terms, headers)
+            if answer.status != _UNKNOWN:
+                return answer
+            terms = with_token(access, await book.token(access, grant, send, token))
+            return await self._fetch(url, payload, purse, terms, headers)
 
     async def _fetch(
         self,

@@ -18,6 +18,7 @@ import numpy as np
 
 from halflife.belief import Belief
 from halflife.core.budget import Budget
+from halflife.core.errors import PolicyError
 from halflife.core.evidence import Evidence
 from halflife.core.item import Item
 from halflife.core.observation import Observation, Observations, Seen
@@ -277,5 +278,13 @@ LAWS: Mapping[str, Law] = {
 
 def broken(strategy: Strategy) -> list[str]:
     """Return the laws that a strategy breaks, with what is wrong."""
-    found = ((name, law(strategy)) for name, law in LAWS.items())
+    found = ((name, _wrong(law, strategy)) for name, law in LAWS.items())
     return [f"{name}: {wrong}" for name, wrong in found if wrong]
+
+
+def _wrong(law: Law, strategy: Strategy) -> str:
+    """Return what is wrong by a law, or why the policy was stopped at it."""
+    try:
+        return law(strategy)
+    except PolicyError as error:
+        return str(error)

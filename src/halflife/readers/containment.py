@@ -11,9 +11,11 @@ the ledger ends the run, because going on could lose records or overspend the bu
 """
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import lru_cache
 from traceback import walk_tb
 from typing import ParamSpec, TypeVar
 
@@ -43,6 +45,7 @@ _PASS = (
     CancelledError,
 )
 _LOGGER, _FIELDS = "halflife", "halflife_fields"  # as in ``engine.logs``
+_HALFLIFE = frozenset({"halflife"})
 _FRAMES = 8  # innermost frames of the traceback in the log line
 
 
@@ -82,7 +85,7 @@ async def read_in_thread(
     return await in_thread(work)
 
 
-def failure(error: Exception, where: str) -> SourceError:
+def failure(error: BaseException, where: str) -> SourceError:
     """Return the ``SourceError`` for an unexpected error, and log its place."""
     if isinstance(error, SourceError):
         return error
@@ -97,13 +100,29 @@ def failure(error: Exception, where: str) -> SourceError:
 def describe(error: BaseException) -> str:
     """Return an exception in one line: its name, and where it was raised.
 
-    Its message is left out: it may quote the answer, or a secret that was sent.
+    A plug-in is named before halflife if its code was running. The message is left
+    out: it may quote the answer, or a secret that was sent.
     """
     frames = list(walk_tb(error.__traceback__))
-    ours = [row for row in frames if _module(row[0].f_globals).startswith("halflife.")]
-    for frame, line in (ours or frames)[-1:]:
-        return f"{type(error).__name__} in {_module(frame.f_globals)}, line {line}"
+    for packages in (plugin_packages(tuple(sys.path)), _HALFLIFE, None):
+        for frame, line in reversed(frames):
+            module = _module(frame.f_globals)
+            if packages is None or module.partition(".")[0] in packages:
+                return f"{type(error).__name__} in {module}, line {line}"
     return type(error).__name__
+
+
+@lru_cache(maxsize=4)
+def plugin_packages(path: tuple[str, ...]) -> frozenset[str]:
+    """Return the packages of installed plug-ins, which are blamed before halflife."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  (slow, rarely needed)
+
+    del path
+    points = entry_points()
+    groups = [name for name in points.groups if name.startswith("halflife.")]
+    modules = (point.value for name in groups for point in points.select(group=name))
+    found = {module.partition(":")[0].partition(".")[0] for module in modules}
+    return frozenset(found) - _HALFLIFE
 
 
 def is_mishandled(note: str) -> bool:

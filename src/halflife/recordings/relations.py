@@ -123,10 +123,13 @@ def load_relation(folder: Path) -> Relation:
     versions = checked_table(folder / "versions.parquet", VERSION)
     snapshots = checked_table(folder / "snapshots.parquet", SNAPSHOT)
     spell = version_rows(lifetimes, versions, folder)
+    looks = looks_of(snapshots, lifetimes)
+    if not looks.size:
+        raise UsageError(f"{folder / 'snapshots.parquet'}: holds no valid snapshot")
     since = in_days(versions, "seen_from", np.nan)
     order = np.lexsort((since, spell))
     return Relation(
-        looks=looks_of(snapshots, lifetimes),
+        looks=looks,
         keys=tuple(str(key) for key in lifetimes["object_id"].to_pylist()),
         first_seen=in_days(lifetimes, "first_seen", np.nan),
         last_seen=in_days(lifetimes, "last_seen", np.nan),

@@ -12,6 +12,7 @@ import numpy as np
 from halflife.config import Config
 from halflife.config.kinds import settings_of
 from halflife.config.policy_names import policy_names
+from halflife.config.values import MOST_REQUESTS
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
 from halflife.engine import logs
@@ -28,6 +29,7 @@ from halflife.stores.memory import MemoryStore
 
 WARM = 0.25  # share of the time that is for learning and is not scored
 MOMENTS = 8  # a day at which copies are compared with the truth
+WEEK = 7  # days; the window of the budget of a replay
 HOURLY = ServiceRhythm(3600.0, 3600.0, 3600.0, 3600.0, 21600.0, messages=86400.0)
 DEFAULT = "default"  # every source uses its default policy
 
@@ -130,6 +132,7 @@ def contest(
         raise UsageError("--policies and --budgets name one at least")
     check(rules.policies, sources)
     game = _Game(sources, *rules.span(sources))
+    _check_budgets(game, rules.budgets)
     rows = []
     for budget in rules.budgets:
         first: Floats | None = None
@@ -141,6 +144,16 @@ def contest(
             rows.append(row)
             rules.on_replay(f"{policy} at {budget:g}")
     return rows
+
+
+def _check_budgets(game: "_Game", budgets: Sequence[float]) -> None:
+    """Raise ``UsageError`` if the settings cannot hold a budget."""
+    most = MOST_REQUESTS // WEEK
+    for budget in budgets:
+        if game.pace(budget) > most:
+            raise UsageError(
+                f"--budgets: {budget:g} is more than {most} requests a day"
+            )
 
 
 def known_policies(sources: Sequence[RecordedSource]) -> dict[str, list[str]]:
@@ -247,7 +260,7 @@ def _origin(number: int) -> str:
 
 def _settings(world: Mapping[str, RecordedSource], policy: str, pace: float) -> str:
     lines = [
-        f'[budget]\nrequests = {max(round(7.0 * pace), 1)}\nper = "week"',
+        f'[budget]\nrequests = {max(round(WEEK * pace), 1)}\nper = "week"',
         "[fetch]\ndelay = 0.0",
     ]
     if policy in policy_names(POLICIES):  # chosen for the pages of all sources together

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from halflife.config.kinds import kinds
-from halflife.core.errors import UsageError
+from halflife.core.errors import ConfigError, NothingRecorded, UsageError
 from halflife.kinds.registry import kind_named
 from halflife.replay.recorded_source import (
     RecordedHistory,
@@ -61,7 +61,21 @@ def recorded_in(
             f"{folder}: holds no recorded history {what}; docs/replay.md says what "
             "a folder looks like"
         )
-    return aligned([chosen.history.load(days) for chosen in picked])
+    return aligned(_loaded(picked, days, every=bool(names)))
+
+
+def _loaded(
+    picked: Sequence[OfferedHistory], days: float, *, every: bool
+) -> list[RecordedSource]:
+    """Return the sources with anything to play; with ``every``, all must have."""
+    found = list[RecordedSource]()
+    for chosen in picked:
+        try:
+            found.append(chosen.history.load(days))
+        except NothingRecorded:
+            if every or (chosen is picked[-1] and not found):
+                raise
+    return found
 
 
 def _offered(folder: Path, kind: str) -> Iterator[OfferedHistory]:
@@ -73,7 +87,11 @@ def _offered(folder: Path, kind: str) -> Iterator[OfferedHistory]:
         raise UsageError(f"--kind: no kind is named {kind!r}; {', '.join(known)} are")
     seen: dict[int, str] = {}
     for name in known:  # two names may stand for the same kind
-        seen.setdefault(id(kind_named(name)), name)
+        try:
+            seen.setdefault(id(kind_named(name)), name)
+        except ConfigError:  # a broken plug-in; `halflife doctor` reports it
+            if name == kind:
+                raise
     for place in _folders(folder, DEPTH):
         for name in seen.values():
             for history in kind_named(name).recordings(place):

@@ -263,7 +263,7 @@ def load(name: str, folder: Path) -> FunctionListing:
         sys.path.append(here)
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # noqa: BLE001  (importing runs the user's code)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (runs the user's code)
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ConfigError(f"python = {name!r} cannot be loaded: {reason}") from None
     if not isinstance(found, FunctionListing):
@@ -296,7 +296,7 @@ async def fetch_records(
         walk.trouble = str(error)
     except HalflifeError as error:
         walk.trouble = str(error)
-    except Exception as error:  # noqa: BLE001  (the user's code may raise anything)
+    except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001  (any code)
         reason = " ".join(str(error).split())[:200]
         name = source.function.__qualname__
         walk.trouble = f"the function {name} failed: {type(error).__name__}: {reason}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from math import inf
+from math import inf, isnan
 from typing import TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from halflife.market.curves import Decay
 from halflife.market.target_status import FIRST
 from halflife.models.recall_curve import Knots
 from halflife.models.rhythm import LearnedRhythm
+from halflife.plugins.containment import blaming, check
 from halflife.policies.listings import ListingPolicy, ListingTerms
 from halflife.policies.listings.group_dues import GroupDue, group_dues
 from halflife.stores.notes.group_fetches import GroupFetches
@@ -155,14 +156,23 @@ class ListingState:
         last = float(looks[-1]) if looks.size else -inf
         mark = int(looks.size), last, name_of(self.source), self.terms
         if self.source.name not in dues or dues[self.source.name][0] != mark:
-            dues[self.source.name] = mark, self.policy.due(history, self.terms)
+            name = name_of(self.source)
+            with blaming(name):
+                due = float(self.policy.due(history, self.terms))
+            check(name, "returns NaN as the time of a fetch" if isnan(due) else "")
+            dues[self.source.name] = mark, due
         return dues[self.source.name][1]
 
     def gains(self, ages: Floats) -> Floats:
         """Return the gain of a fetch at these ages of the copy, in quality-days."""
         history, gain = self.history, self.policy.gain
         if history is not None and gain is not None:
-            return np.maximum(gain(history, ages, self.terms), 0.0)
+            name = name_of(self.source)
+            with blaming(name):
+                gains = np.asarray(gain(history, ages, self.terms), np.float64)
+            fine = gains.shape == ages.shape and np.isfinite(gains).all()
+            check(name, "" if fine else "returns gains that are not one number an age")
+            return np.maximum(gains, 0.0)
         if self.decay is None:
             return np.full(ages.size, NEVER_SEEN)
         return np.array([self.decay.index(age) for age in ages.tolist()])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from halflife.core.errors import NothingRecorded
 from halflife.core.history import History
 from halflife.core.observation import Seen
 from halflife.recordings import histories
@@ -116,6 +117,11 @@ def _site(
     recorded = load(days)
     group = np.array(recorded.recording.group, dtype=np.object_)
     recording = recorded.recording.take(np.flatnonzero(group == name))
+    if not len(recording):
+        raise NothingRecorded(
+            f"--sources: {name} has no page that was there {days:g} days before its "
+            "last recorded change"
+        )
     # The dates of recordings are unknown, so all sites end on the same day.
     begin = LAST_DAY - recorded.end
     pages = RecordedPages(source_name(name), recording, (recorded.begin, recorded.end))

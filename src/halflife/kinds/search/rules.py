@@ -15,11 +15,11 @@ import numpy as np
 
 from halflife import plugins
 from halflife.core.arrays import Bools, Floats
-from halflife.core.errors import UsageError
 from halflife.kinds.protocol import NEVER_SEEN, Reading
 from halflife.kinds.search import selection
 from halflife.kinds.search.settings import SearchConfig
 from halflife.models.drift import WeibullSurvival
+from halflife.plugins.containment import blaming, check
 from halflife.policies.texts import CountChecks, Refreshes
 from halflife.policies.texts.live import (
     WEEK,
@@ -102,11 +102,12 @@ def choices(
     if rule is None or not members:
         return {}
     data = databases(reading, members, [kept[s.name] for s in members])
-    chosen = rule.choose(data)
+    with blaming(source.policies[0]):
+        chosen = rule.choose(data)
+        wrong = "" if chosen is None else bad_choices(chosen, len(data))
+    check(source.policies[0], f"failed: {wrong}" if wrong else "")
     if chosen is None:
         return {}
-    if wrong := bad_choices(chosen, len(data)):
-        raise UsageError(f"the policy {source.policies[0]!r}: {wrong}")
     return _priced(source.policies[0], members, data, chosen)
 
 
@@ -118,6 +119,8 @@ def sharing(reading: Reading, source: SearchConfig) -> list[SearchConfig]:
 
 def bad_choices(chosen: Choices, n: int) -> str:
     """Return what is wrong with the decisions of a rule; empty if nothing is."""
+    if not isinstance(chosen, Choices):
+        return "it does not return Choices"
     columns = (chosen.renews, chosen.due, chosen.every, chosen.since, chosen.rank)
     if (
         any(np.shape(c) != (n,) for c in (*columns, chosen.cost))

@@ -16,8 +16,9 @@ from typing import TypeVar
 from halflife.allocation import Objective
 from halflife.config import SourceConfig
 from halflife.config.kinds import kinds, settings_of
-from halflife.config.registrations import only_entry_point, registered
+from halflife.config.registrations import only_entry_point, package_of, registered
 from halflife.core.errors import ConfigError, UsageError
+from halflife.plugins.containment import contained
 from halflife.policies import Strategy
 from halflife.policies.champion import champion_of
 
@@ -63,7 +64,9 @@ def strategy(name: str, objective: Objective | None = None) -> Strategy:
     if name == "champion" and objective is not None:
         return champion_of(objective)
     chosen = objective if name == "index" and objective else name
-    return load(POLICIES, chosen, Strategy)
+    found = load(POLICIES, chosen, Strategy)
+    ours = type(found.policy).__module__.startswith("halflife.")
+    return found if ours else contained(chosen, found)
 
 
 def load(group: str, name: str, expected: type[Loaded]) -> Loaded:
@@ -80,9 +83,10 @@ def load(group: str, name: str, expected: type[Loaded]) -> Loaded:
     point = only_entry_point(points[name])
     try:
         policy = point.load()
-    except (ImportError, AttributeError) as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
-            f"the policy {name!r} cannot be loaded from {point.value}: {error}"
+            f"the policy {name!r} of {package_of(point)} cannot be loaded from "
+            f"{point.value}: {_reason(error)}"
         ) from error
     if not isinstance(policy, expected):
         wanted = f"{expected.__module__}.{expected.__qualname__}"
@@ -132,11 +136,16 @@ def _describe(
 def _about(point: EntryPoint) -> tuple[str, str]:
     try:
         policy = point.load()
-    except (ImportError, AttributeError) as error:
-        return f"cannot be loaded: {error}", ""
-    about = getattr(policy, "about", None)
-    if not isinstance(about, str):
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (code of any plug-in)
+        return f"cannot be loaded: {_reason(error)}", ""
+    about, paper = getattr(policy, "about", None), getattr(policy, "paper", "")
+    if not (isinstance(about, str) and isinstance(paper, str)):
         return "is not a policy", ""
     rule = getattr(policy, "policy", policy)
     about = about or (inspect.getdoc(rule) or "").partition("\n")[0]
-    return about, getattr(policy, "paper", "")
+    return about, paper
+
+
+def _reason(error: BaseException) -> str:
+    """Return why a module cannot be imported, in a line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
