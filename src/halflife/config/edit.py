@@ -116,7 +116,7 @@ def text_with_values(text: str, name: str, values: Mapping[str, object]) -> str:
             changed = _with_values(text[begin:end], name, values)
             return text[:begin] + changed + text[end:]
         except (ValueError, UsageError):
-            pass  # what looked like a table was none; so parse the whole text
+            pass  # the line was no table heading after all: parse the whole text
     return _with_values(text, name, values)
 
 

@@ -44,7 +44,7 @@ Derived = TypeVar("Derived")
 APART = 1.0 / 24.0  # days between claims that count as two hints
 MOST_HINTS = 32  # of one kind since an observation; more do not matter
 LONGEST = 3650.0  # days; a longer gap was made by a clock that was wrong
-_ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # enums are slow to look up
+_ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # reading an enum member is slow
 NEVER: int = -1  # the ``seen`` of an item that was never observed
 
 _BLANK: dict[str, tuple[type[np.generic], object]] = {

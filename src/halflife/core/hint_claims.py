@@ -6,7 +6,7 @@ from halflife.core.arrays import Floats, Ints
 from halflife.core.observation import HINT_KINDS, Observations, Seen
 
 _CODES = {name: code for code, name in enumerate(HINT_KINDS)}
-_HINT = int(Seen.HINT)  # enums are slow to look up
+_HINT = int(Seen.HINT)  # reading an enum member is slow
 
 
 def by_kind(hints: Ints) -> Ints:

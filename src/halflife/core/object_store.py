@@ -48,7 +48,7 @@ class Listing:
         absent: Objects known to be absent though the listing is not complete: a query
             that they would match was read to its end.
         keyless: The number of records left out because they had no key.
-        blank: Whether nothing in the answer looked like a record, so that it may not be
+        blank: Whether nothing in the answer resembled a record, so that it may not be
             the listing at all.
         newer: Whether it has exactly the records newer than the previous listing; it is
             not complete then.

@@ -1,8 +1,8 @@
-"""What a copy will lose, as quantiles: of three forecasts, as far as each proved right.
+"""Quantiles of what a copy will lose, mixed from three forecasts by their record.
 
 - *Scores*: the pooled forecast, and about it the scores of past ones (``conformal``).
 - *Past*: what came true at this horizon before, whatever was forecast; in proportion
-  where looks told a little earlier or later.
+  where snapshots came a little earlier or later.
 - *Blocks*: sums of blocks of the source's own steps, drawn at random (Kuensch, "The
   jackknife and the bootstrap for general stationary observations", Annals of Statistics
   1989), times the square root of the pooled forecast over the mean of such sums.
@@ -45,12 +45,13 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True)
 class Mixture:
-    """The forecasts of one measure at one horizon, from every look, with bounds.
+    """The forecasts of one measure at one horizon, from every snapshot, with bounds.
 
     Attributes:
         ready: The pooled forecast and its scores.
-        steps: What was lost from each look to the next.
-        ahead: How far each look's forecast reaches, in usual steps between looks.
+        steps: What was lost from each snapshot to the next.
+        ahead: How far each snapshot's forecast reaches, in usual steps between
+            snapshots.
         members: Which forecasts are mixed.
 
     """
@@ -68,7 +69,7 @@ class Mixture:
     def bounds(self, looks: Ints, guess: Floats, confidence: float) -> Floats:
         """Return the least, the middle and the most loss to expect: three rows.
 
-        ``guess`` is the loss forecast at each look; where it is not that of this
+        ``guess`` is the loss forecast at each snapshot; where it is not that of this
         horizon, what the source did counts in proportion. Where one member says that
         nothing may be lost, so does the bound.
         """
@@ -80,7 +81,7 @@ class Mixture:
         return mixed.T
 
     def quantiles(self, looks: Ints, levels: Floats) -> Floats:
-        """Return the losses below which the truth lies with such chances; a row a look.
+        """Return quantiles of the loss, snapshot x level.
 
         ``levels`` ascend, and so do the losses.
         """
@@ -88,7 +89,7 @@ class Mixture:
         return np.sort((self.weights(looks, levels) * each).sum(axis=0), axis=1)
 
     def each(self, looks: Ints, guess: Floats, levels: Floats) -> Floats:
-        """Return the quantiles of every member: member x look x level."""
+        """Return the quantiles of every member: member x snapshot x level."""
         own = self.scored.guess[looks]
         ratio = (guess / np.maximum(own, 1e-300))[:, None]
         told = {
@@ -120,7 +121,7 @@ class Mixture:
         return lent_quantiles(sums, cycle, self.ready.lent(looks, guess), levels)
 
     def weights(self, looks: Ints, levels: Floats) -> Floats:
-        """Return how much each member counts at each look and level."""
+        """Return how much each member counts at each snapshot and level."""
         if len(self.members) == 1:
             return np.ones((1, looks.size, levels.size))
         s = self.scored
@@ -141,7 +142,7 @@ class Mixture:
         return out
 
     def _paid(self, looks: Ints, levels: Floats) -> Floats:
-        """Return the pinball loss of each member at past looks: shaped as ``each``."""
+        """Return the pinball loss of each member in the past, shaped as ``each``."""
         made, key = self._made, (looks.tobytes(), levels.tobytes())
         if key not in made:
             each = self.each(looks, self.scored.guess[looks], levels)
@@ -159,7 +160,7 @@ def pinball(loss: Floats, found: Floats, levels: Floats) -> Floats:
     With x the quality that came and q the quantile of it, at level a of the quality:
     a (x - q) where x is above, (1 - a) (q - x) where it is below; least in the mean for
     the true quantile (Koenker and Bassett, Econometrica 1978). ``loss`` ends in
-    look x level; level l of a loss is level 1 - l of the quality.
+    snapshot x level; level l of a loss is level 1 - l of the quality.
 
     >>> half = np.log(2.0)  # a quality of 0.5 forecast, of 1 and of 0.25 found
     >>> pinball(np.full((2, 1), half), np.array([0.0, 2 * half]), np.array([0.9]))
@@ -171,10 +172,10 @@ def pinball(loss: Floats, found: Floats, levels: Floats) -> Floats:
 
 
 def block_sums(steps: Floats, known: Ints, length: int) -> Floats:
-    """Return sums of ``length`` steps, put together from random blocks; a row a look.
+    """Return sums of ``length`` steps drawn in random blocks, snapshot x draw.
 
-    Look i draws from the first ``known[i]`` steps. Whole blocks are drawn, so a sum of
-    more or fewer steps is taken in proportion.
+    Snapshot i draws from the first ``known[i]`` steps. Whole blocks are drawn, so a
+    sum of more or fewer steps is taken in proportion.
     """
     block = min(BLOCK, length)
     blocks = -(-length // block)

@@ -114,9 +114,9 @@ class _Mark:
 
 
 def _studied(census: Census) -> Study:
-    """Return a study of a census, of the latest few the one that was made before.
+    """Return the study of a census; those of the last few censuses are kept.
 
-    Between two looks at a source it is asked again and again, of other moments and
+    Between two fetches a source is asked again and again, of other moments and
     with other confidences. What a study has worked out depends on the census alone.
     """
     parts = census.looks, census.start, census.stop, census.spell, census.again

@@ -7,7 +7,7 @@ that hints caused the fetches: as long as fetches are chosen by t and s, their o
 are an unbiased sample for k.
 
 It does matter that items differ: those that change often have many hints, and an
-estimate of their rates that is too low would make hints look true. So hints are
+estimate of their rates that is too low would make hints seem true. So hints are
 compared with the usual rate of hints of the item. If hints arrive at a rate g, all
 changes occur at D = a + g (1 - exp(-k)), and in terms of D the probability is
 
@@ -67,8 +67,8 @@ class HintTrust:
 
     >>> every, none = np.ones(20), np.zeros(20)
     >>> changed = np.arange(20) < 15  # three hints in four were right
-    >>> looks = HintedObservations(none.astype(int), none, none, every, changed, every)
-    >>> HintTrust(pretend=0.0).fit(looks, n_groups=1).precision_.round(1)
+    >>> gaps = HintedObservations(none.astype(int), none, none, every, changed, every)
+    >>> HintTrust(pretend=0.0).fit(gaps, n_groups=1).precision_.round(1)
     array([0.7])
 
     """

@@ -68,7 +68,7 @@ class Relation:
         """Return the last observation by ``at``; raise ``UsageError`` if none."""
         before = self.looks[self.looks <= at]
         if not before.size:
-            raise UsageError(f"the history has no look until day {at:g}")
+            raise UsageError(f"the history has no observation until day {at:g}")
         return float(before[-1])
 
     def rows(self, at: float) -> Ints:

@@ -64,7 +64,7 @@ def _looks(part: Collection, fetched: Sequence[Sequence[float]]) -> Floats:
     """Return when a group was fetched completely.
 
     Times before the oldest stored fetch of a value are left out: missing fetches would
-    look like a long interval with too few changes.
+    pass for a long interval with too few changes.
     """
     together = sorted(set.intersection(*(set(times) for times in fetched)))
     since = max(

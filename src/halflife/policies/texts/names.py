@@ -73,7 +73,7 @@ class TextRule:
 class ByPrice:
     """What a live source goes by if its settings name no rule.
 
-    It has no interval of its own: what a look is worth is weighed against what all
+    It has no interval of its own: what a fetch is worth is weighed against what all
     other sources offer, and the price of a request decides.
     """
 
