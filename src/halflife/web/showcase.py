@@ -164,7 +164,6 @@ def _body(name: str, i: int, version: int) -> str:
 
 def page_key(name: str, i: int) -> str:
     """Return the address of a page of a source."""
-    """Return the address of a page of a source."""
     return f"https://{name}.example/{f'page-{i}' if i else ''}"
 
 
