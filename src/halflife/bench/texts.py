@@ -1,6 +1,6 @@
 """The complete study of summaries of recorded text databases.
 
-``python -m halflife.bench.texts FOLDER OUT`` reads a folder with
+``halflife study --text FOLDER --out OUT`` reads a folder with
 ``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and writes into OUT:
 
 - ``texts.json``: how summaries age, how long they last, which features predict it
@@ -8,13 +8,9 @@
   every rule for refreshing them (its Figures 6 to 14), and the effect on selection;
 - ``texts.md``: the rules side by side;
 - pictures as SVG with their numbers as CSV.
-
-``--sites N`` takes the first N databases only, ``--every 10,40`` those intervals.
 """
 
-import argparse
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +28,6 @@ from halflife.bench.textscores import HISTORY
 from halflife.bench.textviews import EVERIES, TextView, score_rules, views
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.names import RULES, named
-from halflife.recordings.textdb import load
 from halflife.study.textdrift import figures, files, lifetimes_figure
 from halflife.study.texts import markdown, quality, survival_figure, weekly_updates
 from halflife.summary.age_curves import age_curves
@@ -143,30 +138,6 @@ def _rounded(value: object) -> object:
     return value
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Write the study."""
-    parser = argparse.ArgumentParser(prog="python -m halflife.bench.texts")
-    parser.add_argument("folder", type=Path, help="weekly recordings of databases")
-    parser.add_argument("out", type=Path, help="where to write")
-    parser.add_argument("--sites", type=int, help="the first so many databases only")
-    parser.add_argument(
-        "--every",
-        type=lambda words: [float(word) for word in words.split(",")],
-        default=EVERIES,
-        help="weeks between refreshes, on average",
-    )
-    options = parser.parse_args(arguments)
-    began = time.perf_counter()
-
-    def say(what: str) -> None:
-        sys.stderr.write(f"{time.perf_counter() - began:6.0f} s  {what}\n")
-
-    whole = load(options.folder)
-    weekly = whole.select(whole.sites[: options.sites]) if options.sites else whole
-    written = write(weekly, options.out, say, options.every)
-    sys.stdout.write(written["texts.md"])
-
-
 def write(
     weekly: Weekly, out: Path, say: Say, everies: Sequence[float] = EVERIES
 ) -> dict[str, str]:
@@ -180,7 +151,3 @@ def write(
     for name, content in written.items():
         (out / name).write_text(content, encoding="utf-8")
     return written
-
-
-if __name__ == "__main__":
-    main()
