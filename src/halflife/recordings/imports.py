@@ -1,4 +1,4 @@
-"""Imported histories: Parquet, dated files, a git repository."""
+"""Imported histories: dated files, and versions of a file in a git repository."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.readers.records import RecordReader
 from halflife.recordings import gitlog
-from halflife.recordings.objects import load_parquet
 from halflife.recordings.snapshots import DatedFile, fold
 
 SECONDS_A_DAY = 86400.0
@@ -17,11 +16,6 @@ _DATE = re.compile(
     r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)"
     r"(?:[T _.-]?(\d\d)[-_:.h]?(\d\d)(?:[-_:.m]?(\d\d))?)?(?!\d)"
 )
-
-
-def import_parquet(folder: Path, name: str) -> Collection:
-    """Return the history in a folder of lifetimes, versions and snapshots."""
-    return load_parquet(folder, name)
 
 
 def import_git(

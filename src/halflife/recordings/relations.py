@@ -17,12 +17,9 @@ from halflife.core.lifetimes import Values
 from halflife.core.object_store import Attributes, Scalar
 from halflife.recordings.objects import (
     BOOKKEEPING,
-    LIFE,
-    SNAPSHOT,
-    VERSION,
-    checked_table,
     in_days,
-    looks_of,
+    observed_at,
+    recorded_tables,
     version_rows,
 )
 from halflife.recordings.pages import Recording, recording_of_changes
@@ -119,14 +116,12 @@ def column(relation: Relation, name: str) -> str:
 
 def load_relation(folder: Path) -> Relation:
     """Return the relation recorded in a folder; raise ``UsageError`` if none is."""
-    lifetimes = checked_table(folder / "lifetimes.parquet", LIFE)
-    versions = checked_table(folder / "versions.parquet", VERSION)
-    snapshots = checked_table(folder / "snapshots.parquet", SNAPSHOT)
+    lifetimes, versions, snapshots = recorded_tables(folder)
     spell = version_rows(lifetimes, versions, folder)
     since = in_days(versions, "seen_from", np.nan)
     order = np.lexsort((since, spell))
     return Relation(
-        looks=looks_of(snapshots, lifetimes),
+        looks=observed_at(snapshots, lifetimes),
         keys=tuple(str(key) for key in lifetimes["object_id"].to_pylist()),
         first_seen=in_days(lifetimes, "first_seen", np.nan),
         last_seen=in_days(lifetimes, "last_seen", np.nan),
@@ -149,8 +144,8 @@ def load_relation(folder: Path) -> Relation:
 
 def items_of(relation: Relation) -> Recording:
     """Return when objects came, changed and went; one that returns is a new item."""
-    looks = np.append(relation.looks, np.inf)
-    died = looks[np.searchsorted(relation.looks, relation.last_seen, side="right")]
+    observed = np.append(relation.looks, np.inf)
+    died = observed[np.searchsorted(relation.looks, relation.last_seen, side="right")]
     first = relation.first_seen
     born = np.where(first <= relation.looks[0], -np.inf, first)
     later = relation.since > first[relation.spell]
