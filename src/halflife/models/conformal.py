@@ -107,18 +107,18 @@ class Calibrated:
         size, c = s.size[at], self.spread[at]
         return steady(size * s.found[at], c) - steady(size * s.guess[at], c)
 
-    def quantiles(self, looks: Ints, guess: Floats, levels: Floats) -> Floats:
+    def quantiles(self, at: Ints, guess: Floats, levels: Floats) -> Floats:
         """Return quantiles of the loss, snapshot x level.
 
         ``guess`` is the loss forecast at each of the snapshots.
         """
         cycle = self.scored.cycle
         kept = int(max(SCORES_KEPT, CYCLES_KEPT * cycle))
-        past = latest(self.scores, self.scored.told[looks], kept)
+        past = latest(self.scores, self.scored.told[at], kept)
         scores = lent_quantiles(past, cycle, _lent_scores(), levels)
-        return self.around(looks, guess, scores)
+        return self.around(at, guess, scores)
 
-    def around(self, looks: Ints, guess: Floats, scores: Floats) -> Floats:
+    def around(self, at: Ints, guess: Floats, scores: Floats) -> Floats:
         """Return the losses at such scores from the forecast, snapshot x score.
 
         >>> one = np.ones(1)
@@ -128,12 +128,12 @@ class Calibrated:
         ... ).round(3)
         array([[0.112, 0.2  , 0.345]])
         """
-        c, size = self.spread[looks][:, None], self.scored.size[looks][:, None]
+        c, size = self.spread[at][:, None], self.scored.size[at][:, None]
         return unsteady(steady(size * guess[:, None], c) + scores, c) / size
 
-    def lent(self, looks: Ints, guess: Floats) -> Floats:
+    def lent(self, at: Ints, guess: Floats) -> Floats:
         """Return the losses that Student's t lends, evenly likely; a row a snapshot."""
-        return self.around(looks, guess, _lent_scores())
+        return self.around(at, guess, _lent_scores())
 
 
 def latest(values: Floats, end: Ints, most: int) -> Floats:

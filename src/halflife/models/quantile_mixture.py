@@ -66,7 +66,7 @@ class Mixture:
         """The forecasts and what came true."""
         return self.ready.scored
 
-    def bounds(self, looks: Ints, guess: Floats, confidence: float) -> Floats:
+    def bounds(self, at: Ints, guess: Floats, confidence: float) -> Floats:
         """Return the least, the middle and the most loss to expect: three rows.
 
         ``guess`` is the loss forecast at each snapshot; where it is not that of this
@@ -75,58 +75,58 @@ class Mixture:
         """
         tail = (1.0 - confidence) / 2.0
         levels = np.array([tail, MEDIAN, 1.0 - tail])
-        each = self.each(looks, guess, levels)
-        mixed = np.sort((self.weights(looks, levels) * each).sum(axis=0), axis=1)
+        each = self.each(at, guess, levels)
+        mixed = np.sort((self.weights(at, levels) * each).sum(axis=0), axis=1)
         mixed[(each[:, :, 0] <= _LEAST).any(axis=0), 0] = 0.0
         return mixed.T
 
-    def quantiles(self, looks: Ints, levels: Floats) -> Floats:
+    def quantiles(self, at: Ints, levels: Floats) -> Floats:
         """Return quantiles of the loss, snapshot x level.
 
         ``levels`` ascend, and so do the losses.
         """
-        each = self.each(looks, self.scored.guess[looks], levels)
-        return np.sort((self.weights(looks, levels) * each).sum(axis=0), axis=1)
+        each = self.each(at, self.scored.guess[at], levels)
+        return np.sort((self.weights(at, levels) * each).sum(axis=0), axis=1)
 
-    def each(self, looks: Ints, guess: Floats, levels: Floats) -> Floats:
+    def each(self, at: Ints, guess: Floats, levels: Floats) -> Floats:
         """Return the quantiles of every member: member x snapshot x level."""
-        own = self.scored.guess[looks]
+        own = self.scored.guess[at]
         ratio = (guess / np.maximum(own, 1e-300))[:, None]
         told = {
-            SCORES: lambda: self.ready.quantiles(looks, guess, levels),
-            PAST: lambda: self._past(looks, levels) * ratio,
-            BLOCKS: lambda: self._blocks(looks, levels) * ratio,
+            SCORES: lambda: self.ready.quantiles(at, guess, levels),
+            PAST: lambda: self._past(at, levels) * ratio,
+            BLOCKS: lambda: self._blocks(at, levels) * ratio,
         }
         return np.stack([told[name]() for name in self.members])
 
-    def _past(self, looks: Ints, levels: Floats) -> Floats:
+    def _past(self, at: Ints, levels: Floats) -> Floats:
         s = self.scored
         known = np.flatnonzero(s.later >= 0)
-        end = np.searchsorted(s.later[known], looks, side="right")
+        end = np.searchsorted(s.later[known], at, side="right")
         paces = s.found[known] / self.ahead[known]
         past = latest(paces, end, int(max(KEPT, 20.0 * s.cycle)))
-        past = past * self.ahead[looks][:, None]
-        lend = self.ready.lent(looks, s.guess[looks])
+        past = past * self.ahead[at][:, None]
+        lend = self.ready.lent(at, s.guess[at])
         return lent_quantiles(past, OWN * s.cycle, lend, levels)
 
-    def _blocks(self, looks: Ints, levels: Floats) -> Floats:
+    def _blocks(self, at: Ints, levels: Floats) -> Floats:
         s, length = self.scored, max(1, round(self.scored.cycle))
-        guess, known = s.guess[looks], np.minimum(looks, self.steps.size)
-        ahead = self.ahead[looks]
+        guess, known = s.guess[at], np.minimum(at, self.steps.size)
+        ahead = self.ahead[at]
         sums = block_sums(self.steps, known, length) * (ahead / length)[:, None]
         usual = ahead * running_sums(self.steps)[known] / np.maximum(known, 1)
         sums *= np.sqrt(guess / np.maximum(usual, _LEAST))[:, None]
         # All draws together count as the cycles that were seen.
         cycle = OWN * DRAWS * length / np.maximum(known, _LEAST)
-        return lent_quantiles(sums, cycle, self.ready.lent(looks, guess), levels)
+        return lent_quantiles(sums, cycle, self.ready.lent(at, guess), levels)
 
-    def weights(self, looks: Ints, levels: Floats) -> Floats:
+    def weights(self, at: Ints, levels: Floats) -> Floats:
         """Return how much each member counts at each snapshot and level."""
         if len(self.members) == 1:
-            return np.ones((1, looks.size, levels.size))
+            return np.ones((1, at.size, levels.size))
         s = self.scored
         grid = s.order[:: max(1, round(s.cycle / 4.0))]
-        end = np.searchsorted(s.later[grid], looks, side="right")
+        end = np.searchsorted(s.later[grid], at, side="right")
         begin = max(0, int(end.min(initial=grid.size)) - PAID)
         paid = self._paid(grid[begin : int(end.max(initial=0))], levels)
         paid = np.concatenate([paid, paid.min(axis=0, keepdims=True)])
@@ -134,19 +134,19 @@ class Mixture:
         first = np.maximum(end - PAID, 0)
         sums = total[..., end - begin] - total[..., first - begin]
         mean = np.moveaxis(sums / np.maximum(end - first, 1), -1, 1)
-        cycles = s.cycles[looks][:, None]
+        cycles = s.cycles[at][:, None]
         excess = mean[:-1] - cycles / (cycles + COMMON) * mean[-1] + _LEAST
         power = SHARPNESS * cycles / (cycles + HALF)
         share = (excess / excess.min(axis=0)) ** -power
         out: Floats = share / share.sum(axis=0)
         return out
 
-    def _paid(self, looks: Ints, levels: Floats) -> Floats:
+    def _paid(self, at: Ints, levels: Floats) -> Floats:
         """Return the pinball loss of each member in the past, shaped as ``each``."""
-        made, key = self._made, (looks.tobytes(), levels.tobytes())
+        made, key = self._made, (at.tobytes(), levels.tobytes())
         if key not in made:
-            each = self.each(looks, self.scored.guess[looks], levels)
-            made[key] = pinball(each, self.scored.found[looks], levels)
+            each = self.each(at, self.scored.guess[at], levels)
+            made[key] = pinball(each, self.scored.found[at], levels)
         return made[key]
 
     @cached_property

@@ -79,11 +79,11 @@ class HintTrust:
     def __init__(self, *, pretend: float = 5.0) -> None:
         self.pretend = pretend
 
-    def fit(self, looks: HintedObservations, *, n_groups: int) -> Self:
+    def fit(self, gaps: HintedObservations, *, n_groups: int) -> Self:
         """Learn the worth of hints from gaps, including those without hints."""
         if not 0 <= self.pretend < np.inf:
             raise ValueError("pretend must be finite and not negative")
-        likelihood = _log_likelihood(looks, n_groups)
+        likelihood = _log_likelihood(gaps, n_groups)
         self.pooled_ = float(_mode(likelihood.sum(axis=0)[None], 0.0, self.pretend)[0])
         self.worth_ = _mode(likelihood, self.pooled_, self.pretend)
         return self
@@ -94,9 +94,9 @@ class HintTrust:
         return -np.expm1(-self.worth_)
 
 
-def _log_likelihood(looks: HintedObservations, n_groups: int) -> Floats:
+def _log_likelihood(gaps: HintedObservations, n_groups: int) -> Floats:
     """Return the log-likelihood of each k of the grid, a row for each group."""
-    group, expected, usual, hints, changed, tally = looks
+    group, expected, usual, hints, changed, tally = gaps
     most = (1.0 - _LEAST_SHARE) * expected  # changes that hints can have announced
     table = np.zeros((n_groups, GRID.size))
     for i, k in enumerate(GRID.tolist()):

@@ -18,28 +18,23 @@ _DATE = re.compile(
 )
 
 
-def import_git(
-    repo: Path, path: str, name: str, reader: RecordReader, *, group: str = ""
-) -> Collection:
+def import_git(repo: Path, path: str, name: str, reader: RecordReader) -> Collection:
     """Return the history of a file in a git repository.
 
     Each commit that touched the file is an observation. Versions that cannot be read
     are left out, and so are those that lack more than is credible while the next ones
     do not.
     """
-    found = gitlog.versions(repo, path)
-    return fold(found, reader, group=group).collection(name)
+    return fold(gitlog.versions(repo, path), reader).collection(name)
 
 
-def import_snapshots(
-    folder: Path, name: str, reader: RecordReader, *, group: str = ""
-) -> Collection:
+def import_snapshots(folder: Path, name: str, reader: RecordReader) -> Collection:
     """Return the history in a folder of files with dates in their names.
 
     ``2026-01-31.json``, ``jobs-20260131T1200.csv`` and the like, in UTC; nested
     folders too. Files without a date in their names are left out.
     """
-    return fold(_dated(folder), reader, group=group).collection(name)
+    return fold(_dated(folder), reader).collection(name)
 
 
 def _dated(folder: Path) -> Iterator[DatedFile]:

@@ -124,7 +124,7 @@ class Lessons:
         return x
 
     def survival(self, names: Sequence[str] = FULL) -> WeibullSurvival:
-        """Return each database's survival as the others tell it, time in weeks.
+        """Return each database's survival as predicted from the others, in weeks.
 
         Cox's regression stratified by domain, then Weibull curves (``DriftModel``).
         A domain in which no other database has an ended lifetime takes the mean
@@ -140,7 +140,7 @@ class Lessons:
         return WeibullSurvival(rate, shape)
 
     def odds(self) -> Floats:
-        """Return the log odds of a change as the others tell it, by age in weeks."""
+        """Return the log odds of a change as predicted from the others, by age."""
         from halflife.policies.texts.bayes import odds_of  # noqa: PLC0415  (a cycle)
 
         return odds_of(self)

@@ -59,7 +59,7 @@ class TextRule:
 
     @property
     def by_counts(self) -> bool:
-        """Whether its checks ask for match counts where a database tells them."""
+        """Whether its checks ask for match counts where a database reports them."""
         return self.due is not None and self.due.counts is not None
 
     def choose(self, known: Databases) -> Choices:
