@@ -292,11 +292,8 @@ def _add_search(  # noqa: PLR0913  (values of the options)
     from halflife.kinds.search import discovery as search_discovery
 
     wanted = search_discovery.DatabaseRequest(url, name, allow)
-    row = search_discovery.add(path, wanted, check=check, write=write).row()
-    if json:
-        show.emit({"config": str(path), "results": [row]})
-    else:
-        show.table([row])
+    added = search_discovery.add(path, wanted, check=check, write=write)
+    _show_row(path, added.row(), json=json)
 
 
 def _add_form(
@@ -315,7 +312,10 @@ def _add_form(
     if not write:
         raise UsageError("the fields of a form are not known before it is fetched")
     wanted = search_discovery.DatabaseRequest(url, name, allow, kind="form")
-    row = form_discovery.row(form_discovery.add(path, wanted))
+    _show_row(path, form_discovery.row(form_discovery.add(path, wanted)), json=json)
+
+
+def _show_row(path: Path, row: "show.Row", *, json: bool) -> None:
     if json:
         show.emit({"config": str(path), "results": [row]})
     else:

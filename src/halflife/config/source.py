@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from halflife.config.credentials import Auth, ClientAuth, ProxyConfig
-from halflife.config.policy_names import check_policies
+from halflife.config.registrations import check_policies
 from halflife.config.targets import Hours, Span, Targets
 from halflife.config.values import (
     Cidr,

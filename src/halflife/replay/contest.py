@@ -11,7 +11,7 @@ import numpy as np
 
 from halflife.config import Config
 from halflife.config.kinds import settings_of
-from halflife.config.policy_names import policy_names
+from halflife.config.registrations import policy_names
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
 from halflife.engine import logs
