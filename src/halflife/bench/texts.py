@@ -47,24 +47,24 @@ def run(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return all figures of the study, and its files."""
     seen = views(weekly)
-    told: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
+    report: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
     rng = np.random.default_rng(0)
     ages = {view.name: age_curves(view.found, rng) for view in seen}
     ages |= textdrift.sample_ageing(weekly, SAMPLED, rng)
-    told["ageing"] = [r for n, age in ages.items() for r in textdrift.rows(n, age)]
-    told["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]
+    report["ageing"] = [r for n, age in ages.items() for r in textdrift.rows(n, age)]
+    report["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]
     say("ageing and lifetimes")
     shown = [*figures(ages), *(lifetimes_figure(v.name, v.found, v.tau) for v in seen)]
-    told["cox"] = [_cox(view, say) for view in seen]
-    told["plans"] = [row for view in seen for row in plans(view)]
-    told["policies"], told["short"] = [], []
+    report["cox"] = [_cox(view, say) for view in seen]
+    report["plans"] = [row for view in seen for row in plans(view)]
+    report["policies"], report["short"] = [], []
     for view in seen:
-        told["policies"] += score_rules(view, list(RULES), everies)
+        report["policies"] += score_rules(view, list(RULES), everies)
         say(f"policies, {view.name}")
-        told["short"] += score_rules(view, SHORT, (10, 20, 40), history=2)
+        report["short"] += score_rules(view, SHORT, (10, 20, 40), history=2)
         say(f"policies with a short history, {view.name}")
-    told["bayes"] = [row for view in seen for row in updates(view)]
-    told["selection"] = [
+    report["bayes"] = [row for view in seen for row in updates(view)]
+    report["selection"] = [
         row
         for view in seen
         for newest in (None, NEW)
@@ -75,9 +75,9 @@ def run(
     shown += [
         survival_figure(v.name, curves(v.found, v.tau, weeks), v.tau) for v in seen
     ]
-    shown += [fig for v in seen for fig in quality(v.name, told["policies"])]
-    shown += [weekly_updates(v.name, told["bayes"]) for v in seen]
-    return told, files(shown) | {"texts.md": markdown(told["policies"])}
+    shown += [fig for v in seen for fig in quality(v.name, report["policies"])]
+    shown += [weekly_updates(v.name, report["bayes"]) for v in seen]
+    return report, files(shown) | {"texts.md": markdown(report["policies"])}
 
 
 def _cox(view: TextView, say: Say) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class Scored:
         )
 
     @cached_property
-    def told(self) -> Ints:
+    def settled(self) -> Ints:
         """How many of them had their outcome by each snapshot."""
         here = np.arange(self.later.size)
         return np.searchsorted(self.later[self.order], here, side="right")
@@ -70,7 +70,7 @@ class Scored:
     @property
     def cycles(self) -> Floats:
         """How many independent outcomes were known at each snapshot."""
-        return self.told / self.cycle
+        return self.settled / self.cycle
 
 
 def dispersion(scored: Scored, prior: Floats) -> Floats:
@@ -83,7 +83,7 @@ def dispersion(scored: Scored, prior: Floats) -> Floats:
     excess, square = running_sums((x - m) ** 2 - m), running_sums(m**2)
     seen = np.maximum(excess, 0.0) / np.maximum(square, 1e-12)
     share = scored.cycles / (scored.cycles + CYCLES)
-    squared = (1.0 - share) * prior + share * seen[scored.told]
+    squared = (1.0 - share) * prior + share * seen[scored.settled]
     return np.sqrt(np.clip(squared, *_SPREADS))
 
 
@@ -114,7 +114,7 @@ class Calibrated:
         """
         cycle = self.scored.cycle
         kept = int(max(SCORES_KEPT, CYCLES_KEPT * cycle))
-        past = latest(self.scores, self.scored.told[at], kept)
+        past = latest(self.scores, self.scored.settled[at], kept)
         scores = lent_quantiles(past, cycle, _lent_scores(), levels)
         return self.around(at, guess, scores)
 

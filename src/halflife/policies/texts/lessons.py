@@ -104,7 +104,7 @@ class Lessons:
         return lifetimes(self.found, [self.tau * step for step in LADDER])
 
     @cached_property
-    def told(self) -> Features:
+    def covariates(self) -> Features:
         """Return the features of all lifetimes."""
         return features(self.found, self.lives, training=self.history)
 
@@ -116,8 +116,8 @@ class Lessons:
         here = Lifetimes(
             np.arange(n), np.full(n, start), np.full(n, self.tau), length, gone
         )
-        told = features(self.found, here, training=self.history)
-        x = _columns(told, names)
+        known = features(self.found, here, training=self.history)
+        x = _columns(known, names)
         for one, row in zip(self.found, x, strict=True):
             if not np.isfinite(row).all():
                 raise UsageError(f"{one.name}: no {', '.join(names)} in week {start}")
@@ -147,11 +147,11 @@ class Lessons:
 
     def _fit(self, names: tuple[str, ...]) -> tuple[FittedDrift, ...]:
         """Return a model for each database, fitted to all the others."""
-        x = _columns(self.told, names)
+        x = _columns(self.covariates, names)
         known: Bools = np.asarray(np.isfinite(x).all(axis=1))
         given = x[known]
         spells = _spells(self.lives, known)
-        domain = np.array(self.told.stratum, np.str_)[known]
+        domain = np.array(self.covariates.stratum, np.str_)[known]
         owner = self.lives.database[known]
         start, found = None, []
         for i in range(len(self.found)):
@@ -168,13 +168,13 @@ class Lessons:
         return tuple(found)
 
 
-def _columns(told: Features, names: Sequence[str]) -> Floats:
+def _columns(known: Features, names: Sequence[str]) -> Floats:
     """Return features; those that begin with ln_ and are none are logarithms."""
     return np.column_stack(
         [
-            told.column(name)
-            if name in told.names
-            else np.log(told.column(name.removeprefix("ln_")) + TINY)
+            known.column(name)
+            if name in known.names
+            else np.log(known.column(name.removeprefix("ln_")) + TINY)
             for name in names
         ]
     )

@@ -325,7 +325,7 @@ def _level(
 
 
 def _failing(known: Databases) -> float:
-    """Return the share of checks that are not passed, one of each told beforehand."""
+    """Return the share of checks that are not passed, one of each lent beforehand."""
     asked, passed = known.checks.asked.sum(), known.checks.passed.sum()
     return float((asked - passed + 1.0) / (asked + 2.0))
 
