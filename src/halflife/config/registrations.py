@@ -38,11 +38,6 @@ def package_of(point: "EntryPoint") -> str:
     return f"the package {point.dist.name}" if point.dist else "a plug-in"
 
 
-def policy_names(group: str) -> list[str]:
-    """Return the names that are registered in an entry point group."""
-    return sorted(registered(group))
-
-
 def check_policies(kind: str, group: str, most: int, names: Sequence[str]) -> None:
     """Raise ``ValueError`` unless a source of this kind may name these policies."""
     if not names:

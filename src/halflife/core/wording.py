@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 LEAST = 1e-6  # smaller values are shown as "<0.000001"
+LONGEST_REASON = 200  # characters of a library's error text
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -79,6 +80,15 @@ def plain(text: object) -> str:
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else " " if c.isspace() else "" for c in line)
+
+
+def one_line(error: object) -> str:
+    r"""Return the text of an error in one short line.
+
+    >>> one_line(ValueError("not\n  a number"))
+    'not a number'
+    """
+    return " ".join(str(error).split())[:LONGEST_REASON]
 
 
 def finite(value: object) -> object:

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from typing import Self
 
 from halflife.core.errors import ConfigError
+from halflife.core.wording import one_line
 from halflife.readers import trees
-from halflife.readers.expressions import one_line
 from halflife.readers.text_blocks import Block
 
 LONGEST = 1000  # characters of a rule
