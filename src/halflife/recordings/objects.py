@@ -114,7 +114,8 @@ def version_rows(lifetimes: Table, versions: Table, folder: Path) -> Ints:
     """Return the row of the lifetime that each version belongs to."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
-    parts = [lifetimes["object_id"], versions["object_id"].cast(_key_type(lifetimes))]
+    key = lifetimes["object_id"]
+    parts = [key, versions["object_id"].cast(key.type)]
     names = pa.concat_arrays([part.combine_chunks() for part in parts])
     number = names.dictionary_encode().indices.to_numpy().astype(np.int64)
     spells = [t["spell"].to_numpy().astype(np.int64) for t in (lifetimes, versions)]
@@ -135,10 +136,6 @@ def version_rows(lifetimes: Table, versions: Table, folder: Path) -> Ints:
         )
     rows: Ints = order[at]
     return rows
-
-
-def _key_type(lifetimes: Table) -> Any:  # noqa: ANN401  (a pyarrow type)
-    return lifetimes.schema.field("object_id").type
 
 
 def _lives(lifetimes: Table, versions: Table, row: Ints, first: Ints) -> Lives:
